@@ -1,0 +1,84 @@
+import { isAbsolute, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+
+export type Role = 'all' | 'api' | 'worker';
+
+/** What the environment says (CONTRACT, Environment). The only place that reads it. */
+export type Config = {
+  port: number;
+  host: string;
+  data_dir: string;
+  config_file: string | undefined;
+  database_url: string | undefined;
+  redis_url: string | undefined;
+  role: Role;
+  base_url: string | undefined;
+  secret: string | undefined;
+  allow_private: boolean;
+  log_level: string;
+};
+
+/** A setting of the environment that cannot be used; the message names it and says what to do. */
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+type Environment = Record<string, string | undefined>;
+
+/** Reads the environment, `process.env` unless told otherwise. Throws ConfigError. */
+export function readConfig(env: Environment = process.env, cwd: string = process.cwd()): Config {
+  const absolute = (path: string) => (isAbsolute(path) ? path : resolve(cwd, path));
+  const text = (name: string) => (env[name] === undefined || env[name] === '' ? undefined : env[name]);
+  const config_file = text('MEDLEY_CONFIG');
+  return {
+    port: parsePort(text('PORT') ?? '8080'),
+    host: text('HOST') ?? '127.0.0.1',
+    data_dir: absolute(text('MEDLEY_DATA') ?? '.medley'),
+    config_file: config_file === undefined ? undefined : absolute(config_file),
+    database_url: text('DATABASE_URL'),
+    redis_url: text('REDIS_URL'),
+    role: parseRole(text('MEDLEY_ROLE') ?? 'all'),
+    base_url: parseBaseUrl(text('MEDLEY_BASE_URL')),
+    secret: parseSecret(text('MEDLEY_SECRET')),
+    allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
+    log_level: text('MEDLEY_LOG_LEVEL') ?? 'info',
+  };
+}
+
+function parsePort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : -1;
+  if (port < 0 || port > 65_535) throw new ConfigError(`PORT must be a number from 0 to 65535, not "${text}".`);
+  return port;
+}
+
+function parseRole(text: string): Role {
+  if (text === 'all' || text === 'api' || text === 'worker') return text;
+  throw new ConfigError(`MEDLEY_ROLE must be all, api or worker, not "${text}".`);
+}
+
+function parseBaseUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new ConfigError(`MEDLEY_BASE_URL must be a plain http(s) address such as https://api.example.com, not "${text}".`);
+  }
+  return text.replace(/\/+$/, '');
+}
+
+function parseSecret(text: string | undefined): string | undefined {
+  if (text !== undefined && text.length < 16) throw new ConfigError('MEDLEY_SECRET must have at least 16 characters.');
+  return text;
+}
+
+/**
+ * The value behind `env:NAME` or `file:/path`, the only forms in which `medley.yaml` may name a
+ * secret. Undefined if the variable is unset or empty, or the file cannot be read.
+ */
+export function resolveSecret(reference: string, env: Environment = process.env): string | undefined {
+  if (reference.startsWith('env:')) return env[reference.slice(4)] || undefined;
+  try {
+    return readFileSync(reference.slice('file:'.length), 'utf8').trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,71 @@
+import { randomBytes, randomFillSync } from 'node:crypto';
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'; // Crockford base32: no i, l, o, u
+
+const counter = { ms: 0, low: 0 };
+
+/**
+ * The 16 bytes of a UUIDv7 (RFC 9562): 48 bits of Unix milliseconds, then a 12-bit counter that
+ * keeps the ids of one process in order within a millisecond, then 62 random bits.
+ */
+function uuid7Bytes(now_ms: number): Buffer {
+  const bytes = randomBytes(16);
+  if (now_ms > counter.ms) {
+    counter.ms = now_ms;
+    counter.low = bytes.readUInt16BE(6) & 0x7ff; // leaves 2,048 steps before the next millisecond
+  } else if (++counter.low > 0xfff) {
+    counter.ms += 1;
+    counter.low = 0;
+  }
+  bytes.writeUIntBE(counter.ms, 0, 6);
+  bytes.writeUInt16BE(0x7000 | counter.low, 6);
+  bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f);
+  return bytes;
+}
+
+function base32(bytes: Buffer): string {
+  let bits = BigInt('0x' + bytes.toString('hex'));
+  let text = '';
+  for (let i = 0; i < 26; i++) {
+    text = alphabet[Number(bits & 31n)] + text;
+    bits >>= 5n;
+  }
+  return text;
+}
+
+export type IdPrefix = 'task' | 'acct' | 'key' | 'req' | 'chat' | 'dlv' | 'att';
+
+/** A new id such as `task_01k9…`: prefix, `_`, 26 characters; ids sort by their time of making. */
+export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {
+  return `${prefix}_${base32(uuid7Bytes(now_ms))}`;
+}
+
+/** True if `text` has the form that `newId(prefix)` makes. Says nothing about existence. */
+export function isId(prefix: IdPrefix, text: string): boolean {
+  return (
+    text.length === prefix.length + 27 &&
+    text.startsWith(`${prefix}_`) &&
+    /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text.slice(prefix.length + 1))
+  );
+}
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** `length` characters of base62 without modulo bias (bytes ≥ 248 = 4 × 62 are thrown away). */
+export function randomBase62(length: number): string {
+  let text = '';
+  const pool = Buffer.alloc(64);
+  while (text.length < length) {
+    for (const byte of randomFillSync(pool)) {
+      if (byte < 248 && text.length < length) text += base62.charAt(byte % 62);
+    }
+  }
+  return text;
+}
+
+/** A non-negative whole number in base62, padded with zeros to `length` characters. */
+export function toBase62(value: number, length: number): string {
+  let text = '';
+  for (let rest = value; rest > 0; rest = Math.floor(rest / 62)) text = base62.charAt(rest % 62) + text;
+  return text.padStart(length, '0');
+}

@@ -1,0 +1,93 @@
+/**
+ * The contract between a route and the code that speaks an upstream's protocol. An adapter is one
+ * file that makes a Provider from its configuration. "Failed before it started" is a type
+ * (`NotStarted`), so failover never reads status codes at the call site.
+ */
+
+/** Any JSON value; what a run needs to be found again after a restart. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** What a route asks of the upstream. */
+export type RunRequest = {
+  task_id: string;
+  kind: 'image' | 'video' | 'audio';
+  /** `upstream_model` of the route. */
+  model: string;
+  /** The caller's input after defaults and the route's field mapping. */
+  input: { [key: string]: Json };
+  /** Adapter-specific settings of the route (its `options`). */
+  options: { [key: string]: Json };
+  /** Milliseconds since 1970; the adapter takes the time from here. */
+  now_ms: number;
+};
+
+/** One produced file: bytes at hand, or a link that the guarded connector fetches. */
+export type RunFile = { bytes: Buffer } | { url: string };
+
+export type FailureType = 'upstream_error' | 'timeout' | 'content_policy_violation' | 'invalid_request' | 'internal_error';
+
+/** What is known of a run after a call. `ref` is opaque to everybody but its adapter. */
+export type RunState =
+  | { phase: 'waiting' | 'running'; ref: Json; poll_after_ms: number }
+  | { phase: 'done'; files: RunFile[]; upstream_cost?: UpstreamCost }
+  /** Started and failed. `simulated`: a sandbox directive asked for it, health does not count it. */
+  | { phase: 'failed'; type: FailureType; message: string; simulated?: boolean };
+
+/** What the upstream says that it charged us, for margins. */
+export type UpstreamCost = { amount: string; currency: string };
+
+/** Certainly not started: the next route may be tried. */
+export class NotStarted extends Error {
+  override name = 'NotStarted';
+  readonly reason: 'refused' | 'unreachable' | 'rate_limited' | 'timeout' | 'rejected_credentials' | 'unavailable';
+  readonly retry_after_ms: number | undefined;
+  readonly simulated: boolean;
+
+  constructor(
+    reason: NotStarted['reason'],
+    message: string,
+    options: { retry_after_ms?: number; simulated?: boolean; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.reason = reason;
+    this.retry_after_ms = options.retry_after_ms;
+    this.simulated = options.simulated ?? false;
+  }
+}
+
+/** The upstream refuses this input on every route: no failover, the task fails with `type`. */
+export class InputRefused extends Error {
+  override name = 'InputRefused';
+  readonly type: 'content_policy_violation' | 'invalid_request';
+  readonly simulated: boolean;
+
+  constructor(type: InputRefused['type'], message: string, options: { simulated?: boolean } = {}) {
+    super(message);
+    this.type = type;
+    this.simulated = options.simulated ?? false;
+  }
+}
+
+export type Provider = {
+  /**
+   * Submits a run. Throws NotStarted or InputRefused; any other error means that nobody knows
+   * whether the upstream took it (ambiguous).
+   */
+  start(run: RunRequest, signal: AbortSignal): Promise<RunState>;
+  /** Asks for the state of a started run. A thrown error says nothing about the run: ask again. */
+  poll(run: RunRequest, ref: Json, signal: AbortSignal): Promise<RunState>;
+  /** `stopped`: confirmed and unbilled. `billed`: it goes on or is charged anyway. */
+  cancel?(run: RunRequest, ref: Json, signal: AbortSignal): Promise<'stopped' | 'billed'>;
+  close?(): Promise<void>;
+};
+
+/** A provider as `medley.yaml` configures it, secrets resolved. */
+export type ProviderConfig = {
+  name: string;
+  adapter: string;
+  base_url?: string;
+  api_key?: string;
+  allow_private: boolean;
+};
+
+export type Adapter = (config: ProviderConfig) => Provider;
