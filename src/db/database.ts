@@ -1,0 +1,135 @@
+import pg from 'pg';
+
+/** Something SQL can be sent to: the pool, or one transaction. */
+export type Queryable = {
+  /**
+   * Sends one statement and returns its rows. `bigint` columns arrive as bigint, `timestamptz` as
+   * Date, `numeric` as string. Throws pg.DatabaseError.
+   */
+  query<T = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<T[]>;
+};
+
+/** A transaction that is open on one connection. Only `Db.tx` makes one. */
+export type Tx = Queryable & { readonly transaction: true };
+
+export type Db = Queryable & {
+  /**
+   * Runs `work` in a transaction: commit when it returns, rollback when it throws. A deadlock or a
+   * serialization failure rolls everything back for certain, so `work` runs again (at most
+   * `tries_max` times in all): it must not have effects outside the database.
+   */
+  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** For parts that need a connection of their own (LISTEN, advisory locks). */
+  readonly connection: pg.ClientConfig;
+  readonly pool: pg.Pool;
+  close(): Promise<void>;
+};
+
+export type DatabaseOptions = {
+  connection: pg.ClientConfig;
+  connections_max?: number;
+  /** Told about errors of idle connections; the pool replaces them by itself. */
+  onError?: (error: Error) => void;
+};
+
+const tries_max = 5;
+const int8 = 20;
+
+/** Column parsers of this service: `bigint` columns are bigint, everything else as pg has it. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === int8 && format !== 'binary'
+      ? (value: string) => BigInt(value)
+      : pg.types.getTypeParser(oid, format ?? 'text')) as typeof pg.types.getTypeParser,
+};
+
+/** Opens a pool. Connections are made when first needed, so a wrong address shows at the first query. */
+export function openDatabase(options: DatabaseOptions): Db {
+  const pool = new pg.Pool({
+    ...options.connection,
+    max: options.connections_max ?? 20,
+    types,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+    application_name: 'medley',
+  });
+  pool.on('error', (error) => options.onError?.(error));
+  return {
+    pool,
+    connection: options.connection,
+    query: async <T>(text: string, values: readonly unknown[] = []) => rowsOf<T>(await pool.query(prepared(text, values))),
+    tx: (work) => runTransaction(pool, work),
+    close: () => pool.end(),
+  };
+}
+
+/**
+ * Statements with values are prepared once per connection under a name made from their text: for
+ * the one-call money functions that saves parsing and planning (see bench/results).
+ */
+function prepared(text: string, values: readonly unknown[]): pg.QueryConfig {
+  if (values.length === 0) return { text };
+  return { text, values: [...values], name: nameOf(text) };
+}
+
+const names = new Map<string, string>();
+
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `s${names.size}`;
+    names.set(text, name);
+  }
+  return name;
+}
+
+function rowsOf<T>(result: pg.QueryResult): T[] {
+  return result.rows as T[];
+}
+
+async function runTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await tryTransaction(pool, work);
+    } catch (error) {
+      if (attempt >= tries_max || !rolledBackForCertain(error)) throw error;
+    }
+  }
+}
+
+async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('begin');
+    const tx: Tx = {
+      transaction: true,
+      query: async <R>(text: string, values: readonly unknown[] = []) => rowsOf<R>(await client.query(prepared(text, values))),
+    };
+    const result = await work(tx);
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    broken = await client.query('rollback').then(
+      () => undefined,
+      (reason: Error) => reason,
+    );
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** PostgreSQL's codes: 40P01 deadlock_detected, 40001 serialization_failure. */
+function rolledBackForCertain(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.code === '40P01' || error.code === '40001');
+}
+
+/** True if `error` is a violation of a unique constraint (code 23505), of `constraint` if given. */
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  return (
+    error instanceof pg.DatabaseError &&
+    error.code === '23505' &&
+    (constraint === undefined || error.constraint === constraint)
+  );
+}
