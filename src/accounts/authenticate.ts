@@ -1,0 +1,90 @@
+import type { Queryable } from "../db/database.ts";
+import { ApiError } from "../errors.ts";
+import { hashKey, isKeyText } from "./keys.ts";
+
+/** Who calls: the account that pays, and the key that was shown. */
+export type Caller = {
+  account: { id: string; name: string; currency: string; status: "active" | "blocked" };
+  key: { id: string; name: string };
+};
+
+/** The two headers that may carry a key (DECISIONS, Authentication). */
+export type KeyHeaders = { authorization?: string | undefined; "x-api-key"?: string | undefined };
+
+export type Authenticator = {
+  /** The caller, or ApiError 401. */
+  authenticate(headers: KeyHeaders): Promise<Caller>;
+  /** Drops everything remembered, at most a second of look-ups; NOTIFY leads here. */
+  forget(): void;
+};
+
+/** A deleted or blocked key must be so on every node within a second, even if a NOTIFY is lost. */
+const cache_ms = 900;
+const cache_entries_max = 20_000;
+
+const message = 'Invalid API key. Send it as "Authorization: Bearer <API_KEY>".';
+
+type Remembered = { caller: Promise<Caller | undefined>; until_ms: number };
+
+/**
+ * Looks keys up by their hash and remembers each answer for less than a second. `elapsed_ms` is a
+ * monotonic clock, so that a step of the wall clock cannot keep a deleted key alive.
+ */
+export function makeAuthenticator(
+  db: Queryable,
+  elapsed_ms: () => number = () => performance.now(),
+): Authenticator {
+  const cache = new Map<string, Remembered>();
+
+  const lookUp = (text: string): Promise<Caller | undefined> => {
+    const hash = hashKey(text);
+    const name = hash.toString("base64");
+    const now_ms = elapsed_ms();
+    const known = cache.get(name);
+    if (known && known.until_ms > now_ms) return known.caller;
+    if (cache.size >= cache_entries_max) cache.clear();
+    const caller = findCaller(db, hash);
+    cache.set(name, { caller, until_ms: now_ms + cache_ms });
+    caller.catch(() => cache.delete(name));
+    return caller;
+  };
+
+  return {
+    authenticate: async (headers) => {
+      const text = keyOf(headers);
+      if (text === undefined || !isKeyText(text)) throw new ApiError("unauthenticated", message);
+      const caller = await lookUp(text);
+      if (!caller) throw new ApiError("unauthenticated", message);
+      return caller;
+    },
+    forget: () => cache.clear(),
+  };
+}
+
+/** If Authorization is there, it alone decides: some set-ups send a stale x-api-key beside it. */
+function keyOf(headers: KeyHeaders): string | undefined {
+  if (headers.authorization !== undefined)
+    return /^bearer +(\S+) *$/i.exec(headers.authorization)?.[1];
+  return headers["x-api-key"];
+}
+
+type Row = {
+  key_id: string;
+  key_name: string;
+  id: string;
+  name: string;
+  currency: string;
+  status: "active" | "blocked";
+};
+
+async function findCaller(db: Queryable, hash: Buffer): Promise<Caller | undefined> {
+  const rows = await db.query<Row>(
+    `select k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status
+       from api_keys k join accounts a on a.id = k.account_id where k.hash = $1 and k.deleted_at is null`,
+    [hash],
+  );
+  const row = rows[0];
+  if (!row) return undefined;
+  const { key_id, key_name, ...account } = row;
+  return { account, key: { id: key_id, name: key_name } };
+}
