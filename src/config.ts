@@ -60,7 +60,9 @@ function parseBaseUrl(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
-    throw new ConfigError(`MEDLEY_BASE_URL must be a plain http(s) address such as https://api.example.com, not "${text}".`);
+    throw new ConfigError(
+      `MEDLEY_BASE_URL must be a plain http(s) address such as https://api.example.com, not "${text}".`,
+    );
   }
   return text.replace(/\/+$/, '');
 }

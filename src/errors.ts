@@ -65,7 +65,9 @@ export function renderError(error: ApiError, format: ErrorFormat, request_id: st
   const inner = { type: error.type, message: error.message };
   if (format === 'messages') return { type: 'error', error: inner, request_id };
   if (format === 'completions') {
-    return { error: { message: error.message, type: error.type, param: param ?? null, code: code ?? null, request_id } };
+    return {
+      error: { message: error.message, type: error.type, param: param ?? null, code: code ?? null, request_id },
+    };
   }
   return {
     error: {

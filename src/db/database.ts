@@ -1,4 +1,4 @@
-import pg from "pg";
+import pg from 'pg';
 
 /** Something SQL can be sent to: the pool, or one transaction. */
 export type Queryable = {
@@ -37,10 +37,10 @@ const int8 = 20;
 
 /** Column parsers of this service: `bigint` columns are bigint, everything else as pg has it. */
 const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: "text" | "binary") =>
-    oid === int8 && format !== "binary"
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === int8 && format !== 'binary'
       ? (value: string) => BigInt(value)
-      : pg.types.getTypeParser(oid, format ?? "text")) as typeof pg.types.getTypeParser,
+      : pg.types.getTypeParser(oid, format ?? 'text')) as typeof pg.types.getTypeParser,
 };
 
 /** Opens a pool. Connections are made when first needed, so a wrong address shows at the first query. */
@@ -51,9 +51,9 @@ export function openDatabase(options: DatabaseOptions): Db {
     types,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
-    application_name: "medley",
+    application_name: 'medley',
   });
-  pool.on("error", (error) => options.onError?.(error));
+  pool.on('error', (error) => options.onError?.(error));
   return {
     pool,
     connection: options.connection,
@@ -102,17 +102,17 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    await client.query("begin");
+    await client.query('begin');
     const tx: Tx = {
       transaction: true,
       query: async <R>(text: string, values: readonly unknown[] = []) =>
         rowsOf<R>(await client.query(prepared(text, values))),
     };
     const result = await work(tx);
-    await client.query("commit");
+    await client.query('commit');
     return result;
   } catch (error) {
-    broken = await client.query("rollback").then(
+    broken = await client.query('rollback').then(
       () => undefined,
       (reason: Error) => reason,
     );
@@ -124,14 +124,14 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
 
 /** PostgreSQL's codes: 40P01 deadlock_detected, 40001 serialization_failure. */
 function rolledBackForCertain(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && (error.code === "40P01" || error.code === "40001");
+  return error instanceof pg.DatabaseError && (error.code === '40P01' || error.code === '40001');
 }
 
 /** True if `error` is a violation of a unique constraint (code 23505), of `constraint` if given. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   return (
     error instanceof pg.DatabaseError &&
-    error.code === "23505" &&
+    error.code === '23505' &&
     (constraint === undefined || error.constraint === constraint)
   );
 }

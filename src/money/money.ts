@@ -19,20 +19,20 @@ export type Cost = { amount: string; currency: string; exact: string };
 export function parseMoney(text: string): Money | undefined {
   const match = /^(-?)(\d{1,12})(?:\.(\d{1,6}))?$/.exec(text);
   if (!match) return undefined;
-  const value = BigInt(match[2] ?? "") * million + BigInt((match[3] ?? "").padEnd(6, "0"));
+  const value = BigInt(match[2] ?? '') * million + BigInt((match[3] ?? '').padEnd(6, '0'));
   if (value > money_max) return undefined;
-  return match[1] === "-" ? -value : value;
+  return match[1] === '-' ? -value : value;
 }
 
 /** All six digits: `0.012500`. */
 export function exact(value: Money): string {
-  const digits = (value < 0n ? -value : value).toString().padStart(7, "0");
-  return `${value < 0n ? "-" : ""}${digits.slice(0, -6)}.${digits.slice(-6)}`;
+  const digits = (value < 0n ? -value : value).toString().padStart(7, '0');
+  return `${value < 0n ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
 function twoDigits(cents: bigint): string {
-  const digits = (cents < 0n ? -cents : cents).toString().padStart(3, "0");
-  return `${cents < 0n ? "-" : ""}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+  const digits = (cents < 0n ? -cents : cents).toString().padStart(3, '0');
+  return `${cents < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
 const cent = 10_000n;
@@ -81,9 +81,9 @@ export type Rational = { numerator: bigint; denominator: bigint };
 export function rational(text: string): Rational | undefined {
   const match = /^(\d{1,18})(?:\.(\d{1,18}))?$/.exec(text);
   if (!match) return undefined;
-  const fraction = match[2] ?? "";
+  const fraction = match[2] ?? '';
   return {
-    numerator: BigInt((match[1] ?? "") + fraction),
+    numerator: BigInt((match[1] ?? '') + fraction),
     denominator: 10n ** BigInt(fraction.length),
   };
 }
@@ -102,7 +102,7 @@ export function plus(a: Rational, b: Rational): Rational {
 export const zero: Rational = { numerator: 0n, denominator: 1n };
 
 /** A rational number of currency units as Money, rounded once: half up for charges, up for holds. */
-export function toMoney(units: Rational, rounding: "half_up" | "up"): Money {
-  const round = rounding === "up" ? divideUp : roundHalfUp;
+export function toMoney(units: Rational, rounding: 'half_up' | 'up'): Money {
+  const round = rounding === 'up' ? divideUp : roundHalfUp;
   return round(units.numerator * million, units.denominator);
 }
