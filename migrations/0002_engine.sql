@@ -1,0 +1,43 @@
+-- The engine's tables belong to pg-boss (schema pgboss, made and upgraded by src/engine/boss.ts).
+-- These functions let other functions send a job within their own database call. Their bodies are
+-- read at the first call, so this file may run before the schema pgboss exists.
+
+-- Sends a job within the caller's transaction; null starts it as soon as the transaction commits.
+-- Writes exactly the row that pg-boss 12.35 writes (test/engine/send.test.ts compares all columns).
+-- p_key names the thing the job works for: engine_live_keys() lists the keys that still have a job.
+-- Answers the job's id, or null if the queue allows one job per key and there is one already.
+create function engine_send(p_queue text, p_data jsonb, p_start_after timestamptz default null, p_key text default null)
+  returns uuid language plpgsql as $$
+declare
+  v_start_after timestamptz := coalesce(p_start_after, pgboss.job_now());
+  v_id uuid;
+begin
+  insert into pgboss.job (
+    id, name, data, priority, start_after, created_on, singleton_key, singleton_on, group_id, group_tier,
+    expire_seconds, deletion_seconds, keep_until,
+    retry_limit, retry_delay, retry_backoff, retry_delay_max,
+    policy, dead_letter, heartbeat_seconds, blocked, blocking, pending_dependencies)
+  select
+    gen_random_uuid(), q.name, p_data, 0, v_start_after, pgboss.job_now(), p_key, null, null, null,
+    q.expire_seconds, q.deletion_seconds, v_start_after + q.retention_seconds * interval '1s',
+    q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false), q.retry_delay_max,
+    q.policy, q.dead_letter, q.heartbeat_seconds, false, false, 0
+  from pgboss.queue q
+  where q.name = p_queue
+  on conflict do nothing
+  returning id into v_id;
+  if v_id is null and not exists (select from pgboss.queue q where q.name = p_queue) then
+    raise exception 'The engine has no queue "%": the job would be lost.', p_queue;
+  end if;
+  return v_id;
+end $$;
+
+-- The keys of all jobs that are waiting, deferred or running. A sweep joins its unfinished rows
+-- against this: one pass over the job table, which holds live jobs only, and no index to keep up at
+-- every send, claim and settlement.
+create function engine_live_keys() returns table (key text) language plpgsql stable rows 10000 as $$
+begin
+  return query
+    select distinct j.singleton_key from pgboss.job j
+    where j.singleton_key is not null and j.state < 'completed';
+end $$;
