@@ -1,0 +1,121 @@
+/**
+ * How many requests one key may make: never more than `limit` accepted in any 60 seconds. An exact
+ * sliding log, no buckets: a fixed window lets twice the limit through around its edge.
+ */
+
+/** Both chat paths share one window; everything that is neither generate nor chat shares another. */
+export type WindowName = 'generate' | 'chat' | 'other';
+
+/** The answer to one request. Milliseconds are counted from `now_ms` of the call. */
+export type Taken = {
+  /** False: refused by the window, and not counted. */
+  ok: boolean;
+  limit: number;
+  /** How many more would be accepted right now. */
+  remaining: number;
+  /** Until the oldest counted request leaves the window, so until `remaining` grows. */
+  reset_ms: number;
+  /** 0 if ok; else the shortest wait after which one request is accepted if nobody else takes it. */
+  retry_after_ms: number;
+};
+
+export type Windows = {
+  /**
+   * Takes one place in the window of `key_id`, or refuses. `now_ms` is monotonic. Asynchronous where
+   * several nodes share the count.
+   */
+  take(window: WindowName, key_id: string, limit: number, now_ms: number): Promise<Taken> | Taken;
+};
+
+export const window_ms = 60_000;
+
+/**
+ * A place is free again one millisecond after the full minute: clocks in milliseconds cut off
+ * fractions, and two requests of the same minute must never be counted as of two.
+ */
+const place_ms = window_ms + 1;
+
+/** Windows of this process only. They start empty. */
+export function memoryWindows(): Windows & { size(): number } {
+  const logs: Record<WindowName, Map<string, Log>> = { generate: new Map(), chat: new Map(), other: new Map() };
+  return {
+    take(window, key_id, limit, now_ms) {
+      const byKey = logs[window];
+      evictIdle(byKey, now_ms);
+      const log = byKey.get(key_id) ?? new Log();
+      const taken = log.take(limit, now_ms);
+      if (taken.ok) {
+        byKey.delete(key_id); // moves it to the end: the map stays ordered by the newest request
+        byKey.set(key_id, log);
+      }
+      return taken;
+    },
+    size: () => logs.generate.size + logs.chat.size + logs.other.size,
+  };
+}
+
+/** At most this many idle keys are dropped per request, so no request pays for all of them. */
+const evictions_max = 4;
+
+function evictIdle(byKey: Map<string, Log>, now_ms: number): void {
+  let left = evictions_max;
+  for (const [key_id, log] of byKey) {
+    if (left-- === 0 || !log.idle(now_ms)) return;
+    byKey.delete(key_id);
+  }
+}
+
+/** The times of the accepted requests of one key, oldest first, in a ring that grows up to the limit. */
+class Log {
+  #times = new Float64Array(8);
+  #first = 0;
+  #count = 0;
+
+  take(limit: number, now_ms: number): Taken {
+    const at_ms = Math.max(now_ms, this.#newest()); // a clock that steps back must not free places
+    this.#dropExpired(at_ms);
+    const ok = this.#count < limit;
+    if (ok) this.#push(at_ms);
+    const oldest_ms = this.#count > 0 ? this.#at(0) : at_ms;
+    const blocking_ms = this.#count >= limit && limit > 0 ? this.#at(this.#count - limit) : at_ms;
+    return {
+      ok,
+      limit,
+      remaining: Math.max(0, limit - this.#count),
+      reset_ms: oldest_ms + place_ms - at_ms,
+      retry_after_ms: ok ? 0 : blocking_ms + place_ms - at_ms,
+    };
+  }
+
+  idle(now_ms: number): boolean {
+    return this.#newest() + place_ms <= now_ms;
+  }
+
+  #at(index: number): number {
+    return this.#times[(this.#first + index) % this.#times.length] ?? 0;
+  }
+
+  #newest(): number {
+    return this.#count === 0 ? -Infinity : this.#at(this.#count - 1);
+  }
+
+  #dropExpired(now_ms: number): void {
+    while (this.#count > 0 && this.#at(0) + place_ms <= now_ms) {
+      this.#first = (this.#first + 1) % this.#times.length;
+      this.#count -= 1;
+    }
+  }
+
+  #push(now_ms: number): void {
+    if (this.#count === this.#times.length) this.#grow();
+    this.#times[(this.#first + this.#count) % this.#times.length] = now_ms;
+    this.#count += 1;
+  }
+
+  #grow(): void {
+    const times = new Float64Array(this.#times.length * 2);
+    for (let index = 0; index < this.#count; index++) times[index] = this.#at(index);
+    this.#times = times;
+    this.#first = 0;
+  }
+}
