@@ -1,0 +1,198 @@
+import type { Node } from 'oxc-parser';
+import { inSource, judgeNodes, lineAt, memberName, rootName, type Rule, type Tree } from './tree.ts';
+
+const function_lines_max = 70;
+const file_lines_max = 500;
+
+export const parses: Rule = {
+  name: 'syntax',
+  findings: (tree) =>
+    tree.sources.flatMap(({ path, mistakes }) => mistakes.map((mistake) => ({ file: path, line: 1, advice: mistake }))),
+};
+
+export const short_functions: Rule = {
+  name: 'function length',
+  findings: (tree) =>
+    judgeNodes(
+      tree,
+      () => true,
+      (node, parents, source) => {
+        if (!isFunction(node) || isSuite(parents.at(-1))) return undefined;
+        const lines = lineAt(source.text, node.end) - lineAt(source.text, node.start) + 1;
+        if (lines <= function_lines_max) return undefined;
+        return `${lines} lines, at most ${function_lines_max}; keep the decisions here and move the steps into functions below`;
+      },
+    ),
+};
+
+function isFunction(node: Node): boolean {
+  return ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'].includes(node.type);
+}
+
+/** The callback of describe() is a table of contents, not a function that somebody follows. */
+function isSuite(parent: Node | undefined): boolean {
+  return parent?.type === 'CallExpression' && rootName(parent.callee) === 'describe';
+}
+
+export const short_files: Rule = {
+  name: 'file length',
+  findings: (tree) =>
+    [...tree.files]
+      .filter(([path]) => inSource(path))
+      .map(([file, text]) => ({ file, lines: text.split('\n').length - 1 }))
+      .filter(({ lines }) => lines > file_lines_max)
+      .map(({ file, lines }) => ({
+        file,
+        line: file_lines_max + 1,
+        advice: `${lines} lines, at most ${file_lines_max}; split it by what it does`,
+      })),
+};
+
+export const honest_types: Rule = {
+  name: 'types',
+  findings: (tree) => [
+    ...judgeNodes(tree, isTypeScript, (node) => {
+      if (node.type === 'TSAnyKeyword') return 'say what it is, or unknown and a check at the edge, instead of any';
+      return isDoubleCast(node) ? 'check the value at runtime instead of casting it twice' : undefined;
+    }),
+    ...silencingComments(tree),
+  ],
+};
+
+const isTypeScript = (path: string): boolean => /\.tsx?$/.test(path);
+
+/** `x as unknown as T` and `x as never`: the two casts that the compiler never objects to. */
+function isDoubleCast(node: Node): boolean {
+  if (node.type !== 'TSAsExpression') return false;
+  if (node.typeAnnotation.type === 'TSNeverKeyword') return true;
+  return node.expression.type === 'TSAsExpression' && node.expression.typeAnnotation.type === 'TSUnknownKeyword';
+}
+
+function silencingComments(tree: Tree) {
+  return tree.sources.flatMap((source) =>
+    source.comments
+      .filter((comment) => /@ts-(?:ignore|expect-error|nocheck)/.test(comment.value))
+      .map((comment) => ({
+        file: source.path,
+        line: lineAt(source.text, comment.start),
+        advice: 'mend the type instead of silencing the compiler',
+      })),
+  );
+}
+
+export const whole_money: Rule = {
+  name: 'money',
+  findings: (tree) =>
+    judgeNodes(
+      tree,
+      (path) => path.startsWith('src/money/'),
+      (node) => (isFloating(node) ? 'no floating point here: bigint millionths, decimal strings, Rational' : undefined),
+    ),
+};
+
+/** Whatever makes or handles a number that may have a fraction. */
+function isFloating(node: Node): boolean {
+  switch (node.type) {
+    case 'CallExpression':
+      if (node.callee.type === 'Identifier') return ['Number', 'parseFloat', 'parseInt'].includes(node.callee.name);
+      return ['parseFloat', 'parseInt', 'toFixed', 'toPrecision'].includes(memberName(node.callee) ?? '');
+    case 'MemberExpression':
+      return node.object.type === 'Identifier' && node.object.name === 'Math';
+    case 'UnaryExpression':
+      return node.operator === '+';
+    case 'Literal':
+      return typeof node.value === 'number' && (!Number.isInteger(node.value) || (node.raw ?? '').includes('.'));
+    default:
+      return false;
+  }
+}
+
+export const environment: Rule = {
+  name: 'environment',
+  findings: (tree) =>
+    judgeNodes(
+      tree,
+      (path) => inSource(path) && path !== 'src/config.ts',
+      (node) =>
+        readsEnvironment(node) ? 'read the environment in src/config.ts and take the value as a parameter' : undefined,
+    ),
+};
+
+function readsEnvironment(node: Node): boolean {
+  if (node.type === 'MemberExpression') {
+    return memberName(node) === 'env' && (rootName(node.object) === 'process' || memberName(node.object) === 'process');
+  }
+  if (node.type === 'ImportDeclaration' && /^(?:node:)?process$/.test(node.source.value)) {
+    return node.specifiers.some((each) => each.type === 'ImportSpecifier' && nameOf(each.imported) === 'env');
+  }
+  if (node.type !== 'VariableDeclarator' || node.id.type !== 'ObjectPattern' || node.init?.type !== 'Identifier')
+    return false;
+  return (
+    node.init.name === 'process' &&
+    node.id.properties.some((each) => each.type === 'Property' && nameOf(each.key) === 'env')
+  );
+}
+
+function nameOf(node: Node): string | undefined {
+  return node.type === 'Identifier' ? node.name : undefined;
+}
+
+export const provider_names: Rule = {
+  name: 'provider name',
+  findings: (tree) => {
+    const names = adapterNames(tree);
+    return judgeNodes(
+      tree,
+      (path) => inSource(path) && !/^src\/(?:providers|catalog)\//.test(path),
+      (node) => {
+        const text = textOf(node)?.toLowerCase();
+        if (text === undefined || !names.has(text)) return undefined;
+        return `only src/providers and src/catalog know "${text}"; ask the adapter for what differs, or hand the name in`;
+      },
+    );
+  },
+};
+
+/** One adapter is one file, or one folder, directly under src/providers. */
+function adapterNames(tree: Tree): Set<string> {
+  const names = [...tree.files.keys()].flatMap((path) => /^src\/providers\/([^/]+)/.exec(path)?.[1] ?? []);
+  return new Set(
+    names.map((name) => name.replace(/\.ts$/, '')).filter((name) => name !== 'provider' && name !== 'index'),
+  );
+}
+
+function textOf(node: Node): string | undefined {
+  if (node.type === 'Literal' && typeof node.value === 'string') return node.value;
+  if (node.type === 'TemplateLiteral' && node.expressions.length === 0) return node.quasis[0]?.value.raw;
+  return undefined;
+}
+
+const test_words = ['it', 'test', 'describe', 'suite', 'bench'];
+const sleeping_words = ['skip', 'only', 'todo'];
+
+export const awake_tests: Rule = {
+  name: 'sleeping test',
+  findings: (tree) =>
+    judgeNodes(
+      tree,
+      (path) => /\.test\.tsx?$/.test(path),
+      (node) => (isSleeping(node) ? 'every test runs, always: mend it or delete it' : undefined),
+    ),
+};
+
+function isSleeping(node: Node): boolean {
+  if (node.type === 'MemberExpression') {
+    return sleeping_words.includes(memberName(node) ?? '') && test_words.includes(rootName(node.object) ?? '');
+  }
+  if (node.type !== 'CallExpression') return false;
+  if (['xit', 'xtest', 'xdescribe', 'fit', 'fdescribe'].includes(rootName(node.callee) ?? '')) return true;
+  return test_words.includes(rootName(node.callee) ?? '') && node.arguments.some(hasSleepingOption);
+}
+
+/** `it('…', { skip: true }, …)` does the same. */
+function hasSleepingOption(node: Node): boolean {
+  return (
+    node.type === 'ObjectExpression' &&
+    node.properties.some((each) => each.type === 'Property' && sleeping_words.includes(nameOf(each.key) ?? ''))
+  );
+}

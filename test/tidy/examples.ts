@@ -1,0 +1,310 @@
+/** What a rule must catch (`at`: where) or let pass. Files that the example needs stand beside it. */
+export type Example = { rule: string; why: string; files: Record<string, string>; at?: string };
+
+const lines = (count: number): string => '  work();\n'.repeat(count);
+const owned =
+  '-- room: tasks\ncreate table tasks (id text);\n-- room: money\ncreate function money_hold(a int) returns int';
+
+/** Texts that break one rule each, at one place. */
+export const bad: readonly Example[] = [
+  { rule: 'syntax', why: 'it does not parse', files: { 'src/lib/a.ts': 'const = 1;' }, at: 'src/lib/a.ts:1' },
+  { rule: 'rooms', why: 'a folder is not in the list', files: { 'src/helpers/a.ts': '' }, at: 'src/helpers/a.ts:1' },
+  { rule: 'rooms', why: 'a file in src/ is not in the list', files: { 'src/misc.ts': '' }, at: 'src/misc.ts:1' },
+  {
+    rule: 'room order',
+    why: 'money asks tasks',
+    files: { 'src/money/a.ts': "\nimport { b } from '../tasks/b.ts';", 'src/tasks/b.ts': '' },
+    at: 'src/money/a.ts:2',
+  },
+  {
+    rule: 'room order',
+    why: 'a type is an import too',
+    files: { 'src/lib/a.ts': "import type { E } from '../errors.ts';", 'src/errors.ts': '' },
+    at: 'src/lib/a.ts:1',
+  },
+  {
+    rule: 'room order',
+    why: 'so is a type imported in place',
+    files: { 'src/lib/a.ts': "type E = import('../errors.ts').E;", 'src/errors.ts': '' },
+    at: 'src/lib/a.ts:1',
+  },
+  {
+    rule: 'room order',
+    why: 'so is a late import',
+    files: { 'src/lib/a.ts': "const e = await import('../errors.ts');", 'src/errors.ts': '' },
+    at: 'src/lib/a.ts:1',
+  },
+  {
+    rule: 'room order',
+    why: 'so is what is handed on',
+    files: { 'src/lib/a.ts': "export { e } from '../errors.ts';", 'src/errors.ts': '' },
+    at: 'src/lib/a.ts:1',
+  },
+  {
+    rule: 'room order',
+    why: 'src asks test',
+    files: { 'src/app.ts': "export * from '../test/helpers/a.ts';", 'test/helpers/a.ts': '' },
+    at: 'src/app.ts:1',
+  },
+  {
+    rule: 'import cycle',
+    why: 'two files ask each other',
+    files: { 'src/lib/a.ts': "import './b.ts';", 'src/lib/b.ts': "import type { A } from './a.ts';" },
+    at: 'src/lib/b.ts:1',
+  },
+  {
+    rule: 'money/holds',
+    why: 'another file holds money',
+    files: { 'src/tasks/step.ts': "import { hold } from '../money/holds.ts';", 'src/money/holds.ts': '' },
+    at: 'src/tasks/step.ts:1',
+  },
+  {
+    rule: 'unused file',
+    why: 'only a test imports it',
+    files: { 'src/main.ts': '', 'src/lib/a.ts': '', 'test/lib/a.test.ts': "import '../../src/lib/a.ts';" },
+    at: 'src/lib/a.ts:1',
+  },
+  {
+    rule: 'unused file',
+    why: 'only it imports itself',
+    files: { 'src/main.ts': "import './app.ts';", 'src/app.ts': '', 'src/lib/a.ts': "import './a.ts';" },
+    at: 'src/lib/a.ts:1',
+  },
+  {
+    rule: 'table owner',
+    why: 'nobody owns it',
+    files: { 'migrations/0001_a.sql': 'create table a (b int);' },
+    at: 'migrations/0001_a.sql:1',
+  },
+  {
+    rule: 'table owner',
+    why: 'its room does not exist',
+    files: { 'migrations/0001_a.sql': '-- room: attic\ncreate or replace function a() returns int' },
+    at: 'migrations/0001_a.sql:2',
+  },
+  ...foreignSql(),
+  ...floats(),
+  { rule: 'environment', why: 'process.env', files: { 'src/app.ts': '\nf(process.env.PORT);' }, at: 'src/app.ts:2' },
+  {
+    rule: 'environment',
+    why: "process['env']",
+    files: { 'src/app.ts': "f(process['env'].PORT);" },
+    at: 'src/app.ts:1',
+  },
+  {
+    rule: 'environment',
+    why: 'globalThis.process',
+    files: { 'src/app.ts': 'f(globalThis.process.env);' },
+    at: 'src/app.ts:1',
+  },
+  {
+    rule: 'environment',
+    why: 'import of env',
+    files: { 'src/app.ts': "import { env } from 'node:process';" },
+    at: 'src/app.ts:1',
+  },
+  { rule: 'environment', why: 'taken apart', files: { 'src/app.ts': 'const { env } = process;' }, at: 'src/app.ts:1' },
+  {
+    rule: 'provider name',
+    why: 'a comparison in another room',
+    files: { 'src/providers/acme.ts': '', 'src/tasks/a.ts': "if (name === 'acme') work();" },
+    at: 'src/tasks/a.ts:1',
+  },
+  {
+    rule: 'provider name',
+    why: 'an adapter that is a folder, in a type',
+    files: { 'src/providers/acme/index.ts': '', 'src/app.ts': "type Kind = 'acme';" },
+    at: 'src/app.ts:1',
+  },
+  { rule: 'types', why: 'any', files: { 'src/lib/a.ts': 'let a: any;' }, at: 'src/lib/a.ts:1' },
+  { rule: 'types', why: 'any in a test', files: { 'test/lib/a.test.ts': 'f(a as any);' }, at: 'test/lib/a.test.ts:1' },
+  { rule: 'types', why: 'a double cast', files: { 'src/lib/a.ts': 'f(a as unknown as B);' }, at: 'src/lib/a.ts:1' },
+  { rule: 'types', why: 'a cast to never', files: { 'src/lib/a.ts': 'f(a as never);' }, at: 'src/lib/a.ts:1' },
+  {
+    rule: 'types',
+    why: 'a silenced line',
+    files: { 'src/lib/a.ts': `\n// ${'@ts-'}ignore\nf();` },
+    at: 'src/lib/a.ts:2',
+  },
+  {
+    rule: 'function length',
+    why: '71 lines',
+    files: { 'src/lib/a.ts': `\nexport function long() {\n${lines(69)}}\n` },
+    at: 'src/lib/a.ts:2',
+  },
+  {
+    rule: 'function length',
+    why: 'an arrow, in a script',
+    files: { 'scripts/a.mjs': `const long = () => {\n${lines(70)}};\n` },
+    at: 'scripts/a.mjs:1',
+  },
+  { rule: 'file length', why: '501 lines', files: { 'src/lib/a.ts': lines(501) }, at: 'src/lib/a.ts:501' },
+  ...sleeping(),
+  {
+    rule: 'leftover mark',
+    why: 'in a comment',
+    files: { 'src/lib/a.ts': `\n// ${'TO'}${'DO'}: more` },
+    at: 'src/lib/a.ts:2',
+  },
+  { rule: 'leftover mark', why: 'in a document', files: { 'README.md': `# A\n${'FIX'}${'ME'}` }, at: 'README.md:2' },
+  {
+    rule: 'machine path',
+    why: 'a home',
+    files: { 'scripts/a.mjs': `f('/${'home'}/ann/medley');` },
+    at: 'scripts/a.mjs:1',
+  },
+  { rule: 'machine path', why: 'a checkout', files: { 'docs/a.md': `# A\ncd /${'work'}/main` }, at: 'docs/a.md:2' },
+  {
+    rule: 'registry host',
+    why: 'in a lock file',
+    files: { 'package-lock.json': `\n"https://${'registry'}.example.org/pg.tgz"` },
+    at: 'package-lock.json:2',
+  },
+  {
+    rule: 'registry host',
+    why: 'in a script',
+    files: { 'scripts/a.mjs': `f('${'npm'}${'mirror'}.com')` },
+    at: 'scripts/a.mjs:1',
+  },
+  { rule: 'one title', why: 'two', files: { 'README.md': '# A\n\n# B\n' }, at: 'README.md:3' },
+  { rule: 'one title', why: 'none', files: { 'CHANGELOG.md': '## A\n' }, at: 'CHANGELOG.md:1' },
+];
+
+function foreignSql(): Example[] {
+  const spots: [string, string][] = [
+    ['after from', "query('select * from tasks')"],
+    ['after join', 'query(`select 1\n from accounts a join tasks t on true`)'],
+    ['in a list', 'query(`select 1 from unnest($1, $2) u, tasks t`)'],
+    ['with its schema', "query('select 1 from public.tasks')"],
+    ['after into', "query('INSERT INTO tasks (id) values ($1)')"],
+    ['after update', 'query(`update tasks set id = ${id}`)'],
+    ['after delete from', "query('delete from only tasks')"],
+    ['in a fragment', "const where = ' from tasks where id = $1';"],
+    ['beside a placeholder', 'query(`select ${columns} from tasks`)'],
+    ['in the query builder', "db.selectFrom('tasks as t').execute();"],
+    ['as a function', "query('select money_hold($1)')"],
+    ['in the engine', "query('select 1 from pgboss.job')"],
+  ];
+  return spots.map(([why, text]) => ({
+    rule: 'sql owner',
+    why,
+    files: { 'migrations/0001_a.sql': owned, 'src/accounts/a.ts': text },
+    at: `src/accounts/a.ts:${why === 'after join' ? 2 : 1}`,
+  }));
+}
+
+function floats(): Example[] {
+  const spots = [
+    'Number(a)',
+    'parseFloat(a)',
+    'Number.parseFloat(a)',
+    'parseInt(a)',
+    'a.toFixed(2)',
+    'Math.round(a)',
+    '+a',
+    '0.5',
+    '1e-6',
+    '2.0',
+  ];
+  return spots.map((text) => ({
+    rule: 'money',
+    why: text,
+    files: { 'src/money/a.ts': `\nf(${text});` },
+    at: 'src/money/a.ts:2',
+  }));
+}
+
+function sleeping(): Example[] {
+  const spots = [
+    `it.${'skip'}('a')`,
+    `describe.${'only'}('a')`,
+    `test.concurrent.${'todo'}('a')`,
+    "it('a', { skip: true }, f)",
+    "xit('a', f)",
+  ];
+  return spots.map((text) => ({
+    rule: 'sleeping test',
+    why: text,
+    files: { 'test/lib/a.test.ts': `\n${text};` },
+    at: 'test/lib/a.test.ts:2',
+  }));
+}
+
+/** Texts that look like a breach and are none. */
+export const good: readonly Example[] = [
+  {
+    rule: 'room order',
+    why: 'an earlier room',
+    files: { 'src/tasks/a.ts': "import '../lib/b.ts';", 'src/lib/b.ts': '' },
+  },
+  { rule: 'room order', why: 'the same room', files: { 'src/tasks/a.ts': "import './b.ts';", 'src/tasks/b.ts': '' } },
+  { rule: 'room order', why: 'a package', files: { 'src/lib/a.ts': "import pg from 'pg';" } },
+  {
+    rule: 'room order',
+    why: 'package.json',
+    files: { 'src/cli.ts': "import p from '../package.json' with { type: 'json' };" },
+  },
+  {
+    rule: 'money/holds',
+    why: 'the finish',
+    files: { 'src/tasks/finish.ts': "import '../money/holds.ts';", 'src/money/holds.ts': '' },
+  },
+  {
+    rule: 'unused file',
+    why: 'a worker thread',
+    files: { 'src/main.ts': "new Worker(new URL('./lib/a.ts', import.meta.url));", 'src/lib/a.ts': '' },
+  },
+  {
+    rule: 'table owner',
+    why: 'the room above a reason',
+    files: { 'migrations/0001_a.sql': '-- room: money\n-- because\ncreate table a ();' },
+  },
+  ...["query('select * from tasks')", 'throw new Error(`no answer from tasks after ${ms} ms`);'].map((text) => ({
+    rule: 'sql owner',
+    why: text,
+    files: { 'migrations/0001_a.sql': owned, [text.startsWith('throw') ? 'src/chat/a.ts' : 'src/tasks/a.ts']: text },
+  })),
+  {
+    rule: 'sql owner',
+    why: 'a column',
+    files: { 'migrations/0001_a.sql': owned, 'src/chat/a.ts': "query('select tasks from calls')" },
+  },
+  { rule: 'money', why: 'whole numbers', files: { 'src/money/a.ts': 'f(10n ** 6n, -a, 3, 1e9, a - b);' } },
+  { rule: 'environment', why: 'its own room', files: { 'src/config.ts': 'f(process.env);' } },
+  { rule: 'environment', why: 'another env', files: { 'src/app.ts': 'f(options.env, process.pid);' } },
+  {
+    rule: 'provider name',
+    why: 'the catalogue',
+    files: { 'src/providers/acme.ts': '', 'src/catalog/a.ts': "f('acme');" },
+  },
+  {
+    rule: 'provider name',
+    why: 'the contract',
+    files: { 'src/providers/provider.ts': '', 'src/app.ts': "f('provider');" },
+  },
+  {
+    rule: 'types',
+    why: 'the word',
+    files: { 'src/lib/a.ts': "const any = 'any'; // any will do\nf(a as const, b as B);" },
+  },
+  { rule: 'function length', why: '70 lines', files: { 'src/lib/a.ts': `function a() {\n${lines(68)}}\n` } },
+  {
+    rule: 'function length',
+    why: 'describe',
+    files: { 'test/a.test.ts': `describe.each([])('a', () => {\n${lines(80)}});\n` },
+  },
+  { rule: 'file length', why: '500 lines', files: { 'src/lib/a.ts': lines(500) } },
+  {
+    rule: 'sleeping test',
+    why: 'another skip',
+    files: { 'test/a.test.ts': "parser.skip(1); it('a', { timeout: 1 }, f);" },
+  },
+  { rule: 'leftover mark', why: 'a template of mkdtemp', files: { 'src/lib/a.ts': "f('a-XXXXXX');" } },
+  {
+    rule: 'machine path',
+    why: 'a relative one',
+    files: { 'web/a.ts': "import './home/page.ts'; f('/homes/'); f(`${a}/work/b`);" },
+  },
+  { rule: 'registry host', why: 'a variable', files: { 'src/lib/a.ts': 'registry.metrics.size;' } },
+  { rule: 'one title', why: 'a comment in code', files: { 'README.md': '# A\n```sh\n# B\n```\n' } },
+];

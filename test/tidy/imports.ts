@@ -1,0 +1,156 @@
+import { posix } from 'node:path';
+import type { Node } from 'oxc-parser';
+import { inSource, lineAt, memberName, walk, type Finding, type Rule, type Source, type Tree } from './tree.ts';
+
+/** The house from the cellar up: a file imports from its own room or an earlier one (DESIGN, The tree). */
+export const rooms: readonly string[] = (
+  'lib config errors db engine limits storage money accounts catalog webhooks styles providers ' +
+  'routing app tasks chat api dashboard server worker main cli'
+).split(' ');
+
+/** What Node is started with. Everything under src/ is reached from here. */
+const entries = ['src/main.ts', 'src/cli.ts'];
+
+/** Where money is held and closed: the two walks, the sweep behind them, and app, which opens the room. */
+const holds_importers = [
+  'src/tasks/create.ts',
+  'src/tasks/finish.ts',
+  'src/tasks/sweep.ts',
+  'src/chat/call.ts',
+  'src/app.ts',
+];
+
+/** `money` for src/money/holds.ts; a file directly in src/ is a room of its own. */
+export function roomOf(path: string): string {
+  return (path.split('/')[1] ?? '').replace(/\.tsx?$/, '');
+}
+
+type Import = { from: string; to: string; line: number };
+
+/** Every way in which one file of ours names another: import, export … from, import(), type imports, new URL for workers. */
+function importsOf(source: Source): Import[] {
+  const imports: Import[] = [];
+  walk(source.program, (node) => {
+    const specifier = specifierOf(node);
+    if (specifier === undefined || !specifier.startsWith('.')) return;
+    const to = posix.join(posix.dirname(source.path), specifier);
+    imports.push({ from: source.path, to, line: lineAt(source.text, node.start) });
+  });
+  return imports;
+}
+
+function specifierOf(node: Node): string | undefined {
+  switch (node.type) {
+    case 'ImportDeclaration':
+    case 'ExportAllDeclaration':
+      return node.source.value;
+    case 'ExportNamedDeclaration':
+      return node.source?.value;
+    case 'ImportExpression':
+    case 'TSImportType':
+      return node.source.type === 'Literal' && typeof node.source.value === 'string' ? node.source.value : undefined;
+    case 'NewExpression':
+      return moduleUrl(node);
+    default:
+      return undefined;
+  }
+}
+
+/** `./encode.ts` in `new URL('./encode.ts', import.meta.url)`. */
+function moduleUrl(node: Extract<Node, { type: 'NewExpression' }>): string | undefined {
+  const [first, second] = node.arguments;
+  if (node.callee.type !== 'Identifier' || node.callee.name !== 'URL' || !second || memberName(second) !== 'url')
+    return undefined;
+  return first?.type === 'Literal' && typeof first.value === 'string' && /\.ts$/.test(first.value)
+    ? first.value
+    : undefined;
+}
+
+function sourceImports(tree: Tree): Import[] {
+  return tree.sources.filter((source) => inSource(source.path)).flatMap(importsOf);
+}
+
+export const known_rooms: Rule = {
+  name: 'rooms',
+  findings: (tree) =>
+    [...tree.files.keys()]
+      .filter((path) => inSource(path) && !rooms.includes(roomOf(path)))
+      .map((file) => ({
+        file,
+        line: 1,
+        advice: `"${roomOf(file)}" is no room; put the file into one of: ${rooms.join(' ')}`,
+      })),
+};
+
+export const room_order: Rule = {
+  name: 'room order',
+  findings: (tree) =>
+    sourceImports(tree).flatMap(({ from, to, line }) => {
+      if (!inSource(to)) {
+        return to.endsWith('.json') ? [] : [{ file: from, line, advice: `src/ imports only from src/, not ${to}` }];
+      }
+      if (rooms.indexOf(roomOf(to)) <= rooms.indexOf(roomOf(from))) return [];
+      const advice = `${roomOf(from)} comes before ${roomOf(to)} and may not import ${to}; hand it in from above, or move what both need down`;
+      return [{ file: from, line, advice }];
+    }),
+};
+
+export const no_cycles: Rule = {
+  name: 'import cycle',
+  findings: (tree) => {
+    const graph = graphOf(sourceImports(tree));
+    const done = new Set<string>();
+    return [...graph.keys()].flatMap((start) => cyclesFrom(start, graph, done, []));
+  },
+};
+
+function graphOf(imports: readonly Import[]): Map<string, Import[]> {
+  const graph = new Map<string, Import[]>();
+  for (const each of imports) graph.set(each.from, [...(graph.get(each.from) ?? []), each]);
+  return graph;
+}
+
+function cyclesFrom(file: string, graph: Map<string, Import[]>, done: Set<string>, path: readonly string[]): Finding[] {
+  if (done.has(file)) return [];
+  const here = [...path, file];
+  const findings = (graph.get(file) ?? []).flatMap((each): Finding[] => {
+    const at = here.indexOf(each.to);
+    if (at === -1) return cyclesFrom(each.to, graph, done, here);
+    const circle = [...here.slice(at), each.to].join(' → ');
+    return [{ file: each.from, line: each.line, advice: `${circle}; move what both need into a file of its own` }];
+  });
+  done.add(file);
+  return findings;
+}
+
+export const holds_callers: Rule = {
+  name: 'money/holds',
+  findings: (tree) =>
+    sourceImports(tree)
+      .filter(({ from, to }) => isHolds(to) && !isHolds(from) && !holds_importers.includes(from))
+      .map(({ from, line }) => ({
+        file: from,
+        line,
+        advice: `only ${holds_importers.join(', ')} may import money/holds; go through one of them`,
+      })),
+};
+
+function isHolds(path: string): boolean {
+  return path === 'src/money/holds.ts' || path.startsWith('src/money/holds/');
+}
+
+export const no_orphans: Rule = {
+  name: 'unused file',
+  findings: (tree) => {
+    const graph = graphOf(sourceImports(tree));
+    const reached = new Set(entries);
+    for (const file of reached) for (const each of graph.get(file) ?? []) reached.add(each.to);
+    return tree.sources
+      .filter((source) => inSource(source.path) && !reached.has(source.path))
+      .map(({ path }) => ({
+        file: path,
+        line: 1,
+        advice: `nothing that starts at ${entries.join(' or ')} imports it; use it or delete it`,
+      }));
+  },
+};

@@ -1,0 +1,28 @@
+import * as code from './code.ts';
+import * as imports from './imports.ts';
+import * as sql from './sql.ts';
+import * as text from './text.ts';
+import type { Rule } from './tree.ts';
+
+/** The house rules that can be checked, in the order in which they are worth mending. */
+export const rules: readonly Rule[] = [
+  code.parses,
+  imports.known_rooms,
+  imports.room_order,
+  imports.no_cycles,
+  imports.holds_callers,
+  imports.no_orphans,
+  sql.declared_rooms,
+  sql.sql_in_its_room,
+  code.whole_money,
+  code.environment,
+  code.provider_names,
+  code.honest_types,
+  code.short_functions,
+  code.short_files,
+  code.awake_tests,
+  text.no_marks,
+  text.no_machine_paths,
+  text.no_registry_hosts,
+  text.one_title,
+];
