@@ -21,8 +21,8 @@ export type RunRequest = {
   now_ms: number;
 };
 
-/** One produced file: bytes at hand, or a link that the guarded connector fetches. */
-export type RunFile = { bytes: Buffer } | { url: string };
+/** One produced file. What it is gets measured from the bytes. */
+export type RunFile = { bytes: Buffer };
 
 export type FailureType = 'upstream_error' | 'timeout' | 'content_policy_violation' | 'invalid_request' | 'internal_error';
 
@@ -69,6 +69,11 @@ export class InputRefused extends Error {
 }
 
 export type Provider = {
+  /**
+   * A repeated start of the same task is the same run upstream, so a submit whose answer was lost
+   * may be sent again. Without it such a submit is ambiguous and never repeated.
+   */
+  readonly idempotent?: boolean;
   /**
    * Submits a run. Throws NotStarted or InputRefused; any other error means that nobody knows
    * whether the upstream took it (ambiguous).

@@ -1,0 +1,33 @@
+import type { Rule } from '../money/books.ts';
+
+/** What must hold between tasks and money (DESIGN section 6), for `medley books`. */
+export const task_rules: readonly Rule[] = [
+  {
+    name: 'a task is final exactly when its hold is closed, at its cost',
+    sql: `select t.account_id || ' ' || t.id as subject,
+                 t.status || ', hold ' || coalesce(h.state, 'missing') as detail,
+                 abs(t.cost - coalesce(h.cost, 0)) as off_by
+            from tasks t left join holds h on h.account_id = t.account_id and h.ref = t.id
+           where h.ref is null or h.amount <> t.estimate
+              or h.state <> case t.status when 'succeeded' then 'settled' when 'failed' then 'released' else 'open' end
+              or coalesce(h.cost, 0) <> t.cost`,
+  },
+  {
+    name: 'an open hold of a media kind belongs to an unfinished task',
+    sql: `select h.account_id || ' ' || h.ref as subject, 'open hold without a task' as detail, h.amount as off_by
+            from holds h left join tasks t on t.account_id = h.account_id and t.id = h.ref
+           where h.state = 'open' and h.kind <> 'chat' and t.id is null`,
+  },
+  {
+    name: 'a final task has no open attempt',
+    sql: `select t.account_id || ' ' || t.id as subject, 'attempt ' || a.number || ' is ' || a.state as detail, 0 as off_by
+            from tasks t join attempts a on a.account_id = t.account_id and a.task_id = t.id
+           where t.completed_at is not null and a.ended_at is null`,
+  },
+  {
+    name: 'an unfinished task has a job',
+    sql: `select t.account_id || ' ' || t.id as subject, 'no live job, the sweep will send one' as detail, 0 as off_by
+            from tasks t
+           where t.completed_at is null and not exists (select from engine_live_keys() live where live.key = t.id)`,
+  },
+];

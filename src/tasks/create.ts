@@ -1,0 +1,276 @@
+import { createHash } from 'node:crypto';
+import type { Caller } from '../accounts/authenticate.ts';
+import type { App } from '../app.ts';
+import type { Model } from '../catalog/catalog.ts';
+import { estimateUnits, freezePricing, holdAmount, type Pricing, type Units } from '../catalog/price.ts';
+import { ApiError } from '../errors.ts';
+import { checkUserUrl } from '../lib/address.ts';
+import { nearest } from '../lib/edit-distance.ts';
+import { newId } from '../lib/ids.ts';
+import { balanceView, estimateView, type Money } from '../money/money.ts';
+import { routeName } from '../routing/health.ts';
+import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
+
+/** A request body that has passed all checks that need no database. */
+export type Order = {
+  model: Model;
+  input: Record<string, unknown>;
+  metadata: Record<string, string>;
+  webhook_url: string | null;
+  pricing: Pricing;
+  held_units: Units;
+  estimate: Money;
+};
+
+const body_fields = ['model', 'input', 'webhook_url', 'metadata'];
+const url_length_max = 2048;
+
+/**
+ * Checks a body of POST /v1/generate in the order of DECISIONS: 400 for the form, 404 for the model,
+ * 422 for the input, 422 for the webhook's address; and prices it. Throws ApiError.
+ */
+export function readOrder(app: App, caller: Caller, body: Record<string, unknown>): Order {
+  checkFields(body);
+  const metadata = readMetadata(body['metadata']);
+  const model = findModel(app, body['model']);
+  const checked = model.validateInput(body['input']);
+  if (!checked.ok) {
+    const [first] = checked.errors;
+    throw new ApiError('invalid_input', first?.message ?? 'input does not match the model.', {
+      ...(first && { param: first.field }),
+      details: checked.errors,
+    });
+  }
+  const webhook_url = readWebhookUrl(app, body['webhook_url']);
+  const { settings } = app.catalog.current;
+  const pricing = freezePricing(model, checked.input, caller.account.currency, settings);
+  const held_units = estimateUnits(model, checked.input);
+  return {
+    model,
+    input: checked.input,
+    metadata,
+    webhook_url,
+    pricing,
+    held_units,
+    estimate: holdAmount(pricing, held_units),
+  };
+}
+
+function checkFields(body: Record<string, unknown>): void {
+  if (body['model'] === undefined) throw new ApiError('invalid_request', 'model is required.', { param: 'model' });
+  if (typeof body['model'] !== 'string' || body['model'] === '') {
+    throw new ApiError('invalid_request', 'model must be a non-empty string.', { param: 'model' });
+  }
+  if (body['input'] === undefined) throw new ApiError('invalid_request', 'input is required.', { param: 'input' });
+  for (const field of Object.keys(body)) {
+    if (body_fields.includes(field)) continue;
+    const near = nearest(field, body_fields);
+    const shown = JSON.stringify(field.slice(0, 60));
+    throw new ApiError('invalid_request', `${shown} is not a known field.${near ? ` Did you mean "${near}"?` : ''}`, {
+      param: field.slice(0, 60),
+    });
+  }
+}
+
+/** At most 16 pairs of strings, keys to 64 and values to 512 characters, no NUL. */
+function readMetadata(value: unknown): Record<string, string> {
+  if (value === undefined || value === null) return {};
+  const wrong = (message: string) => new ApiError('invalid_request', message, { param: 'metadata' });
+  if (typeof value !== 'object' || Array.isArray(value)) throw wrong('metadata must be an object of strings.');
+  const pairs = Object.entries(value);
+  if (pairs.length > 16) throw wrong(`metadata may have at most 16 pairs (got ${pairs.length}).`);
+  for (const [key, text] of pairs) {
+    const shown = JSON.stringify(key.slice(0, 64));
+    if (key.length > 64) throw wrong(`metadata keys may have at most 64 characters (${shown} has ${key.length}).`);
+    if (typeof text !== 'string') throw wrong(`metadata[${shown}] must be a string.`);
+    if (text.length > 512) throw wrong(`metadata[${shown}] may have at most 512 characters (got ${text.length}).`);
+    if (key.includes('\0') || text.includes('\0')) throw wrong(`metadata[${shown}] must not contain NUL.`);
+  }
+  return Object.fromEntries(pairs);
+}
+
+/** The media model of this name, or 404; a chat model's 404 names the right endpoint. */
+function findModel(app: App, id: unknown): Model {
+  const model = app.catalog.current.models.get(String(id));
+  const shown = JSON.stringify(String(id).slice(0, 128));
+  if (!model) {
+    throw new ApiError('not_found', `There is no model ${shown}. GET /v1/models lists the models.`, { param: 'model' });
+  }
+  if (model.kind === 'chat') {
+    const message = `${shown} is a chat model: use POST /v1/chat/completions or POST /v1/messages.`;
+    throw new ApiError('not_found', message, { param: 'model' });
+  }
+  return model;
+}
+
+function readWebhookUrl(app: App, value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  const wrong = (message: string) => new ApiError('invalid_input', `webhook_url ${message}`, { param: 'webhook_url' });
+  if (typeof value !== 'string') throw wrong('must be a string.');
+  if (value.length > url_length_max)
+    throw wrong(`may have at most ${url_length_max} characters (got ${value.length}).`);
+  const problem = checkUserUrl(value, app.addressRules());
+  if (problem) throw wrong(problem);
+  return value;
+}
+
+export type Created = { ref: TaskRef; body: string; replayed: boolean };
+
+/**
+ * Creates a task: the hold, the row and its job, in one database call. Throws ApiError 502/504 when
+ * no route is usable, 429 in the failures pause, 402, 403, and for Idempotency-Key 409 and 422.
+ */
+export async function createTask(
+  app: App,
+  caller: Caller,
+  order: Order,
+  idempotency: { key: string; body: Buffer } | undefined,
+): Promise<Created> {
+  await checkRoutes(app, order.model);
+  const now_ms = app.clock.now();
+  const id = newId('task', now_ms);
+  const created_at = new Date(now_ms);
+  const answer = await callCreate(app, caller, order, { id, created_at, idempotency });
+  if (answer.outcome === 'created') {
+    app.engine.wake('task.start');
+    return {
+      ref: { account_id: caller.account.id, task_id: id },
+      body: newBody(order, caller, id, created_at),
+      replayed: false,
+    };
+  }
+  if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(app, caller, answer.task_id);
+  throw refusal(app, caller, order, answer);
+}
+
+/** All routes open-circuited: nothing is created, nothing held. */
+async function checkRoutes(app: App, model: Model): Promise<void> {
+  const admission = await app.health.admit(model.routes.map((route) => routeName(model.id, route.id)));
+  if (admission.admitted) return;
+  const headers = { 'retry-after': String(Math.ceil(admission.retry_after_ms / 1000)) };
+  if (admission.cause === 'timeout') {
+    throw new ApiError('timeout', `${model.id} is not answering in time at the moment. Try again shortly.`, {
+      headers,
+    });
+  }
+  throw new ApiError('upstream_error', `${model.id} is not available upstream at the moment. Try again shortly.`, {
+    headers,
+  });
+}
+
+type CreateAnswer = {
+  outcome: 'created' | 'replayed' | 'mismatched' | 'in_flight' | 'paused' | 'insufficient' | 'over_limit' | 'exists';
+  task_id: string | null;
+  retry_after: number | null;
+  available: Money | null;
+  remaining: Money | null;
+};
+
+async function callCreate(
+  app: App,
+  caller: Caller,
+  order: Order,
+  task: { id: string; created_at: Date; idempotency: { key: string; body: Buffer } | undefined },
+): Promise<CreateAnswer> {
+  const { limits } = app.catalog.current.settings;
+  const rows = await app.db.query<CreateAnswer>(
+    'select * from create_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)',
+    [
+      task.created_at,
+      caller.account.id,
+      caller.key.id,
+      task.id,
+      order.model.id,
+      order.model.kind,
+      JSON.stringify(order.input),
+      JSON.stringify(order.metadata),
+      order.webhook_url,
+      caller.account.currency,
+      JSON.stringify(order.pricing),
+      JSON.stringify(order.held_units),
+      order.estimate,
+      deadline(order.model, task.created_at),
+      limits.failed_per_24h,
+      task.idempotency?.key ?? null,
+      task.idempotency ? createHash('sha256').update(task.idempotency.body).digest() : null,
+    ],
+  );
+  const answer = rows[0];
+  if (!answer) throw new Error('create_task answered nothing');
+  return answer;
+}
+
+const backlog_ms = 3_600_000;
+
+/** Every route may use its whole time, and an hour may pass in a backlog: then the sweep ends it. */
+function deadline(model: Model, created_at: Date): Date {
+  const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.start + route.timeout_ms.total, 0);
+  return new Date(created_at.getTime() + routes_ms + backlog_ms);
+}
+
+function newBody(order: Order, caller: Caller, id: string, created_at: Date): string {
+  return renderTask({
+    id,
+    status: 'queued',
+    model: order.model.id,
+    output: [],
+    currency: caller.account.currency,
+    cost: 0n,
+    estimate: order.estimate,
+    error_type: null,
+    error_message: null,
+    metadata: JSON.stringify(order.metadata),
+    created_at,
+    started_at: null,
+    completed_at: null,
+  });
+}
+
+async function replay(app: App, caller: Caller, task_id: string): Promise<Created> {
+  const ref = { account_id: caller.account.id, task_id };
+  const task = await loadTask(app.db, ref);
+  if (!task) throw new ApiError('not_found', `The task ${task_id} of this Idempotency-Key is no longer kept.`);
+  return { ref, body: bodyOf(task), replayed: true };
+}
+
+function refusal(app: App, caller: Caller, order: Order, answer: CreateAnswer): ApiError {
+  const { currency } = caller.account;
+  const no_retry = { 'x-should-retry': 'false' };
+  const estimate = `${estimateView(order.estimate, currency).amount} ${currency}`;
+  switch (answer.outcome) {
+    case 'insufficient': {
+      const available = `${balanceView(answer.available ?? 0n, currency).amount} ${currency}`;
+      const message = `The task needs a hold of ${estimate}, but only ${available} is available. Top up the balance.`;
+      return new ApiError('insufficient_balance', message, { headers: no_retry });
+    }
+    case 'over_limit': {
+      const remaining = `${balanceView(answer.remaining ?? 0n, currency).amount} ${currency}`;
+      const message =
+        `This key's monthly spend limit is reached: the task needs a hold of ${estimate}, ${remaining} is left. ` +
+        'Create a key with a higher limit or use another key.';
+      return new ApiError('key_limit', message, { code: 'monthly_limit', headers: no_retry });
+    }
+    case 'paused': {
+      const limit = app.catalog.current.settings.limits.failed_per_24h;
+      const message = `${limit} generations failed on this account in the last 24 hours: new tasks are paused. Wait, and change the prompt or its parameters.`;
+      return new ApiError('failures_pause', message, {
+        headers: { ...no_retry, 'retry-after': String(answer.retry_after) },
+      });
+    }
+    case 'in_flight':
+      return new ApiError('conflict', 'A request with this Idempotency-Key is being worked on.', {
+        code: 'conflict',
+        headers: { 'retry-after': '1' },
+      });
+    case 'mismatched':
+      return new ApiError(
+        'invalid_input',
+        'This Idempotency-Key was used with another body. Use a new key for a new request.',
+        {
+          param: 'idempotency-key',
+        },
+      );
+    default:
+      throw new Error(`create_task answered ${answer.outcome}`);
+  }
+}

@@ -1,0 +1,35 @@
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { unknownTask } from './cancel.ts';
+import { linkOutputs } from './outputs.ts';
+import { loadTask, type OutputItem, type Task, type TaskRef } from './task.ts';
+
+/** Removes the files of a finished task; its body stays as it is, their links answer 404. */
+export async function removeOutput(app: App, ref: TaskRef): Promise<void> {
+  const task = await finished(app, ref);
+  await removeFiles(app, task);
+}
+
+/** Fresh links to the files of a finished task; nothing else changes. 404 when they are gone. */
+export async function freshLinks(app: App, ref: TaskRef): Promise<OutputItem[]> {
+  const task = await finished(app, ref);
+  if (task.files_removed_at) throw new ApiError('not_found', 'The files of this task are no longer kept.');
+  return linkOutputs(app, task.files, new Date(app.clock.now()));
+}
+
+async function finished(app: App, ref: TaskRef): Promise<Task> {
+  const task = await loadTask(app.db, ref);
+  if (!task) throw unknownTask(ref.task_id);
+  if (!task.completed_at)
+    throw new ApiError('conflict', `The task is ${task.status}; it has no output yet.`, { code: 'conflict' });
+  return task;
+}
+
+/** Marks first, then removes: a crash in between leaves files that removing again finds. */
+export async function removeFiles(app: App, task: Pick<Task, 'account_id' | 'id' | 'files'>): Promise<void> {
+  await app.storage.remove(task.files.map((file) => file.key));
+  await app.db.query(
+    'update tasks set files_removed_at = $3 where account_id = $1 and id = $2 and files_removed_at is null',
+    [task.account_id, task.id, new Date(app.clock.now())],
+  );
+}

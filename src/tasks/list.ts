@@ -1,0 +1,51 @@
+import type { Queryable } from '../db/database.ts';
+import { bodyOf, type Task, type TaskStatus } from './task.ts';
+
+export type TaskFilter = {
+  account_id: string;
+  limit: number;
+  /** Tasks created before this one (further down the list). */
+  after?: string;
+  /** Tasks created after this one (further up the list). */
+  before?: string;
+  status?: TaskStatus;
+  model?: string;
+  created_after?: Date;
+  created_before?: Date;
+  metadata: Record<string, string>;
+};
+
+export type TaskPage = { bodies: string[]; ids: string[]; has_more: boolean };
+
+/** Tasks of an account, newest first: ids sort by time, so they are the cursor. */
+export async function listTasks(db: Queryable, filter: TaskFilter): Promise<TaskPage> {
+  const upwards = filter.before !== undefined;
+  const rows = await db.query<Task>(
+    `select * from tasks
+      where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or id > $3)
+        and ($4::text is null or status = $4) and ($5::text is null or model = $5)
+        and ($6::timestamptz is null or created_at > $6) and ($7::timestamptz is null or created_at < $7)
+        and ($8::jsonb = '{}' or metadata::jsonb @> $8)
+      order by id ${upwards ? 'asc' : 'desc'} limit $9`,
+    [
+      filter.account_id,
+      filter.after ?? null,
+      filter.before ?? null,
+      filter.status ?? null,
+      filter.model ?? null,
+      filter.created_after ?? null,
+      filter.created_before ?? null,
+      JSON.stringify(filter.metadata),
+      filter.limit + 1,
+    ],
+  );
+  const page = rows.slice(0, filter.limit);
+  if (upwards) page.reverse();
+  return { bodies: page.map(bodyOf), ids: page.map((task) => task.id), has_more: rows.length > filter.limit };
+}
+
+/** True if the account has this task; a cursor must name one of its own. */
+export async function hasTask(db: Queryable, account_id: string, id: string): Promise<boolean> {
+  const rows = await db.query('select 1 from tasks where account_id = $1 and id = $2', [account_id, id]);
+  return rows.length === 1;
+}

@@ -1,0 +1,123 @@
+import type { Pricing, Units } from '../catalog/price.ts';
+import type { Queryable } from '../db/database.ts';
+import { costView, estimateView, type Money } from '../money/money.ts';
+
+/** Names a task everywhere inside; the account leads because it will be the distribution key. */
+export type TaskRef = { account_id: string; task_id: string };
+
+export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed';
+
+export type TaskErrorType =
+  | 'upstream_error'
+  | 'timeout'
+  | 'content_policy_violation'
+  | 'invalid_request'
+  | 'canceled'
+  | 'internal_error';
+
+/** One produced file as the caller sees it (DECISIONS, Output items). */
+export type OutputItem = {
+  type: 'image' | 'video' | 'audio';
+  url: string;
+  content_type: string;
+  size_bytes: number;
+  width?: number;
+  height?: number;
+  duration?: number;
+  expires_at: string;
+};
+
+/** A row of `tasks`. `input`, `metadata` and `body` are JSON texts. */
+export type Task = {
+  account_id: string;
+  id: string;
+  key_id: string;
+  model: string;
+  kind: 'image' | 'video' | 'audio';
+  input: string;
+  metadata: string;
+  webhook_url: string | null;
+  currency: string;
+  pricing: Pricing;
+  held_units: Units;
+  estimate: Money;
+  status: TaskStatus;
+  cost: Money;
+  error_type: TaskErrorType | null;
+  error_message: string | null;
+  body: string | null;
+  files: StoredFile[];
+  files_removed_at: Date | null;
+  created_at: Date;
+  started_at: Date | null;
+  completed_at: Date | null;
+  deadline_at: Date;
+};
+
+/** What is kept of an output file besides its bytes: enough to make a fresh link. */
+export type StoredFile = { key: string; item: Omit<OutputItem, 'url' | 'expires_at'> };
+
+export type AttemptState = 'submitting' | 'accepted' | 'done' | 'failed' | 'not_started' | 'ambiguous' | 'canceled';
+
+/** A row of `attempts`: one try of a route. */
+export type Attempt = {
+  number: number;
+  route: string;
+  provider: string;
+  state: AttemptState;
+  reason: string | null;
+  message: string | null;
+  /** JSON text; null until the upstream accepted. */
+  run_ref: string | null;
+  created_at: Date;
+  ended_at: Date | null;
+};
+
+/** The parts of a task that its body is made of. */
+export type TaskFacts = Pick<
+  Task,
+  'id' | 'status' | 'model' | 'currency' | 'cost' | 'estimate' | 'error_type' | 'error_message' | 'metadata'
+> & { created_at: Date; started_at: Date | null; completed_at: Date | null; output: OutputItem[] };
+
+/** The JSON text of a task (specification 2.1): every key is always there. */
+export function renderTask(task: TaskFacts): string {
+  return JSON.stringify({
+    id: task.id,
+    status: task.status,
+    model: task.model,
+    output: task.output,
+    cost: costView(task.cost, task.currency),
+    estimated_cost: estimateView(task.estimate, task.currency),
+    error: task.error_type === null ? null : { type: task.error_type, message: task.error_message },
+    created_at: task.created_at.toISOString(),
+    started_at: task.started_at?.toISOString() ?? null,
+    completed_at: task.completed_at?.toISOString() ?? null,
+    metadata: JSON.parse(task.metadata),
+  });
+}
+
+/** What GET answers: the stored bytes of a final task, else the state of this moment. */
+export function bodyOf(task: Task): string {
+  return task.body ?? renderTask({ ...task, output: [] });
+}
+
+export async function loadTask(db: Queryable, ref: TaskRef): Promise<Task | undefined> {
+  const rows = await db.query<Task>('select * from tasks where account_id = $1 and id = $2', [
+    ref.account_id,
+    ref.task_id,
+  ]);
+  return rows[0];
+}
+
+/** The name of a task inside, from its row. */
+export function refOf(task: Pick<Task, 'account_id' | 'id'>): TaskRef {
+  return { account_id: task.account_id, task_id: task.id };
+}
+
+/** All attempts of a task, oldest first. */
+export async function listAttempts(db: Queryable, ref: TaskRef): Promise<Attempt[]> {
+  return db.query<Attempt>('select * from attempts where account_id = $1 and task_id = $2 order by number', [
+    ref.account_id,
+    ref.task_id,
+  ]);
+}
