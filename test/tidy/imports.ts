@@ -61,7 +61,7 @@ function moduleUrl(node: Extract<Node, { type: 'NewExpression' }>): string | und
   const [first, second] = node.arguments;
   if (node.callee.type !== 'Identifier' || node.callee.name !== 'URL' || !second || memberName(second) !== 'url')
     return undefined;
-  return first?.type === 'Literal' && typeof first.value === 'string' && /\.ts$/.test(first.value)
+  return first?.type === 'Literal' && typeof first.value === 'string' && first.value.endsWith('.ts')
     ? first.value
     : undefined;
 }

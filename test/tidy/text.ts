@@ -73,6 +73,6 @@ function titleLines(text: string): number[] {
   let in_code = false;
   return text.split('\n').flatMap((line, index) => {
     if (/^\s*(?:```|~~~)/.test(line)) in_code = !in_code;
-    return !in_code && /^# /.test(line) ? [index + 1] : [];
+    return !in_code && line.startsWith('# ') ? [index + 1] : [];
   });
 }
