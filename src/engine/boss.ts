@@ -1,0 +1,156 @@
+import pg from 'pg';
+import { PgBoss, type Db as BossDb } from 'pg-boss';
+import type { Db } from '../db/database.ts';
+import type { Complaints } from './complaints.ts';
+import type { Claim, JobData } from './job.ts';
+
+export type QueueOptions = {
+  name: string;
+  /** A job whose worker has not been heard of for this long runs elsewhere. 10 is pg-boss's least. */
+  heartbeat_s?: number;
+  /** `exclusive`: at most one live job per key. */
+  policy?: 'standard' | 'exclusive';
+};
+
+/**
+ * How often pg-boss looks for jobs of dead workers. Measured worst case from `kill -9` to the new
+ * start: heartbeat 10 s + supervise 1 s + monitor 2 s + poll 0.5 s.
+ */
+export type Supervision = { supervise_s: number; monitor_s: number };
+
+/** pg-boss as the rest of this room sees it; the only file that knows its interface. */
+export type Boss = {
+  /** Statements of the engine: its own connections, ended after 5 s without an answer. */
+  query<T>(text: string, values: readonly unknown[]): Promise<T[]>;
+  /** Makes the queue, or brings the settings of an existing one up to date. */
+  makeQueue(options: QueueOptions): Promise<void>;
+  /** Claims up to `count` jobs that are due. */
+  fetch(queue: string, count: number): Promise<Claim[]>;
+  /** Deletes finished jobs; those that belong to somebody else by now stay. */
+  remove(queue: string, claims: readonly { id: string; retry_count: number }[]): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/**
+ * The engine has its own few connections, so that heartbeats never wait behind a full main pool.
+ * They commit without waiting for the disk: after a crash of the server the last claims and
+ * outcomes (< 0.6 s) may be forgotten, and those jobs run again, which handlers must bear anyway.
+ * Sends are part of the caller's transaction and as durable as it.
+ */
+const connections_max = 5;
+const query_limit_ms = 5_000;
+
+/** Any number will do, as long as it is ours: two starting processes wait for each other on it. */
+const advisory_lock = 7_633_529_002;
+
+const ten_years_s = 315_360_000;
+
+/** Starts pg-boss: makes or upgrades its schema and all queues, one process at a time. */
+export async function startBoss(
+  db: Db,
+  queues: readonly QueueOptions[],
+  supervision: Supervision,
+  complaints: Complaints,
+): Promise<Boss> {
+  const pool = openPool(db, complaints);
+  const boss = makeBoss(pool, supervision, complaints);
+  try {
+    await withLock(db, async () => {
+      await boss.start();
+      for (const queue of queues) await makeQueue(boss, queue);
+    });
+  } catch (error) {
+    await boss.stop({ graceful: false, close: false }).catch(() => {});
+    await pool.end();
+    throw error;
+  }
+  const limited: BossDb = { executeSql: (text, values) => limitedQuery(pool, text, values) };
+  return {
+    query: async <T>(text: string, values: readonly unknown[]) => (await limitedQuery(pool, text, values)).rows as T[],
+    makeQueue: (options) => makeQueue(boss, options),
+    fetch: async (queue, count) => (await boss.fetch<JobData>(queue, { batchSize: count, db: limited })).map(asClaim),
+    remove: async (queue, claims) => {
+      await boss.deleteJob(
+        queue,
+        claims.map((claim) => ({ id: claim.id, retryCount: claim.retry_count })),
+        { db: limited },
+      );
+    },
+    stop: async () => {
+      await boss.stop({ graceful: false, close: false });
+      await pool.end();
+    },
+  };
+}
+
+function openPool(db: Db, complaints: Complaints): pg.Pool {
+  const pool = new pg.Pool({
+    ...db.connection,
+    max: connections_max,
+    application_name: 'medley engine',
+    connectionTimeoutMillis: query_limit_ms,
+    keepAlive: true,
+    onConnect: (client) => client.query('set synchronous_commit = off'),
+  });
+  pool.on('error', (error) => complaints.error('a connection was lost', error));
+  return pool;
+}
+
+function limitedQuery(pool: pg.Pool, text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
+  const config: pg.QueryConfig & { query_timeout: number } = {
+    text,
+    values: [...values],
+    query_timeout: query_limit_ms,
+  };
+  return pool.query(config);
+}
+
+function makeBoss(pool: pg.Pool, supervision: Supervision, complaints: Complaints): PgBoss {
+  const boss = new PgBoss({
+    db: { executeSql: (text, values) => pool.query(text, values) },
+    schedule: false, // cron knows minutes only; see duties.ts
+    superviseIntervalSeconds: supervision.supervise_s,
+    monitorIntervalSeconds: supervision.monitor_s,
+    maintenanceIntervalSeconds: 10, // deletes what is finished; the default is once a day
+    flowIntervalSeconds: 3_600, // dependencies between jobs are not used
+    warningQueueSize: 1_000_000, // 10,000 deferred polls are a normal day, not a backlog
+  });
+  boss.on('error', (error) => complaints.error('pg-boss failed', error));
+  boss.on('warning', (warning) => complaints.warn(warning.message, { data: warning.data }));
+  return boss;
+}
+
+async function withLock(db: Db, work: () => Promise<void>): Promise<void> {
+  const client = new pg.Client(db.connection);
+  await client.connect();
+  try {
+    await client.query('select pg_advisory_lock($1)', [advisory_lock]);
+    await work();
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Each number here answers a default that loses or delays work: 2 retries, retries at most after
+ * 15 minutes of running, deletion of jobs that wait for 14 days, finished jobs kept for 7 days.
+ * The back-off after a throw is ours (settlements.ts), so that a dead worker's job starts at once.
+ */
+async function makeQueue(boss: PgBoss, queue: QueueOptions): Promise<void> {
+  const settings = {
+    retryLimit: 2_000_000_000,
+    retryDelay: 0,
+    retryBackoff: false,
+    expireInSeconds: 86_400,
+    retentionSeconds: ten_years_s,
+    deleteAfterSeconds: 60,
+    heartbeatSeconds: queue.heartbeat_s ?? 10,
+    notify: false, // pg_notify inside a money transaction serialises commits; see Engine.wake
+  };
+  await boss.createQueue(queue.name, { ...settings, policy: queue.policy ?? 'standard' });
+  await boss.updateQueue(queue.name, settings);
+}
+
+function asClaim(job: { id: string; retryCount: number; heartbeatSeconds: number | null; data: JobData }): Claim {
+  return { id: job.id, retry_count: job.retryCount, heartbeat_s: job.heartbeatSeconds ?? 10, data: job.data };
+}

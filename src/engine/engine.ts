@@ -1,0 +1,251 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assert } from '../lib/assert.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
+import type { Db, Queryable } from '../db/database.ts';
+import { openListener, openNotifier, type Listener, type Notifier } from '../db/notify.ts';
+import { startBoss, type Boss, type QueueOptions, type Supervision } from './boss.ts';
+import { Complaints, type EngineLog } from './complaints.ts';
+import type { Handler, JobData } from './job.ts';
+import { Settlements } from './settlements.ts';
+import { Slots } from './slots.ts';
+import { dueQueues, insertDuty, insertJob, liveKeys, touchClaims, type SendOptions } from './statements.ts';
+
+export type { Handler, Job, JobData, Outcome } from './job.ts';
+export type { EngineLog } from './complaints.ts';
+export type { SendOptions } from './statements.ts';
+
+export type EngineOptions = {
+  db: Db;
+  log: EngineLog;
+  /** All queues of the service: sending to another one throws. */
+  queues: readonly QueueOptions[];
+  clock?: Clock;
+  /** Shared with other rooms of the node; the engine opens its own if there are none. */
+  notifier?: Notifier;
+  listener?: Listener;
+  supervision?: Supervision;
+};
+
+export type StopOptions = {
+  /** The whole stop takes no longer than this. */
+  timeout_ms?: number;
+  /** Running handlers may end by themselves for this long before their signals abort. */
+  grace_ms?: number;
+};
+
+export type Engine = {
+  /**
+   * Sends a job in the caller's transaction: it exists if and only if that commits. Call `wake`
+   * after the commit, or it starts up to 0.5 s later. Answers the job's id.
+   */
+  send(tx: Queryable, queue: string, data: JobData, options?: SendOptions): Promise<string | undefined>;
+  /**
+   * After a commit: there is a job in `queue`. Starts it here at once and tells the other nodes. For
+   * a job that is due after `after_ms`: starts it on time if this node works on the queue.
+   */
+  wake(queue: string, after_ms?: number): void;
+  /** Works on `queue` with this many slots; each job ends by itself, whatever the others do. */
+  work(queue: string, options: { slots: number; handler: Handler }): void;
+  /**
+   * Runs `duty` every `every_ms` on one node at a time, never overlapping; a failure is logged and
+   * waits for the next time. When its node dies, another one takes over after 13 s at most.
+   */
+  schedule(name: string, every_ms: number, duty: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** Those of `keys` (of `SendOptions`) that have a job waiting, deferred or running. */
+  liveKeys(keys: readonly string[]): Promise<Set<string>>;
+  /**
+   * Fetches nothing more, lets handlers end, then aborts their signals, gives back what is not done
+   * so that another node or the next start takes it at once, and closes the engine's connections.
+   */
+  stop(options?: StopOptions): Promise<void>;
+};
+
+const channel = 'engine';
+const poll_every_ms = 500;
+const touch_every_ms = 3_000;
+const touch_retry_ms = 500;
+const duties_check_every_ms = 60_000;
+
+/** Starts pg-boss on `db` and makes all queues. Several nodes may do so at the same time. */
+export async function openEngine(options: EngineOptions): Promise<Engine> {
+  const complaints = new Complaints(options.log);
+  const supervision = options.supervision ?? { supervise_s: 1, monitor_s: 2 };
+  const boss = await startBoss(options.db, options.queues, supervision, complaints);
+  return new BossEngine(options, boss, complaints);
+}
+
+class BossEngine implements Engine {
+  readonly #db: Db;
+  readonly #clock: Clock;
+  readonly #boss: Boss;
+  readonly #complaints: Complaints;
+  readonly #settlements: Settlements;
+  readonly #slots = new Map<string, Slots>();
+  readonly #duties = new Map<string, number>();
+  readonly #notifier: Notifier;
+  readonly #listener: Listener;
+  readonly #owned: { close(): Promise<void> }[] = [];
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #unsubscribe = () => {};
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: EngineOptions, boss: Boss, complaints: Complaints) {
+    const onError = (error: Error) => complaints.error('a NOTIFY connection failed', error);
+    this.#db = options.db;
+    this.#clock = options.clock ?? systemClock;
+    this.#boss = boss;
+    this.#complaints = complaints;
+    this.#settlements = new Settlements(boss, complaints);
+    this.#notifier = options.notifier ?? this.#own(openNotifier(options.db, { onError }));
+    this.#listener = options.listener ?? this.#own(openListener(options.db, { onError }));
+  }
+
+  async send(tx: Queryable, queue: string, data: JobData, options: SendOptions = {}): Promise<string | undefined> {
+    const id = await insertJob(tx, queue, data, options);
+    const after_ms = options.at ? options.at.getTime() - this.#clock.now() : (options.after_ms ?? 0);
+    if (after_ms > 0) this.#slots.get(queue)?.wakeAfter(after_ms);
+    return id;
+  }
+
+  wake(queue: string, after_ms = 0): void {
+    const slots = this.#slots.get(queue);
+    if (after_ms > 0) return slots?.wakeAfter(after_ms);
+    slots?.wake();
+    this.#notifier.notify(channel, queue);
+  }
+
+  work(queue: string, options: { slots: number; handler: Handler }): void {
+    assert(!this.#slots.has(queue), `the queue ${queue} has a handler already`);
+    assert(!this.#stopped, 'the engine has stopped');
+    const slots = new Slots({
+      queue,
+      ...options,
+      fetch: (name, count) => this.#boss.fetch(name, count),
+      settle: (name, claim, settlement) => this.#settlements.settle(name, claim, settlement),
+      complaints: this.#complaints,
+    });
+    if (this.#slots.size === 0) this.#startWorking();
+    this.#slots.set(queue, slots);
+    slots.wake();
+  }
+
+  async schedule(name: string, every_ms: number, duty: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const queue = `duty.${name}`;
+    await this.#boss.makeQueue({ name: queue, policy: 'exclusive' });
+    await insertDuty(this.#boss, queue, every_ms);
+    if (this.#duties.size === 0) this.#every(duties_check_every_ms, () => this.#checkDuties());
+    this.#duties.set(queue, every_ms);
+    this.work(queue, {
+      slots: 1,
+      handler: async (job) => {
+        const begun_at_ms = performance.now();
+        await duty(job.signal).catch((error: unknown) => this.#complaints.error(`the duty ${name} failed`, error));
+        return { again_after_ms: Math.max(0, every_ms - (performance.now() - begun_at_ms)) };
+      },
+    });
+  }
+
+  liveKeys(keys: readonly string[]): Promise<Set<string>> {
+    return liveKeys(this.#db, keys);
+  }
+
+  stop(options: StopOptions = {}): Promise<void> {
+    this.#stopped ??= this.#stop(options);
+    return this.#stopped;
+  }
+
+  async #stop({ timeout_ms = 5_000, grace_ms = 0.4 * timeout_ms }: StopOptions): Promise<void> {
+    const deadline_ms = performance.now() + timeout_ms;
+    const left_ms = () => Math.max(0, deadline_ms - performance.now());
+    const all = [...this.#slots.values()];
+    for (const slots of all) slots.close();
+    const idle = Promise.all(all.map((slots) => slots.idle()));
+    await within(Math.min(grace_ms, left_ms()), idle);
+    for (const slots of all) slots.abort(new Error('the engine is stopping'));
+    await within(0.5 * left_ms(), idle);
+    await within(0.5 * left_ms(), Promise.all(all.map((slots) => slots.giveBack())));
+    this.#settlements.close();
+    this.#unsubscribe();
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const slots of all) this.#notifier.notify(channel, slots.queue);
+    await within(left_ms(), Promise.all([this.#boss.stop(), ...this.#owned.map((part) => part.close())]));
+  }
+
+  #own<T extends { close(): Promise<void> }>(part: T): T {
+    this.#owned.push(part);
+    return part;
+  }
+
+  #startWorking(): void {
+    this.#every(poll_every_ms, () => this.#poll());
+    this.#every(touch_every_ms, () => this.#touch());
+    const subscription = {
+      onPayload: (queue: string) => this.#slots.get(queue)?.wake(),
+      onGap: () => void this.#poll(),
+    };
+    void this.#listener.subscribe(channel, subscription).then((unsubscribe) => {
+      this.#unsubscribe = unsubscribe;
+    });
+  }
+
+  /** Runs `work` again and again, never overlapping with itself. */
+  #every(interval_ms: number, work: () => Promise<void>): void {
+    let running = false;
+    const timer = setInterval(() => {
+      if (running) return;
+      running = true;
+      void work().finally(() => {
+        running = false;
+      });
+    }, interval_ms);
+    this.#timers.add(timer);
+  }
+
+  /** The net under all wakes: jobs of other nodes, jobs that came due, jobs of dead workers. */
+  async #poll(): Promise<void> {
+    const queues = [...this.#slots.values()].filter((slots) => slots.hasRoom()).map((slots) => slots.queue);
+    if (queues.length === 0) return;
+    try {
+      for (const queue of await dueQueues(this.#boss, queues)) this.#slots.get(queue)?.wake();
+    } catch (error) {
+      this.#complaints.error('the poll for jobs failed', error);
+    }
+  }
+
+  /** Says that all jobs in hand are alive, in one statement; lets go of those that are not ours. */
+  async #touch(): Promise<void> {
+    for (;;) {
+      const all = [...this.#slots.values()];
+      const claims = all.flatMap((slots) => slots.held());
+      if (claims.length === 0) return;
+      try {
+        const asked_at_ms = performance.now();
+        const ours = await touchClaims(this.#boss, claims);
+        for (const slots of all) slots.touched(asked_at_ms, claims, ours);
+        return;
+      } catch (error) {
+        this.#complaints.error('heartbeats cannot be written', error);
+        for (const slots of all) slots.loseSilent();
+        await sleep(touch_retry_ms);
+        if (this.#stopped) return;
+      }
+    }
+  }
+
+  /** A duty's job cannot get lost by a crash, but by a restored backup or an operator's hand. */
+  async #checkDuties(): Promise<void> {
+    try {
+      for (const [queue, every_ms] of this.#duties) await insertDuty(this.#boss, queue, every_ms);
+    } catch (error) {
+      this.#complaints.error('the duties cannot be checked', error);
+    }
+  }
+}
+
+/** Waits for `work`, but not longer than `limit_ms`; failures are for others to tell. */
+async function within(limit_ms: number, work: Promise<unknown>): Promise<void> {
+  const limit = new AbortController();
+  const timeout = sleep(limit_ms, undefined, { signal: limit.signal }).catch(() => {});
+  await Promise.race([work.catch(() => {}), timeout]);
+  limit.abort();
+}

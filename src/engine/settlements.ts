@@ -1,0 +1,92 @@
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import type { Boss } from './boss.ts';
+import type { Complaints } from './complaints.ts';
+import type { Claim, Settlement } from './job.ts';
+import { putBack, type PutBack } from './statements.ts';
+
+/** More than this per statement gains nothing: 500 deletes take 8 ms. */
+const batch_max = 500;
+
+const retry_ms = 250;
+
+type Item = { claim: Claim; settlement: Settlement; recorded: () => void };
+
+type Line = { queue: string; record: (items: Item[]) => Promise<void>; waiting: Item[]; running: boolean };
+
+/**
+ * Writes down how jobs ended. What becomes ready while a statement is under way goes into the next
+ * one, so a busy queue settles in batches and a lone job at once. While the database is away the
+ * items wait; each is safe to repeat, because a statement touches only claims that are still ours.
+ */
+export class Settlements {
+  readonly #boss: Boss;
+  readonly #complaints: Complaints;
+  readonly #lines = new Map<string, Line>();
+  #closed = false;
+
+  constructor(boss: Boss, complaints: Complaints) {
+    this.#boss = boss;
+    this.#complaints = complaints;
+  }
+
+  /** Resolves when the settlement stands in the database. */
+  settle(queue: string, claim: Claim, settlement: Settlement): Promise<void> {
+    return new Promise((recorded) => {
+      const line = this.#line(queue, settlement.fate === 'done');
+      line.waiting.push({ claim, settlement, recorded });
+      if (!line.running) void this.#run(line);
+    });
+  }
+
+  /** Gives up on what could not be recorded; the heartbeat brings those jobs back. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  #line(queue: string, done: boolean): Line {
+    const name = `${done ? 'done' : 'back'} ${queue}`;
+    let line = this.#lines.get(name);
+    if (!line) {
+      const record = (items: Item[]) => (done ? this.#remove(queue, items) : this.#putBack(queue, items));
+      line = { queue, record, waiting: [], running: false };
+      this.#lines.set(name, line);
+    }
+    return line;
+  }
+
+  async #run(line: Line): Promise<void> {
+    line.running = true;
+    await setImmediate(); // what gets ready in the same turn goes along
+    while (line.waiting.length > 0 && !this.#closed) {
+      const items = line.waiting.splice(0, batch_max);
+      try {
+        await line.record(items);
+        for (const item of items) item.recorded();
+      } catch (error) {
+        this.#complaints.error(`outcomes of ${line.queue} cannot be recorded`, error);
+        line.waiting.unshift(...items);
+        await setTimeout(retry_ms);
+      }
+    }
+    line.running = false;
+  }
+
+  async #remove(queue: string, items: Item[]): Promise<void> {
+    await this.#boss.remove(
+      queue,
+      items.map((item) => item.claim),
+    );
+  }
+
+  async #putBack(queue: string, items: Item[]): Promise<void> {
+    await putBack(this.#boss, queue, items.flatMap(asPutBack));
+  }
+}
+
+function asPutBack({ claim, settlement }: Item): PutBack[] {
+  const name = { id: claim.id, retry_count: claim.retry_count };
+  if (settlement.fate === 'done') return [];
+  if (settlement.fate === 'again') return [{ ...name, fate: 'again', delay_ms: settlement.delay_ms, output: null }];
+  if (settlement.fate === 'returned') return [{ ...name, fate: 'returned', delay_ms: 0, output: null }];
+  return [{ ...name, fate: 'failed', delay_ms: settlement.delay_ms, output: { message: settlement.reason } }];
+}

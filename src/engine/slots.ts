@@ -1,0 +1,204 @@
+import { setTimeout } from 'node:timers/promises';
+import { Alarms } from './alarms.ts';
+import type { Complaints } from './complaints.ts';
+import type { Claim, Handler, Outcome, Settlement } from './job.ts';
+import type { ClaimName } from './statements.ts';
+
+export type SlotsOptions = {
+  queue: string;
+  /** How many jobs of this queue run here at once. */
+  slots: number;
+  handler: Handler;
+  fetch(queue: string, count: number): Promise<Claim[]>;
+  settle(queue: string, claim: Claim, settlement: Settlement): Promise<void>;
+  complaints: Complaints;
+};
+
+/** One claim in one slot, from its fetch until its outcome is recorded. */
+type Run = {
+  claim: Claim;
+  abort: AbortController;
+  /** When the database last knew that the claim lives; taken before the statement was sent. */
+  alive_at_ms: number;
+  /** The handler is running and the claim is ours, as far as we know. */
+  held: boolean;
+  ended: Promise<void>;
+};
+
+/**
+ * A fetch that found less than it asked for is followed by the next one no sooner than this: a
+ * storm of wakes costs 200 fetches per second, and a lone wake costs no delay.
+ */
+const fetch_gap_ms = 5;
+
+const back_off_min_ms = 1_000;
+const back_off_max_ms = 30_000;
+
+/** The slots of one queue: fetches as many jobs as there are free slots, and settles each by itself. */
+export class Slots {
+  readonly queue: string;
+  readonly #options: SlotsOptions;
+  readonly #alarms: Alarms;
+  readonly #runs = new Set<Run>();
+  /** The newest run per job: a job that comes back while its old handler still runs waits for it. */
+  readonly #newest = new Map<string, Run>();
+  #wanted = false;
+  #fetching: Promise<void> | undefined;
+  #next_fetch_at_ms = 0;
+  #closed = false;
+
+  constructor(options: SlotsOptions) {
+    this.queue = options.queue;
+    this.#options = options;
+    this.#alarms = new Alarms(() => this.wake());
+  }
+
+  /** There may be a job that is due. */
+  wake(): void {
+    this.#wanted = true;
+    this.#fill();
+  }
+
+  /** There will be a job that is due after this time. */
+  wakeAfter(after_ms: number): void {
+    if (!this.#closed) this.#alarms.set(after_ms);
+  }
+
+  hasRoom(): boolean {
+    return !this.#closed && this.#free() > 0;
+  }
+
+  /** Fetches nothing more. */
+  close(): void {
+    this.#closed = true;
+    this.#alarms.clear();
+  }
+
+  /** Resolves when no job is running and every outcome is recorded. */
+  async idle(): Promise<void> {
+    await this.#fetching;
+    while (this.#runs.size > 0) await Promise.all([...this.#runs].map((run) => run.ended));
+  }
+
+  abort(reason: Error): void {
+    for (const run of this.#runs) run.abort.abort(reason);
+  }
+
+  /** Puts the jobs of handlers that have not ended back into the queue. */
+  async giveBack(): Promise<void> {
+    await Promise.all([...this.#runs].filter((run) => run.held).map((run) => this.#settle(run, { fate: 'returned' })));
+  }
+
+  /** The claims whose handlers are running: to be touched. */
+  held(): ClaimName[] {
+    return [...this.#runs]
+      .filter((run) => run.held)
+      .map(({ claim }) => ({ queue: this.queue, id: claim.id, retry_count: claim.retry_count }));
+  }
+
+  /** `asked_at_ms` is when the touch of `touched` was sent, `ours` what it found to be ours still. */
+  touched(asked_at_ms: number, touched: readonly ClaimName[], ours: ReadonlySet<string>): void {
+    const asked = new Set(touched.map((name) => `${name.id}:${name.retry_count}`));
+    for (const run of this.#runs) {
+      if (!run.held || !asked.has(`${run.claim.id}:${run.claim.retry_count}`)) continue;
+      if (ours.has(run.claim.id)) run.alive_at_ms = asked_at_ms;
+      else this.#lose(run, 'the job belongs to another worker now');
+    }
+  }
+
+  /** Without an answer from the database for a whole heartbeat, others may run our jobs. */
+  loseSilent(): void {
+    for (const run of this.#runs) {
+      const silent_ms = performance.now() - run.alive_at_ms;
+      if (run.held && silent_ms > run.claim.heartbeat_s * 1000)
+        this.#lose(run, 'the database could not be told in time');
+    }
+  }
+
+  #free(): number {
+    return this.#options.slots - this.#runs.size;
+  }
+
+  #fill(): void {
+    if (this.#fetching || this.#closed || !this.#wanted || this.#free() <= 0) return;
+    this.#fetching = this.#fetchWanted().finally(() => {
+      this.#fetching = undefined;
+      this.#fill(); // somebody may have woken us since the last look
+    });
+  }
+
+  async #fetchWanted(): Promise<void> {
+    while (this.#wanted && this.#free() > 0 && !this.#closed) {
+      const gap_ms = this.#next_fetch_at_ms - performance.now();
+      if (gap_ms > 0) await setTimeout(gap_ms);
+      if (this.#closed) return;
+      this.#wanted = false;
+      const count = this.#free();
+      const asked_at_ms = performance.now();
+      try {
+        const claims = await this.#options.fetch(this.queue, count);
+        for (const claim of claims) this.#start(claim, asked_at_ms);
+        this.#wanted ||= claims.length === count;
+        this.#next_fetch_at_ms = claims.length === count ? 0 : asked_at_ms + fetch_gap_ms;
+      } catch (error) {
+        this.#options.complaints.error(`jobs of ${this.queue} cannot be fetched`, error);
+        return; // the next poll asks again
+      }
+    }
+  }
+
+  #start(claim: Claim, alive_at_ms: number): void {
+    const before = this.#newest.get(claim.id)?.ended;
+    const run: Run = { claim, abort: new AbortController(), alive_at_ms, held: true, ended: Promise.resolve() };
+    this.#runs.add(run);
+    this.#newest.set(claim.id, run);
+    run.ended = this.#work(run, before).finally(() => {
+      this.#runs.delete(run);
+      if (this.#newest.get(claim.id) === run) this.#newest.delete(claim.id);
+      this.#fill();
+    });
+  }
+
+  async #work(run: Run, before: Promise<void> | undefined): Promise<void> {
+    await before;
+    if (this.#closed) return await this.#settle(run, { fate: 'returned' });
+    if (!run.held) return; // lost while it waited
+    try {
+      const result = await this.#options.handler({
+        id: run.claim.id,
+        queue: this.queue,
+        data: run.claim.data,
+        attempt: run.claim.retry_count,
+        signal: run.abort.signal,
+      });
+      await this.#settle(run, asSettlement(result));
+    } catch (error) {
+      if (this.#closed && run.abort.signal.aborted) return await this.#settle(run, { fate: 'returned' });
+      if (run.held) this.#options.complaints.error(`a job of ${this.queue} failed`, error);
+      await this.#settle(run, asFailure(run.claim, error));
+    }
+  }
+
+  async #settle(run: Run, settlement: Settlement): Promise<void> {
+    if (!run.held) return; // lost, or given back: what comes of it is the next worker's to tell
+    run.held = false;
+    await this.#options.settle(this.queue, run.claim, settlement);
+    if (settlement.fate === 'again' || settlement.fate === 'failed') this.wakeAfter(settlement.delay_ms);
+  }
+
+  #lose(run: Run, reason: string): void {
+    run.held = false;
+    run.abort.abort(new Error(reason));
+    this.#options.complaints.warn(`a job of ${this.queue} was lost`, { id: run.claim.id, reason });
+  }
+}
+
+function asSettlement(result: Outcome): Settlement {
+  return result === 'done' ? { fate: 'done' } : { fate: 'again', delay_ms: Math.max(0, result.again_after_ms) };
+}
+
+function asFailure(claim: Claim, error: unknown): Settlement {
+  const ceiling_ms = Math.min(back_off_max_ms, back_off_min_ms * 2 ** Math.min(claim.retry_count, 10));
+  const message = error instanceof Error ? error.message : String(error);
+  return { fate: 'failed', delay_ms: ceiling_ms * (0.75 + Math.random() / 4), reason: message.slice(0, 500) };
+}

@@ -1,0 +1,114 @@
+import type { Queryable } from '../db/database.ts';
+import type { Boss } from './boss.ts';
+import type { JobData } from './job.ts';
+
+// SQL on pg-boss's tables where its own verbs do not reach. test/engine/send.test.ts notices when a
+// new version of pg-boss writes or fences differently.
+
+export type SendOptions = {
+  /** Not before this much time has passed, by the database's clock. */
+  after_ms?: number;
+  /** Not before this time. */
+  at?: Date;
+  /** Names the thing the job works for, so that `liveKeys` can tell whether it still has a job. */
+  key?: string;
+};
+
+/**
+ * Inserts the job within the caller's transaction. `after_ms` counts from the statement, not from
+ * the transaction's begin, and by the database's clock: never early, whatever the node's clock says.
+ */
+export async function insertJob(
+  tx: Queryable,
+  queue: string,
+  data: JobData,
+  options: SendOptions,
+): Promise<string | undefined> {
+  const rows = await tx.query<{ id: string | null }>(
+    `select engine_send($1, $2::jsonb,
+       coalesce($3::timestamptz, clock_timestamp() + $4::float8 * interval '1 millisecond'), $5) as id`,
+    [queue, JSON.stringify(data), options.at ?? null, options.after_ms ?? null, options.key ?? null],
+  );
+  return rows[0]?.id ?? undefined;
+}
+
+/** Those of `keys` that have a job waiting, deferred or running. */
+export async function liveKeys(db: Queryable, keys: readonly string[]): Promise<Set<string>> {
+  const rows = await db.query<{ key: string }>('select key from engine_live_keys() where key = any($1::text[])', [
+    keys,
+  ]);
+  return new Set(rows.map((row) => row.key));
+}
+
+/**
+ * Those of `queues` that have a job due: one statement for all, instead of one empty fetch each.
+ * The index behind it (pg-boss's job_i11) answers for a queue of 10,000 deferred jobs in 1 ms.
+ */
+export async function dueQueues(boss: Boss, queues: readonly string[]): Promise<string[]> {
+  const rows = await boss.query<{ name: string }>(
+    `select q.name from unnest($1::text[]) as q (name)
+     where exists (select from pgboss.job j
+       where j.name = q.name and j.state < 'active' and not j.blocked and j.start_after <= pgboss.job_now())`,
+    [queues],
+  );
+  return rows.map((row) => row.name);
+}
+
+export type ClaimName = { queue: string; id: string; retry_count: number };
+
+/** Says that these claims are alive; answers the ids of those that still are ours. */
+export async function touchClaims(boss: Boss, claims: readonly ClaimName[]): Promise<Set<string>> {
+  const rows = await boss.query<{ id: string }>(
+    `update pgboss.job set heartbeat_on = pgboss.job_now()
+     where name = any($1::text[]) and id = any($2::uuid[]) and state = 'active'
+       and (id::text || ':' || retry_count::text) = any($3::text[])
+     returning id`,
+    [
+      [...new Set(claims.map((claim) => claim.queue))],
+      claims.map((claim) => claim.id),
+      claims.map((claim) => `${claim.id}:${claim.retry_count}`),
+    ],
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+export type PutBack = {
+  id: string;
+  retry_count: number;
+  fate: 'again' | 'failed' | 'returned';
+  delay_ms: number;
+  output: { message: string } | null;
+};
+
+/**
+ * Puts claimed jobs back into their queue, to start again after their delay: the same row, where
+ * completing and sending anew would take two statements and leave a dead row per poll.
+ * `failed` counts as an attempt. `again` and `returned` do not, so they get a new id: without one, a
+ * worker that lost the job long ago could mistake a later claim with the same count for its own.
+ */
+export async function putBack(boss: Boss, queue: string, items: readonly PutBack[]): Promise<void> {
+  await boss.query(
+    `update pgboss.job j set
+       id = case i.fate when 'failed' then j.id else gen_random_uuid() end,
+       state = (case i.fate when 'failed' then 'retry' else 'created' end)::pgboss.job_state,
+       retry_count = case i.fate when 'again' then 0 else j.retry_count end,
+       started_on = case i.fate when 'failed' then j.started_on end,
+       heartbeat_on = null,
+       start_after = pgboss.job_now() + i.delay_ms * interval '1 millisecond',
+       keep_until = pgboss.job_now() + i.delay_ms * interval '1 millisecond' + (j.keep_until - j.start_after),
+       output = i.output
+     from jsonb_to_recordset($2::jsonb) as i (id uuid, retry_count int, fate text, delay_ms float8, output jsonb)
+     where j.name = $1 and j.id = i.id and j.state = 'active' and j.retry_count = i.retry_count`,
+    [queue, JSON.stringify(items)],
+  );
+}
+
+/** A duty has one job; a shorter period than the one it was deferred by pulls it forward. */
+export async function insertDuty(boss: Boss, queue: string, every_ms: number): Promise<void> {
+  await boss.query(`select engine_send($1, '{}'::jsonb, null, $1)`, [queue]);
+  await boss.query(
+    `update pgboss.job set start_after = pgboss.job_now() + $2::float8 * interval '1 millisecond'
+     where name = $1 and state = 'created' and start_after > pgboss.job_now() + $2::float8 * interval '1 millisecond'`,
+    [queue, every_ms],
+  );
+}
