@@ -1,0 +1,92 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { ApiError } from '../errors.ts';
+
+export const mebibyte = 1_048_576;
+
+/**
+ * Reads the body of `raw`, at most `limit_bytes`. Refuses by the headers alone where they say enough.
+ * Throws ApiError 413, 415 or 400. After a throw the rest of the body is still on its way.
+ */
+export async function readBody(
+  raw: IncomingMessage,
+  limit_bytes: number,
+  idle_ms: number,
+  sendContinue: () => void,
+): Promise<Buffer> {
+  const { headers } = raw;
+  if (Number(headers['content-length'] ?? 0) > limit_bytes) throw tooLarge(limit_bytes);
+  if (!announcesBody(headers)) return Buffer.alloc(0);
+  checkEncoding(headers['content-encoding']);
+  checkType(headers['content-type']);
+  sendContinue();
+  return collect(raw, limit_bytes, idle_ms);
+}
+
+function announcesBody(headers: IncomingHttpHeaders): boolean {
+  const { 'content-length': length, 'transfer-encoding': transfer } = headers;
+  return transfer !== undefined || (length !== undefined && Number(length) > 0);
+}
+
+function tooLarge(limit_bytes: number): ApiError {
+  return new ApiError('too_large', `The body is larger than ${limit_bytes / mebibyte} MB.`);
+}
+
+/** Nothing is decompressed: a few kB could become gigabytes. */
+function checkEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return;
+  const message = `Send the body without content-encoding (got ${JSON.stringify(encoding.slice(0, 60))}).`;
+  throw new ApiError('unsupported_media_type', message);
+}
+
+function checkType(header: string | undefined): void {
+  const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
+  const utf8 = charset === undefined || /^"?(utf-?8|us-ascii)"?$/.test(charset);
+  if (type === 'application/json' && utf8) return;
+  const got = header === undefined ? 'got no content-type' : `got ${JSON.stringify(header.slice(0, 60))}`;
+  throw new ApiError('unsupported_media_type', `Send the body as "content-type: application/json" in UTF-8 (${got}).`);
+}
+
+async function collect(raw: IncomingMessage, limit_bytes: number, idle_ms: number): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let size_bytes = 0;
+  const timer = setTimeout(() => reject(new ApiError('invalid_request', 'The body arrives too slowly.')), idle_ms);
+  const onData = (chunk: Buffer) => {
+    timer.refresh();
+    size_bytes += chunk.length;
+    if (size_bytes > limit_bytes) reject(tooLarge(limit_bytes));
+    else chunks.push(chunk);
+  };
+  const onEnd = () => resolve(Buffer.concat(chunks, size_bytes));
+  const onClose = () => reject(new ApiError('invalid_request', 'The connection ended before the body did.'));
+  raw.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    raw.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+    if (!raw.complete) raw.on('error', () => {}); // an abort after our answer is nobody's surprise
+  }
+}
+
+/** How much of a refused body is thrown away before the connection is cut. */
+const discard_bytes_max = 64_000_000;
+
+/**
+ * Throws away what is left of a body that nobody reads, so that a client which sends first and reads
+ * later sees our answer and not a reset connection; cut after `patience_ms` or 64 MB.
+ */
+export function discardRest(raw: IncomingMessage, patience_ms: number): void {
+  if (raw.complete || raw.destroyed) return;
+  const cut = () => raw.socket.destroy();
+  const timer = setTimeout(cut, patience_ms);
+  let left_bytes = discard_bytes_max;
+  raw.on('data', (chunk: Buffer) => {
+    left_bytes -= chunk.length;
+    if (left_bytes < 0) cut();
+  });
+  raw.on('close', () => clearTimeout(timer));
+  raw.on('error', () => {});
+  raw.resume();
+}

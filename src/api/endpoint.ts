@@ -1,0 +1,99 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { Caller } from '../accounts/authenticate.ts';
+import type { ErrorFormat } from '../errors.ts';
+import type { WindowName } from '../limits/window.ts';
+import type { Query } from './query.ts';
+
+/** One request that has passed the pipeline, as an endpoint sees it. */
+export type PublicCall = {
+  method: string;
+  /** The path as it was sent: not decoded, without the query. */
+  path: string;
+  /** Decoded values of the `{name}` parts of the endpoint's path. */
+  params: Record<string, string>;
+  query: Query;
+  /** The JSON object of the body; undefined if there was none. */
+  body: Record<string, unknown> | undefined;
+  /** The bytes of the body as they came. */
+  body_bytes: Buffer;
+  headers: IncomingHttpHeaders;
+  request_id: string;
+  /** Aborted when the client is gone before it was answered. */
+  readonly signal: AbortSignal;
+  /** Aborted when the service is about to stop: whoever waits answers with what there is. */
+  readonly draining: AbortSignal;
+};
+
+/** A call of an endpoint that needs a key. */
+export type Call = PublicCall & { caller: Caller };
+
+/**
+ * What an endpoint answers. Objects are sent as JSON; strings, Buffers and streams byte for byte,
+ * with the `content-type` of `headers` (JSON if there is none). Header names in lower case.
+ */
+export type Answer = {
+  status: number;
+  body?: object | string | Buffer | Readable;
+  headers?: Record<string, string>;
+};
+
+/** JSON Schema 2020-12, written down or made by TypeBox. */
+export type Schema = object;
+
+export type ParameterDocs = { description: string; schema: Schema; required?: boolean; example?: unknown };
+
+export type ResponseDocs = {
+  description: string;
+  /** Of the JSON body; without it the answer has none, or one of `content_type`. */
+  schema?: Schema;
+  content_type?: string;
+  example?: unknown;
+  headers?: Record<string, ParameterDocs>;
+};
+
+/** What the reference says of an endpoint: /openapi.json is made of these. */
+export type EndpointDocs = {
+  tag: string;
+  summary: string;
+  description?: string;
+  params?: Record<string, ParameterDocs>;
+  /**
+   * The whole list of accepted query parameters. One whose schema is an object is written
+   * `name[key]=value`.
+   */
+  query?: Record<string, ParameterDocs>;
+  headers?: Record<string, ParameterDocs>;
+  /** Declared: a JSON body is required, unless it says otherwise. */
+  body?: { schema: Schema; required?: boolean; examples?: Record<string, unknown> };
+  responses: Record<number, ResponseDocs>;
+  /** Left out of /openapi.json: pages and their scripts. */
+  hidden?: true;
+};
+
+type EndpointBase = {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `/v1/tasks/{id}`; a last part `{+id}` takes slashes too, plain or as %2F. GET answers HEAD too. */
+  path: string;
+  format: ErrorFormat;
+  body_limit_bytes?: number;
+  /** Accept query parameters that are not declared: SDKs of the chat styles add their own. */
+  lenient_query?: true;
+  docs: EndpointDocs;
+};
+
+/** Needs no key and has no window. */
+export type PublicEndpoint<App> = EndpointBase & {
+  public: true;
+  handle(app: App, call: PublicCall): Promise<Answer> | Answer;
+};
+
+/** Needs a key; counted in its window, `other` unless it says otherwise. */
+export type KeyedEndpoint<App> = EndpointBase & {
+  public?: false;
+  window?: WindowName;
+  handle(app: App, call: Call): Promise<Answer> | Answer;
+};
+
+/** A route of the service as a value: what it takes, what it is called, what it does. */
+export type Endpoint<App> = PublicEndpoint<App> | KeyedEndpoint<App>;

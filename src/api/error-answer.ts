@@ -1,0 +1,61 @@
+import { ApiError, type ErrorFormat, type ErrorKind, renderError } from '../errors.ts';
+
+/** The error format of a path that may be anything (specification 7.1). */
+export function formatOfPath(path: string): ErrorFormat {
+  const under = (prefix: string) => path === prefix || path.startsWith(`${prefix}/`);
+  if (under('/v1/chat/completions')) return 'completions';
+  if (under('/v1/messages')) return 'messages';
+  return 'service';
+}
+
+/**
+ * The official SDKs repeat 403 never, but 429 always and 402 in some versions; this header stops them
+ * where a repetition within seconds fails the same way. The failures pause can last a day, and an
+ * SDK would sleep as long as Retry-After says.
+ */
+const not_worth_a_retry = new Set<ErrorKind>([
+  'insufficient_balance',
+  'key_limit',
+  'account_blocked',
+  'failures_pause',
+]);
+
+/** An error as it goes over the wire. */
+export type ErrorAnswer = { status: number; headers: Record<string, string>; body: string };
+
+export function errorAnswer(error: ApiError, format: ErrorFormat, request_id: string): ErrorAnswer {
+  return {
+    status: error.status,
+    headers: {
+      ...error.extras.headers,
+      ...(not_worth_a_retry.has(error.kind) && { 'x-should-retry': 'false' }),
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+    },
+    body: JSON.stringify(renderError(error, format, request_id)),
+  };
+}
+
+/** Errors that Fastify raises by itself, by their status; a surprise has no status. */
+const kinds_by_status: Record<number, ErrorKind> = {
+  400: 'invalid_request',
+  404: 'not_found',
+  413: 'too_large',
+  414: 'invalid_request',
+  415: 'unsupported_media_type',
+};
+
+/**
+ * What the caller is told of `error`. Undefined for a surprise: it becomes a 500 whose detail only
+ * the log sees.
+ */
+export function expectedError(error: unknown): ApiError | undefined {
+  if (error instanceof ApiError) return error;
+  if (!(error instanceof Error) || !('code' in error) || !String(error.code).startsWith('FST_ERR_')) return undefined;
+  const kind = 'statusCode' in error ? kinds_by_status[Number(error.statusCode)] : undefined;
+  return kind && new ApiError(kind, error.message);
+}
+
+export function internalError(): ApiError {
+  return new ApiError('internal_error', 'Something went wrong on our side. The request id finds it in our log.');
+}

@@ -1,0 +1,110 @@
+import { ApiError } from '../errors.ts';
+import { nearest } from '../lib/edit-distance.ts';
+import type { ParameterDocs } from './endpoint.ts';
+
+/** The query's parameters, decoded. Of `metadata[color]=red` the name is `metadata[color]`. */
+export type Query = ReadonlyMap<string, string>;
+
+/**
+ * Parses the text behind `?`. Throws ApiError 400 for what cannot be decoded, for a parameter that
+ * comes twice, and, unless `declared` is undefined, for one that is not declared: a misspelt filter
+ * that is ignored shows other people's idea of the data.
+ */
+export function parseQuery(text: string, declared: Record<string, ParameterDocs> | undefined): Query {
+  const query = new Map<string, string>();
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decode(equals === -1 ? pair : pair.slice(0, equals));
+    const value = decode(equals === -1 ? '' : pair.slice(equals + 1));
+    if (declared) checkDeclared(name, declared);
+    if (query.has(name) && declared) throw wrong(name, `The query parameter ${shown(name)} is given twice.`);
+    query.set(name, value);
+  }
+  return query;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw new ApiError('invalid_request', `The query contains ${shown(text)}, which is not valid percent-encoding.`);
+  }
+}
+
+function checkDeclared(name: string, declared: Record<string, ParameterDocs>): void {
+  const base = /^(.+)\[[^\]]*\]$/.exec(name)?.[1];
+  const parameter = declaredAs(declared, base ?? name);
+  if (parameter && isObjectSchema(parameter) === (base !== undefined)) return;
+  const near = nearest(name, Object.keys(declared));
+  const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
+  throw wrong(name, `${shown(name)} is not a known query parameter.${hint}`);
+}
+
+function declaredAs(declared: Record<string, ParameterDocs>, name: string): ParameterDocs | undefined {
+  return Object.hasOwn(declared, name) ? declared[name] : undefined;
+}
+
+/** True for a parameter that is written `name[key]=value`. */
+export function isObjectSchema(parameter: ParameterDocs): boolean {
+  return 'type' in parameter.schema && parameter.schema.type === 'object';
+}
+
+/** The members of an object parameter: `metadata[a]=1&metadata[b]=2` gives `{ a: '1', b: '2' }`. */
+export function objectParameter(query: Query, name: string): Record<string, string> {
+  const members: [string, string][] = [];
+  for (const [key, value] of query) {
+    if (key.startsWith(`${name}[`)) members.push([key.slice(name.length + 1, -1), value]);
+  }
+  return Object.fromEntries(members);
+}
+
+/** A whole number from `min` to `max`; undefined if absent. Throws ApiError 400 naming it. */
+export function wholeNumber(query: Query, name: string, range: { min: number; max: number }): number | undefined {
+  const text = query.get(name);
+  if (text === undefined) return undefined;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+  if (value >= range.min && value <= range.max) return value;
+  throw wrong(name, `${name} must be a whole number from ${range.min} to ${range.max} (got ${shown(text)}).`);
+}
+
+/** One of `values`; undefined if absent. Throws ApiError 400 naming it. */
+export function oneOf<T extends string>(query: Query, name: string, values: readonly T[]): T | undefined {
+  const text = query.get(name);
+  if (text === undefined) return undefined;
+  const value = values.find((known) => known === text);
+  if (value !== undefined) return value;
+  const near = nearest(text, values);
+  const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
+  const list = values.map((known) => `"${known}"`).join(', ');
+  throw wrong(name, `${name} must be one of ${list} (got ${shown(text)}).${hint}`);
+}
+
+/** A moment as ISO 8601 (a date alone is its start, UTC); undefined if absent. Throws ApiError 400. */
+export function moment(query: Query, name: string): Date | undefined {
+  const text = query.get(name);
+  if (text === undefined) return undefined;
+  const date = isoTime(text);
+  if (date) return date;
+  throw wrong(name, `${name} must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z (got ${shown(text)}).`);
+}
+
+const iso = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+function isoTime(text: string): Date | undefined {
+  const parts = iso.exec(text);
+  if (!parts) return undefined;
+  const days_in_month = new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate();
+  if (Number(parts[3]) > days_in_month) return undefined; // Date would make 2 March of 30 February
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+function wrong(name: string, message: string): ApiError {
+  return new ApiError('invalid_request', message, { param: name.slice(0, 60) });
+}
+
+/** At most 60 characters of what the caller sent, quoted. */
+function shown(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+}

@@ -1,0 +1,85 @@
+import { ApiError } from '../errors.ts';
+import type { WindowName } from '../limits/window.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** What is known of paths beyond which endpoint a request goes to. */
+export type RouteTable<App> = {
+  /** Percent-decoded; as it is if it cannot be decoded. */
+  decode(path: string): string;
+  /** Whether an unknown path or method at `path` asks for a key first. */
+  needsKey(path: string): boolean;
+  windowOf(path: string): WindowName;
+  /** 405 if the path exists for other methods, else 404. */
+  unknown(method: string, path: string): ApiError;
+  /** The decoded values of the endpoint's `{name}` parts, as the router found them. */
+  params(endpoint: Endpoint<App>, found: unknown): Record<string, string>;
+};
+
+type Pattern<App> = { endpoint: Endpoint<App>; regex: RegExp; names: string[] };
+
+export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTable<App> {
+  const patterns = endpoints.map((endpoint): Pattern<App> => {
+    const names = [...endpoint.path.matchAll(/\{\+?(\w+)\}/g)].map((match) => match[1] ?? '');
+    return { endpoint, regex: pathRegex(endpoint.path), names };
+  });
+  const at = (path: string) => patterns.filter(({ regex }) => regex.test(path)).map(({ endpoint }) => endpoint);
+  const namesOf = new Map(patterns.map(({ endpoint, names }) => [endpoint, names]));
+  return {
+    decode,
+    needsKey(path) {
+      const known = at(decode(path));
+      return known.length > 0 ? known.some((endpoint) => !endpoint.public) : /^\/v1(\/|$)/.test(decode(path));
+    },
+    /** A wrong method on a chat path counts as chat: the specification limits the path, not the method. */
+    windowOf(path) {
+      return at(decode(path)).some((endpoint) => !endpoint.public && endpoint.window === 'chat') ? 'chat' : 'other';
+    },
+    unknown(method, path) {
+      const known = at(decode(path));
+      return known.length > 0 ? wrongMethod(method, known) : notFound(method, decode(path), at);
+    },
+    params(endpoint, found) {
+      const values = Object.values(found ?? {}).map(String);
+      const names = namesOf.get(endpoint) ?? [];
+      return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
+    },
+  };
+}
+
+/** `/v1/tasks/{id}` as Fastify writes it: `/v1/tasks/:id`; `{+id}` takes the rest of the path. */
+export function fastifyPath(path: string): string {
+  return path.replace(/\{\+\w+\}$/, '*').replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+function pathRegex(path: string): RegExp {
+  const source = path
+    .replaceAll('.', '\\.')
+    .replace(/\{\+\w+\}$/, '.*')
+    .replaceAll(/\{\w+\}/g, '[^/]+');
+  return new RegExp(`^${source}$`);
+}
+
+function decode(path: string): string {
+  if (!path.includes('%')) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+function wrongMethod<App>(method: string, known: Endpoint<App>[]): ApiError {
+  const methods = known.flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
+  const allow = methods.join(', ');
+  const message = `${method} is not possible here; this path takes ${allow}.`;
+  return new ApiError('method_not_allowed', message, { headers: { allow } });
+}
+
+function notFound<App>(method: string, path: string, at: (path: string) => Endpoint<App>[]): ApiError {
+  // The two mistakes in a base URL: /v1 forgotten, or written where the SDK adds it by itself.
+  const likely = [`/v1${path}`, path.replace(/^\/v1\/v1\//, '/v1/')].find(
+    (other) => other !== path && at(other).length > 0,
+  );
+  const hint = likely === undefined ? '' : ` Did you mean ${likely}?`;
+  return new ApiError('not_found', `There is nothing at ${method} ${path.slice(0, 60)}.${hint}`);
+}

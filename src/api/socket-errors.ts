@@ -1,0 +1,78 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { ApiError, type ErrorFormat } from '../errors.ts';
+import { newId } from '../lib/ids.ts';
+import { errorAnswer, formatOfPath } from './error-answer.ts';
+
+/** How long a socket that sent nonsense may go on sending before it is cut. */
+const linger_ms = 1_000;
+
+type Log = (fields: object, message: string) => void;
+
+/** A request that was accepted on a socket, and its answer. */
+type Exchange = { response: ServerResponse; format: ErrorFormat; request_id: string };
+
+/**
+ * Answers what Node's HTTP parser refuses, so before there is a request: malformed HTTP, headers that
+ * are too large or too slow. The answer has our format, and the connection ends with it.
+ */
+export function makeSocketErrors(log: Log) {
+  const answered = new WeakSet<Socket>();
+  const newest = new WeakMap<Socket, Exchange>();
+  return {
+    /** Tells of a request whose body the parser may still stumble over. */
+    track(socket: Socket, exchange: Exchange): void {
+      newest.set(socket, exchange);
+    },
+    answer(error: Error, socket: Socket): void {
+      if (answered.has(socket)) return;
+      answered.add(socket);
+      const known = newest.get(socket);
+      const open = known && !known.response.writableFinished ? known : undefined;
+      if (!socket.writable || codeOf(error) === 'ECONNRESET' || open?.response.headersSent) {
+        socket.destroy();
+        return;
+      }
+      const { format, request_id } = open ?? { format: formatOfPath(pathOf(error)), request_id: newId('req') };
+      const refused = toApiError(error);
+      log({ request_id, status: refused.status, code: codeOf(error) }, 'refused by the HTTP parser');
+      endWith(socket, refused, format, request_id);
+    },
+  };
+}
+
+function codeOf(error: Error): unknown {
+  return 'code' in error ? error.code : undefined;
+}
+
+function toApiError(error: Error): ApiError {
+  const code = codeOf(error);
+  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('headers_too_large', 'The headers are larger than 64 KiB.');
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return new ApiError('too_large', 'The chunk extensions are too large.');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('invalid_request', 'The request arrived too slowly.');
+  return new ApiError('invalid_request', 'The request is not valid HTTP.');
+}
+
+/** The path of the request line, if the bytes that the parser refused begin with one. */
+function pathOf(error: Error): string {
+  const bytes = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0);
+  return /^[A-Z]+ ([^ ?]+)/.exec(bytes.toString('latin1', 0, 2_100))?.[1] ?? '/';
+}
+
+function endWith(socket: Socket, error: ApiError, format: ErrorFormat, request_id: string): void {
+  const { status, headers, body } = errorAnswer(error, format, request_id);
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `x-request-id: ${request_id}`,
+    ...(format === 'messages' ? [`request-id: ${request_id}`] : []),
+    'x-content-type-options: nosniff',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  // Cut at once, what is unread makes the kernel reset the connection, and the answer is lost.
+  const timer = setTimeout(() => socket.destroy(), linger_ms);
+  socket.on('close', () => clearTimeout(timer));
+  socket.resume();
+}

@@ -1,0 +1,30 @@
+import { ApiError } from '../errors.ts';
+import type { Taken, WindowName } from '../limits/window.ts';
+
+const scopes: Record<WindowName, string> = {
+  generate: 'on POST /v1/generate',
+  chat: 'on the chat endpoints together',
+  other: 'on everything but generate and chat',
+};
+
+/** What every answer of a limited path says of its window. */
+export function windowHeaders(taken: Taken): Record<string, string> {
+  return {
+    'x-ratelimit-limit-requests': String(taken.limit),
+    'x-ratelimit-remaining-requests': String(taken.remaining),
+    'x-ratelimit-reset-requests': shortDuration(taken.reset_ms),
+  };
+}
+
+/** 429 of the specification's `rate_limit`; says whose limit it is, not to be taken for an upstream's. */
+export function windowError(window: WindowName, taken: Taken): ApiError {
+  const seconds = Math.ceil(taken.retry_after_ms / 1000);
+  const message = `Too many requests with this key: at most ${taken.limit} per minute ${scopes[window]}. Try again in ${seconds} s.`;
+  return new ApiError('rate_limit', message, { headers: { 'retry-after': String(seconds) } });
+}
+
+/** `1s`, `59s`, `6m0s`: whole seconds, rounded up. */
+export function shortDuration(duration_ms: number): string {
+  const seconds = Math.ceil(duration_ms / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}
