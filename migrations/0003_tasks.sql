@@ -76,6 +76,16 @@ create table idempotency_keys (
 );
 create index idempotency_keys_by_time on idempotency_keys (created_at);
 
+-- When the account may create tasks again; null if it may now. A run that started and failed counts
+-- for 24 hours, and with p_failures_max of them the oldest of these has to grow old first.
+-- room: tasks
+create function paused_until(p_now timestamptz, p_account text, p_failures_max int) returns timestamptz
+stable language sql return (
+  select t.completed_at + interval '24 hours' from tasks t
+    where t.account_id = p_account and t.counts_as_failure and t.completed_at > p_now - interval '24 hours'
+    order by t.completed_at desc offset p_failures_max - 1 limit 1
+);
+
 -- Creates a task: hold, row and job, or nothing. outcome: created; replayed and mismatched
 -- (Idempotency-Key seen before, with the same or another body); in_flight (being created right now);
 -- paused (25 failures, retry_after in seconds); insufficient; over_limit.
@@ -89,7 +99,7 @@ create function create_task(
 ) language plpgsql as $$
 declare
   seen idempotency_keys;
-  failed_at timestamptz;
+  paused timestamptz;
 begin
   if p_idempotency_key is not null then
     if not pg_try_advisory_xact_lock(hashtextextended(p_account || ' ' || p_idempotency_key, 0)) then
@@ -105,12 +115,10 @@ begin
     end if;
   end if;
 
-  select t.completed_at into failed_at from tasks t
-    where t.account_id = p_account and t.counts_as_failure and t.completed_at > p_now - interval '24 hours'
-    order by t.completed_at desc offset p_failures_max - 1 limit 1;
-  if found then
+  paused := paused_until(p_now, p_account, p_failures_max);
+  if paused is not null then
     outcome := 'paused';
-    retry_after := greatest(1, ceil(extract(epoch from failed_at + interval '24 hours' - p_now)));
+    retry_after := greatest(1, ceil(extract(epoch from paused - p_now)));
     return;
   end if;
 

@@ -41,7 +41,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     base_url: parseBaseUrl(text('MEDLEY_BASE_URL')),
     secret: parseSecret(text('MEDLEY_SECRET')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
-    log_level: text('MEDLEY_LOG_LEVEL') ?? 'info',
+    log_level: text('MEDLEY_LOG_LEVEL') ?? 'warn',
   };
 }
 

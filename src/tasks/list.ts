@@ -49,3 +49,21 @@ export async function hasTask(db: Queryable, account_id: string, id: string): Pr
   const rows = await db.query('select 1 from tasks where account_id = $1 and id = $2', [account_id, id]);
   return rows.length === 1;
 }
+
+/** For the operator: a task of whichever account. */
+export async function findTask(db: Queryable, id: string): Promise<Task | undefined> {
+  const rows = await db.query<Task>('select * from tasks where id = $1', [id]);
+  return rows[0];
+}
+
+/** For the operator: the newest tasks of one account or of all. */
+export async function listAllTasks(
+  db: Queryable,
+  filter: { account_id: string | undefined; status: string | undefined; limit: number },
+): Promise<Task[]> {
+  return db.query<Task>(
+    `select * from tasks where ($1::text is null or account_id = $1) and ($2::text is null or status = $2)
+      order by id desc limit $3`,
+    [filter.account_id ?? null, filter.status ?? null, filter.limit],
+  );
+}

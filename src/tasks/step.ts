@@ -1,14 +1,14 @@
 import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/catalog.ts';
 import { mapInput } from '../catalog/input.ts';
-import type { Job, JobResult } from '../engine/engine.ts';
+import type { Job, Outcome } from '../engine/engine.ts';
 import type { Json, Provider, RunRequest, RunState } from '../providers/provider.ts';
 import { InputRefused, NotStarted } from '../providers/provider.ts';
 import { routeName } from '../routing/health.ts';
 import { acceptAttempt, closeAttempt, openAttempt } from './attempts.ts';
 import { finish, type Ending } from './finish.ts';
 import { storeOutputs } from './outputs.ts';
-import { listAttempts, loadTask, refOf, type Attempt, type Task, type TaskRef } from './task.ts';
+import { listAttempts, loadTask, readRef, refOf, type Attempt, type Task, type TaskRef } from './task.ts';
 
 /** A job that its worker lost, or that failed, this often is given up: the task fails, refunded. */
 export const tries_max = 10;
@@ -20,8 +20,8 @@ const poll_timeout_ms = 15_000;
  * The job `task.start`: tries the routes in order until one takes the run. Each try is written down
  * before the upstream is called, so that a crash leaves an open attempt and never a blind repeat.
  */
-export async function startTask(app: App, job: Job<TaskRef>): Promise<JobResult> {
-  const ref = job.data;
+export async function startTask(app: App, job: Job): Promise<Outcome> {
+  const ref = readRef(job.data);
   const task = await loadTask(app.db, ref);
   if (!task || task.completed_at) return 'done';
   if (job.attempt >= tries_max) return giveUp(app, ref);
@@ -55,7 +55,7 @@ async function resume(
   model: Model,
   open: Attempt,
   signal: AbortSignal,
-): Promise<JobResult | 'next'> {
+): Promise<Outcome | 'next'> {
   const route = model.routes.find((candidate) => routeName(model.id, candidate.id) === open.route);
   const provider = route && app.providers.get(route.provider);
   if (route && provider?.idempotent) return submit(app, task, model, route, open.number, signal);
@@ -70,7 +70,7 @@ async function submit(
   route: Route,
   number: number,
   stopped: AbortSignal,
-): Promise<JobResult | 'next'> {
+): Promise<Outcome | 'next'> {
   const name = routeName(model.id, route.id);
   const provider = app.providers.get(route.provider);
   if (!provider)
@@ -101,8 +101,8 @@ async function submit(
 }
 
 /** The job `task.poll`: asks the upstream how the run is going, at the adapter's pace. */
-export async function pollTask(app: App, job: Job<TaskRef>): Promise<JobResult> {
-  const ref = job.data;
+export async function pollTask(app: App, job: Job): Promise<Outcome> {
+  const ref = readRef(job.data);
   const task = await loadTask(app.db, ref);
   if (!task || task.completed_at) return 'done';
   if (job.attempt >= tries_max) return giveUp(app, ref);
@@ -149,7 +149,7 @@ async function expire(
   provider: Provider,
   run: RunRequest,
   late: 'start' | 'total',
-): Promise<JobResult> {
+): Promise<Outcome> {
   const stopped = await stopRun(app, provider, run, JSON.parse(attempt.run_ref ?? 'null'));
   const name = routeName(task.model, route.id);
   await app.health.failed(name, { cause: 'timeout' });
@@ -173,7 +173,7 @@ async function settle(
   task: Task,
   state: RunState & { phase: 'done' | 'failed' },
   started_at: Date | undefined,
-): Promise<JobResult> {
+): Promise<Outcome> {
   if (state.phase === 'failed') {
     return end(app, task, { ...failure(state.type, state.message), counts: true, attempt: 'failed' }, started_at);
   }

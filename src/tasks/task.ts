@@ -1,9 +1,17 @@
 import type { Pricing, Units } from '../catalog/price.ts';
 import type { Queryable } from '../db/database.ts';
+import { assert } from '../lib/assert.ts';
 import { costView, estimateView, type Money } from '../money/money.ts';
 
 /** Names a task everywhere inside; the account leads because it will be the distribution key. */
 export type TaskRef = { account_id: string; task_id: string };
+
+/** The TaskRef that a job carries. */
+export function readRef(data: Record<string, unknown>): TaskRef {
+  const { account_id, task_id } = data;
+  assert(typeof account_id === 'string' && typeof task_id === 'string', 'a task job names its task');
+  return { account_id, task_id };
+}
 
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed';
 

@@ -1,0 +1,97 @@
+import type { App } from '../app.ts';
+import type { Caller } from '../accounts/authenticate.ts';
+import { ApiError } from '../errors.ts';
+import { createTask, readOrder } from '../tasks/create.ts';
+import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
+import { untilFinal } from '../tasks/wait.ts';
+import type { Call, Endpoint } from './endpoint.ts';
+import { generate_body, task } from './schemas.ts';
+
+const wait_s_max = 300;
+const body_limit_bytes = 20_000_000;
+
+export const generate: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/generate',
+  window: 'generate',
+  format: 'service',
+  body_limit_bytes,
+  docs: {
+    tag: 'Tasks',
+    summary: 'Create a generation task',
+    description:
+      'Creates a task and holds its estimated cost. Each call creates a new task, unless an Idempotency-Key is sent.',
+    query: {
+      wait: {
+        description: 'Wait for completion up to this many seconds; larger values are treated as 300.',
+        schema: { type: 'integer', minimum: 0, maximum: wait_s_max },
+        example: 60,
+      },
+    },
+    headers: {
+      'idempotency-key': {
+        description: '1–255 characters. The same key and body answer the same task for 24 hours.',
+        schema: { type: 'string', minLength: 1, maxLength: 255 },
+      },
+    },
+    body: {
+      schema: generate_body,
+      examples: { image: { model: 'sandbox/image', input: { prompt: 'a red bicycle' } } },
+    },
+    responses: { 202: { description: 'The task, final if it finished within `wait`.', schema: task } },
+  },
+  handle: handleGenerate,
+};
+
+async function handleGenerate(
+  app: App,
+  call: Call,
+): Promise<{ status: number; body: string; headers: Record<string, string> }> {
+  const wait_s = readWait(call.query.get('wait'));
+  const idempotency_key = readIdempotencyKey(call.headers['idempotency-key']);
+  checkAccount(call.caller);
+  const order = readOrder(app, call.caller, call.body ?? {});
+  const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
+  const created = await createTask(app, call.caller, order, idempotency);
+  const body = wait_s > 0 ? await waitForBody(app, call, created.ref, wait_s, created.body) : created.body;
+  return {
+    status: 202,
+    body,
+    headers: {
+      location: `/v1/tasks/${created.ref.task_id}`,
+      ...(idempotency && { 'idempotency-replayed': String(created.replayed) }),
+    },
+  };
+}
+
+/** Whole seconds from 0; more than 300 is 300. Anything else is a 400 that names it. */
+export function readWait(text: string | undefined): number {
+  if (text === undefined) return 0;
+  if (!/^\d{1,9}$/.test(text)) {
+    const message = `wait must be a whole number of seconds from 0 to ${wait_s_max} (got ${JSON.stringify(text.slice(0, 60))}).`;
+    throw new ApiError('invalid_request', message, { param: 'wait' });
+  }
+  return Math.min(Number(text), wait_s_max);
+}
+
+function readIdempotencyKey(value: string | string[] | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && value.length >= 1 && value.length <= 255) return value;
+  throw new ApiError('invalid_request', 'Idempotency-Key must have 1 to 255 characters.', { param: 'idempotency-key' });
+}
+
+/** A blocked account reads what it has, but starts nothing new. */
+export function checkAccount(caller: Caller): void {
+  if (caller.account.status !== 'blocked') return;
+  throw new ApiError('account_blocked', 'This account is blocked. Ask the operator of this service.', {
+    code: 'account_blocked',
+    headers: { 'x-should-retry': 'false' },
+  });
+}
+
+/** The state when the task is final, the time is up, or the service is about to stop. */
+async function waitForBody(app: App, call: Call, ref: TaskRef, wait_s: number, created: string): Promise<string> {
+  await untilFinal(app, ref, wait_s * 1000, AbortSignal.any([call.signal, call.draining]));
+  const now = await loadTask(app.db, ref);
+  return now ? bodyOf(now) : created;
+}

@@ -1,0 +1,217 @@
+import type { Caller } from '../accounts/authenticate.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import {
+  balanceOf,
+  budgetsOf,
+  listEntries,
+  nextMonth,
+  usageOf,
+  type Entry,
+  type EntryFilter,
+  type UsageGroup,
+} from '../money/ledger.ts';
+import { balanceView, costView } from '../money/money.ts';
+import type { Answer, Call, Endpoint } from './endpoint.ts';
+import { moment, oneOf, wholeNumber } from './query.ts';
+import { balance, key, listOf, transaction, usage } from './schemas.ts';
+
+/** What the calling key spent this month, and may spend. Costs are shown up, what remains down. */
+async function keyUse(app: App, caller: Caller, now: Date) {
+  const [budget] = await budgetsOf(app.db, caller.account.id, now, caller.key.id);
+  if (!budget) throw new Error(`the key ${caller.key.id} has no budget`);
+  const { currency } = caller.account;
+  const left = budget.limit_month === null ? null : budget.limit_month - budget.spent - budget.held;
+  return {
+    held: costView(budget.held, currency),
+    use: {
+      spend_limit: budget.limit_month === null ? null : balanceView(budget.limit_month, currency),
+      spent: costView(budget.spent, currency),
+      remaining: left === null ? null : balanceView(left < 0n ? 0n : left, currency),
+      resets_at: nextMonth(now).toISOString(),
+    },
+  };
+}
+
+export const get_balance: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/balance',
+  format: 'service',
+  docs: {
+    tag: 'Money',
+    summary: 'Get the balance',
+    responses: { 200: { description: 'available = balance − held.', schema: balance } },
+  },
+  handle: handleBalance,
+};
+
+async function handleBalance(app: App, { caller }: Call): Promise<Answer> {
+  const now = new Date(app.clock.now());
+  const found = await balanceOf(app.db, caller.account.id);
+  if (!found) throw new Error(`the account ${caller.account.id} has no balance`);
+  const { currency, amount, held } = found;
+  return {
+    status: 200,
+    body: {
+      object: 'balance',
+      balance: balanceView(amount, currency),
+      held: balanceView(held, currency),
+      available: balanceView(amount - held, currency),
+      currency,
+      key: (await keyUse(app, caller, now)).use,
+      updated_at: now.toISOString(),
+    },
+  };
+}
+
+export const get_key: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/key',
+  format: 'service',
+  docs: {
+    tag: 'Money',
+    summary: 'Get the calling key',
+    description: 'Its limits, and what it spent this month.',
+    responses: { 200: { description: 'The key.', schema: key } },
+  },
+  handle: async (app, { caller }) => {
+    const { held, use } = await keyUse(app, caller, new Date(app.clock.now()));
+    const { generate_per_minute, chat_per_minute, failed_per_24h } = app.catalog.current.settings.limits;
+    const { id: account_id, currency } = caller.account;
+    const limits = { generate_per_minute, chat_per_minute, failed_per_24h };
+    return { status: 200, body: { object: 'api_key', ...caller.key, account_id, currency, ...use, held, limits } };
+  },
+};
+
+const types = { topup: 'topup', hold: 'hold', release: 'release', charge: 'settle', adjustment: 'adjustment' } as const;
+
+export const list_transactions: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/balance/transactions',
+  format: 'service',
+  docs: {
+    tag: 'Money',
+    summary: 'List the movements of the balance',
+    description: 'The ledger, newest first. Adding up `amount` by `direction` gives the available balance.',
+    query: {
+      limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
+      after: { description: 'Movements older than this one.', schema: { type: 'string' } },
+      before: { description: 'Movements newer than this one.', schema: { type: 'string' } },
+      type: { description: 'Only this type.', schema: { enum: Object.keys(types) } },
+    },
+    responses: { 200: { description: 'A page of movements.', schema: listOf(transaction) } },
+  },
+  handle: handleTransactions,
+};
+
+async function handleTransactions(app: App, { caller, query }: Call): Promise<Answer> {
+  const after = readEntryCursor(query, 'after');
+  const before = readEntryCursor(query, 'before');
+  if (after !== undefined && before !== undefined) {
+    throw new ApiError('invalid_request', 'after and before cannot be given together.', { param: 'before' });
+  }
+  const type = oneOf(query, 'type', ['topup', 'hold', 'release', 'charge', 'adjustment']);
+  const filter: EntryFilter = {
+    account_id: caller.account.id,
+    limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 20,
+    ...(after !== undefined && { after }),
+    ...(before !== undefined && { before }),
+    ...(type && { types: [types[type]] }),
+  };
+  const { entries, has_more } = await listEntries(app.db, filter);
+  const data = entries.map((entry) => renderEntry(entry, caller.account.currency));
+  return {
+    status: 200,
+    body: { object: 'list', data, has_more, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null },
+  };
+}
+
+const entry_prefix = 'txn_';
+
+function readEntryCursor(query: Call['query'], name: string): bigint | undefined {
+  const text = query.get(name);
+  if (text === undefined) return undefined;
+  if (new RegExp(`^${entry_prefix}[1-9]\\d{0,17}$`).test(text)) return BigInt(text.slice(entry_prefix.length));
+  throw new ApiError('invalid_request', `${name} must be the id of a transaction.`, { param: name });
+}
+
+/** A settle is shown as the charge it is: the hold's end is told by held_after. */
+function renderEntry(entry: Entry, currency: string): { id: string } & Record<string, unknown> {
+  const type = entry.type === 'settle' ? 'charge' : entry.type;
+  const moved = entry.type === 'settle' ? entry.charged : entry.available < 0n ? -entry.available : entry.available;
+  return {
+    id: `${entry_prefix}${entry.number}`,
+    object: 'transaction',
+    type,
+    direction: entry.available > 0n ? 'in' : entry.available < 0n ? 'out' : 'none',
+    amount: costView(moved, currency),
+    available_after: balanceView(entry.available_after, currency),
+    held_after: balanceView(entry.held_after, currency),
+    reference_id: entry.ref,
+    key_id: entry.key_id,
+    model: entry.model,
+    reason: entry.reason,
+    created_at: entry.created_at.toISOString(),
+  };
+}
+
+const groups: readonly UsageGroup[] = ['day', 'model', 'key', 'modality'];
+const range_ms_max = 400 * 86_400_000;
+
+export const get_usage: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/usage',
+  format: 'service',
+  docs: {
+    tag: 'Money',
+    summary: 'Get usage',
+    description: 'What was charged, grouped. Days are UTC. By default this month by day.',
+    query: {
+      from: { description: 'Inclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
+      to: { description: 'Exclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
+      group_by: {
+        description: 'One or several of day, model, key, modality, joined by commas.',
+        schema: { type: 'string' },
+        example: 'day,model',
+      },
+    },
+    responses: { 200: { description: 'The groups and their sum.', schema: usage } },
+  },
+  handle: handleUsage,
+};
+
+async function handleUsage(app: App, { caller, query }: Call): Promise<Answer> {
+  const now = new Date(app.clock.now());
+  const from = moment(query, 'from') ?? new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
+  const to = moment(query, 'to') ?? nextMonth(now);
+  if (to <= from) throw new ApiError('invalid_request', 'to must be later than from.', { param: 'to' });
+  if (to.getTime() - from.getTime() > range_ms_max) {
+    throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
+  }
+  const group_by = readGroups(query.get('group_by') ?? 'day');
+  const rows = await usageOf(app.db, { account_id: caller.account.id, from, to, group_by });
+  const { currency } = caller.account;
+  const data = rows.map(({ charges, cost, ...row }) => ({
+    ...row,
+    count: Number(charges),
+    cost: costView(cost, currency),
+  }));
+  const total = costView(
+    rows.reduce((sum, row) => sum + row.cost, 0n),
+    currency,
+  );
+  return {
+    status: 200,
+    body: { object: 'usage', from: from.toISOString(), to: to.toISOString(), group_by, data, total },
+  };
+}
+
+function readGroups(text: string): UsageGroup[] {
+  const names = text.split(',');
+  const known = names.map((name) => groups.find((group) => group === name));
+  const found = known.filter((group) => group !== undefined);
+  if (found.length === names.length && new Set(found).size === found.length) return found;
+  throw new ApiError('invalid_request', `group_by must be one or several of ${groups.join(', ')}, joined by commas.`, {
+    param: 'group_by',
+  });
+}

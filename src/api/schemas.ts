@@ -1,0 +1,155 @@
+import Type from 'typebox';
+
+/** The bodies of the service as JSON Schema, one definition each; /openapi.json is made of them. */
+
+export const cost = Type.Object(
+  {
+    amount: Type.String({ description: 'Decimal amount with two fraction digits.', examples: ['0.02'] }),
+    currency: Type.String({ description: "Code of the account's billing currency.", examples: ['USD'] }),
+    exact: Type.String({
+      description: 'The same amount to the millionth, as the ledger books it.',
+      examples: ['0.020000'],
+    }),
+  },
+  { description: 'An amount of money.' },
+);
+
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+const timestamp = (description: string) => Type.String({ format: 'date-time', description });
+
+export const output_item = Type.Object(
+  {
+    type: Type.Enum(['image', 'video', 'audio']),
+    url: Type.String({ format: 'uri', description: 'Temporary download link.' }),
+    content_type: Type.String(),
+    size_bytes: Type.Integer(),
+    width: Type.Optional(Type.Integer({ description: 'Pixels (image, video).' })),
+    height: Type.Optional(Type.Integer({ description: 'Pixels (image, video).' })),
+    duration: Type.Optional(Type.Number({ description: 'Seconds (video, audio).' })),
+    expires_at: timestamp('When the link stops working.'),
+  },
+  { description: 'A produced file, measured from its bytes.' },
+);
+
+export const task_error = Type.Object({
+  type: Type.Enum([
+    'upstream_error',
+    'timeout',
+    'content_policy_violation',
+    'invalid_request',
+    'canceled',
+    'internal_error',
+  ]),
+  message: Type.String({ description: 'For people; may change.' }),
+});
+
+export const task = Type.Object(
+  {
+    id: Type.String({ description: 'Task identifier, `task_` + 26 characters.' }),
+    status: Type.Enum(['queued', 'running', 'succeeded', 'failed']),
+    model: Type.String(),
+    output: Type.Array(output_item),
+    cost: cost,
+    estimated_cost: cost,
+    error: nullable(task_error),
+    created_at: timestamp('Creation time.'),
+    started_at: nullable(timestamp('When the run started.')),
+    completed_at: nullable(timestamp('When the task became final.')),
+    metadata: Type.Record(Type.String(), Type.String()),
+  },
+  { description: 'A generation task.' },
+);
+
+export const generate_body = Type.Object({
+  model: Type.String({ description: 'Model id.', examples: ['sandbox/image'] }),
+  input: Type.Object({}, { description: "Must match the model's input_schema.", additionalProperties: true }),
+  webhook_url: Type.Optional(Type.String({ format: 'uri', description: 'Receives a POST when the task is final.' })),
+  metadata: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'At most 16 pairs, echoed in the task.' }),
+  ),
+});
+
+/** `{"object":"list", data, has_more, first_id, last_id}` as every list of the service answers. */
+export const listOf = (item: Type.TSchema) =>
+  Type.Object({
+    object: Type.Literal('list'),
+    data: Type.Array(item),
+    has_more: Type.Boolean(),
+    first_id: nullable(Type.String()),
+    last_id: nullable(Type.String()),
+  });
+
+export const key_use = Type.Object({
+  spend_limit: nullable(cost),
+  spent: cost,
+  remaining: nullable(cost),
+  resets_at: timestamp('When the month ends, UTC.'),
+});
+
+export const balance = Type.Object({
+  object: Type.Literal('balance'),
+  balance: cost,
+  held: cost,
+  available: cost,
+  currency: Type.String(),
+  key: key_use,
+  updated_at: timestamp('When this was read.'),
+});
+
+export const key = Type.Object({
+  object: Type.Literal('api_key'),
+  id: Type.String(),
+  name: Type.String(),
+  account_id: Type.String(),
+  currency: Type.String(),
+  ...key_use.properties,
+  held: cost,
+  limits: Type.Object({
+    generate_per_minute: Type.Integer(),
+    chat_per_minute: Type.Integer(),
+    failed_per_24h: Type.Integer(),
+  }),
+});
+
+export const transaction = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('transaction'),
+  type: Type.Enum(['topup', 'hold', 'release', 'charge', 'adjustment']),
+  direction: Type.Enum(['in', 'out', 'none'], { description: 'What it did to the available balance.' }),
+  amount: cost,
+  available_after: cost,
+  held_after: cost,
+  reference_id: nullable(Type.String({ description: 'The task or the external reference it belongs to.' })),
+  key_id: nullable(Type.String()),
+  model: nullable(Type.String()),
+  reason: nullable(Type.String()),
+  created_at: timestamp('When it was booked.'),
+});
+
+export const usage = Type.Object({
+  object: Type.Literal('usage'),
+  from: timestamp('Inclusive.'),
+  to: timestamp('Exclusive.'),
+  group_by: Type.Array(Type.String()),
+  data: Type.Array(
+    Type.Object({
+      day: Type.Optional(Type.String()),
+      model: Type.Optional(nullable(Type.String())),
+      key: Type.Optional(nullable(Type.String())),
+      modality: Type.Optional(nullable(Type.String())),
+      count: Type.Integer({ description: 'How many tasks or calls were charged.' }),
+      cost,
+      units: Type.Record(Type.String(), Type.String(), { description: 'What was used, unit → decimal text.' }),
+    }),
+  ),
+  total: cost,
+});
+
+export const estimate = Type.Object({
+  estimated_cost: cost,
+  available: cost,
+  allowed: Type.Boolean({ description: 'False if POST /v1/generate would answer 402, 403 or 429 now.' }),
+});
+
+export const links = Type.Object({ object: Type.Literal('list'), data: Type.Array(output_item) });

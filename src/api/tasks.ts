@@ -1,0 +1,174 @@
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { isId } from '../lib/ids.ts';
+import { cancelTask, unknownTask } from '../tasks/cancel.ts';
+import { freshLinks, removeOutput } from '../tasks/files.ts';
+import { hasTask, listTasks, type TaskFilter } from '../tasks/list.ts';
+import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
+import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
+import { moment, objectParameter, oneOf, wholeNumber } from './query.ts';
+import { links, listOf, task } from './schemas.ts';
+
+const id: Record<string, ParameterDocs> = { id: { description: 'Task id.', schema: { type: 'string' } } };
+
+const cursor = (description: string): ParameterDocs => ({ description, schema: { type: 'string' } });
+
+export const list_tasks: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/tasks',
+  format: 'service',
+  docs: {
+    tag: 'Tasks',
+    summary: 'List tasks',
+    description: 'The tasks of the account, newest first.',
+    query: {
+      limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
+      after: cursor('Tasks older than this one.'),
+      before: cursor('Tasks newer than this one.'),
+      after_id: cursor('The same as `after`.'),
+      before_id: cursor('The same as `before`.'),
+      status: { description: 'Only this status.', schema: { enum: ['queued', 'running', 'succeeded', 'failed'] } },
+      model: { description: 'Only this model.', schema: { type: 'string' } },
+      created_after: {
+        description: 'Only tasks created after this time.',
+        schema: { type: 'string', format: 'date-time' },
+      },
+      created_before: {
+        description: 'Only tasks created before this time.',
+        schema: { type: 'string', format: 'date-time' },
+      },
+      metadata: {
+        description: '`metadata[key]=value`: only tasks that carry these pairs.',
+        schema: { type: 'object' },
+      },
+    },
+    responses: { 200: { description: 'A page of tasks.', schema: listOf(task) } },
+  },
+  handle: handleList,
+};
+
+async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
+  const { id: account_id } = caller.account;
+  const after = await readCursor(app, account_id, query, 'after');
+  const before = await readCursor(app, account_id, query, 'before');
+  if (after !== undefined && before !== undefined) {
+    throw new ApiError('invalid_request', 'after and before cannot be given together.', { param: 'before' });
+  }
+  const status = oneOf(query, 'status', ['queued', 'running', 'succeeded', 'failed']);
+  const model = query.get('model');
+  const created_after = moment(query, 'created_after');
+  const created_before = moment(query, 'created_before');
+  const filter: TaskFilter = {
+    account_id,
+    limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 20,
+    metadata: objectParameter(query, 'metadata'),
+    ...(after !== undefined && { after }),
+    ...(before !== undefined && { before }),
+    ...(status && { status }),
+    ...(model !== undefined && { model }),
+    ...(created_after && { created_after }),
+    ...(created_before && { created_before }),
+  };
+  const page = await listTasks(app.db, filter);
+  const first_id = JSON.stringify(page.ids[0] ?? null);
+  const last_id = JSON.stringify(page.ids.at(-1) ?? null);
+  // Final bodies are stored bytes, so the list is put together as text.
+  const body = `{"object":"list","data":[${page.bodies.join(',')}],"has_more":${page.has_more},"first_id":${first_id},"last_id":${last_id}}`;
+  return { status: 200, body };
+}
+
+async function readCursor(
+  app: App,
+  account_id: string,
+  query: Call['query'],
+  name: 'after' | 'before',
+): Promise<string | undefined> {
+  const given = [name, `${name}_id`].filter((alias) => query.has(alias));
+  const [alias] = given;
+  if (alias === undefined) return undefined;
+  if (given.length > 1)
+    throw new ApiError('invalid_request', `${name} and ${name}_id are the same: give one.`, { param: name });
+  const value = query.get(alias) ?? '';
+  if (isId('task', value) && (await hasTask(app.db, account_id, value))) return value;
+  throw new ApiError('invalid_request', `${alias} must be the id of one of your tasks.`, { param: alias });
+}
+
+export const get_task: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/tasks/{id}',
+  format: 'service',
+  docs: {
+    tag: 'Tasks',
+    summary: 'Get a task',
+    params: id,
+    responses: { 200: { description: 'The task; once it is final, the same bytes as the webhook.', schema: task } },
+  },
+  handle: async (app, call) => {
+    const ref = readTaskRef(call);
+    const found = await loadTask(app.db, ref);
+    if (!found) throw unknownTask(ref.task_id);
+    return { status: 200, body: bodyOf(found) };
+  },
+};
+
+export const cancel_task: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/tasks/{id}/cancel',
+  format: 'service',
+  docs: {
+    tag: 'Tasks',
+    summary: 'Cancel a task',
+    description:
+      'Ends a task that has not started, or whose model provider confirms that it stopped unbilled. It costs nothing.',
+    params: id,
+    responses: {
+      200: { description: 'The task, failed with `canceled`.', schema: task },
+      409: { description: 'It is final already, or cannot be stopped unbilled.' },
+    },
+  },
+  handle: async (app, call) => ({ status: 200, body: await cancelTask(app, readTaskRef(call)) }),
+};
+
+export const delete_output: Endpoint<App> = {
+  method: 'DELETE',
+  path: '/v1/tasks/{id}/output',
+  format: 'service',
+  docs: {
+    tag: 'Tasks',
+    summary: 'Delete the files of a task',
+    description: 'Their links answer 404 from then on. The task itself stays as it is.',
+    params: id,
+    responses: { 204: { description: 'The files are gone.' }, 409: { description: 'The task is not final.' } },
+  },
+  handle: async (app, call) => {
+    await removeOutput(app, readTaskRef(call));
+    return { status: 204 };
+  },
+};
+
+export const make_links: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/tasks/{id}/links',
+  format: 'service',
+  docs: {
+    tag: 'Tasks',
+    summary: 'Make fresh links to the files of a task',
+    description: 'As long as the files are kept. Changes nothing else.',
+    params: id,
+    responses: {
+      200: { description: 'The output items with new links.', schema: links },
+      409: { description: 'The task is not final.' },
+    },
+  },
+  handle: async (app, call) => ({
+    status: 200,
+    body: { object: 'list', data: await freshLinks(app, readTaskRef(call)) },
+  }),
+};
+
+/** A task of another account is as unknown as one that never was. */
+function readTaskRef({ caller, params }: Call): TaskRef {
+  const task_id = params['id'] ?? '';
+  if (!isId('task', task_id)) throw unknownTask(task_id);
+  return { account_id: caller.account.id, task_id };
+}

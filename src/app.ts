@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type pg from 'pg';
+import { pino, type Logger } from 'pino';
+import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
+import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog.ts';
+import type { Config } from './config.ts';
+import { openDatabase, type Db } from './db/database.ts';
+import { openEmbedded, startEmbedded } from './db/embedded.ts';
+import { migrate } from './db/migrate.ts';
+import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
+import { settingOnce } from './db/settings.ts';
+import { openEngine, type Engine } from './engine/engine.ts';
+import type { AddressRules } from './lib/address.ts';
+import { systemClock, type Clock } from './lib/clock.ts';
+import { memoryWindows, type Windows } from './limits/window.ts';
+import { makeHoldBatcher, type HoldBatcher } from './money/holds.ts';
+import { adapters as built_in } from './providers/index.ts';
+import type { Adapter, Provider } from './providers/provider.ts';
+import { openRouteHealth, type RouteHealth } from './routing/health.ts';
+import { openDiskStorage } from './storage/disk.ts';
+import type { Storage } from './storage/storage.ts';
+
+/** Everything that is opened once: the value that main, the CLI and tests start. */
+export type App = {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly db: Db;
+  readonly engine: Engine;
+  readonly notifier: Notifier;
+  readonly listener: Listener;
+  readonly storage: Storage;
+  readonly catalog: CatalogHolder;
+  readonly providers: Providers;
+  readonly health: RouteHealth;
+  readonly windows: Windows;
+  readonly authenticator: Authenticator;
+  readonly holds: HoldBatcher;
+  /** Signs links; the same on all nodes. */
+  readonly secret: string;
+  /** Where the public reaches this service; never taken from a request. No slash at its end. */
+  base_url(): string;
+  /** What is told of once the server listens: PORT 0 means that the system chooses. */
+  setListening(address: { host: string; port: number }): void;
+  addressRules(): AddressRules;
+  /** Parts that live longer than the app's making register here; closed last first. */
+  onStop(close: () => Promise<void> | void): void;
+  /** Stops everything in order, the embedded PostgreSQL last. */
+  stop(): Promise<void>;
+};
+
+/** The configured upstreams, made anew when the catalogue is reloaded. */
+export type Providers = { get(name: string): Provider | undefined };
+
+export type AppOptions = {
+  clock?: Clock;
+  log?: Logger;
+  /** Adapters by name, beside the built-in ones. */
+  adapters?: Record<string, Adapter>;
+  /** An operator's command: it may run beside the service of the same data folder. */
+  command?: boolean;
+};
+
+/** Channels between nodes besides the engine's. */
+export const keys_channel = 'keys_changed';
+export const reload_channel = 'reload';
+export const reloaded_channel = 'reloaded';
+
+/** What a node answers to `medley reload`, as base64url of its JSON. */
+export type Reloaded = { node: string; ok: boolean; message: string };
+
+export const queues = [{ name: 'task.start' }, { name: 'task.poll' }];
+
+/** Opens everything; what was opened is closed again if a later part fails. */
+export async function makeApp(config: Config, options: AppOptions = {}): Promise<App> {
+  const closers: (() => Promise<void> | void)[] = [];
+  const onStop = (close: () => Promise<void> | void) => void closers.unshift(close);
+  let stopped: Promise<void> | undefined;
+  const stop = () => (stopped ??= closeAll(closers));
+  try {
+    return await openApp(config, options, onStop, stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const close of closers) await Promise.resolve(close()).catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw new AggregateError(errors, 'not everything could be closed');
+}
+
+async function openApp(config: Config, options: AppOptions, onStop: App['onStop'], stop: App['stop']): Promise<App> {
+  const clock = options.clock ?? systemClock;
+  const log = options.log ?? pino({ level: config.log_level }, pino.destination(2));
+  const adapters = { ...built_in, ...options.adapters };
+  const catalog = await openCatalog({ config_file: config.config_file, adapters: Object.keys(adapters) });
+
+  const db = await openData(config, log, options, onStop);
+  await migrate(db);
+  const onError = (error: Error) => log.warn({ err: error }, 'a NOTIFY connection failed');
+  const notifier = openNotifier(db, { onError });
+  onStop(() => notifier.close());
+  const listener = openListener(db, { onError });
+  onStop(() => listener.close());
+  const engine = await openEngine({ db, log, queues, notifier, listener });
+  onStop(() => engine.stop());
+
+  const authenticator = makeAuthenticator(db);
+  await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
+  if (!options.command)
+    await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
+  const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
+  let listening = { host: config.host, port: config.port };
+  const providers = makeProviders(catalog, adapters);
+  onStop(() => providers.close());
+
+  return {
+    config,
+    clock,
+    log,
+    db,
+    engine,
+    notifier,
+    listener,
+    storage: await openDiskStorage(config.data_dir),
+    catalog,
+    providers,
+    health: openRouteHealth(db, clock),
+    windows: memoryWindows(),
+    authenticator,
+    holds: makeHoldBatcher(db, () => new Date(clock.now())),
+    secret,
+    base_url: () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening),
+    setListening: (address) => (listening = address),
+    addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),
+    onStop,
+    stop,
+  };
+}
+
+/** Reads the configuration again and tells whoever asked how that went. */
+async function reload(catalog: CatalogHolder, notifier: Notifier, log: Logger): Promise<void> {
+  const result = await catalog.reload();
+  const answer: Reloaded = { node: `${hostname()} ${process.pid}`, ok: result.ok, message: result.message };
+  log[result.ok ? 'info' : 'error'](answer, 'configuration reload');
+  notifier.notify(reloaded_channel, Buffer.from(JSON.stringify(answer).slice(0, 4000)).toString('base64url'));
+}
+
+function localUrl(address: { host: string; port: number }): string {
+  const host = address.host === '0.0.0.0' || address.host === '::' ? '127.0.0.1' : address.host;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+}
+
+/** The database of DATABASE_URL, or the embedded one of the data folder. */
+async function openData(config: Config, log: Logger, options: AppOptions, onStop: App['onStop']): Promise<Db> {
+  const db = openDatabase({
+    connection: await connectionOf(config, log, options, onStop),
+    connections_max: options.command ? 3 : 20,
+    onError: (error) => log.warn({ err: error }, 'an idle database connection failed'),
+  });
+  onStop(() => db.close());
+  return db;
+}
+
+async function connectionOf(
+  config: Config,
+  log: Logger,
+  options: AppOptions,
+  onStop: App['onStop'],
+): Promise<pg.ClientConfig> {
+  if (config.database_url) return { connectionString: config.database_url };
+  const embedded = { data_dir: config.data_dir, log: (line: string) => log.info(line) };
+  if (options.command) {
+    const opened = await openEmbedded(embedded);
+    onStop(() => opened.close());
+    return opened.connection;
+  }
+  const started = await startEmbedded(embedded);
+  onStop(() => started.stop());
+  return started.connection;
+}
+
+function makeProviders(
+  catalog: CatalogHolder,
+  adapters: Record<string, Adapter>,
+): Providers & { close(): Promise<void> } {
+  let made_for: Catalog | undefined;
+  let made = new Map<string, Provider>();
+  const current = () => {
+    if (made_for === catalog.current) return made;
+    const before = made;
+    made_for = catalog.current;
+    made = new Map();
+    for (const [name, config] of catalog.current.providers) {
+      const adapter = adapters[config.adapter];
+      if (adapter) made.set(name, adapter(config));
+    }
+    for (const provider of before.values()) void provider.close?.();
+    return made;
+  };
+  return {
+    get: (name) => current().get(name),
+    close: async () => {
+      for (const provider of made.values()) await provider.close?.();
+    },
+  };
+}

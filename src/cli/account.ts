@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { createAccount, findAccount, listAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
+import { keys_channel, type App } from '../app.ts';
+import { nearest } from '../lib/edit-distance.ts';
+import { balanceOf, credit, type Balance } from '../money/ledger.ts';
+import { exact } from '../money/money.ts';
+import { CommandError, readMoney, says, table, withApp, type Said } from './command.ts';
+
+export function accountCommands(program: Command): void {
+  const account = program.command('account').description('accounts: who pays');
+
+  const create = account.command('create').description('make an account').requiredOption('--name <name>', 'its name');
+  create.option('--currency <code>', 'its billing currency').option('--credit <amount>', 'a first top-up', '0');
+  says(create, () => withApp((app) => createOne(app, create.opts())));
+
+  const top_up = account
+    .command('credit <account> <amount>')
+    .description('top up (or, with a minus, correct) a balance');
+  top_up.requiredOption('--reason <text>', 'why, for the ledger').option('--ref <unique>', 'booked once per reference');
+  says(top_up, (id = '', amount = '') => withApp((app) => creditOne(app, id, amount, top_up.opts())));
+
+  says(account.command('list').description('all accounts with their balances'), () => withApp(listAll));
+  says(account.command('show <account>').description('one account'), (id = '') => withApp((app) => showOne(app, id)));
+  for (const [verb, status] of [
+    ['block', 'blocked'],
+    ['unblock', 'active'],
+  ] as const) {
+    const command = account
+      .command(`${verb} <account>`)
+      .description(status === 'blocked' ? 'stop new work; what runs goes on' : 'allow new work again');
+    says(command, (id = '') => withApp((app) => setStatus(app, id, status)));
+  }
+}
+
+async function createOne(app: App, options: { name?: string; currency?: string; credit?: string }): Promise<Said> {
+  const { currencies, base_currency } = app.catalog.current.settings;
+  const currency = options.currency ?? base_currency;
+  if (!currencies.has(currency)) {
+    const near = nearest(currency, [...currencies.keys()]);
+    throw new CommandError(
+      `${currency} is not a configured currency (${[...currencies.keys()].join(', ')}).${near ? ` Did you mean ${near}?` : ''}`,
+      2,
+    );
+  }
+  const name = options.name ?? '';
+  if (name.length < 1 || name.length > 200) throw new CommandError('--name must have 1 to 200 characters.', 2);
+  const initial_credit = readMoney(options.credit ?? '0', '--credit');
+  const made = await createAccount(app.db, { name, currency, initial_credit }, new Date(app.clock.now()));
+  const json = { ...(await described(app, made)), webhook_secret: made.webhook_secret };
+  return { json, text: `${made.id}\nbalance ${json.balance} ${currency}\nwebhook secret ${made.webhook_secret}` };
+}
+
+async function creditOne(
+  app: App,
+  id: string,
+  amount_text: string,
+  options: { reason?: string; ref?: string },
+): Promise<Said> {
+  const account = await found(app, id);
+  const amount = readMoney(amount_text, 'AMOUNT', { signed: true });
+  if (amount === 0n) throw new CommandError('AMOUNT must not be zero.', 2);
+  const movement = {
+    account_id: account.id,
+    type: amount > 0n ? 'topup' : 'adjustment',
+    amount,
+    ref: options.ref ?? randomUUID(),
+    reason: options.reason ?? '',
+  } as const;
+  const answer = await credit(app.db, movement, new Date(app.clock.now()));
+  if (answer.outcome === 'insufficient')
+    throw new CommandError(`Only ${exact(answer.available)} ${account.currency} is available.`);
+  const json = { ...(await described(app, account)), booked: answer.outcome === 'booked' };
+  const note = answer.outcome === 'exists' ? ' (this --ref was booked before, nothing was booked now)' : '';
+  return { json, text: `balance ${json.balance} ${account.currency}${note}` };
+}
+
+async function listAll(app: App): Promise<Said> {
+  const accounts = await Promise.all((await listAccounts(app.db)).map((account) => described(app, account)));
+  const rows = accounts.map((row) => [row.id, row.name, row.currency, row.balance, row.held, row.status]);
+  return { json: { accounts }, text: table([['account', 'name', 'currency', 'balance', 'held', 'status'], ...rows]) };
+}
+
+async function showOne(app: App, id: string): Promise<Said> {
+  const json = await described(app, await found(app, id));
+  return {
+    json,
+    text: Object.entries(json)
+      .map(([name, value]) => `${name.padEnd(10)}  ${value}`)
+      .join('\n'),
+  };
+}
+
+async function setStatus(app: App, id: string, status: Account['status']): Promise<Said> {
+  await found(app, id);
+  await setAccountStatus(app.db, id, status);
+  app.notifier.notify(keys_channel, 'all');
+  const json = await described(app, await found(app, id));
+  return { json, text: `${id} is ${json.status}` };
+}
+
+/** The account, or a CommandError that says so. */
+export async function found(app: App, id: string): Promise<Account> {
+  const account = await findAccount(app.db, id);
+  if (!account) throw new CommandError(`There is no account "${id}". "medley account list" shows them.`);
+  return account;
+}
+
+async function described(app: App, account: Account) {
+  const balance: Balance | undefined = await balanceOf(app.db, account.id);
+  const { amount, held } = balance ?? { amount: 0n, held: 0n };
+  return {
+    id: account.id,
+    name: account.name,
+    currency: account.currency,
+    status: account.status,
+    balance: exact(amount),
+    held: exact(held),
+    available: exact(amount - held),
+    created_at: account.created_at.toISOString(),
+  };
+}

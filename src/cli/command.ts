@@ -1,0 +1,71 @@
+import { Command } from 'commander';
+import { pino, type Logger } from 'pino';
+import { makeApp, type App } from '../app.ts';
+import { readConfig } from '../config.ts';
+import { parseMoney, type Money } from '../money/money.ts';
+
+/** The caller's mistake in a command: told on stderr, exit code 1 (usage: 2). */
+export class CommandError extends Error {
+  override name = 'CommandError';
+  readonly exit_code: 1 | 2;
+
+  constructor(message: string, exit_code: 1 | 2 = 1) {
+    super(message);
+    this.exit_code = exit_code;
+  }
+}
+
+/** What a command has to say: an object for --json, lines for people. */
+export type Said = { json: object; text: string; exit_code?: 0 | 1 | 2 };
+
+/** Adds `--json` and runs `action`, whose answer is printed in the form that was asked for. */
+export function says(command: Command, action: (...words: string[]) => Promise<Said>): Command {
+  return command.option('--json', 'one JSON object on stdout, nothing else').action(async (...given: unknown[]) => {
+    const words = given.filter((word) => typeof word === 'string');
+    const said = await action(...words);
+    process.stdout.write(command.opts()['json'] === true ? `${JSON.stringify(said.json)}\n` : `${said.text}\n`);
+    if (said.exit_code) process.exitCode = said.exit_code;
+  });
+}
+
+/**
+ * Opens the service's parts for one command, beside a running service on the same data or without
+ * one, and closes them again.
+ */
+export async function withApp<T>(work: (app: App) => Promise<T>): Promise<T> {
+  const app = await makeApp(readConfig(), { command: true, log: quietLog() });
+  try {
+    return await work(app);
+  } finally {
+    await app.stop();
+  }
+}
+
+function quietLog(): Logger {
+  return pino({ level: 'error' }, pino.destination(2));
+}
+
+/** A decimal amount of an argument; `signed` accepts a minus. Throws CommandError (usage). */
+export function readMoney(text: string, name: string, options: { signed?: boolean } = {}): Money {
+  const value = parseMoney(text);
+  if (value === undefined || (value < 0n && !options.signed)) {
+    throw new CommandError(
+      `${name} must be a decimal amount such as 25.00 with at most six fraction digits, not "${text}".`,
+      2,
+    );
+  }
+  return value;
+}
+
+/** Rows as columns of equal width, for people. */
+export function table(rows: string[][]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,83 @@
+import { statfs } from 'node:fs/promises';
+import type { Command } from 'commander';
+import type { App } from '../app.ts';
+import { pendingMigrations } from '../db/migrate.ts';
+import { checkBooks } from '../money/books.ts';
+import { task_rules } from '../tasks/books.ts';
+import { says, withApp, type Said } from './command.ts';
+
+type Check = { name: string; ok: boolean; detail: string };
+
+const free_bytes_min = 1_000_000_000;
+const skew_ms_max = 2_000;
+
+export function doctorCommands(program: Command): void {
+  says(program.command('doctor').description('look at everything the service needs'), () => withApp(examine));
+  says(program.command('migrate').description('bring the database schema up to date'), () =>
+    withApp(async (app) => {
+      const pending = await pendingMigrations(app.db); // opening the app has applied them
+      const rows = await app.db.query<{ name: string }>('select name from migrations order by number');
+      const applied = rows.map((row) => row.name);
+      return { json: { applied, pending }, text: `The schema is current: ${applied.length} migrations.` };
+    }),
+  );
+}
+
+async function examine(app: App): Promise<Said> {
+  const checks: Check[] = [];
+  for (const [name, examineOne] of Object.entries(examinations)) {
+    try {
+      checks.push({ name, ...(await examineOne(app)) });
+    } catch (error) {
+      checks.push({ name, ok: false, detail: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  const ok = checks.every((check) => check.ok);
+  const text = checks.map((check) => `${check.ok ? 'ok  ' : 'FAIL'}  ${check.name}: ${check.detail}`).join('\n');
+  return { json: { ok, checks }, text, exit_code: ok ? 0 : 1 };
+}
+
+const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: string }>> = {
+  node: async () => ({ ok: Number(process.versions.node.split('.')[0]) >= 24, detail: process.version }),
+  database: async (app) => {
+    const rows = await app.db.query<{ version: string; fsync: string; sync: string }>(
+      `select version(), current_setting('fsync') as fsync, current_setting('synchronous_commit') as sync`,
+    );
+    const [row] = rows;
+    const durable = row?.fsync === 'on' && row.sync !== 'off';
+    return {
+      ok: durable,
+      detail: `${row?.version.split(' on ')[0]}, ${durable ? 'durable' : 'NOT durable: fsync or synchronous_commit is off'}`,
+    };
+  },
+  clock: async (app) => {
+    const rows = await app.db.query<{ now: Date }>('select clock_timestamp() as now');
+    const skew_ms = Math.abs((rows[0]?.now.getTime() ?? 0) - app.clock.now());
+    return { ok: skew_ms <= skew_ms_max, detail: `${Math.round(skew_ms)} ms from the database's` };
+  },
+  storage: async (app) => {
+    const key = 'doctor/doctor/0.bin';
+    await app.storage.put(key, Buffer.from('medley'), {
+      content_type: 'application/octet-stream',
+      size_limit_bytes: 100,
+    });
+    const kept = (await app.storage.stat(key))?.size_bytes === 6;
+    await app.storage.remove([key]);
+    const { bavail, bsize } = await statfs(app.config.data_dir);
+    const free_bytes = bavail * bsize;
+    return { ok: kept && free_bytes >= free_bytes_min, detail: `${(free_bytes / 1e9).toFixed(1)} GB free` };
+  },
+  catalogue: async (app) => {
+    const { models, warnings } = app.catalog.current;
+    return { ok: warnings.length === 0, detail: [`${models.size} models`, ...warnings].join('; ') };
+  },
+  books: async (app) => {
+    const report = await checkBooks(app.db, { more: task_rules });
+    return { ok: report.ok, detail: `${report.entries} entries, difference ${report.difference}` };
+  },
+  address: async (app) => {
+    const url = app.base_url();
+    const local = /\/\/(127\.|localhost|\[::1\])/.test(url);
+    return { ok: true, detail: local ? `${url} (only this machine: set MEDLEY_BASE_URL for others)` : url };
+  },
+};

@@ -1,0 +1,89 @@
+import type { Command } from 'commander';
+import { createKey, deleteKey, listKeys } from '../accounts/keys.ts';
+import { keys_channel, type App } from '../app.ts';
+import { budgetsOf, setLimit } from '../money/ledger.ts';
+import { exact, type Money } from '../money/money.ts';
+import { found } from './account.ts';
+import { CommandError, readMoney, says, table, withApp, type Said } from './command.ts';
+
+export function keyCommands(program: Command): void {
+  const key = program.command('key').description('API keys');
+
+  const create = key
+    .command('create')
+    .description('make a key; it is shown once')
+    .requiredOption('--account <account>', 'whose');
+  create
+    .option('--name <name>', 'its name', 'Key')
+    .option('--monthly-limit <amount>', 'what it may spend in a month (UTC)');
+  says(create, () => withApp((app) => createOne(app, create.opts())));
+
+  says(key.command('delete <key_id>').description('delete a key, on every node within a second'), (id = '') =>
+    withApp((app) => deleteOne(app, id)),
+  );
+  says(
+    key.command('limit <key_id> <amount>').description('set the monthly limit, or lift it with "none"'),
+    (id = '', amount = '') => withApp((app) => limitOne(app, id, amount)),
+  );
+  const list = key.command('list').description('the keys of an account').requiredOption('--account <account>', 'whose');
+  says(list, () => withApp((app) => listAll(app, list.opts())));
+}
+
+async function createOne(app: App, options: { account?: string; name?: string; monthlyLimit?: string }): Promise<Said> {
+  const account = await found(app, options.account ?? '');
+  const name = options.name ?? '';
+  if (name.length < 1 || name.length > 200) throw new CommandError('--name must have 1 to 200 characters.', 2);
+  const limit_month = options.monthlyLimit === undefined ? null : readMoney(options.monthlyLimit, '--monthly-limit');
+  const { key, text } = await createKey(
+    app.db,
+    { account_id: account.id, name, limit_month },
+    new Date(app.clock.now()),
+  );
+  const json = { id: key.id, key: text, name: key.name, account_id: account.id, monthly_limit: shown(limit_month) };
+  return { json, text: `${text}\nThis is shown only now. Its id is ${key.id}.` };
+}
+
+async function deleteOne(app: App, id: string): Promise<Said> {
+  if (!(await deleteKey(app.db, id, new Date(app.clock.now()))))
+    throw new CommandError(`There is no key "${id}" to delete.`);
+  app.notifier.notify(keys_channel, 'all');
+  return { json: { id, deleted: true }, text: `${id} is deleted` };
+}
+
+async function limitOne(app: App, id: string, amount: string): Promise<Said> {
+  const limit_month = amount === 'none' ? null : readMoney(amount, 'AMOUNT');
+  if (!(await setLimit(app.db, id, limit_month))) throw new CommandError(`There is no key "${id}".`);
+  const text = limit_month === null ? `${id} has no monthly limit` : `${id} may spend ${exact(limit_month)} in a month`;
+  return { json: { id, monthly_limit: shown(limit_month) }, text };
+}
+
+async function listAll(app: App, options: { account?: string }): Promise<Said> {
+  const account = await found(app, options.account ?? '');
+  const budgets = await budgetsOf(app.db, account.id, new Date(app.clock.now()));
+  const keys = (await listKeys(app.db, account.id)).map((key) => {
+    const budget = budgets.find((candidate) => candidate.key_id === key.id);
+    return {
+      id: key.id,
+      name: key.name,
+      key: `${key.prefix}…${key.last_four}`,
+      monthly_limit: shown(budget?.limit_month ?? null),
+      spent: exact(budget?.spent ?? 0n),
+      held: exact(budget?.held ?? 0n),
+      created_at: key.created_at.toISOString(),
+      deleted_at: key.deleted_at?.toISOString() ?? null,
+    };
+  });
+  const rows = keys.map((key) => [
+    key.id,
+    key.name,
+    key.key,
+    key.monthly_limit ?? 'none',
+    key.spent,
+    key.deleted_at ? 'deleted' : 'active',
+  ]);
+  return { json: { keys }, text: table([['key', 'name', 'shown as', 'monthly limit', 'spent', 'status'], ...rows]) };
+}
+
+function shown(limit: Money | null): string | null {
+  return limit === null ? null : exact(limit);
+}

@@ -1,0 +1,114 @@
+import type { Command } from 'commander';
+import type { App } from '../app.ts';
+import { exact } from '../money/money.ts';
+import { findTask, listAllTasks } from '../tasks/list.ts';
+import { finish } from '../tasks/finish.ts';
+import { listAttempts, refOf, type Task } from '../tasks/task.ts';
+import { CommandError, says, table, withApp, type Said } from './command.ts';
+
+export function taskCommands(program: Command): void {
+  const task = program.command('task').description('generation tasks');
+
+  const list = task
+    .command('list')
+    .description('the newest tasks')
+    .option('--account <account>', 'only of this account');
+  list.option('--status <status>', 'only in this status').option('--limit <n>', 'how many', '50');
+  says(list, () => withApp((app) => listSome(app, list.opts())));
+
+  says(task.command('show <task>').description('one task with its attempts'), (id = '') =>
+    withApp((app) => showOne(app, id)),
+  );
+
+  const fail = task.command('fail <task>').description('end a task that hangs: it fails and is refunded');
+  fail.requiredOption('--reason <text>', 'why, for the record');
+  says(fail, (id = '') => withApp((app) => failOne(app, id, fail.opts())));
+}
+
+async function listSome(app: App, options: { account?: string; status?: string; limit?: string }): Promise<Said> {
+  const limit = /^\d{1,4}$/.test(options.limit ?? '') ? Number(options.limit) : 0;
+  if (limit < 1) throw new CommandError('--limit must be a number from 1 to 9999.', 2);
+  const statuses = ['queued', 'running', 'succeeded', 'failed'];
+  if (options.status !== undefined && !statuses.includes(options.status)) {
+    throw new CommandError(`--status must be one of ${statuses.join(', ')}.`, 2);
+  }
+  const tasks = (await listAllTasks(app.db, { account_id: options.account, status: options.status, limit })).map(
+    described,
+  );
+  const rows = tasks.map((row) => [
+    row.id,
+    row.account_id,
+    row.model,
+    row.status,
+    row.cost,
+    row.currency,
+    row.created_at,
+  ]);
+  return { json: { tasks }, text: table([['task', 'account', 'model', 'status', 'cost', '', 'created'], ...rows]) };
+}
+
+async function showOne(app: App, id: string): Promise<Said> {
+  const task = await found(app, id);
+  const attempts = (await listAttempts(app.db, refOf(task))).map(
+    ({ number, route, provider, state, reason, message }) => ({
+      number,
+      route,
+      provider,
+      state,
+      reason,
+      message,
+    }),
+  );
+  const json = {
+    ...described(task),
+    error: task.error_type && { type: task.error_type, message: task.error_message },
+    attempts,
+  };
+  const lines = Object.entries(described(task)).map(([name, value]) => `${name.padEnd(12)}  ${value}`);
+  if (task.error_type) lines.push(`error         ${task.error_type}: ${task.error_message}`);
+  for (const attempt of attempts) {
+    lines.push(
+      `attempt ${attempt.number}     ${attempt.route} by ${attempt.provider}: ${attempt.state}${attempt.reason ? ` (${attempt.reason})` : ''}`,
+    );
+  }
+  return { json, text: lines.join('\n') };
+}
+
+async function failOne(app: App, id: string, options: { reason?: string }): Promise<Said> {
+  const task = await found(app, id);
+  const ended = await finish(app, refOf(task), {
+    status: 'failed',
+    type: 'internal_error',
+    message: 'The task was ended by the operator; it costs nothing.',
+    counts: false,
+    attempt: 'canceled',
+    reason: `operator: ${options.reason ?? ''}`,
+  });
+  if (ended === 'final') throw new CommandError(`${id} is ${task.status} already.`);
+  return {
+    json: described(await found(app, id)),
+    text: `${id} failed, ${exact(task.estimate)} ${task.currency} released`,
+  };
+}
+
+async function found(app: App, id: string): Promise<Task> {
+  const task = await findTask(app.db, id);
+  if (!task) throw new CommandError(`There is no task "${id}".`);
+  return task;
+}
+
+function described(task: Task) {
+  return {
+    id: task.id,
+    account_id: task.account_id,
+    key_id: task.key_id,
+    model: task.model,
+    status: task.status,
+    estimate: exact(task.estimate),
+    cost: exact(task.cost),
+    currency: task.currency,
+    created_at: task.created_at.toISOString(),
+    started_at: task.started_at?.toISOString() ?? null,
+    completed_at: task.completed_at?.toISOString() ?? null,
+  };
+}

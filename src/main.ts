@@ -1,0 +1,90 @@
+import { makeFirstAccount } from './accounts/first.ts';
+import { makeApp, type App } from './app.ts';
+import { CatalogError } from './catalog/file.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { DataFolderInUse, EmbeddedError } from './db/embedded.ts';
+import { MigrationError } from './db/migrate.ts';
+import { startServer } from './server.ts';
+import { startWorker } from './worker.ts';
+
+const demo_credit = 5_000_000n;
+const stop_limit_ms = 8_000;
+
+/** A second signal within this time is the first one again: a terminal's Ctrl-C reaches npm, node and children. */
+const repeat_ms = 1_500;
+
+/** Configuration → app → roles, until a signal stops it. */
+async function main(): Promise<void> {
+  const config = readConfig();
+  const app = await makeApp(config);
+  stopOnSignals(app);
+  if (config.role !== 'api') await startWorker(app);
+  if (config.role === 'worker') return console.log('Medley worker is running.');
+  await startServer(app);
+  await greet(app);
+}
+
+/** The address, and on the first start the key; nothing else of length. */
+async function greet(app: App): Promise<void> {
+  const base_url = app.base_url();
+  const { base_currency } = app.catalog.current.settings;
+  const first = await makeFirstAccount(
+    app.db,
+    { currency: base_currency, credit: demo_credit },
+    new Date(app.clock.now()),
+  );
+  const loopback = /^(127\.|localhost$|\[?::1\]?$)/.test(app.config.host);
+  if (!loopback && !app.config.base_url && !app.catalog.current.settings.base_url) {
+    console.log(`Warning: links in answers will begin with ${base_url}. Set MEDLEY_BASE_URL to the public address.`);
+  }
+  if (app.config.allow_private) {
+    console.log('Warning: MEDLEY_ALLOW_PRIVATE=1 lets webhooks reach private addresses. For local development only.');
+  }
+  console.log(`\nMedley is running at ${base_url}   (API reference: ${base_url}/docs)\n`);
+  if (first) console.log(`API key, shown only now: ${first.key}\n`);
+  console.log(
+    `Make a picture${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(base_url, first?.key ?? '$KEY')}\n`,
+  );
+}
+
+/** One line for any POSIX shell with curl: creates a task, takes the link from its answer, saves the file. */
+function curlLine(base_url: string, key: string): string {
+  const create = `curl -sS '${base_url}/v1/generate?wait=60' -H "Authorization: Bearer ${key}" -H 'Content-Type: application/json' -d '{"model":"sandbox/image","input":{"prompt":"Hello from Medley"}}'`;
+  return `curl -sS -o hello.png "$(${create} | sed 's/.*"url":"\\([^"]*\\)".*/\\1/')" && echo hello.png`;
+}
+
+function stopOnSignals(app: App): void {
+  let first_at_ms: number | undefined;
+  const onSignal = () => {
+    const now_ms = performance.now();
+    if (first_at_ms !== undefined) {
+      if (now_ms - first_at_ms > repeat_ms) process.exit(1); // asked again, and not by the same Ctrl-C
+      return;
+    }
+    first_at_ms = now_ms;
+    setTimeout(() => process.exit(1), stop_limit_ms).unref();
+    app.stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
+  process.on('SIGHUP', () =>
+    process.stdin.isTTY
+      ? onSignal()
+      : void app.catalog.reload().then((result) => console.log(result.ok ? 'Configuration reloaded.' : result.message)),
+  );
+}
+
+process.on('unhandledRejection', (error) => console.error('A promise was rejected that nobody waited for:', error));
+
+main().catch((error: unknown) => {
+  const expected = [ConfigError, CatalogError, MigrationError, DataFolderInUse, EmbeddedError].some(
+    (kind) => error instanceof kind,
+  );
+  console.error(expected && error instanceof Error ? error.message : error);
+  process.exit(1);
+});

@@ -1,0 +1,19 @@
+import type { Queryable } from '../db/database.ts';
+
+/**
+ * When an account may create tasks again, if `failures_max` of its runs failed within 24 hours; the
+ * rule itself stands in create_task.
+ */
+export async function pausedUntil(
+  db: Queryable,
+  account_id: string,
+  failures_max: number,
+  now: Date,
+): Promise<Date | undefined> {
+  const rows = await db.query<{ until: Date | null }>('select paused_until($1, $2, $3) as until', [
+    now,
+    account_id,
+    failures_max,
+  ]);
+  return rows[0]?.until ?? undefined;
+}
