@@ -183,9 +183,7 @@ class BossEngine implements Engine {
       onPayload: (queue: string) => this.#slots.get(queue)?.wake(),
       onGap: () => void this.#poll(),
     };
-    void this.#listener.subscribe(channel, subscription).then((unsubscribe) => {
-      this.#unsubscribe = unsubscribe;
-    });
+    void this.#listener.subscribe(channel, subscription).then((unsubscribe) => (this.#unsubscribe = unsubscribe));
   }
 
   /** Runs `work` again and again, never overlapping with itself. */

@@ -46,9 +46,10 @@ export async function liveKeys(db: Queryable, keys: readonly string[]): Promise<
  */
 export async function dueQueues(boss: Boss, queues: readonly string[]): Promise<string[]> {
   const rows = await boss.query<{ name: string }>(
-    `select q.name from unnest($1::text[]) as q (name)
-     where exists (select from pgboss.job j
-       where j.name = q.name and j.state < 'active' and not j.blocked and j.start_after <= pgboss.job_now())`,
+    `select q.name from unnest($1::text[]) as q (name), lateral (
+       select from pgboss.job j
+       where j.name = q.name and j.state < 'active' and not j.blocked and j.start_after <= pgboss.job_now()
+       limit 1) as due`,
     [queues],
   );
   return rows.map((row) => row.name);
