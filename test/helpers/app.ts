@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { createKey } from '../../src/accounts/keys.ts';
+import { makeApp, type App, type AppOptions } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { checkBooks } from '../../src/money/books.ts';
+import { parseMoney } from '../../src/money/money.ts';
+import { startServer } from '../../src/server.ts';
+import { task_rules } from '../../src/tasks/books.ts';
+import { startWorker } from '../../src/worker.ts';
+import { testDatabase } from './database.ts';
+
+export type Client = {
+  account_id: string;
+  key_id: string;
+  key: string;
+  /** A request with this client's key; the body is sent as JSON unless it is a string. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
+};
+
+export type Answered = { status: number; headers: Headers; text: string; json: any };
+
+export type TestApp = {
+  app: App;
+  url: string;
+  /** A new account with a key. Amounts are decimal texts. */
+  client(options?: { currency?: string; credit?: string; limit?: string }): Promise<Client>;
+  stop(): Promise<void>;
+};
+
+export type TestAppOptions = AppOptions & { yaml?: string; worker?: boolean; env?: Record<string, string> };
+
+/** The whole service on a database of its own: HTTP on a port of its own, worker, storage, books. */
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const database = await testDatabase();
+  const folder = mkdtempSync(join(tmpdir(), 'medley-app-'));
+  const config_file = join(folder, 'medley.yaml');
+  if (options.yaml) writeFileSync(config_file, options.yaml);
+  const env = { DATABASE_URL: database.url, MEDLEY_DATA: join(folder, 'data'), PORT: '0', ...(options.yaml && { MEDLEY_CONFIG: config_file }), ...options.env };
+  const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
+  const app = await makeApp(readConfig(env), { log, ...options });
+  await startServer(app);
+  if (options.worker !== false) await startWorker(app);
+  const url = app.base_url();
+  return {
+    app,
+    url,
+    client: (wanted) => makeClient(app, url, wanted ?? {}),
+    stop: async () => {
+      await app.stop();
+      await database.drop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function makeClient(
+  app: App,
+  url: string,
+  { currency = 'USD', credit = '100', limit }: { currency?: string; credit?: string; limit?: string },
+): Promise<Client> {
+  const now = new Date(app.clock.now());
+  const account = await createAccount(app.db, { name: 'Test', currency, initial_credit: parseMoney(credit) ?? 0n }, now);
+  const limit_month = limit === undefined ? null : (parseMoney(limit) ?? 0n);
+  const { key, text } = await createKey(app.db, { account_id: account.id, name: 'Test', limit_month }, now);
+  const call: Client['call'] = (method, path, body, headers) => send(url + path, method, text, body, headers);
+  return { account_id: account.id, key_id: key.id, key: text, call };
+}
+
+async function send(url: string, method: string, key: string, body: unknown, headers: Record<string, string> = {}): Promise<Answered> {
+  const response = await fetch(url, {
+    method,
+    headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const json = response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : undefined;
+  return { status: response.status, headers: response.headers, text, json };
+}
+
+/** Throws with the findings unless all money of the database is exact, tasks included. */
+export async function expectExactBooks(app: App): Promise<void> {
+  const report = await checkBooks(app.db, { full: true, more: task_rules });
+  if (!report.ok) throw new Error(`the books do not add up: ${JSON.stringify(report.findings, null, 2)}`);
+}
