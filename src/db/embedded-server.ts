@@ -77,10 +77,7 @@ const default_settings: Record<string, string> = {
 /** Takes over the server that an earlier process left running, if it is this cluster's and as we would start it. */
 export async function adoptServer(cluster: ServerCluster): Promise<Server | undefined> {
   const pid = findPostmaster(cluster.data);
-  if (pid === undefined) {
-    removeStaleFiles(cluster);
-    return undefined;
-  }
+  if (pid === undefined) return undefined;
   const note = readServerNote(cluster.home);
   const server = watch(pid, note ?? { host: '', port: 0 });
   if (note?.pid === pid && note.fingerprint === fingerprintOf(cluster, note)) {
@@ -154,13 +151,10 @@ class StillInUse extends EmbeddedError {
   override name = 'StillInUse';
 }
 
-/**
- * Processes of a postmaster that was killed keep its shared memory until they notice; a postmaster
- * that is a zombie (in a container whose first process clears none away) keeps its lock file.
- */
+/** Processes of a postmaster that was killed keep its shared memory until they notice. */
 function clearRemains(cluster: ServerCluster, signal: NodeJS.Signals): void {
   for (const pid of findOrphans(cluster.data)) signalProcess(pid, signal);
-  if (process.platform === 'linux' && findPostmaster(cluster.data) === undefined) removeStaleFiles(cluster);
+  if (findPostmaster(cluster.data) === undefined) removeStaleFiles(cluster);
 }
 
 async function tryStart(cluster: ServerCluster, endpoint: Endpoint): Promise<Server> {
@@ -331,9 +325,10 @@ function postmasterNote(data: string): { pid: number; ready: boolean } | undefin
 }
 
 /**
- * After a crash of the machine the pids in PostgreSQL's lock files may belong to others, and it would
- * refuse to start because of them. Where the pid is dead, PostgreSQL itself makes the better check:
- * it also looks whether children of that postmaster are left.
+ * After a crash of the machine the pids in PostgreSQL's lock files may belong to others (or to a zombie,
+ * in a container whose first process clears none away), and it refuses to start because of them. Where
+ * no process has the pid, PostgreSQL's own check is the better one: it also looks for that
+ * postmaster's children.
  */
 function removeStaleFiles(cluster: ServerCluster): void {
   const pid = postmasterNote(cluster.data)?.pid;
