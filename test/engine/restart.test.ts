@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { openDatabase } from '../../src/db/database.ts';
+import { startEmbedded } from '../../src/db/embedded.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { ask, removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { countJobs, testEngine, until } from './engine.ts';
+
+it('goes on by itself when PostgreSQL is killed with -9 under load, and loses nothing', async () => {
+  const folder = temporaryFolder(0o755);
+  const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
+  const db = openDatabase({ connection: embedded.connection });
+  onTestFinished(async () => {
+    await db.close();
+    await embedded.stop();
+    removeFolder(folder);
+  });
+  await migrate(db);
+  await db.query('create table effects (number int primary key, runs int not null)');
+  const engine = await testEngine(db, ['steady']);
+  let last_run_at_ms = 0;
+  engine.work('steady', {
+    slots: 32,
+    handler: async (job) => {
+      await db.query('insert into effects values ($1, 1) on conflict (number) do update set runs = effects.runs + 1', [
+        job.data['number'],
+      ]);
+      last_run_at_ms = performance.now();
+      return 'done';
+    },
+  });
+
+  const sent: number[] = [];
+  let sending = true;
+  const load = (async () => {
+    for (let number = 0; sending; number++) {
+      const id = await db.tx((tx) => engine.send(tx, 'steady', { number })).catch(() => undefined);
+      if (id !== undefined) sent.push(number);
+      engine.wake('steady');
+      await sleep(2);
+    }
+  })();
+  await sleep(1_000);
+  const sent_before = sent.length;
+  process.kill(embedded.pid, 'SIGKILL');
+  await until('the server is gone', 2_000, async () => !(await answers()));
+  await until('the server is back', 10_000, answers);
+  const back_at_ms = performance.now();
+  await until('jobs run again', 2_000, () => last_run_at_ms > back_at_ms);
+  await sleep(500);
+  sending = false;
+  await load;
+  expect(sent_before).toBeGreaterThan(30);
+  expect(sent.length).toBeGreaterThan(sent_before);
+  // A claim whose answer was lost with the server waits for its heartbeat of 10 s.
+  await until('every job is done', 20_000, async () => (await countJobs(db, 'steady')) === 0);
+  const done = await db.query<{ number: number }>('select number from effects');
+  const numbers = new Set(done.map((row) => row.number));
+  expect(sent.filter((number) => !numbers.has(number))).toEqual([]);
+  expect(engine.lines.length).toBeLessThan(20); // told once per kind, not once per failure
+  await engine.stop();
+
+  async function answers(): Promise<boolean> {
+    return ask(embedded.connection, 'select 1').then(
+      () => true,
+      () => false,
+    );
+  }
+});

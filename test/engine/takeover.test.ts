@@ -1,0 +1,87 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, type TestContext } from 'vitest';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { countJobs, testEngine, until } from './engine.ts';
+
+type Begun = { data: Record<string, unknown>; attempt: number };
+
+const script = fileURLToPath(new URL('worker-process.ts', import.meta.url));
+
+function startWorker(url: string, queue: string, slots: number, onBegun: (begun: Begun) => void): ChildProcess {
+  const child = fork(script, [url, queue, String(slots), '10'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  child.on('message', (message) => {
+    if (message !== 'ready') onBegun(message as Begun);
+  });
+  return child;
+}
+
+/** A database of its own, because both tests run at once, and children that do not outlive the test. */
+async function prepare({
+  onTestFinished,
+}: TestContext): Promise<{ database: TestDatabase; children: Set<ChildProcess> }> {
+  const database = await testDatabase();
+  const children = new Set<ChildProcess>();
+  onTestFinished(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await database.drop();
+  });
+  return { database, children };
+}
+
+describe.concurrent('a worker killed with -9', () => {
+  it('loses its jobs to another within 15 s, with 10,000 jobs in the table', async (context) => {
+    const { database, children } = await prepare(context);
+    const engine = await testEngine(database.db, ['taken', 'crowd']);
+    await database.db.query(
+      `select engine_send('crowd', jsonb_build_object('number', i), now() + interval '1 hour') from generate_series(1, 10000) i`,
+    );
+    const taken_ms: number[] = [];
+    const attempts = new Set<number>();
+    let killed_at_ms = 0;
+    engine.work('crowd', { slots: 16, handler: async () => 'done' });
+    await database.db.query(`select engine_send('taken', '{}'::jsonb) from generate_series(1, 20)`);
+    let begun = 0;
+    const child = startWorker(database.url, 'taken', 20, () => (begun += 1));
+    children.add(child);
+    await until('the worker has all 20 jobs', 10_000, () => begun === 20);
+    engine.work('taken', {
+      slots: 32,
+      handler: async (job) => {
+        attempts.add(job.attempt);
+        taken_ms.push(performance.now() - killed_at_ms);
+        return 'done';
+      },
+    });
+    killed_at_ms = performance.now();
+    child.kill('SIGKILL');
+    await until('all are done', 15_000, async () => (await countJobs(database.db, 'taken')) === 0);
+    expect(taken_ms).toHaveLength(20);
+    expect(Math.min(...taken_ms)).toBeGreaterThan(5_000); // not stolen from a worker that might live
+    expect([...attempts]).toEqual([1]);
+    await engine.stop();
+    expect(engine.lines).toEqual([]);
+  });
+
+  it('ten times over the same job: the eleventh start knows it and ends it', async (context) => {
+    const { database, children } = await prepare(context);
+    const engine = await testEngine(database.db, ['deadly'], { supervision: { supervise_s: 1, monitor_s: 1 } });
+    const attempts: number[] = [];
+    for (let number = 0; number < 11; number++) {
+      const child = startWorker(database.url, 'deadly', 1, ({ attempt }) => {
+        attempts.push(attempt);
+        if (attempt < 10) child.kill('SIGKILL');
+      });
+      children.add(child);
+    }
+    const id = await engine.send(database.db, 'deadly', {});
+    // Real deaths and the real supervisor, but a heartbeat of 1 s where pg-boss allows no less than 10:
+    // ten times ten seconds would be too long for a test. The live worker touches every 3 s, so it
+    // would lose its claim too; it never holds one for that long.
+    await database.db.query('update pgboss.job set heartbeat_seconds = 1 where id = $1', [id]);
+    engine.wake('deadly');
+    await until('the job is done', 45_000, async () => (await countJobs(database.db, 'deadly')) === 0);
+    expect(attempts).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    await engine.stop();
+  }, 60_000);
+});

@@ -1,0 +1,296 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Job } from '../../src/engine/engine.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { countJobs, signal, testEngine, until } from './engine.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+
+afterAll(() => database.drop());
+
+async function sendMany(queue: string, count: number): Promise<void> {
+  await database.db.query(
+    `select engine_send($1, jsonb_build_object('number', i)) from generate_series(1, $2::int) i`,
+    [queue, count],
+  );
+}
+
+describe.concurrent('work', () => {
+  it('lets a healthy job pass 100 hanging ones of the same fetch', async () => {
+    const engine = await testEngine(database.db, ['hanging']);
+    await sendMany('hanging', 100);
+    await engine.send(database.db, 'hanging', { healthy: true });
+    const healthy = signal<number>();
+    let hanging = 0;
+    const begun_at_ms = performance.now();
+    engine.work('hanging', {
+      slots: 101,
+      handler: async (job) => {
+        if (job.data['healthy']) {
+          healthy.resolve(performance.now() - begun_at_ms);
+          return 'done';
+        }
+        hanging += 1;
+        await new Promise((resolve) => job.signal.addEventListener('abort', resolve));
+        throw job.signal.reason;
+      },
+    });
+    expect(await healthy.promise).toBeLessThan(1_000);
+    await until('the healthy job is gone', 1_000, async () => (await countJobs(database.db, 'hanging')) === 100);
+    expect(hanging).toBe(100);
+    await engine.stop({ grace_ms: 0 });
+    expect(engine.lines).toEqual([]);
+  });
+
+  it('never runs a job twice at once, or again after it is done, on two nodes', async () => {
+    const engines = [await testEngine(database.db, ['shared']), await testEngine(database.db, ['shared'])];
+    const running = new Set<unknown>();
+    const runs = new Map<unknown, number>();
+    const per_node = [0, 0];
+    for (const [node, engine] of engines.entries()) {
+      engine.work('shared', {
+        slots: 16,
+        handler: async (job) => {
+          const number = job.data['number'];
+          expect(running.has(number)).toBe(false);
+          running.add(number);
+          await sleep(Math.random() * 20);
+          running.delete(number);
+          runs.set(number, (runs.get(number) ?? 0) + 1);
+          per_node[node] = (per_node[node] ?? 0) + 1;
+          return 'done';
+        },
+      });
+    }
+    await sendMany('shared', 1_000);
+    engines[0]?.wake('shared');
+    await until('all have run', 15_000, async () => (await countJobs(database.db, 'shared')) === 0);
+    expect(runs.size).toBe(1_000);
+    expect([...runs.values()].every((count) => count === 1)).toBe(true);
+    expect(Math.min(...per_node)).toBeGreaterThan(100);
+    await Promise.all(engines.map((engine) => engine.stop()));
+    expect(engines.flatMap((engine) => engine.lines)).toEqual([]);
+  });
+
+  it('starts a job that another node sent within milliseconds of its wake', async () => {
+    const sender = await testEngine(database.db, ['woken']);
+    const worker = await testEngine(database.db, ['woken']);
+    let arrived = signal();
+    worker.work('woken', {
+      slots: 4,
+      handler: async () => {
+        arrived.resolve();
+        return 'done';
+      },
+    });
+    await sleep(200); // the LISTEN stands
+    const latencies_ms: number[] = [];
+    for (let round = 0; round < 20; round++) {
+      arrived = signal();
+      await sender.send(database.db, 'woken', {});
+      const woken_at_ms = performance.now();
+      sender.wake('woken');
+      await arrived.promise;
+      latencies_ms.push(performance.now() - woken_at_ms);
+    }
+    // The poll alone would take 250 ms on average.
+    expect(latencies_ms.toSorted((a, b) => a - b)[10]).toBeLessThan(100);
+    await Promise.all([sender.stop(), worker.stop()]);
+  });
+
+  it('starts deferred jobs on time, never early and never more than 1 s late', async () => {
+    const sender = await testEngine(database.db, ['timed']);
+    const worker = await testEngine(database.db, ['timed']);
+    const late_ms: number[] = [];
+    worker.work('timed', {
+      slots: 64,
+      handler: async (job) => {
+        late_ms.push(Date.now() - Number(job.data['due_at_ms']));
+        return 'done';
+      },
+    });
+    for (let number = 0; number < 60; number++) {
+      const after_ms = Math.round(50 + Math.random() * 4_000);
+      const node = number % 2 === 0 ? sender : worker; // the worker does not know the times of the sender's jobs
+      const at = new Date(Date.now() + after_ms);
+      await node.send(database.db, 'timed', { due_at_ms: at.getTime() }, number % 3 === 0 ? { at } : { after_ms });
+    }
+    await until('all have run', 8_000, () => late_ms.length === 60);
+    expect(Math.min(...late_ms)).toBeGreaterThanOrEqual(-1); // Date.now() cuts the fraction off
+    expect(Math.max(...late_ms)).toBeLessThanOrEqual(1_000);
+    await Promise.all([sender.stop(), worker.stop()]);
+  });
+
+  it('runs a job again after the time that its handler names, without counting it as an attempt', async () => {
+    const engine = await testEngine(database.db, ['polled']);
+    const runs: { at_ms: number; attempt: number; id: string }[] = [];
+    engine.work('polled', {
+      slots: 2,
+      handler: async (job) => {
+        runs.push({ at_ms: performance.now(), attempt: job.attempt, id: job.id });
+        return runs.length < 6 ? { again_after_ms: 120 } : 'done';
+      },
+    });
+    await engine.send(database.db, 'polled', {}, { key: 'task_1' });
+    engine.wake('polled');
+    await until('it is done', 5_000, async () => runs.length > 0 && (await countJobs(database.db, 'polled')) === 0);
+    expect(runs.map((run) => run.attempt)).toEqual([0, 0, 0, 0, 0, 0]);
+    const gaps_ms = runs.slice(1).map((run, index) => run.at_ms - (runs[index]?.at_ms ?? 0));
+    expect(Math.min(...gaps_ms)).toBeGreaterThanOrEqual(120);
+    expect(gaps_ms.toSorted((a, b) => a - b)[2]).toBeLessThan(400); // the poll alone: up to 620
+    await engine.stop();
+  });
+
+  it('tries a job that threw again after 1 s, then 2 s, and counts', async () => {
+    const engine = await testEngine(database.db, ['thrown']);
+    const runs: { at_ms: number; attempt: number }[] = [];
+    engine.work('thrown', {
+      slots: 1,
+      handler: async (job) => {
+        runs.push({ at_ms: performance.now(), attempt: job.attempt });
+        if (job.attempt < 2) throw new Error(`attempt ${job.attempt} failed`);
+        return 'done';
+      },
+    });
+    await engine.send(database.db, 'thrown', {});
+    engine.wake('thrown');
+    await until('it is done', 8_000, async () => runs.length > 2 && (await countJobs(database.db, 'thrown')) === 0);
+    expect(runs.map((run) => run.attempt)).toEqual([0, 1, 2]);
+    const [first_ms = 0, second_ms = 0] = runs.slice(1).map((run, index) => run.at_ms - (runs[index]?.at_ms ?? 0));
+    expect(first_ms).toBeGreaterThanOrEqual(749);
+    expect(first_ms).toBeLessThan(2_000);
+    expect(second_ms).toBeGreaterThanOrEqual(1_499);
+    expect(second_ms).toBeLessThan(3_000);
+    expect(engine.lines.map((line) => line.message)).toEqual(['engine: a job of thrown failed']); // the second within 10 s is left out
+    await engine.stop();
+  });
+
+  it('aborts a job that was lost, ignores its outcome, and waits for it before the next run', async () => {
+    const engine = await testEngine(database.db, ['lost']);
+    const events: string[] = [];
+    engine.work('lost', {
+      slots: 5,
+      handler: async (job) => {
+        events.push(`begin ${job.attempt}`);
+        if (job.attempt === 0) {
+          await new Promise((resolve) => job.signal.addEventListener('abort', resolve));
+          await sleep(700); // slow to end: the job is back in the queue by now
+        }
+        events.push(`end ${job.attempt}`);
+        return 'done';
+      },
+    });
+    await engine.send(database.db, 'lost', {});
+    engine.wake('lost');
+    await until('it runs', 2_000, () => events.length === 1);
+    await database.db.query(`update pgboss.job set heartbeat_on = now() - interval '1 minute' where name = 'lost'`);
+    await until('it is done', 10_000, async () => (await countJobs(database.db, 'lost')) === 0);
+    expect(events).toEqual(['begin 0', 'end 0', 'begin 1', 'end 1']);
+    expect(engine.lines.map((line) => line.message)).toEqual(['engine: a job of lost was lost']);
+    await engine.stop();
+  });
+});
+
+describe.concurrent('stop', () => {
+  it('lets jobs end, aborts the others, and gives back at once what is not done', async () => {
+    const first = await testEngine(database.db, ['stopped']);
+    const begun = new Set<unknown>();
+    first.work('stopped', {
+      slots: 4,
+      handler: async (job) => {
+        begun.add(job.data['number']);
+        if (job.data['number'] === 1) await sleep(150); // ends by itself
+        if (job.data['number'] === 2) await untilAborted(job); // ends when told to
+        if (job.data['number'] === 3) await new Promise(() => {}); // never ends
+        return 'done';
+      },
+    });
+    await sendMany('stopped', 3);
+    first.wake('stopped');
+    await until('all run', 2_000, () => begun.size === 3);
+    const stopped_at_ms = performance.now();
+    await first.stop({ timeout_ms: 2_000, grace_ms: 400 });
+    expect(performance.now() - stopped_at_ms).toBeLessThan(2_300);
+
+    const second = await testEngine(database.db, ['stopped']);
+    const taken: Job[] = [];
+    const opened_at_ms = performance.now();
+    second.work('stopped', {
+      slots: 4,
+      handler: async (job) => {
+        taken.push(job);
+        return 'done';
+      },
+    });
+    await until('they are taken', 2_000, () => taken.length === 2);
+    expect(performance.now() - opened_at_ms).toBeLessThan(700);
+    expect(taken.map((job) => [job.data['number'], job.attempt]).toSorted()).toEqual([
+      [2, 0],
+      [3, 0],
+    ]);
+    await second.stop();
+    expect(await countJobs(database.db, 'stopped')).toBe(0);
+    expect([...first.lines, ...second.lines]).toEqual([]);
+  });
+
+  it('is quick and final when nothing runs', async () => {
+    const engine = await testEngine(database.db, ['quiet']);
+    engine.work('quiet', { slots: 4, handler: async () => 'done' });
+    const begun_at_ms = performance.now();
+    await Promise.all([engine.stop(), engine.stop()]);
+    expect(performance.now() - begun_at_ms).toBeLessThan(1_000);
+    expect(() => engine.work('late', { slots: 1, handler: async () => 'done' })).toThrow('the engine has stopped');
+  });
+});
+
+async function untilAborted(job: Job): Promise<void> {
+  await new Promise((resolve) => job.signal.addEventListener('abort', resolve));
+  throw job.signal.reason;
+}
+
+describe.concurrent('a duty', () => {
+  it('runs on one node at a time, at its pace, and goes on after a failure', async () => {
+    const engines = [await testEngine(database.db, []), await testEngine(database.db, [])];
+    let running = 0;
+    const begun_ms: number[] = [];
+    for (const engine of engines) {
+      await engine.schedule('tidy', 200, async () => {
+        running += 1;
+        expect(running).toBe(1);
+        begun_ms.push(performance.now());
+        await sleep(60);
+        running -= 1;
+        if (begun_ms.length === 3) throw new Error('the third time fails');
+      });
+    }
+    await until('it ran eight times', 8_000, () => begun_ms.length === 8);
+    await Promise.all(engines.map((engine) => engine.stop()));
+    const gaps_ms = begun_ms.slice(1).map((at_ms, index) => at_ms - (begun_ms[index] ?? 0));
+    expect(Math.min(...gaps_ms)).toBeGreaterThanOrEqual(199);
+    expect(gaps_ms.toSorted((a, b) => a - b)[3]).toBeLessThan(700);
+    expect(engines.flatMap((engine) => engine.lines.map((line) => line.message))).toEqual([
+      'engine: the duty tidy failed',
+    ]);
+  });
+
+  it('that was deferred by a longer period than it has now is pulled forward', async () => {
+    const first = await testEngine(database.db, []);
+    let runs = 0;
+    await first.schedule('monthly', 30 * 86_400_000, async () => {
+      runs += 1;
+    });
+    await until('it ran', 2_000, () => runs === 1);
+    await first.stop();
+    const second = await testEngine(database.db, []);
+    await second.schedule('monthly', 300, async () => {
+      runs += 1;
+    });
+    await until('it ran again', 3_000, () => runs >= 2);
+    await second.stop();
+    expect(await countJobs(database.db, 'duty.monthly')).toBe(1);
+  });
+});
