@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ApiError } from '../errors.ts';
 
-export const mebibyte = 1_048_576;
+export const megabyte = 1_000_000;
 
 /**
  * Reads the body of `raw`, at most `limit_bytes`. Refuses by the headers alone where they say enough.
@@ -28,7 +28,7 @@ function announcesBody(headers: IncomingHttpHeaders): boolean {
 }
 
 function tooLarge(limit_bytes: number): ApiError {
-  return new ApiError('too_large', `The body is larger than ${limit_bytes / mebibyte} MB.`);
+  return new ApiError('too_large', `The body is larger than ${limit_bytes / megabyte} MB.`);
 }
 
 /** Nothing is decompressed: a few kB could become gigabytes. */

@@ -7,7 +7,7 @@ import { assert } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
 import type { WindowName, Windows } from '../limits/window.ts';
 import { sendAnswer } from './answer.ts';
-import { discardRest, mebibyte, readBody } from './body.ts';
+import { discardRest, megabyte, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall } from './endpoint.ts';
 import { errorAnswer, expectedError, formatOfPath, internalError } from './error-answer.ts';
@@ -63,7 +63,7 @@ const default_timeouts: Timeouts = {
 
 const header_bytes_max = 64 * 1024;
 const url_length_max = 2048;
-const default_body_limit_bytes = mebibyte;
+const default_body_limit_bytes = megabyte;
 
 export type Pipeline = {
   /** Starts to accept connections and tells where: port 0 is chosen by the system. */
@@ -83,6 +83,7 @@ type State = {
   query_text: string;
   route?: string;
   caller?: Caller;
+  params: Record<string, string>;
   query: Query;
   body?: Record<string, unknown>;
   body_bytes: Buffer;
@@ -164,6 +165,12 @@ function makeServer<App>(context: Context<App>): FastifyInstance {
     server.routing(request, response);
   });
   server.server.on('checkExpectation', server.routing); // RFC 9110 lets a server ignore what it does not know
+  server.server.on('connect', (_request, socket) => {
+    context.socketErrors.refuse(
+      socket,
+      new ApiError('method_not_allowed', 'This is no proxy.', { headers: { allow: 'GET, HEAD' } }),
+    );
+  });
   return server;
 }
 
@@ -186,7 +193,7 @@ async function callEndpoint<App>(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Answer> {
-  const call = callOf(context, endpoint, request, reply);
+  const call = callOf(context, request, reply);
   if (endpoint.public) return endpoint.handle(context.app, call);
   const { caller } = request.state;
   assert(caller, 'an endpoint that needs a key was reached without one');
@@ -213,6 +220,7 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
     format: 'service',
     path,
     query_text: question === -1 ? '' : url.slice(question + 1),
+    params: {},
     query: new Map(),
     body_bytes: Buffer.alloc(0),
   };
@@ -248,6 +256,9 @@ async function admit<App>(
   setFormat(request, reply, endpoint.format);
   if (!endpoint.public) await admitCaller(context, endpoint.window ?? 'other', request, reply);
   checkHead(request.raw);
+  const params = context.routes.params(endpoint, request.params);
+  if (!params) throw context.routes.unknown(request.method, request.state.path);
+  request.state.params = params;
   const declared = endpoint.docs.query ?? {};
   request.state.query = parseQuery(request.state.query_text, endpoint.lenient_query ? undefined : declared);
 }
@@ -326,18 +337,13 @@ async function readRequest<App>(
   state.body = parseJsonObject(bytes);
 }
 
-function callOf<App>(
-  context: Context<App>,
-  endpoint: Endpoint<App>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): PublicCall {
+function callOf<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): PublicCall {
   const { state } = request;
   let signal: AbortSignal | undefined;
   return {
     method: request.method,
     path: state.path,
-    params: context.routes.params(endpoint, request.params),
+    params: state.params,
     query: state.query,
     body: state.body,
     body_bytes: state.body_bytes,

@@ -11,8 +11,11 @@ export type RouteTable<App> = {
   windowOf(path: string): WindowName;
   /** 405 if the path exists for other methods, else 404. */
   unknown(method: string, path: string): ApiError;
-  /** The decoded values of the endpoint's `{name}` parts, as the router found them. */
-  params(endpoint: Endpoint<App>, found: unknown): Record<string, string>;
+  /**
+   * The decoded values of the endpoint's `{name}` parts, as the router found them; undefined if one
+   * is empty, which the router takes for a match and we do not.
+   */
+  params(endpoint: Endpoint<App>, found: unknown): Record<string, string> | undefined;
 };
 
 type Pattern<App> = { endpoint: Endpoint<App>; regex: RegExp; names: string[] };
@@ -40,6 +43,7 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
     },
     params(endpoint, found) {
       const values = Object.values(found ?? {}).map(String);
+      if (values.includes('')) return undefined;
       const names = namesOf.get(endpoint) ?? [];
       return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
     },
@@ -54,7 +58,7 @@ export function fastifyPath(path: string): string {
 function pathRegex(path: string): RegExp {
   const source = path
     .replaceAll('.', '\\.')
-    .replace(/\{\+\w+\}$/, '.*')
+    .replace(/\{\+\w+\}$/, '.+')
     .replaceAll(/\{\w+\}/g, '[^/]+');
   return new RegExp(`^${source}$`);
 }
@@ -76,10 +80,9 @@ function wrongMethod<App>(method: string, known: Endpoint<App>[]): ApiError {
 }
 
 function notFound<App>(method: string, path: string, at: (path: string) => Endpoint<App>[]): ApiError {
-  // The two mistakes in a base URL: /v1 forgotten, or written where the SDK adds it by itself.
-  const likely = [`/v1${path}`, path.replace(/^\/v1\/v1\//, '/v1/')].find(
-    (other) => other !== path && at(other).length > 0,
-  );
+  // The mistakes in a base URL: /v1 forgotten, or written where the SDK adds it by itself, or a / at the end.
+  const candidates = [`/v1${path}`, path.replace(/^\/v1\/v1\//, '/v1/'), path.replace(/\/+$/, '')];
+  const likely = candidates.find((other) => other !== path && at(other).length > 0);
   const hint = likely === undefined ? '' : ` Did you mean ${likely}?`;
   return new ApiError('not_found', `There is nothing at ${method} ${path.slice(0, 60)}.${hint}`);
 }

@@ -1,5 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { errorAnswer, formatOfPath } from './error-answer.ts';
@@ -23,6 +24,10 @@ export function makeSocketErrors(log: Log) {
     /** Tells of a request whose body the parser may still stumble over. */
     track(socket: Socket, exchange: Exchange): void {
       newest.set(socket, exchange);
+    },
+    /** Ends a connection that asks for what is no request, such as CONNECT. */
+    refuse(socket: Duplex, error: ApiError): void {
+      endWith(socket, error, 'service', newId('req'));
     },
     answer(error: Error, socket: Socket): void {
       if (answered.has(socket)) return;
@@ -59,7 +64,7 @@ function pathOf(error: Error): string {
   return /^[A-Z]+ ([^ ?]+)/.exec(bytes.toString('latin1', 0, 2_100))?.[1] ?? '/';
 }
 
-function endWith(socket: Socket, error: ApiError, format: ErrorFormat, request_id: string): void {
+function endWith(socket: Duplex, error: ApiError, format: ErrorFormat, request_id: string): void {
   const { status, headers, body } = errorAnswer(error, format, request_id);
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
@@ -74,5 +79,6 @@ function endWith(socket: Socket, error: ApiError, format: ErrorFormat, request_i
   // Cut at once, what is unread makes the kernel reset the connection, and the answer is lost.
   const timer = setTimeout(() => socket.destroy(), linger_ms);
   socket.on('close', () => clearTimeout(timer));
+  socket.on('error', () => {});
   socket.resume();
 }

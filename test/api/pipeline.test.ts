@@ -1,0 +1,974 @@
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Answer, Call, Endpoint } from '../../src/api/endpoint.ts';
+import { ApiError } from '../../src/errors.ts';
+import { isId } from '../../src/lib/ids.ts';
+import { authenticate, type Harness, parseRaw, startHarness, type TestApp, until } from './harness.ts';
+
+const docs = { tag: 'Test', summary: 'Test', responses: { 200: { description: 'ok' } } };
+const with_body = { ...docs, body: { schema: { type: 'object' } } };
+
+const echo = (_app: TestApp, call: Call): Answer => ({
+  status: 200,
+  body: {
+    caller: call.caller,
+    params: call.params,
+    query: Object.fromEntries(call.query),
+    body: call.body ?? null,
+    body_bytes: call.body_bytes.length,
+    path: call.path,
+    request_id: call.request_id,
+  },
+});
+
+/** What the endpoint at /v1/scripted does next. */
+let script: (call: Call) => Promise<Answer> | Answer = () => ({ status: 200 });
+let calls = 0;
+
+const endpoints: Endpoint<TestApp>[] = [
+  {
+    method: 'POST',
+    path: '/v1/generate',
+    window: 'generate',
+    format: 'service',
+    body_limit_bytes: 20_000_000,
+    docs: { ...with_body, query: { wait: { description: 'wait', schema: { type: 'integer' } } } },
+    handle: (app, call) => {
+      calls += 1;
+      return echo(app, call);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/tasks',
+    format: 'service',
+    docs: {
+      ...docs,
+      query: {
+        limit: { description: 'limit', schema: { type: 'integer' } },
+        metadata: { description: 'metadata', schema: { type: 'object' } },
+      },
+    },
+    handle: echo,
+  },
+  { method: 'GET', path: '/v1/tasks/{id}', format: 'service', docs, handle: echo },
+  { method: 'POST', path: '/v1/tasks/{id}/cancel', format: 'service', docs, handle: echo },
+  { method: 'DELETE', path: '/v1/tasks/{id}/output', format: 'service', docs, handle: () => ({ status: 204 }) },
+  { method: 'GET', path: '/v1/models/{+id}', format: 'service', docs, handle: echo },
+  { method: 'POST', path: '/v1/estimate', format: 'service', docs: with_body, handle: echo },
+  {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    window: 'chat',
+    format: 'completions',
+    body_limit_bytes: 32_000_000,
+    lenient_query: true,
+    docs: with_body,
+    handle: echo,
+  },
+  {
+    method: 'POST',
+    path: '/v1/messages',
+    window: 'chat',
+    format: 'messages',
+    body_limit_bytes: 32_000_000,
+    lenient_query: true,
+    docs: with_body,
+    handle: echo,
+  },
+  { method: 'POST', path: '/v1/scripted', format: 'service', docs, handle: (_app, call) => script(call) },
+  { method: 'GET', path: '/v1/scripted', format: 'service', docs, handle: (_app, call) => script(call) },
+  {
+    method: 'GET',
+    path: '/open',
+    format: 'service',
+    public: true,
+    docs,
+    handle: () => ({ status: 200, body: { open: true } }),
+  },
+];
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness(endpoints);
+});
+afterAll(() => harness.pipeline.close(0));
+
+const send: Harness['send'] = (method, path, options) => harness.send(method, path, options);
+const sendRaw: Harness['sendRaw'] = (...parts) => harness.sendRaw(...parts);
+
+const service_error = (type: string) => ({
+  error: { type, message: expect.any(String), request_id: expect.stringMatching(/^req_/) },
+});
+const completions_error = (type: string) => ({
+  error: { message: expect.any(String), type, param: null, code: null, request_id: expect.stringMatching(/^req_/) },
+});
+const messages_error = (type: string) => ({
+  type: 'error',
+  error: { type, message: expect.any(String) },
+  request_id: expect.stringMatching(/^req_/),
+});
+
+describe('every answer', () => {
+  test('carries a request id of ours, the one that the endpoint saw', async () => {
+    const answer = await send('GET', '/v1/tasks', { headers: { 'x-request-id': 'theirs' } });
+    expect(answer.status).toBe(200);
+    const id = String(answer.headers['x-request-id']);
+    expect(isId('req', id)).toBe(true);
+    expect(answer.json()['request_id']).toBe(id);
+  });
+
+  test.each([
+    ['GET', '/v1/tasks', 'key_1', 200],
+    ['GET', '/v1/tasks', null, 401],
+    ['GET', '/v1/nothing', 'key_1', 404],
+    ['PUT', '/v1/tasks', 'key_1', 405],
+    ['GET', '/v1/tasks/%zz', 'key_1', 400],
+    ['GET', '/open', null, 200],
+    ['GET', '/nothing', null, 404],
+  ])('%s %s with key %s has a request id and nosniff', async (method, path, key, status) => {
+    const answer = await send(method, path, { key });
+    expect(answer.status).toBe(status);
+    expect(answer.headers['x-request-id']).toMatch(/^req_/);
+    expect(answer.headers['x-content-type-options']).toBe('nosniff');
+    expect(answer.headers['request-id']).toBeUndefined();
+    expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+  });
+
+  test('has the request id as request-id too on /v1/messages, also when refused', async () => {
+    for (const key of ['key_1', null]) {
+      const answer = await send('POST', '/v1/messages', { json: {}, key });
+      expect(answer.headers['request-id']).toMatch(/^req_/);
+      expect(answer.headers['request-id']).toBe(answer.headers['x-request-id']);
+    }
+    expect((await send('GET', '/v1/messages/unknown')).headers['request-id']).toMatch(/^req_/);
+  });
+
+  test('echoes a sane x-client-request-id and no other', async () => {
+    const echoed = async (id: string) =>
+      (await send('GET', '/v1/tasks', { headers: { 'x-client-request-id': id } })).headers['x-client-request-id'];
+    expect(await echoed('my-id 42')).toBe('my-id 42');
+    expect(await echoed('x'.repeat(513))).toBeUndefined();
+    expect(await echoed('caf\u00e9')).toBeUndefined();
+  });
+
+  test('of a string or bytes is sent as it is', async () => {
+    const text = '{"amount": 0.10,   "z":1,"a":"\\u00e9"}';
+    script = () => ({ status: 202, body: text });
+    const answer = await send('GET', '/v1/scripted');
+    expect([answer.status, answer.text]).toEqual([202, text]);
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    script = () => ({ status: 200, body: Buffer.from(text), headers: { 'content-type': 'application/json' } });
+    expect((await send('GET', '/v1/scripted')).text).toBe(text);
+  });
+
+  test('can be a stream', async () => {
+    script = () => ({ status: 200, body: Readable.from(['a', 'b']), headers: { 'content-type': 'text/plain' } });
+    const answer = await send('GET', '/v1/scripted');
+    expect([answer.text, answer.headers['content-type']]).toEqual(['ab', 'text/plain']);
+  });
+
+  test('to HEAD has the headers of GET and no body', async () => {
+    const answer = await send('HEAD', '/open');
+    expect([answer.status, answer.text, answer.headers['content-length']]).toEqual([200, '', '13']);
+    script = () => ({ status: 200, headers: { 'content-length': '12345', 'content-type': 'image/png' } });
+    expect((await send('HEAD', '/v1/scripted')).headers['content-length']).toBe('12345');
+  });
+
+  test('of 204 has no body', async () => {
+    const answer = await send('DELETE', '/v1/tasks/task_1/output');
+    expect([answer.status, answer.text]).toEqual([204, '']);
+  });
+});
+
+describe('200', () => {
+  test('the endpoint gets caller, path, query and body', async () => {
+    const answer = await send('POST', '/v1/generate?wait=5', { json: { model: 'm', input: { a: [1] } }, key: 'key_7' });
+    expect(answer.json()).toMatchObject({
+      caller: { account: { id: 'acct_7' }, key: { id: 'key_7' } },
+      query: { wait: '5' },
+      body: { model: 'm', input: { a: [1] } },
+      body_bytes: 31,
+      path: '/v1/generate',
+    });
+  });
+
+  test.each([
+    ['/v1/models/acme/picture-1', 'acme/picture-1'],
+    ['/v1/models/acme%2Fpicture-1', 'acme/picture-1'],
+    ['/v1/models/acme%2fa%20b', 'acme/a b'],
+    ['/v1/models/plain', 'plain'],
+  ])('%s names the model %s', async (path, id) => {
+    expect((await send('GET', path)).json()['params']).toEqual({ id });
+  });
+
+  test('an encoded path is the same path', async () => {
+    expect((await send('GET', '/v1/t%61sks')).status).toBe(200);
+    expect((await send('GET', '/v1/t%61sks', { key: null })).status).toBe(401);
+    expect((await send('GET', '/%76%31/tasks', { key: null })).status).toBe(401);
+  });
+
+  test('query parameters are decoded, object parameters keep their key', async () => {
+    const answer = await send('GET', '/v1/tasks?limit=5&metadata[na%20me]=a+b%26c&metadata%5Bx%5D=');
+    expect(answer.json()['query']).toEqual({ limit: '5', 'metadata[na me]': 'a b&c', 'metadata[x]': '' });
+  });
+
+  test('chat paths take any query: SDKs add their own', async () => {
+    const answer = await send('POST', '/v1/messages?beta=true&beta=true&api-version=1', { json: {} });
+    expect(answer.status).toBe(200);
+  });
+
+  test('a POST without a declared body takes none, an empty or a JSON one', async () => {
+    expect((await send('POST', '/v1/tasks/task_1/cancel')).json()['body']).toBe(null);
+    const empty = await send('POST', '/v1/tasks/task_1/cancel', { headers: { 'content-type': 'application/json' } });
+    expect(empty.status).toBe(200);
+    expect((await send('POST', '/v1/tasks/task_1/cancel', { json: { a: 1 } })).json()['body']).toEqual({ a: 1 });
+    expect((await send('POST', '/v1/tasks/task_1/cancel', { body: '{' })).status).toBe(400);
+  });
+
+  test.each([
+    'application/json',
+    'Application/JSON',
+    ' application/json ; charset=UTF-8',
+    'application/json;charset="utf-8"',
+  ])('content-type %j is JSON', async (type) => {
+    const answer = await send('POST', '/v1/generate', { body: '{"a":1}', headers: { 'content-type': type } });
+    expect(answer.json()['body']).toEqual({ a: 1 });
+  });
+
+  test('keys that name the prototype are ordinary keys', async () => {
+    const body = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"a":1}';
+    const answer = await send('POST', '/v1/generate', { body });
+    expect(answer.status).toBe(200);
+    expect(JSON.stringify(answer.json()['body'])).toBe(body);
+    expect('admin' in {}).toBe(false);
+  });
+
+  test('NUL, lone surrogates, duplicate keys and a byte order mark are taken', async () => {
+    const bytes = Buffer.from('\ufeff{"nul":"a\\u0000b","half":"\\ud800","twice":1,"twice":2}');
+    const answer = await send('POST', '/v1/generate', { body: bytes });
+    expect(answer.json()['body']).toEqual({ nul: 'a\0b', half: '\ud800', twice: 2 });
+  });
+
+  test('64 levels are taken, quotes and braces in strings do not count', async () => {
+    const deep = '{"a":'.repeat(63) + '[]' + '}'.repeat(63);
+    expect((await send('POST', '/v1/generate', { body: deep })).status).toBe(200);
+    const text = JSON.stringify({ a: '[{"\\'.repeat(1_000), b: '\\', c: '\\"[' });
+    expect((await send('POST', '/v1/generate', { body: text })).status).toBe(200);
+  });
+
+  test('a body of exactly the limit is taken, in one piece or in chunks', async () => {
+    const body = JSON.stringify({ a: 'x'.repeat(999_992) });
+    expect(body.length).toBe(1_000_000);
+    expect((await send('POST', '/v1/estimate', { body })).json()['body_bytes']).toBe(1_000_000);
+    const chunked = `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n${(1_000_000).toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+    expect(parseRaw(await sendRaw(chunked)).status).toBe(200);
+  });
+
+  test('Expect: 100-continue gets its continue only when the body is wanted', async () => {
+    const head = (key: string) =>
+      `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 7\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n`;
+    const wanted = await sendRaw(head('key_1'), '{"a":1}');
+    expect(wanted).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK/);
+    const refused = await sendRaw(head('wrong'));
+    expect(refused).toMatch(/^HTTP\/1.1 401/);
+    expect(refused).toMatch(/connection: close/i);
+  });
+
+  test('an Expect that we do not know is ignored', async () => {
+    const text = await sendRaw('GET /open HTTP/1.1\r\nhost: a\r\nexpect: tea\r\nconnection: close\r\n\r\n');
+    expect(parseRaw(text).status).toBe(200);
+  });
+
+  test('an Accept-Version header does not change the route', async () => {
+    expect((await send('GET', '/v1/tasks', { headers: { 'accept-version': '9.9.9' } })).status).toBe(200);
+  });
+
+  test('the signal of a call fires when its client is gone, and only then', async () => {
+    const seen: AbortSignal[] = [];
+    let release = () => {};
+    script = async (call) => {
+      seen.push(call.signal);
+      await new Promise<void>((resolve) => (release = resolve));
+      return { status: 200, body: {} };
+    };
+    const answered = send('POST', '/v1/scripted', { json: {} });
+    await until(() => seen.length === 1);
+    release();
+    expect((await answered).status).toBe(200);
+    const socket = connect(harness.port, '127.0.0.1');
+    socket.write('POST /v1/scripted HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-length: 0\r\n\r\n');
+    await until(() => seen.length === 2);
+    expect(seen.map((signal) => signal.aborted)).toEqual([false, false]);
+    socket.destroy();
+    await until(() => seen[1]?.aborted === true);
+    release();
+    expect(seen[0]?.aborted).toBe(false);
+  });
+});
+
+describe('400', () => {
+  test.each([
+    ['broken JSON', '{"a":', /not valid JSON/],
+    ['an array', '[]', /must be a JSON object \(got an array\)/],
+    ['null', 'null', /got null/],
+    ['a string', '"a"', /got a string/],
+    ['nothing but spaces', '  ', /not valid JSON/],
+    ['65 levels', '{"a":'.repeat(64) + '[]' + '}'.repeat(64), /deeper than 64/],
+    ['a million open brackets', '{"a":' + '['.repeat(1_000_000), /deeper than 64/],
+    ['two million values', `{"a":[${'[],'.repeat(2_000_000)}[]]}`, /more than 1000000 values/],
+    ['broken UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /not valid UTF-8/],
+    ['a surrogate written as UTF-8', Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]), /UTF-8/],
+    ['UTF-16', Buffer.from('{"a":1}', 'utf16le'), /not valid JSON/],
+  ])('%s', async (_name, body, message) => {
+    const answer = await send('POST', '/v1/generate', { body });
+    expect(answer.status).toBe(400);
+    expect(answer.error()).toMatchObject({ type: 'invalid_request', message: expect.stringMatching(message) });
+  });
+
+  test('no body where one is needed', async () => {
+    const answer = await send('POST', '/v1/generate');
+    expect(answer.status).toBe(400);
+    expect(answer.json()).toEqual(service_error('invalid_request'));
+  });
+
+  test.each([
+    ['/v1/tasks?limt=5', 'limt', /Did you mean "limit"/],
+    ['/v1/tasks?limit=5&limit=6', 'limit', /twice/],
+    ['/v1/tasks?limit[a]=5', 'limit[a]', /not a known query parameter/],
+    ['/v1/tasks?metadata=5', 'metadata', /not a known query parameter/],
+    ['/v1/tasks?__proto__=5', '__proto__', /not a known query parameter/],
+    ['/v1/tasks?toString=5', 'toString', /not a known query parameter/],
+    ['/v1/tasks/task_1?limit=5', 'limit', /not a known query parameter/],
+  ])('%s names %s', async (path, param, message) => {
+    const answer = await send('GET', path);
+    expect(answer.status).toBe(400);
+    expect(answer.error()).toMatchObject({ type: 'invalid_request', param, message: expect.stringMatching(message) });
+  });
+
+  test('a query or a path that cannot be decoded', async () => {
+    expect((await send('GET', '/v1/tasks?limit=%zz')).error()).toMatchObject({ type: 'invalid_request' });
+    expect((await send('GET', '/v1/tasks?limit=%ff')).status).toBe(400);
+    const path = await send('GET', '/v1/tasks/%ff');
+    expect(path.status).toBe(400);
+    expect(path.json()).toEqual(service_error('invalid_request'));
+    expect((await send('GET', '/v1/messages/%zz')).json()).toEqual(messages_error('invalid_request'));
+  });
+
+  test('a URL of 2,048 characters is taken, of one more not', async () => {
+    const id = 'x'.repeat(2_048 - '/v1/tasks/'.length);
+    expect((await send('GET', `/v1/tasks/${id}`)).status).toBe(200);
+    const answer = await send('GET', `/v1/tasks/${id}x`);
+    expect([answer.status, answer.error()['type']]).toEqual([400, 'invalid_request']);
+    expect((await send('GET', `/v1/tasks/${'x'.repeat(5_000)}`)).status).toBe(400);
+    expect((await send('GET', `/nothing/${'x'.repeat(5_000)}`, { key: null })).status).toBe(400);
+  });
+
+  test.each([
+    ['no HTTP at all', 'hello there\r\n\r\n'],
+    ['a broken header', 'GET /open HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n'],
+    ['a bare CR in a header', 'GET /open HTTP/1.1\r\nhost: a\r\nx: a\rb\r\n\r\n'],
+    ['a space before the colon', 'POST /open HTTP/1.1\r\nhost: a\r\ncontent-length : 3\r\n\r\nabc'],
+    [
+      'both lengths',
+      'POST /v1/generate HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'both lengths, turned round',
+      'POST /v1/generate HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'two different lengths',
+      'POST /v1/generate HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd',
+    ],
+    ['a negative length', 'POST /v1/generate HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n'],
+    ['an unknown transfer coding', 'POST /v1/generate HTTP/1.1\r\nhost: a\r\ntransfer-encoding: tea\r\n\r\n'],
+    ['an unknown version', 'GET /open HTTP/9.1\r\nhost: a\r\n\r\n'],
+    ['no Host header', 'GET /open HTTP/1.1\r\n\r\n'],
+  ])('on the socket: %s', async (_name, bytes) => {
+    const answer = parseRaw(await sendRaw(bytes));
+    expect(answer.status).toBe(400);
+    expect(answer.json()).toEqual(service_error('invalid_request'));
+    expect(answer.headers['x-request-id']).toMatch(/^req_/);
+    expect(answer.headers['content-type']).toMatch(/^application\/json/);
+  });
+
+  test('malformed HTTP in the format of its path, if the path can be read', async () => {
+    const broken = (path: string) => `POST ${path} HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n`;
+    const messages = parseRaw(await sendRaw(broken('/v1/messages?beta=true')));
+    expect(messages.json()).toEqual(messages_error('invalid_request'));
+    expect(messages.headers['request-id']).toBe(messages.headers['x-request-id']);
+    const completions = parseRaw(await sendRaw(broken('/v1/chat/completions')));
+    expect(completions.json()).toEqual(completions_error('invalid_request'));
+  });
+
+  test('a broken chunk in the middle of a body', async () => {
+    const text = await sendRaw(
+      'POST /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"a":\r\nzz\r\n',
+    );
+    expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
+    expect(parseRaw(text).json()).toEqual(messages_error('invalid_request'));
+  });
+
+  test('a body that stops before its end harms nobody', async () => {
+    const before = harness.log.filter((line) => line.level === 'error').length;
+    const looked_up = harness.authenticated();
+    const socket = connect(harness.port, '127.0.0.1');
+    socket.write(
+      'POST /v1/generate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"a"',
+    );
+    const ended = harness.log.length;
+    await until(() => harness.authenticated() > looked_up);
+    socket.destroy();
+    await until(() => harness.log.slice(ended).some((line) => line.fields['aborted'] === true));
+    expect(harness.log.filter((line) => line.level === 'error')).toHaveLength(before);
+    expect((await send('GET', '/open')).status).toBe(200);
+  });
+});
+
+describe('401', () => {
+  test.each([
+    ['no key', {}],
+    ['another scheme', { authorization: 'Basic key_1' }],
+    ['an unknown key', { authorization: 'Bearer wrong' }],
+    ['an empty key', { authorization: 'Bearer ' }],
+    ['an unknown x-api-key', { 'x-api-key': 'wrong' }],
+    ['a wrong Authorization beside a right x-api-key', { authorization: 'Bearer wrong', 'x-api-key': 'key_1' }],
+  ])('%s', async (_name, headers) => {
+    const answer = await send('GET', '/v1/tasks', { key: null, headers });
+    expect(answer.status).toBe(401);
+    expect(answer.json()).toEqual(service_error('authentication_error'));
+    expect(answer.headers['x-ratelimit-limit-requests']).toBeUndefined();
+  });
+
+  test('x-api-key is a key too', async () => {
+    expect((await send('GET', '/v1/tasks', { key: null, headers: { 'x-api-key': 'key_3' } })).status).toBe(200);
+  });
+
+  test('in the format of each path, also of unknown paths and methods', async () => {
+    const refused = async (method: string, path: string) => {
+      const answer = await send(method, path, { key: null });
+      expect(answer.status).toBe(401);
+      return answer.json();
+    };
+    expect(await refused('POST', '/v1/generate')).toEqual(service_error('authentication_error'));
+    expect(await refused('GET', '/v1')).toEqual(service_error('authentication_error'));
+    expect(await refused('GET', '/v1/nothing')).toEqual(service_error('authentication_error'));
+    expect(await refused('PUT', '/v1/tasks')).toEqual(service_error('authentication_error'));
+    expect(await refused('GET', '/v1/tasks/%zz')).toEqual(service_error('authentication_error'));
+    expect(await refused('POST', '/v1/chat/completions')).toEqual(completions_error('authentication_error'));
+    expect(await refused('GET', '/v1/chat/completions/x')).toEqual(completions_error('authentication_error'));
+    expect(await refused('POST', '/v1/messages')).toEqual(messages_error('authentication_error'));
+    expect(await refused('POST', '/v1/messages/count_tokens')).toEqual(messages_error('authentication_error'));
+    expect(await refused('POST', '/v1/%6dessages')).toEqual(messages_error('authentication_error'));
+  });
+
+  test('is answered before the body is read, whatever the body is', async () => {
+    const text = await sendRaw(
+      'POST /v1/generate HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\ncontent-length: 999999999\r\nconnection: close\r\n\r\n{',
+    );
+    expect(parseRaw(text).json()).toEqual(service_error('authentication_error'));
+  });
+
+  test('a large upload without a key is answered and the answer can be read', async () => {
+    const answer = await send('POST', '/v1/generate', { key: null, body: Buffer.alloc(15_000_000, 0x20) });
+    expect(answer.status).toBe(401);
+  });
+});
+
+describe('404', () => {
+  test.each([
+    '/v1/nothing',
+    '/v1',
+    '/v1/',
+    '/v1/chat',
+    '/v1/messagesx',
+    '/v1/tasks/',
+    '/v1/tasks//cancel',
+    '/v1/models/',
+  ])('%s', async (path) => {
+    const answer = await send('GET', path);
+    expect(answer.status).toBe(404);
+    expect(answer.json()).toEqual(service_error('not_found'));
+    expect(answer.headers['x-ratelimit-limit-requests']).toBe('600');
+  });
+
+  test('in the formats of the chat paths', async () => {
+    expect((await send('POST', '/v1/messages/batches', { json: {} })).json()).toEqual(messages_error('not_found'));
+    expect((await send('GET', '/v1/chat/completions/1')).json()).toEqual(completions_error('not_found'));
+  });
+
+  test('outside of /v1 no key is asked for', async () => {
+    const answer = await send('GET', '/nothing', { key: null });
+    expect([answer.status, answer.error()['type']]).toEqual([404, 'not_found']);
+  });
+
+  test('with a content type that is none, and with a body', async () => {
+    const answer = await send('POST', '/v1/nothing', { body: 'x', headers: { 'content-type': 'none' } });
+    expect(answer.status).toBe(404);
+  });
+
+  test.each([
+    ['POST', '/generate', '/v1/generate'],
+    ['POST', '/v1/v1/messages', '/v1/messages'],
+    ['POST', '/v1/v1/chat/completions', '/v1/chat/completions'],
+    ['GET', '/v1/tasks/', '/v1/tasks'],
+  ])('%s %s asks whether %s was meant', async (method, path, meant) => {
+    const answer = await send(method, path);
+    expect(answer.status).toBe(404);
+    expect(answer.error()['message']).toContain(`Did you mean ${meant}?`);
+  });
+});
+
+describe('405', () => {
+  test.each([
+    ['GET', '/v1/generate', 'POST'],
+    ['DELETE', '/v1/tasks', 'GET, HEAD'],
+    ['OPTIONS', '/v1/tasks', 'GET, HEAD'],
+    ['PATCH', '/v1/scripted', 'POST, GET, HEAD'],
+    ['POST', '/v1/models/a/b', 'GET, HEAD'],
+  ])('%s %s allows %s', async (method, path, allow) => {
+    const answer = await send(method, path);
+    expect(answer.status).toBe(405);
+    expect(answer.headers['allow']).toBe(allow);
+    expect(answer.json()).toEqual(service_error('invalid_request'));
+  });
+
+  test('in the formats of the chat paths', async () => {
+    expect((await send('GET', '/v1/messages')).json()).toEqual(messages_error('invalid_request'));
+    expect((await send('GET', '/v1/chat/completions')).json()).toEqual(completions_error('invalid_request'));
+  });
+
+  test('on public paths without a key', async () => {
+    expect((await send('POST', '/open', { key: null, json: {} })).status).toBe(405);
+  });
+
+  test.each(['TRACE', 'PROPFIND', 'PURGE', 'QUERY'])('%s, which we never speak', async (method) => {
+    const text = await sendRaw(
+      `${method} /v1/tasks HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\nconnection: close\r\n\r\n`,
+    );
+    const answer = parseRaw(text);
+    expect([answer.status, answer.headers['allow']]).toEqual([405, 'GET, HEAD']);
+  });
+
+  test('CONNECT', async () => {
+    const answer = parseRaw(await sendRaw('CONNECT example.com:443 HTTP/1.1\r\nhost: a\r\n\r\n'));
+    expect(answer.status).toBe(405);
+    expect(answer.json()).toEqual(service_error('invalid_request'));
+  });
+
+  test('an Upgrade is an ordinary request', async () => {
+    const text = await sendRaw(
+      'GET /open HTTP/1.1\r\nhost: a\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n',
+    );
+    expect(parseRaw(text).status).toBe(200);
+  });
+});
+
+describe('413', () => {
+  test('a length beyond the limit is refused before the body comes', async () => {
+    const text = await sendRaw(
+      'POST /v1/generate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ncontent-length: 20000001\r\nconnection: close\r\n\r\n',
+    );
+    const answer = parseRaw(text);
+    expect(answer.status).toBe(413);
+    expect(answer.error()).toMatchObject({ type: 'invalid_request', message: expect.stringContaining('20 MB') });
+  });
+
+  test('a chunked body is refused as soon as it is too large', async () => {
+    const piece = `${(500_000).toString(16)}\r\n${'x'.repeat(500_000)}\r\n`;
+    const text = await sendRaw(
+      'POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n',
+      piece,
+      piece,
+      piece,
+    );
+    expect(parseRaw(text).status).toBe(413);
+  });
+
+  test('a client that sends everything first still reads the answer', async () => {
+    const answer = await send('POST', '/v1/generate', { body: Buffer.alloc(25_000_000, 0x20) });
+    expect(answer.status).toBe(413);
+    expect(answer.json()).toEqual(service_error('invalid_request'));
+  });
+
+  test('comes before 415', async () => {
+    const answer = await send('POST', '/v1/estimate', {
+      body: 'x'.repeat(1_000_001),
+      headers: { 'content-type': 'text/plain' },
+    });
+    expect(answer.status).toBe(413);
+  });
+});
+
+describe('415', () => {
+  test.each([
+    ['text', { 'content-type': 'text/plain' }],
+    ['what curl sends by itself', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['another character set', { 'content-type': 'application/json; charset=latin1' }],
+    ['a type that begins like JSON', { 'content-type': 'application/jsonx' }],
+    ['a list', { 'content-type': 'application/json, text/plain' }],
+    ['no type', { 'content-type': '' }],
+    ['nonsense', { 'content-type': 'json' }],
+    ['gzip', { 'content-encoding': 'gzip' }],
+  ])('%s', async (_name, headers) => {
+    const answer = await send('POST', '/v1/generate', { body: '{"a":1}', headers });
+    expect(answer.status).toBe(415);
+    expect(answer.json()).toEqual(service_error('invalid_request'));
+  });
+
+  test('identity is no encoding', async () => {
+    const answer = await send('POST', '/v1/generate', { body: '{"a":1}', headers: { 'content-encoding': 'identity' } });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('431', () => {
+  const head = 'GET /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\n';
+
+  test('headers of more than 64 KiB', async () => {
+    const answer = parseRaw(await sendRaw(`${head}x-long: ${'x'.repeat(70_000)}\r\n\r\n`));
+    expect(answer.status).toBe(431);
+    expect(answer.error()['type']).toBe('invalid_request');
+    expect(answer.headers['x-request-id']).toMatch(/^req_/);
+  });
+
+  test('headers of less are read', async () => {
+    const text = await sendRaw(`${head}x-long: ${'x'.repeat(60_000)}\r\nconnection: close\r\n\r\n`);
+    expect(parseRaw(text).status).toBe(405);
+  });
+});
+
+describe('429', () => {
+  test('the 61st request of a minute, in the specified form; refused ones do not count', async () => {
+    let now_ms = 1_000_000;
+    const limited = await startHarness(endpoints, { elapsed_ms: () => now_ms });
+    try {
+      for (let i = 1; i <= 60; i++) {
+        const answer = await limited.send('POST', '/v1/generate', { json: { i } });
+        expect(answer.status).toBe(200);
+        expect(answer.headers).toMatchObject({
+          'x-ratelimit-limit-requests': '60',
+          'x-ratelimit-remaining-requests': String(60 - i),
+        });
+        now_ms += 100;
+      }
+      const before = calls;
+      const answer = await limited.send('POST', '/v1/generate', { json: {} });
+      expect(calls).toBe(before);
+      expect(answer.status).toBe(429);
+      expect(answer.json()).toEqual(service_error('rate_limit'));
+      expect(answer.headers).toMatchObject({
+        'retry-after': '55',
+        'x-ratelimit-limit-requests': '60',
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '55s',
+      });
+      expect(answer.headers['x-should-retry']).toBeUndefined();
+      expect((await limited.send('POST', '/v1/generate', { json: {}, key: 'key_2' })).status).toBe(200);
+      expect((await limited.send('GET', '/v1/tasks')).headers['x-ratelimit-remaining-requests']).toBe('599');
+      now_ms += 54_002;
+      expect((await limited.send('POST', '/v1/generate', { json: {} })).status).toBe(200);
+      expect((await limited.send('POST', '/v1/generate', { json: {} })).status).toBe(429);
+    } finally {
+      await limited.pipeline.close(0);
+    }
+  });
+
+  test('is answered before the body is read and before anything is said of it', async () => {
+    const limited = await startHarness(endpoints, { limits: () => ({ generate: 0, chat: 0, other: 0 }) });
+    try {
+      const body = Buffer.alloc(25_000_000);
+      const answer = await limited.send('POST', '/v1/generate', { body, headers: { 'content-type': 'text/plain' } });
+      expect(answer.status).toBe(429);
+      expect((await limited.send('POST', '/v1/messages')).json()).toEqual(messages_error('rate_limit'));
+      expect((await limited.send('POST', '/v1/chat/completions')).json()).toEqual(completions_error('rate_limit'));
+      expect((await limited.send('GET', '/v1/nothing')).status).toBe(429);
+      expect((await limited.send('GET', '/v1/messages')).status).toBe(429);
+      expect((await limited.send('GET', '/open', { key: null })).status).toBe(200);
+      expect((await limited.send('POST', '/v1/generate', { key: null })).status).toBe(401);
+    } finally {
+      await limited.pipeline.close(0);
+    }
+  });
+
+  test('accepted requests count even if they fail afterwards, and both chat paths share a window', async () => {
+    const limited = await startHarness(endpoints, { limits: () => ({ generate: 2, chat: 3, other: 9 }) });
+    try {
+      const statuses: number[] = [];
+      for (const body of ['{', '{}', '{}'])
+        statuses.push((await limited.send('POST', '/v1/generate', { body })).status);
+      for (const path of ['/v1/messages', '/v1/chat/completions', '/v1/messages', '/v1/messages']) {
+        statuses.push((await limited.send('POST', path, { json: {} })).status);
+      }
+      expect(statuses).toEqual([400, 200, 429, 200, 200, 200, 429]);
+    } finally {
+      await limited.pipeline.close(0);
+    }
+  });
+
+  test('200 at once over many connections: exactly 60 get through', async () => {
+    const limited = await startHarness(endpoints);
+    try {
+      const all = await Promise.all(
+        Array.from({ length: 200 }, () => limited.send('POST', '/v1/generate', { json: {} })),
+      );
+      expect(all.filter((answer) => answer.status === 200)).toHaveLength(60);
+      expect(all.filter((answer) => answer.status === 429)).toHaveLength(140);
+    } finally {
+      await limited.pipeline.close(0);
+    }
+  });
+
+  test('of the failures pause tells the SDKs not to repeat', async () => {
+    script = () => {
+      throw new ApiError('failures_pause', 'Paused.', { headers: { 'retry-after': '3600' } });
+    };
+    const answer = await send('POST', '/v1/scripted');
+    expect(answer.status).toBe(429);
+    expect(answer.json()).toEqual(service_error('rate_limit_error'));
+    expect(answer.headers).toMatchObject({ 'retry-after': '3600', 'x-should-retry': 'false' });
+  });
+});
+
+describe('402 and 403', () => {
+  test.each([
+    ['insufficient_balance', 402, 'insufficient_balance'],
+    ['key_limit', 403, 'permission_error'],
+    ['account_blocked', 403, 'permission_error'],
+  ] as const)('%s tells the SDKs not to repeat', async (kind, status, type) => {
+    script = () => {
+      throw new ApiError(kind, 'No.');
+    };
+    const answer = await send('POST', '/v1/scripted');
+    expect(answer.status).toBe(status);
+    expect(answer.json()).toEqual(service_error(type));
+    expect(answer.headers['x-should-retry']).toBe('false');
+  });
+});
+
+describe('422', () => {
+  test('keeps code, param and details inside of error', async () => {
+    const details = [
+      { field: 'input.a', rule: 'required', message: 'input.a is required.' },
+      { field: 'input.b', rule: 'type', message: 'input.b must be a string.' },
+    ];
+    script = () => {
+      throw new ApiError('invalid_input', 'input.a is required.', { param: 'input.a', details });
+    };
+    const answer = await send('POST', '/v1/scripted');
+    expect(answer.status).toBe(422);
+    expect(answer.error()).toMatchObject({ type: 'invalid_request', param: 'input.a', details });
+    expect(Object.keys(answer.json())).toEqual(['error']);
+    expect(answer.headers['x-should-retry']).toBeUndefined();
+  });
+});
+
+describe('500', () => {
+  test('of a surprise says nothing to the caller and everything to the log', async () => {
+    for (const fail of [
+      () => {
+        throw new TypeError('secret detail');
+      },
+      () => Promise.reject(new Error('secret detail')),
+      () => ({ status: 200, body: { big: 1n } }),
+    ]) {
+      script = fail;
+      const answer = await send('POST', '/v1/scripted');
+      expect(answer.status).toBe(500);
+      expect(answer.json()).toEqual(service_error('internal_error'));
+      expect(answer.text).not.toContain('secret');
+      const line = harness.log.find(
+        (one) => one.level === 'error' && one.fields['request_id'] === answer.error()['request_id'],
+      );
+      expect(line?.fields['err']).toBeInstanceOf(Error);
+    }
+  });
+
+  test('of a thrown value that is no error', async () => {
+    script = () => Promise.reject('text');
+    expect((await send('POST', '/v1/scripted')).json()).toEqual(service_error('internal_error'));
+  });
+
+  test('of the key look-up, in the format of the path', async () => {
+    const broken = await startHarness(endpoints, {
+      authenticate: () => Promise.reject(new Error('the database is gone')),
+    });
+    try {
+      const answer = await broken.send('POST', '/v1/messages', { json: {} });
+      expect(answer.status).toBe(500);
+      expect(answer.json()).toEqual(messages_error('internal_error'));
+    } finally {
+      await broken.pipeline.close(0);
+    }
+  });
+
+  test('of a stream that fails before its first byte; after it the connection is cut', async () => {
+    const failing = (first: string) =>
+      Readable.from(
+        (async function* () {
+          if (first) yield first;
+          await new Promise((resolve) => setImmediate(resolve));
+          throw new Error('disk gone');
+        })(),
+      );
+    script = () => ({
+      status: 200,
+      body: failing(''),
+      headers: { 'content-type': 'image/png', 'content-length': '99' },
+    });
+    const answer = await send('GET', '/v1/scripted');
+    expect(answer.status).toBe(500);
+    expect(answer.json()).toEqual(service_error('internal_error'));
+    script = () => ({
+      status: 200,
+      body: failing('abc'),
+      headers: { 'content-type': 'image/png', 'content-length': '99' },
+    });
+    await expect(send('GET', '/v1/scripted')).rejects.toThrow(/terminated|other side closed|aborted/);
+  });
+});
+
+describe('the log', () => {
+  test('has one line per request, from an allow-list', async () => {
+    const answer = await send('POST', '/v1/generate?wait=0', {
+      json: { prompt: 'canary-prompt' },
+      headers: { 'x-canary': 'canary-header' },
+      key: 'key_9',
+    });
+    const id = answer.headers['x-request-id'];
+    await until(() => harness.log.some((line) => line.fields['request_id'] === id));
+    const lines = harness.log.filter((line) => line.fields['request_id'] === id);
+    expect(lines).toEqual([
+      {
+        level: 'info',
+        message: 'request',
+        fields: {
+          request_id: id,
+          method: 'POST',
+          route: '/v1/generate',
+          account_id: 'acct_9',
+          key_id: 'key_9',
+          body_bytes: 26,
+          status: 200,
+          ms: expect.any(Number),
+        },
+      },
+    ]);
+    expect(JSON.stringify(harness.log)).not.toMatch(/canary|wait=0/);
+  });
+});
+
+describe('slow clients', () => {
+  const timeouts = { headers_ms: 300, request_ms: 600, body_idle_ms: 200, check_every_ms: 50, discard_ms: 200 };
+
+  test('headers that never end are answered and cut', async () => {
+    const slow = await startHarness(endpoints, { timeouts });
+    try {
+      const answer = parseRaw(await slow.sendRaw('GET /v1/messages HTTP/1.1\r\nhost: a\r\n'));
+      expect(answer.status).toBe(400);
+      expect(answer.error()['message']).toMatch(/too slowly/);
+    } finally {
+      await slow.pipeline.close(0);
+    }
+  });
+
+  test('a body that stalls is answered, and the connection is cut soon', async () => {
+    const slow = await startHarness(endpoints, { timeouts });
+    try {
+      const text = await slow.sendRaw(
+        'POST /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
+      );
+      expect(parseRaw(text).json()).toEqual(messages_error('invalid_request'));
+      expect(parseRaw(text).error()['message']).toMatch(/too slowly/);
+    } finally {
+      await slow.pipeline.close(0);
+    }
+  });
+
+  test('an upload that was refused may go on for a while, not for ever', async () => {
+    const slow = await startHarness(endpoints, { timeouts });
+    const socket = connect(slow.port, '127.0.0.1');
+    socket.on('error', () => {});
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write('POST /v1/generate HTTP/1.1\r\nhost: a\r\ncontent-length: 100000000\r\n\r\n');
+    const drip = setInterval(() => socket.write('x'.repeat(100)), 20);
+    const [first] = await Promise.all([new Promise<Buffer>((resolve) => socket.once('data', resolve)), closed]);
+    clearInterval(drip);
+    expect(parseRaw(first.toString()).status).toBe(401);
+    await slow.pipeline.close(0);
+  });
+});
+
+describe('CORS', () => {
+  const headers = { origin: 'https://app.example' };
+  const preflight = {
+    ...headers,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization, x-a',
+  };
+
+  test('is off by default', async () => {
+    expect((await send('GET', '/v1/tasks', { headers })).headers['access-control-allow-origin']).toBeUndefined();
+    expect((await send('OPTIONS', '/v1/generate', { headers: preflight, key: null })).status).toBe(401);
+  });
+
+  test('is on for the named origins, also for refusals and without a key for preflights', async () => {
+    const open = await startHarness(endpoints, { cors_origins: () => ['https://app.example'] });
+    try {
+      const answer = await open.send('GET', '/v1/tasks', { headers });
+      expect(answer.headers).toMatchObject({ 'access-control-allow-origin': 'https://app.example', vary: 'origin' });
+      expect(answer.headers['access-control-expose-headers']).toContain('x-request-id');
+      const refused = await open.send('GET', '/v1/tasks', { headers, key: null });
+      expect(refused.headers['access-control-allow-origin']).toBe('https://app.example');
+      const before = await open.send('OPTIONS', '/v1/generate', { headers: preflight, key: null });
+      expect(before.status).toBe(204);
+      expect(before.headers).toMatchObject({
+        'access-control-allow-origin': 'https://app.example',
+        'access-control-allow-headers': 'authorization, x-a',
+      });
+      expect(before.headers['access-control-allow-credentials']).toBeUndefined();
+      const other = { ...preflight, origin: 'https://evil.example' };
+      const stranger = await open.send('OPTIONS', '/v1/generate', { headers: other, key: null });
+      expect(stranger.status).toBe(401);
+      expect(stranger.headers['access-control-allow-origin']).toBeUndefined();
+    } finally {
+      await open.pipeline.close(0);
+    }
+  });
+});
+
+describe('closing', () => {
+  test('answers what is in flight, tells those who wait, then ends', async () => {
+    const closing = await startHarness(endpoints, { authenticate });
+    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+    script = async (call) => {
+      enter();
+      await new Promise<void>((resolve) => call.draining.addEventListener('abort', () => resolve()));
+      return { status: 200, body: { told: true } };
+    };
+    const waiting = closing.send('POST', '/v1/scripted');
+    const started = Date.now();
+    await entered;
+    const closed = closing.pipeline.close(5_000);
+    expect((await waiting).json()).toEqual({ told: true });
+    await closed;
+    expect(Date.now() - started).toBeLessThan(3_000);
+    expect(closing.pipeline.draining.aborted).toBe(true);
+    await expect(closing.send('GET', '/open')).rejects.toThrow(/ECONNREFUSED|closed/);
+  });
+
+  test('cuts what does not end in time', async () => {
+    const closing = await startHarness(endpoints);
+    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+    script = () => {
+      enter();
+      return new Promise(() => {});
+    };
+    const outcome = closing.send('POST', '/v1/scripted').catch((error: unknown) => error);
+    await entered;
+    await closing.pipeline.close(200);
+    expect(await outcome).toBeInstanceOf(Error);
+  });
+});
