@@ -6,6 +6,7 @@
 -- Writes exactly the row that pg-boss 12.35 writes (test/engine/send.test.ts compares all columns).
 -- p_key names the thing the job works for: engine_live_keys() lists the keys that still have a job.
 -- Answers the job's id, or null if the queue allows one job per key and there is one already.
+-- room: engine
 create function engine_send(p_queue text, p_data jsonb, p_start_after timestamptz default null, p_key text default null)
   returns uuid language plpgsql as $$
 declare
@@ -35,6 +36,7 @@ end $$;
 -- The keys of all jobs that are waiting, deferred or running. A sweep joins its unfinished rows
 -- against this: one pass over the job table, which holds live jobs only, and no index to keep up at
 -- every send, claim and settlement.
+-- room: engine
 create function engine_live_keys() returns table (key text) language plpgsql stable rows 10000 as $$
 begin
   return query
