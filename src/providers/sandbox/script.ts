@@ -1,0 +1,76 @@
+/** How a sandbox run behaves: what the directives in its prompt and its route's options ask for. */
+import { assert } from '../../lib/assert.ts';
+import { parseDuration } from '../../lib/duration.ts';
+import { type Json, NotStarted } from '../provider.ts';
+
+const endings = ['done', 'fail', 'moderate', 'hang'] as const;
+
+/** How a run that started ends; `hang`: never by itself. */
+export type Ending = (typeof endings)[number];
+
+export type Script = {
+  /** The prompt without its directives. */
+  text: string;
+  refuse: boolean;
+  ending: Ending;
+  /** How long the run takes; undefined: as long as its kind usually does. */
+  delay_ms: number | undefined;
+};
+
+const directive = /\[\[\s*(?:(fail before start|fail|moderate|hang)|delay\s+([0-9.]+(?:ms|s|m|h)))\s*\]\]/giu;
+const delay_ms_max = 24 * 3_600_000;
+
+/**
+ * The script of a prompt on a route with `options`. Directives combine; of two that contradict each
+ * other the last one counts. What only resembles a directive stays text.
+ */
+export function readScript(prompt: string, options: { [key: string]: Json }): Script {
+  const script: Script = { text: '', ...readBehaviour(options['behaviour'] ?? null) };
+  script.text = prompt.replace(directive, (whole: string, word: string | undefined, delay: string | undefined) => {
+    if (word === undefined) {
+      const delay_ms = parseDelay(delay ?? '');
+      if (delay_ms === undefined) return whole;
+      script.delay_ms = delay_ms;
+      return ' ';
+    }
+    const name = word.toLowerCase();
+    if (name === 'fail before start') script.refuse = true;
+    else if (name === 'fail' || name === 'moderate' || name === 'hang') script.ending = name;
+    return ' ';
+  });
+  return script;
+}
+
+/** An ending as a run's `ref` holds it. */
+export function readEnding(json: Json | undefined): Ending {
+  const ending = endings.find((one) => one === json);
+  assert(ending, 'a run has an ending');
+  return ending;
+}
+
+/** The part of a script that a route's `options: { behaviour: { fail, delay } }` fixes. */
+function readBehaviour(behaviour: Json): Omit<Script, 'text'> {
+  const script: Omit<Script, 'text'> = { refuse: false, ending: 'done', delay_ms: undefined };
+  if (behaviour === null) return script;
+  if (typeof behaviour !== 'object' || Array.isArray(behaviour)) throw badBehaviour();
+  const { fail, delay, ...others } = behaviour;
+  if (Object.keys(others).length > 0) throw badBehaviour();
+  if (fail === 'before_start') script.refuse = true;
+  else if (fail === 'after_start') script.ending = 'fail';
+  else if (fail !== undefined) throw badBehaviour();
+  if (delay !== undefined) {
+    script.delay_ms = typeof delay === 'string' ? parseDelay(delay) : undefined;
+    if (script.delay_ms === undefined) throw badBehaviour();
+  }
+  return script;
+}
+
+function parseDelay(text: string): number | undefined {
+  const delay_ms = parseDuration(text.toLowerCase());
+  return delay_ms === undefined || delay_ms > delay_ms_max ? undefined : delay_ms;
+}
+
+function badBehaviour(): NotStarted {
+  const help = '"fail" is before_start or after_start, "delay" a duration such as 2s, at most 24h';
+  return new NotStarted('refused', `The route's options.behaviour cannot be used: ${help}.`);
+}
