@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { ApiError, renderError, type ErrorExtras, type ErrorKind } from '../errors.ts';
+import { parseKey, type KeyParts } from '../storage/key.ts';
+import { verifyLink } from '../storage/links.ts';
+import { mediaType } from '../storage/media-types.ts';
+import { parseRange } from '../storage/range.ts';
+import type { ByteRange, Storage, StoredFile } from '../storage/storage.ts';
+
+export type FileRequest = {
+  method: string;
+  /** What follows `/files/` in the path, as it was sent: not percent-decoded. */
+  key: string;
+  query: Record<string, unknown>;
+  /** Names in lower case. */
+  headers: Record<string, string | string[] | undefined>;
+  request_id: string;
+};
+
+/** At most one of `stream` and `body`. A stream must be piped to its end or destroyed. */
+export type FileReply = {
+  status: number;
+  headers: Record<string, string>;
+  stream?: Readable;
+  body?: string;
+};
+
+export type FileServing = { storage: Storage; secret: string; now_ms: number };
+
+/** An hour: what the browser keeps of a removed file should not outlive it by much. */
+const cache_s_max = 3600;
+
+/**
+ * Chromium wraps a video that is opened directly in a page of its own, which needs `media-src` to
+ * load it and an inline style to place it; without scripts, the sandbox only forbids autoplay.
+ */
+const content_security_policy = "sandbox; default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
+
+/** GET and HEAD of `/files/…`: one stored file for whoever holds a valid link to it. */
+export async function serveFile(serving: FileServing, request: FileRequest): Promise<FileReply> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return refuse(request, 405, 'method_not_allowed', 'Files are read by GET and HEAD.', {
+      headers: { allow: 'GET, HEAD' },
+    });
+  }
+  const { exp, sig } = request.query;
+  const expires_s = verifyLink(serving.secret, { key: request.key, exp, sig }, serving.now_ms);
+  const parts = parseKey(request.key);
+  // Overwritten between our two looks (only a task that is being finished does that): look again.
+  for (let tries_left = 3; expires_s !== undefined && parts && tries_left > 0; tries_left -= 1) {
+    const file = await serving.storage.stat(request.key);
+    if (!file) break;
+    const cache_s = Math.floor(expires_s - serving.now_ms / 1000);
+    const reply = await answer(serving.storage, request, parts, file, cache_s);
+    if (reply) return reply;
+  }
+  return refuse(request, 404, 'not_found', 'There is no such file, or the link to it has expired.');
+}
+
+/** Conditions, then the range, then the bytes. Undefined if the file is no longer the same. */
+async function answer(
+  storage: Storage,
+  request: FileRequest,
+  parts: KeyParts,
+  file: StoredFile,
+  cache_s: number,
+): Promise<FileReply | undefined> {
+  const etag = `"${createHash('sha256').update(`${request.key}\n${file.version}`).digest('base64url').slice(0, 27)}"`;
+  const headers = fileHeaders(parts, etag, cache_s);
+  const { 'if-match': if_match, 'if-none-match': if_none_match } = request.headers;
+  if (if_match !== undefined && !matches(if_match, etag, 'strong')) {
+    return refuse(request, 412, 'invalid_request', 'The file is not the one that If-Match names.', {
+      code: 'precondition_failed',
+    });
+  }
+  if (if_none_match !== undefined && matches(if_none_match, etag, 'weak')) return { status: 304, headers };
+  const range = requestedRange(request, etag, file.size_bytes);
+  if (range === 'unsatisfiable') {
+    return refuse(request, 416, 'invalid_request', `The file has ${file.size_bytes} bytes.`, {
+      code: 'range_not_satisfiable',
+      headers: { 'content-range': `bytes */${file.size_bytes}`, 'accept-ranges': 'bytes' },
+    });
+  }
+  return send(storage, request, file, headers, range);
+}
+
+async function send(
+  storage: Storage,
+  request: FileRequest,
+  file: StoredFile,
+  headers: Record<string, string>,
+  range: ByteRange | undefined,
+): Promise<FileReply | undefined> {
+  if (request.method === 'HEAD') {
+    return { status: 200, headers: { ...headers, 'content-length': String(file.size_bytes) } };
+  }
+  const opened = await storage.open(request.key, range);
+  if (opened?.version !== file.version) {
+    opened?.stream.destroy();
+    return undefined;
+  }
+  const { stream, start, end, size_bytes } = opened;
+  headers['content-length'] = String(end - start + 1);
+  if (!range) return { status: 200, headers, stream };
+  headers['content-range'] = `bytes ${start}-${end}/${size_bytes}`;
+  return { status: 206, headers, stream };
+}
+
+function fileHeaders(parts: KeyParts, etag: string, cache_s: number): Record<string, string> {
+  const { content_type, inline } = mediaType(parts.extension);
+  const name = `${parts.task_id}-${parts.index}.${parts.extension}`;
+  return {
+    'content-type': content_type,
+    'content-disposition': `${inline ? 'inline' : 'attachment'}; filename="${name}"`,
+    'accept-ranges': 'bytes',
+    etag,
+    'cache-control': `private, max-age=${Math.min(cache_s, cache_s_max)}`,
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': content_security_policy,
+    // The link is the whole authorisation, no cookie is involved: pages may embed what they hold.
+    'cross-origin-resource-policy': 'cross-origin',
+  };
+}
+
+/** The Range header is for GET only, and void if If-Range names another version (RFC 9110, 13.1.5). */
+function requestedRange(request: FileRequest, etag: string, size_bytes: number) {
+  const { range, 'if-range': if_range } = request.headers;
+  if (request.method !== 'GET' || typeof range !== 'string') return undefined;
+  if (if_range !== undefined && if_range !== etag) return undefined;
+  return parseRange(range, size_bytes);
+}
+
+/** Whether a list of entity tags names ours. Ours is strong: a weak one equals it only weakly. */
+function matches(header: string | string[], etag: string, comparison: 'strong' | 'weak'): boolean {
+  const list = [header].flat().join(',');
+  if (list.trim() === '*') return true;
+  const tags = list.match(/(?:W\/)?"[^"]*"/g) ?? [];
+  return tags.some((tag) => tag === etag || (comparison === 'weak' && tag === `W/${etag}`));
+}
+
+function refuse(
+  request: FileRequest,
+  status: number,
+  kind: ErrorKind,
+  message: string,
+  extras: ErrorExtras = {},
+): FileReply {
+  const error = new ApiError(kind, message, extras);
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...extras.headers,
+  };
+  if (request.method === 'HEAD') return { status, headers };
+  return { status, headers, body: JSON.stringify(renderError(error, 'service', request.request_id)) };
+}

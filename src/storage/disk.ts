@@ -1,0 +1,207 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { assert } from '../lib/assert.ts';
+import { isId } from '../lib/ids.ts';
+import { parseKey } from './key.ts';
+import {
+  FileTooLarge,
+  StorageFull,
+  type ByteRange,
+  type OpenedFile,
+  type PutOptions,
+  type Storage,
+  type StoredFile,
+} from './storage.ts';
+
+/** `files` holds `aa/bb/<key>`; `incoming` what is still being written, on the same disk. */
+type Folders = { files: string; incoming: string };
+
+/** Storage in a folder of this machine: `<data_dir>/files`. */
+export async function openDiskStorage(data_dir: string): Promise<Storage> {
+  const files = join(data_dir, 'files');
+  const folders = { files, incoming: join(files, '.incoming') };
+  await mkdir(folders.incoming, { recursive: true, mode: 0o700 });
+  return {
+    put: (key, bytes, options) => put(folders, key, bytes, options),
+    stat: (key) => statFile(folders, key),
+    open: (key, range) => openFile(folders, key, range),
+    remove: (keys) => remove(folders, keys),
+    list: (account_id, task_id) => list(folders, account_id, task_id),
+    sweepTemporaryFiles: (older_than_ms) => sweep(folders, older_than_ms),
+  };
+}
+
+/** Where a key's file is. 65,536 folders by the task's hash, so that none of them grows large. */
+function pathOf(folders: Folders, key: string): string | undefined {
+  const parts = parseKey(key);
+  if (!parts) return undefined;
+  return join(taskFolder(folders, parts.account_id, parts.task_id), `${parts.index}.${parts.extension}`);
+}
+
+function taskFolder(folders: Folders, account_id: string, task_id: string): string {
+  const hash = createHash('sha256').update(`${account_id}/${task_id}`).digest('hex');
+  return join(folders.files, hash.slice(0, 2), hash.slice(2, 4), account_id, task_id);
+}
+
+async function put(folders: Folders, key: string, bytes: Buffer | Readable, options: PutOptions) {
+  const path = pathOf(folders, key);
+  assert(path, `"${key}" is no storage key`);
+  // A download may break before we read from it; unheard, that event would end the process.
+  if (bytes instanceof Readable) bytes.on('error', () => {});
+  const temporary = join(folders.incoming, `${randomUUID()}.part`);
+  try {
+    const written = await write(temporary, bytes, options.size_limit_bytes);
+    await moveIntoPlace(temporary, path, folders.files);
+    return written;
+  } catch (error) {
+    if (bytes instanceof Readable) bytes.destroy();
+    await rm(temporary, { force: true });
+    throw isFull(error) ? new StorageFull('There is no room left for files.', { cause: error }) : error;
+  }
+}
+
+/** Writes all bytes and waits until the disk has them. */
+async function write(path: string, bytes: Buffer | Readable, size_limit_bytes: number) {
+  const hash = createHash('sha256');
+  let size_bytes = 0;
+  const handle = await open(path, 'wx', 0o600);
+  try {
+    for await (const chunk of chunks(bytes)) {
+      size_bytes += chunk.length;
+      if (size_bytes > size_limit_bytes) throw new FileTooLarge(size_limit_bytes);
+      hash.update(chunk);
+      await handle.writeFile(chunk);
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return { size_bytes, sha256: hash.digest('hex') };
+}
+
+/** A large buffer in steps of 1 MiB (under 1 ms of hashing each), so that others get their turn. */
+async function* chunks(bytes: Buffer | Readable): AsyncGenerator<Buffer> {
+  if (bytes instanceof Readable) {
+    for await (const chunk of bytes) yield Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk);
+  } else {
+    for (let at = 0; at < bytes.length; at += 2 ** 20) yield bytes.subarray(at, at + 2 ** 20);
+  }
+}
+
+/** A `remove` beside us may take an emptied folder away between our two steps: then once more. */
+async function moveIntoPlace(temporary: string, path: string, root: string): Promise<void> {
+  for (let tries_left = 10; ; tries_left -= 1) {
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await rename(temporary, path);
+      break;
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT' || tries_left === 0) throw error;
+    }
+  }
+  for (let folder = dirname(path); folder.length >= root.length; folder = dirname(folder)) {
+    await orAbsent(syncFolder(folder));
+  }
+}
+
+/** A new name in a folder is on the disk only once the folder is. Windows cannot, and need not. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function statFile(folders: Folders, key: string): Promise<StoredFile | undefined> {
+  const path = pathOf(folders, key);
+  if (!path) return undefined;
+  const stats = await orAbsent(stat(path, { bigint: true }));
+  return stats?.isFile() ? describe(stats) : undefined;
+}
+
+function describe(stats: { size: bigint; mtimeNs: bigint; ino: bigint }): StoredFile {
+  const version = `${stats.size.toString(36)}-${stats.mtimeNs.toString(36)}-${stats.ino.toString(36)}`;
+  return { size_bytes: Number(stats.size), version };
+}
+
+async function openFile(folders: Folders, key: string, range?: ByteRange): Promise<OpenedFile | undefined> {
+  const path = pathOf(folders, key);
+  const handle = path && (await orAbsent(open(path, 'r')));
+  if (!handle) return undefined;
+  try {
+    const file = describe(await handle.stat({ bigint: true }));
+    const start = range?.start ?? 0;
+    const end = Math.min(range?.end ?? Infinity, file.size_bytes - 1);
+    if (end >= start) return { ...file, start, end, stream: handle.createReadStream({ start, end }) };
+    await handle.close();
+    return { ...file, start, end, stream: Readable.from([]) };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+async function remove(folders: Folders, keys: readonly string[]): Promise<void> {
+  for (const key of keys) {
+    const path = pathOf(folders, key);
+    assert(path, `"${key}" is no storage key`);
+    await orAbsent(unlink(path));
+    await pruneEmpty(dirname(path), folders.files);
+  }
+}
+
+/** Takes emptied folders away, upwards; what remains is told to the disk. */
+async function pruneEmpty(folder: string, root: string): Promise<void> {
+  try {
+    if (folder.length > root.length) {
+      await orAbsent(rmdir(folder));
+      return await pruneEmpty(dirname(folder), root);
+    }
+  } catch (error) {
+    if (!['ENOTEMPTY', 'EEXIST', 'EBUSY', 'EPERM'].includes(codeOf(error) ?? '')) throw error;
+  }
+  await orAbsent(syncFolder(folder));
+}
+
+async function list(folders: Folders, account_id: string, task_id: string): Promise<string[]> {
+  assert(isId('acct', account_id) && isId('task', task_id), 'list needs an account and a task id');
+  const names = await orAbsent(readdir(taskFolder(folders, account_id, task_id)));
+  const keys = (names ?? []).map((name) => `${account_id}/${task_id}/${name}`);
+  return keys.filter((key) => parseKey(key) !== undefined).toSorted();
+}
+
+async function sweep(folders: Folders, older_than_ms: number): Promise<number> {
+  const before_ms = Date.now() - older_than_ms;
+  let removed = 0;
+  for (const name of await readdir(folders.incoming)) {
+    const path = join(folders.incoming, name);
+    const stats = await orAbsent(stat(path));
+    if (!stats || stats.mtimeMs > before_ms) continue;
+    await rm(path, { force: true });
+    removed += 1;
+  }
+  return removed;
+}
+
+/** The disk, a user's quota, or the largest file the system allows (ulimit). */
+function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(codeOf(error) ?? '');
+}
+
+async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

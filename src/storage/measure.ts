@@ -1,0 +1,181 @@
+import { readFileSync } from 'node:fs';
+import {
+  ADTS,
+  BufferSource,
+  CustomSource,
+  EncodedPacketSink,
+  FLAC,
+  Input,
+  type InputFormat,
+  type InputTrack,
+  MP3,
+  MP4,
+  OGG,
+  QTFF,
+  type Source,
+  WAVE,
+  WEBM,
+} from 'mediabunny';
+import sharp from 'sharp';
+import { openByteSource, ReadTooLarge, type ByteSource } from './byte-source.ts';
+import { isComplete } from './completeness.ts';
+import { mediaType, type Extension } from './media-types.ts';
+import { failed, type Probe, type ProbeResult } from './probe-result.ts';
+import { sniff, sniff_bytes, type Container } from './sniff.ts';
+
+/** A side longer than this is no picture that anybody can open: VP8, WebP and JPEG end here or below. */
+const side_max = 65_535;
+
+/** A day. Longer ones are numbers made up in a header. */
+const duration_max = 86_400;
+
+// One library per process, and its cache keeps removed files open and answers by their path alone.
+sharp.cache(false);
+
+/** Reads headers and indexes, decodes nothing. Hostile files may loop or eat memory: see probe.ts. */
+export async function measure(origin: string | Uint8Array): Promise<ProbeResult> {
+  const source = openByteSource(origin);
+  try {
+    return await measureSource(source);
+  } catch (error) {
+    const reason = error instanceof ReadTooLarge ? 'too_large' : 'damaged';
+    return failed(reason, error instanceof Error ? error.message : String(error));
+  } finally {
+    source.close();
+  }
+}
+
+async function measureSource(source: ByteSource): Promise<ProbeResult> {
+  if (source.size_bytes === 0) return failed('empty', 'The file is empty.');
+  const container = sniff(source.read(0, sniff_bytes));
+  if (!container) return failed('unrecognized', 'The file is of no known media type.');
+  if (!isComplete(source, container)) return failed('truncated', `The ${container} file is cut off.`);
+  const picture = pictures[container];
+  const measures = picture ? await measurePicture(source, picture) : await measureTracks(source, container);
+  const { content_type } = mediaType(measures.extension);
+  return { ok: true, probe: { ...measures, content_type, size_bytes: source.size_bytes } };
+}
+
+type Measures = Omit<Probe, 'content_type' | 'size_bytes'>;
+
+type Picture = { extension: Extension; format: string; pixels_per_byte_max: number };
+
+/**
+ * What sharp must call a file of this container (`heif` is its name for AVIF's family), and how far
+ * it can compress at best: deflate 1,032 bytes into one, at one bit a pixel; JPEG one bit a block.
+ * More pixels than that are a lie of the header. The others store a plain area in nothing at all.
+ */
+const pictures: Partial<Record<Container, Picture>> = {
+  png: { extension: 'png', format: 'png', pixels_per_byte_max: 8 * 1032 },
+  jpeg: { extension: 'jpg', format: 'jpeg', pixels_per_byte_max: 8 * 64 },
+  gif: { extension: 'gif', format: 'gif', pixels_per_byte_max: Infinity },
+  webp: { extension: 'webp', format: 'webp', pixels_per_byte_max: Infinity },
+  avif: { extension: 'avif', format: 'heif', pixels_per_byte_max: Infinity },
+};
+
+async function measurePicture(source: ByteSource, picture: Picture): Promise<Measures> {
+  const metadata = await sharp(source.origin).metadata();
+  if (metadata.format !== picture.format) throw new Error(`This is ${metadata.format}, not ${picture.format}.`);
+  if (metadata.width * metadata.height > source.size_bytes * picture.pixels_per_byte_max) {
+    throw new Error(`${source.size_bytes} bytes cannot hold ${metadata.width} × ${metadata.height} pixels.`);
+  }
+  // As it is shown: EXIF orientations 5 to 8 lie on their side.
+  const { width, height } = metadata.autoOrient;
+  return {
+    type: 'image',
+    extension: picture.extension,
+    width: checkedSide(width),
+    height: checkedSide(height),
+  };
+}
+
+const track_formats: Partial<Record<Container, InputFormat[]>> = {
+  isobmff: [MP4, QTFF],
+  webm: [WEBM],
+  wav: [WAVE],
+  ogg: [OGG],
+  flac: [FLAC],
+  mp3: [MP3],
+  aac: [ADTS],
+  id3: [FLAC, MP3, ADTS],
+};
+
+async function measureTracks(source: ByteSource, container: Container): Promise<Measures> {
+  const formats = track_formats[container] ?? [];
+  using input = new Input({ formats, source: mediaSource(source, formats) });
+  const videos = await input.getVideoTracks();
+  const audios = await input.getAudioTracks();
+  const [video] = videos;
+  if (!video && !audios[0]) throw new Error('There is neither a picture nor a sound track.');
+  const format = await input.getFormat();
+  const duration = await measureDuration(input, [...videos, ...audios], source.size_bytes);
+  if (!video) return { type: 'audio', extension: soundExtension(format), duration };
+  return {
+    type: 'video',
+    extension: format === QTFF ? 'mov' : format === WEBM ? 'webm' : 'mp4',
+    width: checkedSide(await video.getDisplayWidth()),
+    height: checkedSide(await video.getDisplayHeight()),
+    duration,
+  };
+}
+
+/** These have no index: their length is found by walking from frame to frame. */
+const indexless: readonly InputFormat[] = [MP3, ADTS, FLAC];
+
+/**
+ * Up to this size such files are held in memory as a whole: an hour of MP3 (58 MB) takes 0.1 s
+ * then, against 4 s frame by frame from the disk. Larger ones are believed what they declare.
+ */
+const walked_bytes_max = 64 * 2 ** 20;
+
+function mediaSource(source: ByteSource, formats: readonly InputFormat[]): Source {
+  if (typeof source.origin !== 'string') return new BufferSource(source.origin);
+  const walked = formats.some((format) => indexless.includes(format));
+  if (walked && source.size_bytes <= walked_bytes_max) return new BufferSource(readFileSync(source.origin));
+  return new CustomSource({
+    getSize: () => source.size_bytes,
+    read: (start, end) => source.read(start, end - start),
+    prefetchProfile: 'fileSystem',
+    handleUnhandledError: () => {}, // a prefetch that nobody waits for
+  });
+}
+
+function soundExtension(format: InputFormat): Extension {
+  if (format === WAVE) return 'wav';
+  if (format === OGG) return 'ogg';
+  if (format === FLAC) return 'flac';
+  if (format === MP3) return 'mp3';
+  if (format === ADTS) return 'aac';
+  return format === WEBM ? 'weba' : 'm4a';
+}
+
+/** From the first moment of the earliest track to the last of the longest, to the millisecond. */
+async function measureDuration(input: Input, tracks: InputTrack[], size_bytes: number): Promise<number> {
+  const format = await input.getFormat();
+  const declared = indexless.includes(format) && size_bytes > walked_bytes_max;
+  const end = (declared && (await input.getDurationFromMetadata(tracks))) || (await findEnd(input, tracks, format));
+  const start = Math.max(0, await input.getFirstTimestamp(tracks));
+  const duration = Math.round((end - start) * 1000) / 1000;
+  if (!(duration > 0 && duration <= duration_max)) throw new Error(`It cannot last ${duration} seconds.`);
+  return duration;
+}
+
+/** By the last frames. Their bytes must be there: an index may promise more than is in the file. */
+async function findEnd(input: Input, tracks: InputTrack[], format: InputFormat): Promise<number> {
+  for (const track of tracks) {
+    const last = await new EncodedPacketSink(track).getPacket(Infinity);
+    if (!last) throw new Error('A track has no frames in this file.');
+  }
+  const end = await input.computeDuration(tracks);
+  if (format !== WEBM && format !== FLAC) return end;
+  // WebM may leave out how long its last frame lasts, and a silent last frame of FLAC is too short
+  // to be found. Both tell their whole length: believed for one frame, at 4 a second or more.
+  const declared = (await input.getDurationFromMetadata(tracks)) ?? end;
+  return declared > end && declared - end <= 0.25 ? declared : end;
+}
+
+function checkedSide(pixels: number): number {
+  const whole = Math.round(pixels);
+  if (!(whole >= 1 && whole <= side_max)) throw new Error(`A picture cannot measure ${pixels} pixels.`);
+  return whole;
+}

@@ -1,0 +1,36 @@
+export type MediaType = {
+  content_type: string;
+  /** Safe and useful to show in a browser tab; everything else is handed over as a download. */
+  inline: boolean;
+};
+
+/** Every extension that a stored file can have. SVG and HTML are not among them, on purpose. */
+const media_types = {
+  png: { content_type: 'image/png', inline: true },
+  jpg: { content_type: 'image/jpeg', inline: true },
+  webp: { content_type: 'image/webp', inline: true },
+  gif: { content_type: 'image/gif', inline: true },
+  avif: { content_type: 'image/avif', inline: false },
+  mp4: { content_type: 'video/mp4', inline: true },
+  webm: { content_type: 'video/webm', inline: true },
+  mov: { content_type: 'video/quicktime', inline: false },
+  wav: { content_type: 'audio/wav', inline: true },
+  mp3: { content_type: 'audio/mpeg', inline: true },
+  ogg: { content_type: 'audio/ogg', inline: true },
+  weba: { content_type: 'audio/webm', inline: true },
+  flac: { content_type: 'audio/flac', inline: false },
+  aac: { content_type: 'audio/aac', inline: false },
+  m4a: { content_type: 'audio/mp4', inline: false },
+  bin: { content_type: 'application/octet-stream', inline: false },
+} as const satisfies Record<string, MediaType>;
+
+export type Extension = keyof typeof media_types;
+
+export function isExtension(text: string): text is Extension {
+  return Object.hasOwn(media_types, text);
+}
+
+/** How files with this extension are served. */
+export function mediaType(extension: Extension): MediaType {
+  return media_types[extension];
+}

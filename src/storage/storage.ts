@@ -1,0 +1,59 @@
+import type { Readable } from 'node:stream';
+
+/** What is known of a stored file without reading it. */
+export type StoredFile = {
+  size_bytes: number;
+  /** Another text after every overwrite, the same as long as the bytes are; opaque. */
+  version: string;
+};
+
+/** Both ends belong to the range, as in HTTP. */
+export type ByteRange = { start: number; end: number };
+
+export type OpenedFile = StoredFile & ByteRange & { stream: Readable };
+
+export type PutOptions = { content_type: string; size_limit_bytes: number };
+
+/**
+ * Where outputs live: a folder, later a bucket too. Keys are those of key.ts; writing the same key
+ * again replaces the file as a whole, so a step that is repeated after a crash does no harm.
+ */
+export type Storage = {
+  /**
+   * Keeps `bytes` under `key`; when it returns, the file outlives a power cut. Until then readers
+   * see what was there before. Throws StorageFull, FileTooLarge, or the error of the stream.
+   */
+  put(key: string, bytes: Buffer | Readable, options: PutOptions): Promise<{ size_bytes: number; sha256: string }>;
+  /** Undefined if there is no such file. */
+  stat(key: string): Promise<StoredFile | undefined>;
+  /**
+   * Opens a file, or the part of it that lies in `range`; undefined if there is no such file. The
+   * stream must be read to its end or destroyed. Removing the file does not disturb it.
+   */
+  open(key: string, range?: ByteRange): Promise<OpenedFile | undefined>;
+  /** Removes what is there; keys without a file are fine. */
+  remove(keys: readonly string[]): Promise<void>;
+  /** The keys of one task's files, whatever put them there. */
+  list(account_id: string, task_id: string): Promise<string[]>;
+  /**
+   * Removes what interrupted puts left behind and nobody wrote to for `older_than_ms`. Answers how
+   * many. Must be longer than any silence of a running download.
+   */
+  sweepTemporaryFiles(older_than_ms: number): Promise<number>;
+};
+
+/** There is no room left (disk, quota or file size limit); nothing was kept. */
+export class StorageFull extends Error {
+  override name = 'StorageFull';
+}
+
+/** The bytes exceed `size_limit_bytes`; nothing was kept. */
+export class FileTooLarge extends Error {
+  override name = 'FileTooLarge';
+  readonly size_limit_bytes: number;
+
+  constructor(size_limit_bytes: number) {
+    super(`The file is larger than ${size_limit_bytes} bytes.`);
+    this.size_limit_bytes = size_limit_bytes;
+  }
+}
