@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Alarms } from './alarms.ts';
 import type { Complaints } from './complaints.ts';
 import type { Claim, Handler, Outcome, Settlement } from './job.ts';
-import type { ClaimName } from './statements.ts';
+import { claimKey, type ClaimName } from './statements.ts';
 
 export type SlotsOptions = {
   queue: string;
@@ -98,10 +98,11 @@ export class Slots {
 
   /** `asked_at_ms` is when the touch of `touched` was sent, `ours` what it found to be ours still. */
   touched(asked_at_ms: number, touched: readonly ClaimName[], ours: ReadonlySet<string>): void {
-    const asked = new Set(touched.map((name) => `${name.id}:${name.retry_count}`));
+    const asked = new Set(touched.map(claimKey));
     for (const run of this.#runs) {
-      if (!run.held || !asked.has(`${run.claim.id}:${run.claim.retry_count}`)) continue;
-      if (ours.has(run.claim.id)) run.alive_at_ms = asked_at_ms;
+      const key = claimKey(run.claim);
+      if (!run.held || !asked.has(key)) continue;
+      if (ours.has(key)) run.alive_at_ms = asked_at_ms;
       else this.#lose(run, 'the job belongs to another worker now');
     }
   }
@@ -148,11 +149,12 @@ export class Slots {
   }
 
   #start(claim: Claim, alive_at_ms: number): void {
-    const before = this.#newest.get(claim.id)?.ended;
+    const before = this.#newest.get(claim.id);
+    if (before) this.#lose(before, 'the job was taken from this worker and came back to it');
     const run: Run = { claim, abort: new AbortController(), alive_at_ms, held: true, ended: Promise.resolve() };
     this.#runs.add(run);
     this.#newest.set(claim.id, run);
-    run.ended = this.#work(run, before).finally(() => {
+    run.ended = this.#work(run, before?.ended).finally(() => {
       this.#runs.delete(run);
       if (this.#newest.get(claim.id) === run) this.#newest.delete(claim.id);
       this.#fill();
@@ -187,6 +189,7 @@ export class Slots {
   }
 
   #lose(run: Run, reason: string): void {
+    if (!run.held) return;
     run.held = false;
     run.abort.abort(new Error(reason));
     this.#options.complaints.warn(`a job of ${this.queue} was lost`, { id: run.claim.id, reason });

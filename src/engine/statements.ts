@@ -57,20 +57,21 @@ export async function dueQueues(boss: Boss, queues: readonly string[]): Promise<
 
 export type ClaimName = { queue: string; id: string; retry_count: number };
 
-/** Says that these claims are alive; answers the ids of those that still are ours. */
+/** A job may be claimed a second time while the first handler still runs: only both parts name a claim. */
+export function claimKey(claim: { id: string; retry_count: number }): string {
+  return `${claim.id}:${claim.retry_count}`;
+}
+
+/** Says that these claims are alive; answers the keys of those that still are ours. */
 export async function touchClaims(boss: Boss, claims: readonly ClaimName[]): Promise<Set<string>> {
-  const rows = await boss.query<{ id: string }>(
+  const rows = await boss.query<{ key: string }>(
     `update pgboss.job set heartbeat_on = pgboss.job_now()
      where name = any($1::text[]) and id = any($2::uuid[]) and state = 'active'
        and (id::text || ':' || retry_count::text) = any($3::text[])
-     returning id`,
-    [
-      [...new Set(claims.map((claim) => claim.queue))],
-      claims.map((claim) => claim.id),
-      claims.map((claim) => `${claim.id}:${claim.retry_count}`),
-    ],
+     returning id::text || ':' || retry_count::text as key`,
+    [[...new Set(claims.map((claim) => claim.queue))], claims.map((claim) => claim.id), claims.map(claimKey)],
   );
-  return new Set(rows.map((row) => row.id));
+  return new Set(rows.map((row) => row.key));
 }
 
 export type PutBack = {
