@@ -1,0 +1,24 @@
+// npm test: installs what is missing, then runs the checks and all tests. Arguments go to vitest.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { finish, runScript, setUp } from './setup.mjs';
+import { forwardSignals } from './setup-process.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const vitest = 'test/node_modules/vitest/vitest.mjs';
+
+forwardSignals();
+await finish(async () => {
+  const place = await setUp(root, ['.', 'test']);
+  try {
+    const checks = existsSync(join(root, 'scripts/check.mjs'))
+      ? await runScript(root, place, 'scripts/check.mjs', [], { cwd: root })
+      : 0;
+    const words = ['run', '--config', 'test/vitest.config.ts', ...process.argv.slice(2)];
+    const tests = await runScript(root, place, vitest, words, { cwd: root });
+    return tests || checks;
+  } finally {
+    place.leave();
+  }
+});
