@@ -16,6 +16,8 @@ export type Config = {
   secret: string | undefined;
   allow_private: boolean;
   log_level: string;
+  /** For kill tests: see lib/failpoint.ts. */
+  failpoints: string | undefined;
 };
 
 /** A setting of the environment that cannot be used; the message names it and says what to do. */
@@ -41,7 +43,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     base_url: parseBaseUrl(text('MEDLEY_BASE_URL')),
     secret: parseSecret(text('MEDLEY_SECRET')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
-    log_level: text('MEDLEY_LOG_LEVEL') ?? 'warn',
+    log_level: parseLogLevel(text('MEDLEY_LOG_LEVEL') ?? 'warn'),
   };
 }
 
@@ -59,12 +61,19 @@ function parseRole(text: string): Role {
 function parseBaseUrl(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
     throw new ConfigError(
       `MEDLEY_BASE_URL must be a plain http(s) address such as https://api.example.com, not "${text}".`,
     );
   }
-  return text.replace(/\/+$/, '');
+  return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+const log_levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+function parseLogLevel(text: string): string {
+  if (log_levels.includes(text)) return text;
+  throw new ConfigError(`MEDLEY_LOG_LEVEL must be one of ${log_levels.join(', ')}, not "${text}".`);
 }
 
 function parseSecret(text: string | undefined): string | undefined {
@@ -74,10 +83,11 @@ function parseSecret(text: string | undefined): string | undefined {
 
 /**
  * The value behind `env:NAME` or `file:/path`, the only forms in which `medley.yaml` may name a
- * secret. Undefined if the variable is unset or empty, or the file cannot be read.
+ * secret. Undefined if it has another form, the variable is unset or empty, or the file cannot be read.
  */
 export function resolveSecret(reference: string, env: Environment = process.env): string | undefined {
-  if (reference.startsWith('env:')) return env[reference.slice(4)] || undefined;
+  if (reference.startsWith('env:')) return env[reference.slice('env:'.length)] || undefined;
+  if (!reference.startsWith('file:')) return undefined;
   try {
     return readFileSync(reference.slice('file:'.length), 'utf8').trim() || undefined;
   } catch {

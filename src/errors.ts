@@ -1,3 +1,5 @@
+import type { FieldError } from './lib/schema-messages.ts';
+
 /**
  * Every error that a caller can see, defined once: HTTP status and `type` of specification 7.2 and
  * DECISIONS (Errors). The three formats of 7.1 render them at the end of this file.
@@ -25,8 +27,7 @@ const kinds = {
 
 export type ErrorKind = keyof typeof kinds;
 
-/** One mistake in a request body: the field as the caller wrote it, the rule, a sentence. */
-export type FieldError = { field: string; rule: string; message: string };
+export type { FieldError };
 
 export type ErrorExtras = {
   /** Machine-readable refinement, inside `error`. */
@@ -59,23 +60,23 @@ export class ApiError extends Error {
 /** The wire formats of specification 7.1. */
 export type ErrorFormat = 'service' | 'completions' | 'messages';
 
-/** The JSON body of `error` in `format`; the top level has exactly the keys that 7.1 shows. */
+/**
+ * The JSON body of `error` in `format`. The top level has exactly the keys that 7.1 shows, and
+ * `request_id` in messages style; everything else goes inside `error`.
+ */
 export function renderError(error: ApiError, format: ErrorFormat, request_id: string): object {
   const { code, param, details } = error.extras;
-  const inner = { type: error.type, message: error.message };
-  if (format === 'messages') return { type: 'error', error: inner, request_id };
+  const several = details !== undefined && details.length > 1 ? { details } : {};
   if (format === 'completions') {
-    return {
-      error: { message: error.message, type: error.type, param: param ?? null, code: code ?? null, request_id },
-    };
+    const { message, type } = error;
+    return { error: { message, type, param: param ?? null, code: code ?? null, ...several, request_id } };
   }
-  return {
-    error: {
-      ...inner,
-      ...(code !== undefined && { code }),
-      ...(param !== undefined && { param }),
-      ...(details !== undefined && details.length > 1 && { details }),
-      request_id,
-    },
+  const inner = {
+    type: error.type,
+    message: error.message,
+    ...(code !== undefined && { code }),
+    ...(param !== undefined && { param }),
+    ...several,
   };
+  return format === 'messages' ? { type: 'error', error: inner, request_id } : { error: { ...inner, request_id } };
 }

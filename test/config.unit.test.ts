@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ConfigError, readConfig, resolveSecret } from '../src/config.ts';
+
+const folder = resolve('/srv/medley');
+const read = (env: Record<string, string>) => readConfig(env, folder);
+
+describe('readConfig', () => {
+  const defaults = {
+    port: 8080,
+    host: '127.0.0.1',
+    data_dir: join(folder, '.medley'),
+    config_file: undefined,
+    database_url: undefined,
+    redis_url: undefined,
+    role: 'all',
+    base_url: undefined,
+    secret: undefined,
+    allow_private: false,
+    log_level: 'warn',
+  };
+
+  it('has a default for everything', () => {
+    expect(read({})).toEqual(defaults);
+  });
+
+  it('takes an empty variable for an absent one', () => {
+    const names = ['PORT', 'HOST', 'MEDLEY_DATA', 'MEDLEY_CONFIG', 'DATABASE_URL', 'REDIS_URL', 'MEDLEY_ROLE'];
+    const more = ['MEDLEY_BASE_URL', 'MEDLEY_SECRET', 'MEDLEY_ALLOW_PRIVATE', 'MEDLEY_LOG_LEVEL'];
+    expect(read(Object.fromEntries([...names, ...more].map((name) => [name, ''])))).toEqual(defaults);
+  });
+
+  it('reads every variable', () => {
+    const env = {
+      PORT: '0',
+      HOST: '::',
+      MEDLEY_DATA: 'data',
+      MEDLEY_CONFIG: 'medley.yaml',
+      DATABASE_URL: 'postgres://db/medley',
+      REDIS_URL: 'redis://cache',
+      MEDLEY_ROLE: 'worker',
+      MEDLEY_BASE_URL: 'https://api.example.com/',
+      MEDLEY_SECRET: '0123456789abcdef',
+      MEDLEY_ALLOW_PRIVATE: '1',
+      MEDLEY_LOG_LEVEL: 'debug',
+    };
+    expect(read(env)).toEqual({
+      port: 0,
+      host: '::',
+      data_dir: join(folder, 'data'),
+      config_file: join(folder, 'medley.yaml'),
+      database_url: 'postgres://db/medley',
+      redis_url: 'redis://cache',
+      role: 'worker',
+      base_url: 'https://api.example.com',
+      secret: '0123456789abcdef',
+      allow_private: true,
+      log_level: 'debug',
+    });
+  });
+
+  it('keeps absolute paths', () => {
+    const path = resolve('/var/lib/medley');
+    expect(read({ MEDLEY_DATA: path, MEDLEY_CONFIG: path })).toMatchObject({ data_dir: path, config_file: path });
+  });
+
+  it.each(['0', 'true', 'yes', ' 1'])('MEDLEY_ALLOW_PRIVATE=%j allows nothing', (text) => {
+    expect(read({ MEDLEY_ALLOW_PRIVATE: text }).allow_private).toBe(false);
+  });
+
+  it.each([
+    ['https://api.example.com', 'https://api.example.com'],
+    ['https://example.com/medley//', 'https://example.com/medley'],
+    ['HTTP://Example.com:80', 'http://example.com'],
+    [' https://example.com ', 'https://example.com'],
+    ['https://example.com?', 'https://example.com'],
+    ['http://[::1]:8080', 'http://[::1]:8080'],
+  ])('MEDLEY_BASE_URL=%j is %s', (text, base_url) => {
+    expect(read({ MEDLEY_BASE_URL: text }).base_url).toBe(base_url);
+  });
+
+  it.each([
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80a'],
+    ['PORT', '8080.5'],
+    ['PORT', '1e3'],
+    ['MEDLEY_ROLE', 'ALL'],
+    ['MEDLEY_ROLE', 'server'],
+    ['MEDLEY_BASE_URL', 'api.example.com'],
+    ['MEDLEY_BASE_URL', 'ftp://example.com'],
+    ['MEDLEY_BASE_URL', 'https://example.com/?a=1'],
+    ['MEDLEY_BASE_URL', 'https://example.com/#a'],
+    ['MEDLEY_BASE_URL', 'https://ann@example.com'],
+    ['MEDLEY_BASE_URL', 'https://:secret@example.com'],
+    ['MEDLEY_SECRET', 'short'],
+    ['MEDLEY_LOG_LEVEL', 'verbose'],
+  ])('%s=%s is refused by name', (name, text) => {
+    expect(() => read({ [name]: text })).toThrow(ConfigError);
+    expect(() => read({ [name]: text })).toThrow(name);
+  });
+
+  it('does not repeat a secret', () => {
+    expect(() => read({ MEDLEY_SECRET: 'short' })).not.toThrow('short');
+  });
+});
+
+describe('resolveSecret', () => {
+  it('reads a variable', () => {
+    const env = { KEY: 'value', EMPTY: '' };
+    expect(resolveSecret('env:KEY', env)).toBe('value');
+    expect(resolveSecret('env:EMPTY', env)).toBeUndefined();
+    expect(resolveSecret('env:ABSENT', env)).toBeUndefined();
+  });
+
+  it('reads a file without the white space around', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'medley-config-'));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    writeFileSync(join(directory, 'key'), ' value\n');
+    writeFileSync(join(directory, 'blank'), '\n');
+    expect(resolveSecret(`file:${join(directory, 'key')}`, {})).toBe('value');
+    expect(resolveSecret(`file:${join(directory, 'blank')}`, {})).toBeUndefined();
+    expect(resolveSecret(`file:${join(directory, 'absent')}`, {})).toBeUndefined();
+    expect(resolveSecret(`file:${directory}`, {})).toBeUndefined();
+  });
+
+  it('refuses every other form', () => {
+    expect(resolveSecret('value', { value: 'x' })).toBeUndefined();
+    expect(resolveSecret(`xxxxx${import.meta.filename}`, {})).toBeUndefined();
+  });
+});
