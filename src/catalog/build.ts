@@ -1,0 +1,134 @@
+import { estimateOf } from './estimate.ts';
+import { checkInput } from './input.ts';
+import type { CostRow, JsonObject, Kind, Model, PriceRow, ProviderConfig, Route, Timeouts } from './model.ts';
+import type { CatalogFile, ModelEntry, PriceEntry, ProviderEntry, RouteEntry } from './schema.ts';
+import { milliseconds } from './settings.ts';
+
+/** What a file that has been checked means. */
+
+const default_created = '2026-01-01';
+
+/** Until a run has ended, by what it makes. */
+const default_total_ms: { readonly [kind in Kind]: number } = {
+  chat: 600_000,
+  image: 300_000,
+  audio: 600_000,
+  video: 1_800_000,
+};
+
+/** The part of a conversation that all chat models take. */
+const conversation_schema: JsonObject = {
+  type: 'object',
+  required: ['messages'],
+  properties: { messages: { type: 'array', minItems: 1, items: { type: 'object', required: ['role'] } } },
+};
+
+export type BuildOptions = {
+  base_currency: string;
+  /** May models of this kind be run by this provider? Routes that may not are left out. */
+  usable(provider: string, kind: Kind): boolean;
+};
+
+/** The models of a file that have a usable route. */
+export function buildModels(file: CatalogFile, options: BuildOptions): Model[] {
+  return (file.models ?? []).flatMap((entry) => {
+    const model = buildModel(entry, options);
+    return model.routes.length > 0 ? [model] : [];
+  });
+}
+
+function buildModel(entry: ModelEntry, options: BuildOptions): Model {
+  const { id, kind } = entry;
+  const input_schema = entry.input_schema ?? conversation_schema;
+  const price = (entry.price ?? []).map(buildRow);
+  const fields = Object.keys(input_schema['properties'] ?? {});
+  return {
+    id,
+    kind,
+    name: entry.name ?? id,
+    description: entry.description ?? '',
+    owned_by: entry.owned_by ?? /^(.+?)\//.exec(id)?.[1] ?? 'medley',
+    created: Date.parse(entry.created ?? default_created) / 1000,
+    input_schema,
+    output_types: [kind === 'chat' ? 'text' : kind],
+    price,
+    estimate:
+      kind === 'chat'
+        ? {}
+        : estimateOf(
+            entry.estimate,
+            price.map((row) => row.unit),
+            fields,
+          ),
+    routes: buildRoutes(entry, options),
+    limits: { ...entry.limits, ...tokenLimits(entry) },
+    capabilities: entry.capabilities ?? [],
+    hidden: entry.hidden ?? false,
+    validateInput: (input) => checkInput(id, input_schema, input),
+  };
+}
+
+function tokenLimits({ kind, max_output_tokens, default_output_tokens }: ModelEntry): Model['limits'] {
+  if (kind !== 'chat') return {};
+  const held = default_output_tokens ?? Math.min(4096, max_output_tokens ?? 4096);
+  return { default_output_tokens: held, ...(max_output_tokens !== undefined && { max_output_tokens }) };
+}
+
+function buildRow({ unit, amount, per, when }: PriceEntry): PriceRow {
+  return { unit, amount, per: per ?? 1, ...(when && { when }) };
+}
+
+/** Ids are given out before unusable routes are left out, so that a missing secret renames none. */
+function buildRoutes(model: ModelEntry, options: BuildOptions): Route[] {
+  const taken = new Set(model.routes.flatMap((route) => route.id ?? []));
+  return model.routes
+    .map((route) => buildRoute(model, route, route.id ?? freeId(route.provider, taken), options.base_currency))
+    .filter((route) => options.usable(route.provider, model.kind));
+}
+
+/** The provider's name, with a number if it is taken. */
+function freeId(provider: string, taken: Set<string>): string {
+  let id = provider;
+  for (let number = 2; taken.has(id); number++) id = `${provider}-${number}`;
+  taken.add(id);
+  return id;
+}
+
+function buildRoute(model: ModelEntry, route: RouteEntry, id: string, base_currency: string): Route {
+  return {
+    id,
+    provider: route.provider,
+    upstream_model: route.upstream_model ?? model.id,
+    timeout_ms: buildTimeouts(route.timeout ?? {}, default_total_ms[model.kind]),
+    poll: { first_ms: milliseconds(route.poll?.first ?? '1s'), max_ms: milliseconds(route.poll?.max ?? '10s') },
+    ...(route.input && { input: route.input }),
+    output: route.output ?? {},
+    options: route.options ?? {},
+    on_ambiguous_submit: route.on_ambiguous_submit ?? 'fail',
+    cost: (route.cost ?? []).map((row): CostRow => ({ ...buildRow(row), currency: row.currency ?? base_currency })),
+  };
+}
+
+/** A start or a total that is given alone moves the other's default out of its way. */
+function buildTimeouts(written: NonNullable<RouteEntry['timeout']>, default_total_ms_of_kind: number): Timeouts {
+  const total = written.total === undefined ? undefined : milliseconds(written.total);
+  const start = milliseconds(written.start ?? '60s');
+  return {
+    connect: milliseconds(written.connect ?? '5s'),
+    first_byte: milliseconds(written.first_byte ?? '60s'),
+    idle: milliseconds(written.idle ?? '60s'),
+    start: Math.min(start, total ?? start),
+    total: total ?? Math.max(default_total_ms_of_kind, start),
+  };
+}
+
+/** A provider with its secret. */
+export function buildProvider(name: string, entry: ProviderEntry, api_key: string | undefined): ProviderConfig {
+  return {
+    name,
+    adapter: entry.adapter,
+    ...(entry.base_url !== undefined && { base_url: entry.base_url.replace(/\/+$/, '') }),
+    ...(api_key !== undefined && { api_key }),
+    allow_private: entry.allow_private ?? false,
+  };
+}

@@ -1,0 +1,150 @@
+import { readFile } from 'node:fs/promises';
+import { relative } from 'node:path';
+import { resolveSecret } from '../config.ts';
+import { buildModels, buildProvider } from './build.ts';
+import { builtinCatalog } from './builtin.ts';
+import type { Surroundings } from './check-settings.ts';
+import { CatalogError, readCatalogFile, type Reading } from './file.ts';
+import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
+import { showPath, showProblem, type Problem } from './problem.ts';
+import type { CatalogFile } from './schema.ts';
+import { settingsOf } from './settings.ts';
+
+export type { Kind, Model, ProviderConfig, Route, Settings } from './model.ts';
+
+/** What is offered, how it is run and what it costs. Never changed: a reload makes a new one. */
+export type Catalog = {
+  readonly settings: Settings;
+  /** By id, in the order of the file, the built-in ones last. Each has a usable route. */
+  readonly models: ReadonlyMap<string, Model>;
+  /** By name; those whose secret is set and whose adapter there is. */
+  readonly providers: ReadonlyMap<string, ProviderConfig>;
+  readonly warnings: readonly Problem[];
+};
+
+export type CatalogOptions = {
+  /** A `medley.yaml`; absent: the built-in catalogue. */
+  config_file?: string | undefined;
+  /** Names of the adapters that there are. */
+  adapters: readonly string[];
+  /** Can this adapter run models of this kind? Everything but chat, if not given. */
+  canServe?: (adapter: string, kind: Kind) => boolean;
+  /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
+  secret?: (reference: string) => string | undefined;
+};
+
+export type ReloadResult = { ok: boolean; message: string; problems: readonly Problem[] };
+
+export type CatalogHolder = {
+  readonly current: Catalog;
+  /** Reads the file again. One with a mistake is rejected whole, and the catalogue stays as it was. */
+  reload(): Promise<ReloadResult>;
+};
+
+/** Opens the catalogue. Throws CatalogError, which tells every mistake, if the file has one. */
+export async function openCatalog(options: CatalogOptions): Promise<CatalogHolder> {
+  const loaded = await load(options);
+  if (!loaded.ok) throw new CatalogError(loaded.problems.filter(({ severity }) => severity === 'error'));
+  let { catalog } = loaded;
+  const reload = async (): Promise<ReloadResult> => {
+    const again = await load(options);
+    if (!again.ok) {
+      const mistakes = again.problems.filter(({ severity }) => severity === 'error').map(showProblem);
+      return {
+        ok: false,
+        message: `rejected, the old configuration stays:\n${mistakes.join('\n')}`,
+        problems: again.problems,
+      };
+    }
+    catalog = again.catalog;
+    const warnings = catalog.warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
+    const message = `${catalog.models.size} models, ${catalog.providers.size} providers${warnings.join('')}`;
+    return { ok: true, message, problems: catalog.warnings };
+  };
+  return {
+    get current() {
+      return catalog;
+    },
+    reload,
+  };
+}
+
+/** What `config check` says: lines of `file:line:col path: message`. */
+export async function checkCatalogFile(
+  path: string,
+  options: Omit<CatalogOptions, 'config_file'>,
+): Promise<{ errors: string[]; warnings: string[] }> {
+  const reading = await readFrom(path, surroundingsOf(options));
+  const problems = reading.ok ? reading.warnings : reading.problems;
+  const linesOf = (severity: Problem['severity']) =>
+    problems.filter((problem) => problem.severity === severity).map(showProblem);
+  return { errors: linesOf('error'), warnings: linesOf('warning') };
+}
+
+type Loaded = { ok: true; catalog: Catalog } | { ok: false; problems: Problem[] };
+
+async function load(options: CatalogOptions): Promise<Loaded> {
+  const surroundings = surroundingsOf(options);
+  const { config_file } = options;
+  if (config_file === undefined) return { ok: true, catalog: makeCatalog({ version: 1 }, [], surroundings) };
+  const reading = await readFrom(config_file, surroundings);
+  if (!reading.ok) return reading;
+  return { ok: true, catalog: makeCatalog(reading.content, reading.warnings, surroundings) };
+}
+
+function surroundingsOf(options: CatalogOptions): Surroundings {
+  return {
+    adapters: options.adapters,
+    canServe: options.canServe ?? ((_, kind) => kind !== 'chat'),
+    secret: options.secret ?? resolveSecret,
+  };
+}
+
+async function readFrom(path: string, surroundings: Surroundings): Promise<Reading> {
+  const below = relative(process.cwd(), path);
+  const file = below === '' || below.startsWith('..') ? path : below;
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const problem: Problem = {
+      severity: 'error',
+      file,
+      line: 1,
+      col: 1,
+      path: showPath([]),
+      message: `cannot be read: ${reason}.`,
+    };
+    return { ok: false, problems: [problem] };
+  }
+  return readCatalogFile(text, file, surroundings);
+}
+
+function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surroundings): Catalog {
+  const settings = settingsOf(file);
+  const builtin = file.sandbox === false ? { version: 1 as const } : withoutModels(builtinCatalog(), file);
+  const providers = new Map([...usableProviders(builtin, surroundings), ...usableProviders(file, surroundings)]);
+  const usable = (name: string, kind: Kind) => {
+    const provider = providers.get(name);
+    return provider !== undefined && surroundings.canServe(provider.adapter, kind);
+  };
+  const models = [file, builtin].flatMap((each) =>
+    buildModels(each, { base_currency: settings.base_currency, usable }),
+  );
+  return { settings, models: new Map(models.map((model) => [model.id, model])), providers, warnings };
+}
+
+/** A file may define a built-in model anew. */
+function withoutModels(builtin: CatalogFile, file: CatalogFile): CatalogFile {
+  const redefined = new Set(file.models?.map((model) => model.id));
+  return { ...builtin, models: (builtin.models ?? []).filter((model) => !redefined.has(model.id)) };
+}
+
+function usableProviders(file: CatalogFile, { adapters, secret }: Surroundings): [string, ProviderConfig][] {
+  return Object.entries(file.providers ?? {}).flatMap(([name, entry]): [string, ProviderConfig][] => {
+    const api_key = entry.api_key === undefined ? undefined : secret(entry.api_key);
+    if (!adapters.includes(entry.adapter) || (entry.api_key !== undefined && api_key === undefined)) return [];
+    return [[name, buildProvider(name, entry, api_key)]];
+  });
+}

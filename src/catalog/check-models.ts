@@ -1,0 +1,159 @@
+import { parseDuration } from '../lib/duration.ts';
+import { showValue } from '../lib/show-value.ts';
+import { checkField, checkPrices, checkRows } from './check-prices.ts';
+import { field_reference, spread_key, whole_input } from './input.ts';
+import { compileSchema, fieldsOf, isObject, own, schemaMistakes, type InputFields } from './input-schema.ts';
+import type { Json, JsonObject, Kind } from './model.ts';
+import type { Path } from './problem.ts';
+import type { Report } from './report.ts';
+import type { ModelEntry, RouteEntry } from './schema.ts';
+import { suggestion } from './shape.ts';
+
+/** What routes may name. */
+export type Known = {
+  providers: ReadonlyMap<string, KnownProvider>;
+  currencies: readonly string[];
+};
+
+export type KnownProvider = {
+  /** Can it run models of this kind? `told`: no, for a reason that is told at the provider. */
+  serves(kind: Kind): boolean | 'told';
+  adapter: string;
+};
+
+/** Checks the models of a file beyond their shape. Those with a wrong shape are left alone. */
+export function checkModels(models: readonly unknown[], known: Known, report: Report): void {
+  const seen = new Map<string, number>();
+  for (const [index, value] of models.entries()) {
+    const at = ['models', index];
+    const id = isObject(value) ? own(value, 'id') : undefined;
+    if (typeof id === 'string') {
+      const before = seen.get(id);
+      if (before !== undefined) report.error([...at, 'id'], `${id} is the id of models[${before}] already.`);
+      else seen.set(id, index);
+    }
+    if (!report.wrong(at)) checkModel(value as ModelEntry, known, at, report); // its shape has been checked
+  }
+}
+
+function checkModel(model: ModelEntry, known: Known, at: Path, report: Report): void {
+  checkKind(model, at, report);
+  const fields = model.kind === 'chat' ? undefined : checkInputSchema(model, [...at, 'input_schema'], report);
+  checkPrices(model, fields, at, report);
+  checkRoutes(model, fields, known, at, report);
+}
+
+/** Settings that mean something for the other kinds only. */
+function checkKind(model: ModelEntry, at: Path, report: Report): void {
+  const foreign =
+    model.kind === 'chat'
+      ? (['input_schema', 'estimate'] as const)
+      : (['max_output_tokens', 'default_output_tokens'] as const);
+  for (const setting of foreign) {
+    if (model[setting] !== undefined) report.error([...at, setting], `has no meaning for ${model.kind} models.`, 'key');
+  }
+  const { max_output_tokens, default_output_tokens } = model;
+  if ((default_output_tokens ?? 0) > (max_output_tokens ?? Infinity)) {
+    report.error([...at, 'default_output_tokens'], `is larger than max_output_tokens (${max_output_tokens}).`);
+  }
+}
+
+function checkInputSchema(model: ModelEntry, at: Path, report: Report): InputFields | undefined {
+  const schema = model.input_schema;
+  if (schema === undefined) {
+    report.error(at, `is required for ${model.kind} models.`);
+    return undefined;
+  }
+  const mistakes = schemaMistakes(schema);
+  for (const { path, message } of mistakes) report.error([...at, ...path], message);
+  if (mistakes.length > 0) return undefined;
+  const fields = fieldsOf(schema);
+  checkDefaults(schema, fields, at, report);
+  return fields;
+}
+
+/** Defaults are filled in after validation, so a wrong one would never be caught. */
+function checkDefaults(schema: JsonObject, fields: InputFields, at: Path, report: Report): void {
+  const validate = compileSchema(schema, true);
+  for (const name of fields.names) {
+    const value = fields.keyword(name, 'default');
+    if (value === undefined || validate({ [name]: value })) continue;
+    const pointer = `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const [wrong] = (validate.errors ?? []).filter((error) => `${error.instancePath}/`.startsWith(`${pointer}/`));
+    const path = [...at, 'properties', name, 'default'];
+    if (wrong) report.error(path, `${showValue(value)} does not fit the field's own schema: ${wrong.message}.`);
+  }
+}
+
+function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: Known, at: Path, report: Report): void {
+  const seen = new Set<string>();
+  for (const [index, route] of model.routes.entries()) {
+    const here = [...at, 'routes', index];
+    if (route.id !== undefined && seen.has(route.id)) {
+      report.error([...here, 'id'], `${route.id} is the id of an earlier route of this model already.`);
+    }
+    if (route.id !== undefined) seen.add(route.id);
+    checkProviderOf(model, route, known, here, report);
+    checkTimeout(route, here, report);
+    checkCost(model, route, fields, known, here, report);
+    if (route.input === undefined) continue;
+    if (model.kind === 'chat') report.error([...here, 'input'], 'has no meaning for chat models.', 'key');
+    else checkMapping(route.input, fields, [...here, 'input'], report);
+  }
+  const usable = model.routes.some((route) => known.providers.get(route.provider)?.serves(model.kind) === true);
+  if (!usable && !report.wrong([...at, 'routes'])) report.warn(at, 'has no usable route and is not offered.');
+}
+
+function checkProviderOf(model: ModelEntry, route: RouteEntry, known: Known, at: Path, report: Report): void {
+  const provider = known.providers.get(route.provider);
+  if (!provider) {
+    const names = [...known.providers.keys()];
+    const hint = suggestion(route.provider, names) ?? `There are: ${names.join(', ')}.`;
+    report.error([...at, 'provider'], `there is no provider ${showValue(route.provider)}. ${hint}`);
+  } else if (provider.serves(model.kind) === false) {
+    const message = `adapter ${provider.adapter} cannot run ${model.kind} models: this route is not used.`;
+    report.warn([...at, 'provider'], message);
+  }
+}
+
+function checkTimeout(route: RouteEntry, at: Path, report: Report): void {
+  const { start, total } = route.timeout ?? {};
+  if (start === undefined || total === undefined) return;
+  if ((parseDuration(start) ?? 0) <= (parseDuration(total) ?? 0)) return;
+  report.error([...at, 'timeout', 'start'], `must not be longer than total (${total}), which begins at the same time.`);
+}
+
+function checkCost(
+  model: ModelEntry,
+  route: RouteEntry,
+  fields: InputFields | undefined,
+  known: Known,
+  at: Path,
+  report: Report,
+): void {
+  const rows = route.cost ?? [];
+  checkRows(rows, { kind: model.kind, fields, at: [...at, 'cost'] }, report);
+  for (const [index, { unit, currency }] of rows.entries()) {
+    if (currency !== undefined && !known.currencies.includes(currency)) {
+      const message = `${showValue(currency)} is none of the currencies: ${known.currencies.join(', ')}.`;
+      report.error([...at, 'cost', index, 'currency'], message);
+    }
+    if (model.price?.some((row) => row.unit === unit)) continue;
+    report.warn([...at, 'cost', index], `the upstream charges for ${unit}, but the model's price has no row for it.`);
+  }
+}
+
+function checkMapping(value: Json, fields: InputFields | undefined, at: Path, report: Report): void {
+  if (typeof value === 'object' && value !== null) {
+    for (const [key, below] of Object.entries(value)) {
+      const here = [...at, Array.isArray(value) ? Number(key) : key];
+      if (key !== spread_key) checkMapping(below, fields, here, report);
+      else if (below !== whole_input) report.error(here, `must be ${whole_input}.`);
+    }
+    return;
+  }
+  if (typeof value !== 'string' || !value.startsWith(whole_input)) return;
+  const field = field_reference.exec(value)?.[1];
+  if (field === undefined) report.error(at, 'must be $input.FIELD; the whole input is copied by `$spread: $input`.');
+  else if (fields) checkField(field, fields, at, report);
+}

@@ -1,0 +1,162 @@
+import { showValue } from '../lib/show-value.ts';
+import { rational } from '../money/money.ts';
+import { usualFactors, writtenFactors } from './estimate.ts';
+import type { InputFields } from './input-schema.ts';
+import { units, units_of_kind, type Condition, type Factor, type Kind, type Unit } from './model.ts';
+import type { Path } from './problem.ts';
+import type { Report } from './report.ts';
+import type { ModelEntry, PriceEntry } from './schema.ts';
+import { suggestion } from './shape.ts';
+
+/** Units that tokens fall back to, or that nothing is lost without. */
+const chat_units_needed: readonly Unit[] = ['input_token', 'output_token'];
+
+/** Checks the price and the estimate of a model. `fields` is undefined for chat, or if its schema has mistakes. */
+export function checkPrices(model: ModelEntry, fields: InputFields | undefined, at: Path, report: Report): void {
+  const price = model.price ?? [];
+  checkRows(price, { kind: model.kind, fields, at: [...at, 'price'] }, report);
+  checkCoverage(price, fields, [...at, 'price'], report);
+  if (price.length === 0) report.warn(at, 'has no price: every run is free.');
+  else if (model.kind === 'chat') {
+    const missing = chat_units_needed.filter((unit) => !price.some((row) => row.unit === unit));
+    for (const unit of missing) report.warn([...at, 'price'], `has no row for ${unit}: they are free.`);
+  }
+  if (model.kind !== 'chat') checkEstimate(model, fields, [...at, 'estimate'], report);
+}
+
+type Rows = { kind: Kind; fields: InputFields | undefined; at: Path };
+
+/** Checks the units and conditions of price or cost rows. */
+export function checkRows(rows: readonly PriceEntry[], { kind, fields, at }: Rows, report: Report): void {
+  for (const [index, row] of rows.entries()) {
+    const here = [...at, index];
+    if (!units_of_kind[kind].includes(row.unit)) {
+      const known = units_of_kind[kind].join(', ');
+      report.error([...here, 'unit'], `${row.unit} is nothing that ${kind} models are measured in, which is ${known}.`);
+    }
+    if (row.when && kind === 'chat') report.error([...here, 'when'], 'has no meaning for chat models.', 'key');
+    else if (row.when && fields) checkCondition(row.when, fields, [...here, 'when'], report);
+  }
+}
+
+function checkCondition(when: Condition, fields: InputFields, at: Path, report: Report): void {
+  for (const [field, wanted] of Object.entries(when)) {
+    if (!checkField(field, fields, [...at, field], report, 'key')) continue;
+    const allowed = fields.keyword(field, 'enum');
+    if (!Array.isArray(allowed)) continue;
+    for (const value of [wanted].flat()) {
+      if (allowed.includes(value)) continue;
+      const hint = suggestion(String(value), allowed.map(String)) ?? `It may be: ${allowed.map(showValue).join(', ')}.`;
+      report.error([...at, field], `${showValue(value)} is no value of ${field}. ${hint}`);
+    }
+  }
+}
+
+/** True if the input schema has the field; else an error. */
+export function checkField(
+  field: string,
+  fields: InputFields,
+  at: Path,
+  report: Report,
+  target: 'key' | 'value' = 'value',
+): boolean {
+  if (fields.names.includes(field)) return true;
+  const hint = suggestion(field, fields.names) ?? `There are: ${fields.names.join(', ')}.`;
+  report.error(at, `the input_schema has no field ${showValue(field)}. ${hint}`, target);
+  return false;
+}
+
+/** Inputs that fit no row are free of the unit, and rows behind one without `when` are never used: both surprise. */
+function checkCoverage(price: readonly PriceEntry[], fields: InputFields | undefined, at: Path, report: Report): void {
+  for (const unit of units) {
+    const rows = [...price.entries()].filter(([, row]) => row.unit === unit);
+    const last = rows.findIndex(([, row]) => row.when === undefined);
+    for (const [index] of last === -1 ? [] : rows.slice(last + 1)) {
+      report.warn([...at, index], `is never used: an earlier row for ${unit} fits every input.`);
+    }
+    const [first] = rows;
+    if (
+      !first ||
+      last !== -1 ||
+      coversField(
+        rows.map(([, row]) => row.when ?? {}),
+        fields,
+      )
+    )
+      continue;
+    report.warn([...at, first[0]], `inputs that fit no row for ${unit} are free: add one without \`when\`.`);
+  }
+}
+
+/** Do the conditions name all values of one field that every input has? */
+function coversField(conditions: readonly Condition[], fields: InputFields | undefined): boolean {
+  const [field, ...others] = new Set(conditions.flatMap((when) => Object.keys(when)));
+  if (!fields || field === undefined || others.length > 0 || !fields.certain(field)) return false;
+  const allowed = fields.keyword(field, 'enum');
+  const named = conditions.flatMap((when) => [when[field]].flat());
+  return Array.isArray(allowed) && allowed.every((value) => named.some((each) => each === value));
+}
+
+function checkEstimate(model: ModelEntry, fields: InputFields | undefined, at: Path, report: Report): void {
+  const names = fields?.names ?? [];
+  const priced = new Set((model.price ?? []).map((row) => row.unit));
+  for (const unit of units) {
+    const written = writtenFactors(model.estimate, unit);
+    if (written && !units_of_kind[model.kind].includes(unit)) {
+      report.error([...at, unit], `${unit} is nothing that ${model.kind} models are measured in.`, 'key');
+    } else if (written || priced.has(unit)) {
+      const factors = written ?? usualFactors(unit, names) ?? otherTime(model, unit);
+      if (factors) checkFactors(unit, factors, fields, [...at, unit], report);
+      else if (fields) {
+        const message = `is required, since the price counts ${unit}s: $input.FIELD, a number, or a list of these.`;
+        report.error([...at, unit], message);
+      }
+    }
+  }
+}
+
+/** Seconds and minutes tell each other. */
+function otherTime(model: ModelEntry, unit: Unit): Factor[] | undefined {
+  if (unit === 'minute') return writtenFactors(model.estimate, 'second');
+  return unit === 'second' ? writtenFactors(model.estimate, 'minute') : undefined;
+}
+
+function checkFactors(
+  unit: Unit,
+  factors: readonly Factor[],
+  fields: InputFields | undefined,
+  at: Path,
+  report: Report,
+): void {
+  for (const factor of factors) {
+    if ('constant' in factor) {
+      if (!rational(factor.constant))
+        report.error(at, `${factor.constant} must be written as a plain decimal in quotes.`);
+    } else if (fields && checkField(factor.field, fields, at, report)) {
+      const { field } = factor;
+      if (!countable(unit, field, fields)) {
+        report.error(
+          at,
+          `${field} has no value that can be counted as ${unit}s: its type is ${showType(field, fields)}.`,
+        );
+      } else if (!fields.certain(field)) {
+        report.warn(at, `${field} is neither required nor has a default: inputs without it are refused.`);
+      }
+    }
+  }
+}
+
+/** Numbers count; texts do where their characters are counted, or where each allowed one is a number. */
+function countable(unit: Unit, field: string, fields: InputFields): boolean {
+  const allowed = fields.keyword(field, 'enum');
+  const types = [fields.keyword(field, 'type') ?? []].flat();
+  if (unit === 'character' && (types.length === 0 || types.includes('string'))) return true;
+  if (Array.isArray(allowed)) return allowed.every((value) => rational(String(value)) !== undefined);
+  return types.length === 0 || types.includes('number') || types.includes('integer');
+}
+
+function showType(field: string, fields: InputFields): string {
+  return Array.isArray(fields.keyword(field, 'enum'))
+    ? 'a list of texts'
+    : [fields.keyword(field, 'type')].flat().join(' or ');
+}

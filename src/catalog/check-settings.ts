@@ -1,0 +1,69 @@
+import { rational } from '../money/money.ts';
+import type { JsonObject, Kind } from './model.ts';
+import type { Report } from './report.ts';
+import type { ProviderEntry } from './schema.ts';
+import { suggestion } from './shape.ts';
+
+/** What this version can do and what this machine knows; handed in from above. */
+export type Surroundings = {
+  /** Names of the adapters that there are. */
+  adapters: readonly string[];
+  /** Can this adapter run models of this kind? */
+  canServe(adapter: string, kind: Kind): boolean;
+  /** The value behind `env:NAME` or `file:/path`. */
+  secret(reference: string): string | undefined;
+};
+
+export const sandbox_name = 'sandbox';
+
+/** Adapters that the file format knows by name even where this version has none. */
+const reserved_adapters = ['openai', 'anthropic'];
+
+export function checkCurrencies(currencies: JsonObject, report: Report): void {
+  const known = Intl.supportedValuesOf('currency');
+  for (const [index, [code, rate]] of Object.entries(currencies).entries()) {
+    const path = ['currencies', code];
+    if (typeof rate !== 'string' || report.wrong(path)) continue;
+    if (!known.includes(code)) {
+      report.error(path, `is not a known currency. ${suggestion(code, known) ?? ''}`.trimEnd(), 'key');
+    }
+    const value = rational(rate);
+    if (index === 0 && value?.numerator !== value?.denominator) {
+      report.error(path, 'must be "1": the first currency is the base of all prices.');
+    }
+  }
+}
+
+/** Checks one provider; false if its routes cannot be used. */
+export function checkProvider(
+  name: string,
+  provider: ProviderEntry,
+  options: { sandbox: boolean; surroundings: Surroundings },
+  report: Report,
+): boolean {
+  const path = ['providers', name, 'adapter'];
+  const { adapter } = provider;
+  const { adapters } = options.surroundings;
+  if (name === sandbox_name && options.sandbox && adapter !== sandbox_name) {
+    report.error(path, 'the name belongs to the built-in sandbox: choose another, or set sandbox: false.');
+    return false;
+  }
+  if (adapters.includes(adapter)) return hasSecret(name, provider, options.surroundings, report);
+  if (reserved_adapters.includes(adapter)) {
+    report.warn(path, `this version has no adapter ${adapter}: the routes of ${name} are not used.`);
+  } else {
+    const hint = suggestion(adapter, [...adapters, ...reserved_adapters]) ?? `There are: ${adapters.join(', ')}.`;
+    report.error(path, `is not an adapter. ${hint}`);
+  }
+  return false;
+}
+
+function hasSecret(name: string, provider: ProviderEntry, surroundings: Surroundings, report: Report): boolean {
+  const reference = provider.api_key;
+  if (reference === undefined || surroundings.secret(reference) !== undefined) return true;
+  const what = reference.startsWith('env:')
+    ? `the environment variable ${reference.slice('env:'.length)} is not set`
+    : `${reference.slice('file:'.length)} cannot be read, or is empty`;
+  report.warn(['providers', name, 'api_key'], `${what}: the routes of ${name} are not used.`);
+  return false;
+}

@@ -1,0 +1,65 @@
+import { valueAt } from '../lib/json-pointer.ts';
+import { checkModels, type KnownProvider } from './check-models.ts';
+import { checkCurrencies, checkProvider, sandbox_name, type Surroundings } from './check-settings.ts';
+import { isObject } from './input-schema.ts';
+import { showProblem, type Problem } from './problem.ts';
+import { makeReport, type Report } from './report.ts';
+import type { CatalogFile, ProviderEntry } from './schema.ts';
+import { default_currencies } from './settings.ts';
+import { misshapes } from './shape.ts';
+import { parseSource } from './source.ts';
+
+/** A catalogue file with mistakes; the message is one line per mistake. */
+export class CatalogError extends Error {
+  override name = 'CatalogError';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(showProblem).join('\n'));
+    this.problems = problems;
+  }
+}
+
+/** The content of a file with no mistakes, else all of them; and what is probably one. */
+export type Reading = { ok: true; content: CatalogFile; warnings: Problem[] } | { ok: false; problems: Problem[] };
+
+/** Reads the text of a `medley.yaml`, YAML or JSON. `file` is how problems call it. */
+export function readCatalogFile(text: string, file: string, surroundings: Surroundings): Reading {
+  const source = parseSource(text, file);
+  const report = makeReport(source);
+  if (source.problems.length === 0) check(source.value, surroundings, report);
+  const problems = report.problems();
+  if (problems.some(({ severity }) => severity === 'error')) return { ok: false, problems };
+  return { ok: true, content: source.value as CatalogFile, warnings: problems }; // its shape has been checked
+}
+
+/** Every part with the right shape is checked further, whatever is wrong with the others. */
+function check(value: unknown, surroundings: Surroundings, report: Report): void {
+  for (const { path, message, target } of misshapes(value)) report.error(path, message, target);
+  const currencies = valueAt(value, ['currencies']);
+  const rates = isObject(currencies) ? currencies : default_currencies;
+  if (isObject(currencies)) checkCurrencies(currencies, report);
+  const providers = checkProviders(value, surroundings, report);
+  const models = valueAt(value, ['models']);
+  if (Array.isArray(models)) checkModels(models, { providers, currencies: Object.keys(rates) }, report);
+}
+
+function checkProviders(value: unknown, surroundings: Surroundings, report: Report): Map<string, KnownProvider> {
+  const sandbox = valueAt(value, ['sandbox']) !== false;
+  const written = valueAt(value, ['providers']);
+  const known = new Map<string, KnownProvider>();
+  if (sandbox) {
+    const adapter = sandbox_name;
+    known.set(sandbox_name, { adapter, serves: (kind) => surroundings.canServe(adapter, kind) });
+  }
+  for (const [name, entry] of Object.entries(isObject(written) ? written : {})) {
+    known.set(name, { adapter: '', serves: () => 'told' });
+    if (report.wrong(['providers', name])) continue;
+    const provider = entry as ProviderEntry; // its shape has been checked
+    const { adapter } = provider;
+    if (checkProvider(name, provider, { sandbox, surroundings }, report)) {
+      known.set(name, { adapter, serves: (kind) => surroundings.canServe(adapter, kind) });
+    }
+  }
+  return known;
+}

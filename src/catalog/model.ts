@@ -1,0 +1,140 @@
+import type { FieldError } from '../errors.ts';
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+export type JsonObject = { [key: string]: Json };
+
+export const kinds = ['chat', 'image', 'video', 'audio'] as const;
+
+export type Kind = (typeof kinds)[number];
+
+export const units = [
+  'request',
+  'image',
+  'megapixel',
+  'second',
+  'minute',
+  'character',
+  'input_token',
+  'cached_input_token',
+  'cache_write_token',
+  'output_token',
+] as const;
+
+/** What prices are made of. */
+export type Unit = (typeof units)[number];
+
+/** What a run of each kind can be measured in. */
+export const units_of_kind: { readonly [kind in Kind]: readonly Unit[] } = {
+  chat: ['request', 'input_token', 'cached_input_token', 'cache_write_token', 'output_token'],
+  image: ['request', 'image', 'megapixel', 'character'],
+  video: ['request', 'second', 'minute', 'character'],
+  audio: ['request', 'second', 'minute', 'character'],
+};
+
+export type Scalar = string | number | boolean | null;
+
+/** Input fields and the values, one or several of each, for which a price row is meant. */
+export type Condition = { readonly [field: string]: Scalar | readonly Scalar[] };
+
+/** `amount` (decimal text, in the base currency) for every `per` units, for inputs that fit `when`. */
+export type PriceRow = {
+  readonly unit: Unit;
+  readonly amount: string;
+  readonly per: number;
+  readonly when?: Condition;
+};
+
+/** What an upstream charges us, in `currency`. */
+export type CostRow = PriceRow & { readonly currency: string };
+
+/** One factor of an estimate: the value of an input field, or a decimal text. */
+export type Factor = { readonly field: string } | { readonly constant: string };
+
+/** The units to hold for: each the product of its factors. */
+export type Estimate = { readonly [unit in Unit]?: readonly Factor[] };
+
+/** How long each phase of a run may take. */
+export type Timeouts = {
+  readonly connect: number;
+  readonly first_byte: number;
+  readonly idle: number;
+  /** From the submit to the start of the run; what has not started by then goes to the next route. */
+  readonly start: number;
+  /** From the submit to the end of the run. */
+  readonly total: number;
+};
+
+/** One way to run a model. */
+export type Route = {
+  /** Unique within the model; health and attempts are kept under it. */
+  readonly id: string;
+  readonly provider: string;
+  readonly upstream_model: string;
+  readonly timeout_ms: Timeouts;
+  readonly poll: { readonly first_ms: number; readonly max_ms: number };
+  /** Upstream field → `$input.x`, a constant, or an object or list of these; absent: the input as it is. */
+  readonly input?: JsonObject;
+  /** Where the adapter finds the results in the upstream's answer. */
+  readonly output: JsonObject;
+  /** Adapter-specific. */
+  readonly options: JsonObject;
+  readonly on_ambiguous_submit: 'fail' | 'failover';
+  readonly cost: readonly CostRow[];
+};
+
+export type InputCheck = { ok: true; input: JsonObject } | { ok: false; errors: FieldError[] };
+
+/** What callers name in `model`. */
+export type Model = {
+  readonly id: string;
+  readonly kind: Kind;
+  readonly name: string;
+  readonly description: string;
+  readonly owned_by: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly input_schema: JsonObject;
+  readonly output_types: readonly string[];
+  readonly price: readonly PriceRow[];
+  readonly estimate: Estimate;
+  /** Usable ones in the order in which they are tried, at least one. */
+  readonly routes: readonly Route[];
+  /** Public facts such as `max_output_tokens`. */
+  readonly limits: { readonly [name: string]: number };
+  readonly capabilities: readonly string[];
+  /** Usable, but in no list. */
+  readonly hidden: boolean;
+  /** Checks an input as it was given, then fills in the schema's defaults. The input stays as it is. */
+  validateInput(input: unknown): InputCheck;
+};
+
+/** A provider with its secret resolved. */
+export type ProviderConfig = {
+  name: string;
+  adapter: string;
+  base_url?: string;
+  api_key?: string;
+  allow_private: boolean;
+};
+
+/** What the file says about the service as a whole, with defaults. */
+export type Settings = {
+  readonly base_url?: string;
+  readonly trusted_proxies: readonly string[];
+  readonly cors_origins: readonly string[];
+  readonly limits: {
+    readonly generate_per_minute: number;
+    readonly chat_per_minute: number;
+    readonly failed_per_24h: number;
+    readonly other_per_minute: number;
+  };
+  readonly net_allow: readonly string[];
+  readonly webhooks: { readonly retry_delays_ms: readonly number[]; readonly timeout_ms: number };
+  readonly outputs: { readonly link_ttl_ms: number; readonly keep_ms: number };
+  readonly tasks: { readonly keep_ms: number };
+  /** Currency → how much of it one unit of the base currency is, decimal text; the base currency is first. */
+  readonly currencies: ReadonlyMap<string, string>;
+  readonly base_currency: string;
+};

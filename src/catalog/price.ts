@@ -1,0 +1,193 @@
+import { ApiError } from '../errors.ts';
+import { assert } from '../lib/assert.ts';
+import { money_max, plus, rational, times, toMoney, zero, type Money, type Rational } from '../money/money.ts';
+import type { Condition, Factor, JsonObject, Model, PriceRow, Settings, Unit } from './model.ts';
+
+/** How many of each unit, exact: decimal texts. */
+export type Units = { [unit in Unit]?: string };
+
+/**
+ * The prices that hold for one task, frozen at its creation and kept as JSON: one row per unit, in the
+ * base currency, and the rate of the account's currency.
+ */
+export type Pricing = {
+  currency: string;
+  rate: string;
+  rows: { unit: Unit; amount: string; per: number }[];
+};
+
+/** What is measured of a produced file. */
+export type MeasuredOutput = { type: 'image' | 'video' | 'audio'; width?: number; height?: number; duration?: number };
+
+/** Freezes the first price row of each unit that fits `input` (defaults filled in). */
+export function freezePricing(
+  model: Pick<Model, 'price'>,
+  input: JsonObject,
+  currency: string,
+  settings: Pick<Settings, 'currencies'>,
+): Pricing {
+  const rate = settings.currencies.get(currency);
+  if (rate === undefined)
+    throw new ApiError('internal_error', `This service has no prices in ${currency} at the moment.`);
+  const rows = new Map<Unit, PriceRow>();
+  for (const row of model.price) if (!rows.has(row.unit) && fits(row.when, input)) rows.set(row.unit, row);
+  return { currency, rate, rows: [...rows.values()].map(({ unit, amount, per }) => ({ unit, amount, per })) };
+}
+
+function fits(when: Condition | undefined, input: JsonObject): boolean {
+  return Object.entries(when ?? {}).every(
+    ([field, wanted]) => Object.hasOwn(input, field) && [wanted].flat().some((value) => value === input[field]),
+  );
+}
+
+/** The units to hold for by the model's estimate. Throws ApiError 422 naming the field that has no countable value. */
+export function estimateUnits(model: Pick<Model, 'estimate'>, input: JsonObject): Units {
+  const units: Units = {};
+  for (const [unit, factors] of entriesOf(model.estimate)) units[unit] = product(unit, factors ?? [], input);
+  return units;
+}
+
+function product(unit: Unit, factors: readonly Factor[], input: JsonObject): string {
+  const texts = factors.map((factor) =>
+    'constant' in factor ? factor.constant : fieldText(unit, factor.field, input),
+  );
+  const value = texts.reduce((so_far, text) => times(so_far, decimal(text)), one);
+  const text = decimalText(value);
+  if (text !== undefined) return text;
+  const field = factors.find((factor) => 'field' in factor)?.field ?? '';
+  throw uncountable(field, 'is too large, or has too many digits, to be priced.');
+}
+
+const one: Rational = { numerator: 1n, denominator: 1n };
+
+/** The value of a field as a decimal text, or how many characters it has where those are counted. */
+function fieldText(unit: Unit, field: string, input: JsonObject): string {
+  const value = Object.hasOwn(input, field) ? input[field] : undefined;
+  if (value === undefined) throw uncountable(field, 'is required, since the price depends on it.');
+  if (unit === 'character' && typeof value === 'string') return String(characters(value));
+  const text = typeof value === 'number' ? String(value) : value;
+  if (typeof text !== 'string' || rational(text) === undefined) {
+    throw uncountable(
+      field,
+      'must be a plain number that is not negative and not huge, since the price depends on it.',
+    );
+  }
+  return text;
+}
+
+function uncountable(field: string, complaint: string): ApiError {
+  const name = `input.${field}`;
+  return new ApiError('invalid_input', `${name} ${complaint}`, { param: name });
+}
+
+/** Code points; an array of them would take hundreds of megabytes for the largest request. */
+function characters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+/** What is held for `units`: one exact sum of units × price × rate, rounded up. Throws ApiError 422 if it is too much. */
+export function holdAmount(pricing: Pricing, units: Units): Money {
+  const amount = toMoney(
+    total(pricing, (unit) => quantity(units, unit) ?? zero),
+    'up',
+  );
+  if (amount <= money_max) return amount;
+  throw new ApiError('invalid_input', 'The estimated cost of this input is larger than any balance.', {
+    param: 'input',
+  });
+}
+
+/**
+ * What a finished task costs: one exact sum, rounded half up, never above what was held. What was not
+ * measured is charged as held, and so is a measurement that is hardly above it.
+ */
+export function chargeAmount(pricing: Pricing, units: Units, held_units: Units): Money {
+  const held = holdAmount(pricing, held_units);
+  const cost = toMoney(
+    total(pricing, (unit) => chargedQuantity(unit, units, held_units)),
+    'half_up',
+  );
+  return cost < held ? cost : held;
+}
+
+function total(pricing: Pricing, quantityOf: (unit: Unit) => Rational): Rational {
+  const sum = pricing.rows.reduce((so_far, { unit, amount, per }) => {
+    const price = times(decimal(amount), { numerator: 1n, denominator: BigInt(per) });
+    return plus(so_far, times(quantityOf(unit), price));
+  }, zero);
+  return times(sum, decimal(pricing.rate));
+}
+
+/** How far above the held units a measurement may be and still be charged as held, in units. */
+const slack: { [unit in Unit]?: Rational } = {
+  second: { numerator: 1n, denominator: 4n },
+  minute: { numerator: 1n, denominator: 240n },
+  megapixel: zero,
+};
+const slack_share: Rational = { numerator: 2n, denominator: 100n };
+
+function chargedQuantity(unit: Unit, units: Units, held_units: Units): Rational {
+  const held = quantity(held_units, unit) ?? zero;
+  const measured = quantity(units, unit) ?? held;
+  const allowed = slack[unit];
+  if (!allowed || !isAbove(measured, held)) return measured;
+  const within_slack =
+    !isAbove(measured, plus(held, allowed)) || !isAbove(measured, plus(held, times(held, slack_share)));
+  return within_slack ? held : measured;
+}
+
+function isAbove(a: Rational, b: Rational): boolean {
+  return a.numerator * b.denominator > b.numerator * a.denominator;
+}
+
+const sixty: Rational = { numerator: 60n, denominator: 1n };
+const sixtieth: Rational = { numerator: 1n, denominator: 60n };
+
+/** Seconds and minutes tell each other; a third of a minute has no decimal text. */
+function quantity(units: Units, unit: Unit): Rational | undefined {
+  const text = units[unit];
+  if (text !== undefined) return decimal(text);
+  if (unit === 'minute' && units.second !== undefined) return times(decimal(units.second), sixtieth);
+  if (unit === 'second' && units.minute !== undefined) return times(decimal(units.minute), sixty);
+  return undefined;
+}
+
+/** What was measured of the outputs of a run. Minutes follow from `second`. */
+export function unitsOfOutputs(outputs: readonly MeasuredOutput[]): Units {
+  const images = outputs.filter((output) => output.type === 'image');
+  const units: Units = { request: '1' };
+  if (images.length > 0) units.image = String(images.length);
+  const pixels = images.reduce((sum, { width = 0, height = 0 }) => sum + whole(width) * whole(height), 0n);
+  if (pixels > 0n) units.megapixel = decimalText({ numerator: pixels, denominator: 1_000_000n }) ?? '0';
+  const durations = outputs.flatMap(({ duration }) => duration ?? []);
+  const duration_ms = durations.reduce((sum, duration_s) => sum + whole(Math.round(duration_s * 1000)), 0n);
+  if (durations.length > 0) units.second = decimalText({ numerator: duration_ms, denominator: 1_000n }) ?? '0';
+  return units;
+}
+
+function whole(value: number): bigint {
+  assert(Number.isSafeInteger(value) && value >= 0, `${value} is no measure of an output`);
+  return BigInt(value);
+}
+
+function decimal(text: string): Rational {
+  const value = rational(text);
+  assert(value, `"${text}" is no decimal text`);
+  return value;
+}
+
+/** The digits of a rational whose denominator is a power of ten; undefined beyond 18 before or after the point. */
+function decimalText({ numerator, denominator }: Rational): string | undefined {
+  const places = denominator.toString().length - 1;
+  const digits = numerator.toString().padStart(places + 1, '0');
+  const fraction = digits.slice(digits.length - places).replace(/0+$/, '');
+  const text = digits.slice(0, digits.length - places) + (fraction === '' ? '' : `.${fraction}`);
+  return rational(text) === undefined ? undefined : text;
+}
+
+function entriesOf<Key extends string, Value>(record: { readonly [key in Key]?: Value }): [Key, Value | undefined][] {
+  const keys = Object.keys(record) as Key[]; // the compiler does not trust keys of a type that may be wider
+  return keys.map((key) => [key, record[key]]);
+}

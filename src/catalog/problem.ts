@@ -1,0 +1,31 @@
+/** Where something stands in the file: keys of mappings and positions in lists. */
+export type Path = readonly (string | number)[];
+
+/** A mistake in the file, or something that is probably one. */
+export type Problem = {
+  severity: 'error' | 'warning';
+  file: string;
+  /** From 1. */
+  line: number;
+  /** From 1. */
+  col: number;
+  /** Such as `models[2].price[0].unit`. */
+  path: string;
+  message: string;
+};
+
+/** `medley.yaml:41:9 models[2].price[0].unit: must be one of …` */
+export function showProblem({ file, line, col, path, message }: Problem): string {
+  return `${file}:${line}:${col} ${path}: ${message}`;
+}
+
+/** `models[2].price[0].unit`; `file` for the file as a whole. */
+export function showPath(path: Path): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else if (/^[\w$-]+$/.test(step)) text += text === '' ? step : `.${step}`;
+    else text += `[${JSON.stringify(step)}]`;
+  }
+  return text === '' ? 'file' : text;
+}

@@ -1,0 +1,34 @@
+import { showPath, type Path, type Problem } from './problem.ts';
+import type { Source, Target } from './source.ts';
+
+/** Collects what the checks of one file find. */
+export type Report = {
+  error(path: Path, message: string, target?: Target): void;
+  warn(path: Path, message: string, target?: Target): void;
+  /** Is something at `path` or below it wrong? */
+  wrong(path: Path): boolean;
+  /** In the order of the file. */
+  problems(): Problem[];
+};
+
+export function makeReport(source: Source): Report {
+  const problems: Problem[] = [...source.problems];
+  const wrong_paths: Path[] = [];
+  const add = (severity: Problem['severity'], path: Path, message: string, target: Target) =>
+    void problems.push({
+      severity,
+      file: source.file,
+      ...source.place(path, target),
+      path: showPath(path),
+      message,
+    });
+  return {
+    error: (path, message, target = 'value') => {
+      wrong_paths.push(path);
+      add('error', path, message, target);
+    },
+    warn: (path, message, target = 'value') => add('warning', path, message, target),
+    wrong: (path) => wrong_paths.some((wrong) => path.every((step, index) => wrong[index] === step)),
+    problems: () => problems.toSorted((a, b) => a.line - b.line || a.col - b.col),
+  };
+}

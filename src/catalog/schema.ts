@@ -1,0 +1,388 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import { kinds, units, type Condition, type JsonObject } from './model.ts';
+
+/**
+ * The shape of `medley.yaml`, once: the type, the validation and the published `medley.schema.json` (completion
+ * in editors) all come from here. `errorMessage` completes a sentence that begins with the setting's path.
+ */
+
+type Options = { description: string } & Record<string, unknown>;
+
+function section<Properties extends Record<string, TSchema>>(properties: Properties, options: Options) {
+  return Type.Object(properties, { additionalProperties: false, ...options });
+}
+
+function text(options: Options) {
+  return Type.String({ minLength: 1, maxLength: 200, ...options });
+}
+
+function mapOf<Value extends TSchema>(
+  names: { pattern: string; errorMessage: string },
+  value: Value,
+  options: Options,
+) {
+  return Type.Unsafe<Record<string, Static<Value>>>({
+    type: 'object',
+    propertyNames: names,
+    additionalProperties: value,
+    ...options,
+  });
+}
+
+/** Anything below it is free; semantic checks look at it where that makes sense. */
+function freeObject(options: Options) {
+  return Type.Unsafe<JsonObject>({ type: 'object', ...options });
+}
+
+/** `maxDuration` is a keyword of our own. */
+function duration(maxDuration: string, options: Options) {
+  return Type.String({
+    pattern: '^(?!0+(?:\\.0+)?[a-z])[0-9]{1,9}(?:\\.[0-9]{1,3})?(?:ms|s|m|h|d)$',
+    maxDuration,
+    errorMessage: 'must be a duration such as 500ms, 10s, 1.5m, 2h or 7d',
+    ...options,
+  });
+}
+
+function decimal(options: Options) {
+  return Type.String({
+    pattern: '^[0-9]{1,9}(?:\\.[0-9]{1,12})?$',
+    errorMessage: 'must be a decimal in quotes, such as "0.10"',
+    ...options,
+  });
+}
+
+function rate(options: Options) {
+  return decimal({
+    errorMessage: 'must be a positive decimal in quotes, such as "3.65"',
+    ...options,
+    pattern: rate_pattern,
+  });
+}
+
+const rate_pattern = '^(?!0+(?:\\.0+)?$)[0-9]{1,9}(?:\\.[0-9]{1,12})?$';
+
+function count(default_value: number, options: Options) {
+  return Type.Integer({ minimum: 1, maximum: 1_000_000, default: default_value, ...options });
+}
+
+function httpUrl(options: Options) {
+  return Type.String({
+    format: 'plain-http-url',
+    errorMessage: 'must be an http(s) address without user name, query or fragment',
+    ...options,
+  });
+}
+
+function addresses(options: Options) {
+  const errorMessage = 'must be a range of addresses such as 10.0.0.0/8 or fd00::/8';
+  return Type.Array(Type.String({ format: 'cidr', errorMessage }), options);
+}
+
+const server = section(
+  {
+    base_url: Type.Optional(httpUrl({ description: 'Public address of the service, used in links to outputs.' })),
+    trusted_proxies: Type.Optional(
+      addresses({ description: 'Proxies whose X-Forwarded-For is believed.', default: [] }),
+    ),
+    cors_origins: Type.Optional(
+      Type.Array(Type.String({ format: 'origin', errorMessage: 'must be an origin such as https://app.example.com' }), {
+        description: 'Web origins that may call the API from a browser. None by default.',
+        default: [],
+      }),
+    ),
+  },
+  { description: 'How the service is reached.' },
+);
+
+const limits = section(
+  {
+    generate_per_minute: Type.Optional(count(60, { description: 'POST /v1/generate, per key and minute.' })),
+    chat_per_minute: Type.Optional(count(600, { description: 'Both chat paths together, per key and minute.' })),
+    failed_per_24h: Type.Optional(
+      count(25, { description: 'Failed generations per account in 24 hours before new ones are paused.' }),
+    ),
+    other_per_minute: Type.Optional(count(600, { description: 'Everything else, per key and minute.' })),
+  },
+  { description: 'How much one key, or one account, may ask for.' },
+);
+
+const net = section(
+  {
+    allow: Type.Optional(
+      addresses({
+        description: 'Addresses that user-chosen URLs (webhooks, media inputs) may reach beyond public ones.',
+        default: [],
+      }),
+    ),
+  },
+  { description: 'Outgoing connections.' },
+);
+
+const webhooks = section(
+  {
+    retry_delays: Type.Optional(
+      Type.Array(duration('7d', { description: 'Delay after the previous attempt.' }), {
+        description: 'One retry per delay, at most five.',
+        maxItems: 5,
+        default: ['10s', '1m', '5m', '30m', '2h'],
+      }),
+    ),
+    timeout: Type.Optional(duration('5m', { description: 'For one whole attempt.', default: '10s' })),
+  },
+  { description: 'Delivery of task events.' },
+);
+
+const outputs = section(
+  {
+    link_ttl: Type.Optional(duration('365d', { description: 'How long a link to an output works.', default: '24h' })),
+    keep: Type.Optional(duration('3650d', { description: 'How long output files are kept.', default: '7d' })),
+  },
+  { description: 'Files that models made.' },
+);
+
+const tasks = section(
+  { keep: Type.Optional(duration('3650d', { description: 'How long finished tasks are kept.', default: '90d' })) },
+  { description: 'Records of tasks.' },
+);
+
+const provider = section(
+  {
+    adapter: text({ description: 'The protocol that the upstream speaks.' }),
+    base_url: Type.Optional(httpUrl({ description: "The upstream's address." })),
+    api_key: Type.Optional(
+      Type.String({
+        pattern: '^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:(?:/|[A-Za-z]:[\\\\/]).+)$',
+        description: 'env:NAME or file:/path; the secret itself is never written in this file.',
+        errorMessage: 'must be env:NAME or file:/path, since secrets are never written in this file',
+        writeOnly: true,
+      }),
+    ),
+    allow_private: Type.Optional(
+      Type.Boolean({ description: 'The upstream and its result links may have private addresses.', default: false }),
+    ),
+  },
+  { description: 'A configured upstream.' },
+);
+
+const scalar = { type: ['string', 'number', 'boolean', 'null'] };
+
+const price_row = {
+  unit: Type.Enum(units, { description: 'What is counted.' }),
+  amount: decimal({ description: 'Price in the base currency, a decimal in quotes.' }),
+  per: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'For how many units.' }),
+  ),
+  when: Type.Optional(
+    Type.Unsafe<Condition>({
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: {
+        type: ['string', 'number', 'boolean', 'null', 'array'],
+        items: scalar,
+        minItems: 1,
+        errorMessage: 'must be a value, or a list of values, of the input field',
+      },
+      description: 'Input fields and the value, or the list of values, that this price is for.',
+    }),
+  ),
+};
+
+const price = section(price_row, {
+  description: 'A price. Of several for one unit the first whose `when` fits holds.',
+});
+
+const cost = section(
+  {
+    ...price_row,
+    amount: decimal({ description: 'What the upstream charges us, a decimal in quotes.' }),
+    currency: Type.Optional(text({ description: 'One of `currencies`; the base currency if absent.' })),
+  },
+  { description: "The upstream's price, for margins." },
+);
+
+const factor = {
+  type: ['string', 'number'],
+  minimum: 0,
+  pattern: '^(?:\\$input\\.[^.]+|[0-9]{1,9}(?:\\.[0-9]{1,12})?)$',
+  errorMessage: 'must be $input.FIELD or a number that is not negative',
+};
+
+const estimate_of_unit = Type.Unsafe<string | number | (string | number)[]>({
+  type: ['string', 'number', 'array'],
+  minimum: 0,
+  pattern: factor.pattern,
+  items: factor,
+  minItems: 1,
+  errorMessage: 'must be $input.FIELD, a number, or a list of these (their product)',
+  description: '$input.FIELD, a number, or a list of these, which are multiplied.',
+});
+
+const estimate = section(Object.fromEntries(units.map((unit) => [unit, Type.Optional(estimate_of_unit)])), {
+  description: 'Units to hold money for; the charge is measured from the output.',
+});
+
+const timeout = section(
+  {
+    connect: Type.Optional(duration('24h', { description: 'Until the upstream is connected.', default: '5s' })),
+    first_byte: Type.Optional(duration('24h', { description: 'Until the answer begins.', default: '60s' })),
+    idle: Type.Optional(duration('24h', { description: 'Between two pieces of an answer.', default: '60s' })),
+    start: Type.Optional(
+      duration('24h', {
+        description: 'Until the run has started; if it has not, the next route is tried.',
+        default: '60s',
+      }),
+    ),
+    total: Type.Optional(
+      duration('24h', {
+        description: 'Until the run has ended. Default: 5m for images, 10m for audio and chat, 30m for video.',
+      }),
+    ),
+  },
+  { description: 'Time limits of a run.' },
+);
+
+const route = section(
+  {
+    id: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
+        errorMessage: 'must be 1 to 64 letters, digits, dots, dashes or underscores',
+        description: "Name of the route, unique within the model. Default: the provider's name.",
+      }),
+    ),
+    provider: text({ description: 'One of `providers`.' }),
+    upstream_model: Type.Optional(text({ description: "The upstream's name of the model. Default: the id." })),
+    timeout: Type.Optional(timeout),
+    poll: Type.Optional(
+      section(
+        {
+          first: Type.Optional(duration('1h', { description: 'First look after the start.', default: '1s' })),
+          max: Type.Optional(duration('1h', { description: 'Longest time between two looks.', default: '10s' })),
+        },
+        { description: 'How often the upstream is asked for the state of a run.' },
+      ),
+    ),
+    input: Type.Optional(
+      freeObject({
+        description:
+          'Upstream field: `$input.FIELD`, a constant, or objects and lists of these. `$spread: $input` copies all.',
+      }),
+    ),
+    output: Type.Optional(freeObject({ description: "Where the results are in the upstream's answer." })),
+    options: Type.Optional(freeObject({ description: 'Settings of the adapter for this route.' })),
+    cost: Type.Optional(Type.Array(cost, { description: 'What the upstream charges us.' })),
+    on_ambiguous_submit: Type.Optional(
+      Type.Enum(['fail', 'failover'], {
+        description: 'When nobody knows whether the upstream took the run: fail and refund, or try the next route.',
+        default: 'fail',
+      }),
+    ),
+  },
+  { description: 'One way to run the model.' },
+);
+
+const model = section(
+  {
+    id: Type.String({
+      pattern: '^(?!.*(?:^|/)\\.{0,2}(?:/|$))[A-Za-z0-9._:/-]{1,128}$',
+      errorMessage: 'must be 1 to 128 letters, digits or . _ - : /, without empty parts, "." or ".."',
+      description: 'What callers write as `model`.',
+    }),
+    kind: Type.Enum(kinds, { description: 'What the model makes.' }),
+    name: Type.Optional(text({ description: 'Name for people. Default: the id.' })),
+    description: Type.Optional(Type.String({ maxLength: 4000, description: 'A sentence or two for people.' })),
+    owned_by: Type.Optional(text({ description: 'Default: the part of the id before the first slash.' })),
+    created: Type.Optional(
+      Type.String({
+        format: 'date',
+        errorMessage: 'must be a date such as 2026-01-31',
+        description: 'Shown in /v1/models.',
+      }),
+    ),
+    hidden: Type.Optional(Type.Boolean({ description: 'Usable, but not listed.', default: false })),
+    capabilities: Type.Optional(
+      Type.Array(
+        Type.String({
+          pattern: '^[a-z0-9_]{1,64}$',
+          errorMessage: 'must be lower-case letters, digits and underscores',
+        }),
+        { description: 'Shown in /v1/models, for example tools or vision.', uniqueItems: true },
+      ),
+    ),
+    limits: Type.Optional(
+      mapOf(
+        { pattern: '^[a-z0-9_]{1,64}$', errorMessage: 'must be named in lower-case letters, digits and underscores' },
+        Type.Number({ minimum: 0 }),
+        { description: 'Shown in /v1/models, for example context_tokens.' },
+      ),
+    ),
+    max_output_tokens: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100_000_000, description: 'Chat: the most that one answer may have.' }),
+    ),
+    default_output_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100_000_000,
+        default: 4096,
+        description: 'Chat: held for without max_tokens.',
+      }),
+    ),
+    input_schema: Type.Optional(freeObject({ description: "JSON Schema 2020-12 of the task's `input`." })),
+    price: Type.Optional(Type.Array(price, { description: 'What callers pay.' })),
+    estimate: Type.Optional(estimate),
+    routes: Type.Array(route, { minItems: 1, maxItems: 16, description: 'Tried in order.' }),
+  },
+  { description: 'A model that callers can use.' },
+);
+
+/** The whole file. */
+export const catalog_schema = section(
+  {
+    version: Type.Literal(1, { description: 'Version of this format.' }),
+    currencies: Type.Optional(
+      mapOf(
+        { pattern: '^[A-Z]{3}$', errorMessage: 'must be named by a code of three capital letters, such as USD' },
+        rate({ description: 'How much of it one unit of the base currency is.' }),
+        {
+          description: 'Billing currencies. The first is the base currency of all prices; its rate is "1".',
+          minProperties: 1,
+          default: { USD: '1', PLN: '3.65' },
+        },
+      ),
+    ),
+    server: Type.Optional(server),
+    limits: Type.Optional(limits),
+    net: Type.Optional(net),
+    webhooks: Type.Optional(webhooks),
+    outputs: Type.Optional(outputs),
+    tasks: Type.Optional(tasks),
+    sandbox: Type.Optional(
+      Type.Boolean({ description: 'The built-in sandbox provider and its models.', default: true }),
+    ),
+    providers: Type.Optional(
+      mapOf(
+        {
+          pattern: '^[a-z0-9][a-z0-9_-]{0,63}$',
+          errorMessage: 'must be named in 1 to 64 lower-case letters, digits, dashes and underscores',
+        },
+        provider,
+        { description: 'Configured upstreams by name.' },
+      ),
+    ),
+    models: Type.Optional(Type.Array(model, { description: 'Models in the order in which they are listed.' })),
+  },
+  { description: 'The catalogue and the settings of the service.' },
+);
+
+export type CatalogFile = Static<typeof catalog_schema>;
+export type ModelEntry = Static<typeof model>;
+export type RouteEntry = Static<typeof route>;
+export type ProviderEntry = Static<typeof provider>;
+export type PriceEntry = Static<typeof price>;
+export type EstimateEntry = Static<typeof estimate>;
+
+/** What `medley.schema.json` says. */
+export function publishedSchema(): object {
+  return { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'medley.yaml', ...catalog_schema };
+}

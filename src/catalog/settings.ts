@@ -1,0 +1,41 @@
+import { assert } from '../lib/assert.ts';
+import { parseDuration } from '../lib/duration.ts';
+import type { Settings } from './model.ts';
+import type { CatalogFile } from './schema.ts';
+
+export const default_currencies = { USD: '1', PLN: '3.65' };
+
+/** The settings of a file that has been checked, with defaults for what it leaves out. */
+export function settingsOf(file: CatalogFile): Settings {
+  const { server, limits, net, webhooks, outputs, tasks } = file;
+  const currencies = new Map(Object.entries(file.currencies ?? default_currencies));
+  const [base_currency] = currencies.keys();
+  assert(base_currency, 'there is a currency');
+  return {
+    ...(server?.base_url !== undefined && { base_url: server.base_url.replace(/\/+$/, '') }),
+    trusted_proxies: server?.trusted_proxies ?? [],
+    cors_origins: server?.cors_origins ?? [],
+    limits: {
+      generate_per_minute: limits?.generate_per_minute ?? 60,
+      chat_per_minute: limits?.chat_per_minute ?? 600,
+      failed_per_24h: limits?.failed_per_24h ?? 25,
+      other_per_minute: limits?.other_per_minute ?? 600,
+    },
+    net_allow: net?.allow ?? [],
+    webhooks: {
+      retry_delays_ms: (webhooks?.retry_delays ?? ['10s', '1m', '5m', '30m', '2h']).map(milliseconds),
+      timeout_ms: milliseconds(webhooks?.timeout ?? '10s'),
+    },
+    outputs: { link_ttl_ms: milliseconds(outputs?.link_ttl ?? '24h'), keep_ms: milliseconds(outputs?.keep ?? '7d') },
+    tasks: { keep_ms: milliseconds(tasks?.keep ?? '90d') },
+    currencies,
+    base_currency,
+  };
+}
+
+/** The milliseconds of a duration that has been checked. */
+export function milliseconds(duration: string): number {
+  const duration_ms = parseDuration(duration);
+  assert(duration_ms !== undefined, `"${duration}" is a duration`);
+  return duration_ms;
+}
