@@ -66,7 +66,10 @@ export type EndpointDocs = {
   headers?: Record<string, ParameterDocs>;
   /** Declared: a JSON body is required, unless it says otherwise. */
   body?: { schema: Schema; required?: boolean; examples?: Record<string, unknown> };
+  /** Answers below 400, and errors that need a sentence of their own. */
   responses: Record<number, ResponseDocs>;
+  /** Statuses of errors beyond those of the pipeline: 400, 401, 413, 415, 429 and 500. */
+  errors?: readonly number[];
   /** Left out of /openapi.json: pages and their scripts. */
   hidden?: true;
 };

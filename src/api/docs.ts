@@ -1,0 +1,119 @@
+import { gzip } from 'node:zlib';
+import { promisify } from 'node:util';
+import type { Answer, Endpoint } from './endpoint.ts';
+
+/**
+ * What the page may do: its own script, its own origin. Scalar asks its makers' servers for fonts,
+ * sends telemetry and offers a proxy unless told otherwise; should a later version forget what it was
+ * told, the browser refuses. Its styles are written by its script, so they are inline.
+ */
+const content_security_policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' blob:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Medley API</title>
+    <link rel="icon" href="data:,">
+  </head>
+  <body>
+    <div id="reference"></div>
+    <noscript>This page needs JavaScript. The same in one file: <a href="/openapi.json">/openapi.json</a></noscript>
+    <script src="/docs/scalar.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`;
+
+/** Options of @scalar/api-reference; everything that leads out of this server is off. */
+const options = {
+  url: '/openapi.json',
+  telemetry: false,
+  withDefaultFonts: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  persistAuth: false,
+  documentDownloadType: 'direct',
+  defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
+  authentication: { preferredSecurityScheme: 'bearer' },
+};
+
+const start = `Scalar.createApiReference('#reference', ${JSON.stringify(options)});\n`;
+
+const hidden = {
+  tag: 'Service',
+  summary: 'API reference',
+  responses: { 200: { description: 'ok' } },
+  hidden: true,
+} as const;
+
+/** /docs: the API reference as a page. Its script is loaded with the first visitor. */
+export function docsEndpoints<App>(): Endpoint<App>[] {
+  const get = (path: string, answer: () => Promise<Answer> | Answer): Endpoint<App> => ({
+    method: 'GET',
+    path,
+    format: 'service',
+    public: true,
+    lenient_query: true,
+    docs: hidden,
+    handle: answer,
+  });
+  return [
+    get('/docs', () => htmlAnswer(page, content_security_policy)),
+    get('/docs/start.js', () => ({ status: 200, body: start, headers: scriptHeaders })),
+    get('/docs/scalar.js', async () => ({
+      status: 200,
+      body: await (scalar_gzipped ??= loadScalar()),
+      headers: { ...scriptHeaders, 'content-encoding': 'gzip' },
+    })),
+  ];
+}
+
+const scriptHeaders = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'public, max-age=3600' };
+
+/** A page of ours: it loads nothing that `policy` does not name. */
+export function htmlAnswer(html: string, policy: string): Answer {
+  return {
+    status: 200,
+    body: html,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policy,
+      'cache-control': 'no-cache',
+    },
+  };
+}
+
+let scalar_gzipped: Promise<Buffer> | undefined;
+
+/**
+ * The browser bundle is a text inside of Scalar's Fastify plugin, which answers it under a path of its
+ * own: ask a throw-away Fastify for it. 4.4 MB, 1.3 MB when compressed; every browser since 2000 takes
+ * gzip, so only that is kept.
+ */
+async function loadScalar(): Promise<Buffer> {
+  const [{ fastify }, { default: scalar }] = await Promise.all([
+    import('fastify'),
+    import('@scalar/fastify-api-reference'),
+  ]);
+  const server = fastify({ logger: false });
+  await server.register(scalar, { routePrefix: '/docs', configuration: { url: '/openapi.json' } });
+  const answer = await server.inject('/docs/js/scalar.js');
+  await server.close();
+  if (answer.statusCode !== 200) throw new Error(`Scalar's plugin answered ${answer.statusCode} for its script`);
+  return promisify(gzip)(answer.rawPayload);
+}

@@ -1,0 +1,39 @@
+import type { App } from '../app.ts';
+import type { Endpoint } from './endpoint.ts';
+import { serveFile } from './files.ts';
+
+const prefix = '/files/';
+
+/** An output file for whoever holds a valid link to it: the link is the whole authorisation. */
+export const get_file: Endpoint<App> = {
+  method: 'GET',
+  path: `${prefix}{+key}`,
+  format: 'service',
+  public: true,
+  lenient_query: true, // whoever passes a link on may add parameters of their own
+  docs: {
+    tag: 'Files',
+    summary: 'Download an output file',
+    description: 'By a link of a task. Answers Range requests.',
+    params: { key: { description: 'As the link has it.', schema: { type: 'string' } } },
+    query: {
+      exp: { description: 'When the link ends, seconds since 1970.', schema: { type: 'integer' }, required: true },
+      sig: { description: 'Signature of the link.', schema: { type: 'string' }, required: true },
+    },
+    responses: {
+      200: { description: 'The file.', content_type: 'application/octet-stream' },
+      206: { description: 'The part of the file that Range names.', content_type: 'application/octet-stream' },
+      304: { description: 'The file is still the one of If-None-Match.' },
+      404: { description: 'There is no such file, or the link has expired.' },
+      412: { description: 'The file is not the one of If-Match.' },
+      416: { description: 'The file has no such range.' },
+    },
+  },
+  handle: async (app, { method, path, query, headers, request_id }) => {
+    const serving = { storage: app.storage, secret: app.secret, now_ms: app.clock.now() };
+    const key = path.slice(prefix.length);
+    const reply = await serveFile(serving, { method, key, query: Object.fromEntries(query), headers, request_id });
+    const body = reply.stream ?? reply.body;
+    return { status: reply.status, headers: reply.headers, ...(body !== undefined && { body }) };
+  },
+};

@@ -1,0 +1,102 @@
+import { ApiError, renderError } from '../errors.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** One thing that must be so before requests make sense: `ok`, or what is wrong. */
+export type Check = () => Promise<string> | string;
+
+export type HealthOptions = {
+  checks: Record<string, Check>;
+  /** Monotonic milliseconds. */
+  elapsed_ms?: () => number;
+};
+
+/** Balancers ask often and from many places; the database is asked once a second at most. */
+const fresh_ms = 1_000;
+
+/** A check that takes longer has failed: a balancer does not wait for it either. */
+const check_ms_max = 2_000;
+
+type Result = { ready: boolean; checks: Record<string, string> };
+
+/** /livez says that the process answers, /readyz that it can serve. Neither needs a key. */
+export function healthEndpoints<App>({ checks, elapsed_ms = () => performance.now() }: HealthOptions): Endpoint<App>[] {
+  let known: { result: Promise<Result>; until_ms: number } | undefined;
+  const look = () => {
+    if (!known || known.until_ms <= elapsed_ms())
+      known = { result: runChecks(checks), until_ms: elapsed_ms() + fresh_ms };
+    return known.result;
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/livez',
+      format: 'service',
+      public: true,
+      lenient_query: true,
+      docs: {
+        tag: 'Service',
+        summary: 'Ask whether the process is alive',
+        responses: {
+          200: { description: 'It is.', schema: { type: 'object', properties: { status: { const: 'ok' } } } },
+        },
+      },
+      handle: () => ({ status: 200, body: { status: 'ok' }, headers: { 'cache-control': 'no-store' } }),
+    },
+    {
+      method: 'GET',
+      path: '/readyz',
+      format: 'service',
+      public: true,
+      lenient_query: true,
+      docs: {
+        tag: 'Service',
+        summary: 'Ask whether the service can serve',
+        responses: {
+          200: { description: 'It can; every check is `ok`.', schema: ready_schema },
+          503: { description: 'It cannot; `error.checks` says why.' },
+        },
+      },
+      handle: async (_app, { draining, request_id }) => {
+        // Not remembered like the rest: balancers must hear of a shutdown at once.
+        const { ready, checks: results } = draining.aborted ? stopping : await look();
+        const headers = { 'cache-control': 'no-store' };
+        if (ready) return { status: 200, headers, body: { status: 'ready', checks: results } };
+        return { status: 503, headers, body: notReady(results, request_id) };
+      },
+    },
+  ];
+}
+
+const ready_schema = {
+  type: 'object',
+  properties: { status: { const: 'ready' }, checks: { type: 'object', additionalProperties: { type: 'string' } } },
+};
+
+const stopping: Result = { ready: false, checks: { draining: 'the service is stopping' } };
+
+async function runChecks(checks: Record<string, Check>): Promise<Result> {
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => [name, await runCheck(check)] as const),
+  );
+  return { ready: results.every(([, text]) => text === 'ok'), checks: Object.fromEntries(results) };
+}
+
+/** A failure is told without its detail: anybody may ask. */
+async function runCheck(check: Check): Promise<string> {
+  const { promise: late, resolve } = Promise.withResolvers<string>();
+  const timer = setTimeout(() => resolve(`no answer within ${check_ms_max / 1000} s`), check_ms_max);
+  try {
+    return await Promise.race([check(), late]);
+  } catch {
+    return 'failed';
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function notReady(checks: Record<string, string>, request_id: string): object {
+  const failed = Object.keys(checks).filter((name) => checks[name] !== 'ok');
+  const error = new ApiError('unavailable', `Not ready: ${failed.join(', ')}.`);
+  const rendered = renderError(error, 'service', request_id);
+  return { error: { ...('error' in rendered && typeof rendered.error === 'object' && rendered.error), checks } };
+}

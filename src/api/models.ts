@@ -1,0 +1,126 @@
+import { Type } from 'typebox';
+import type { App } from '../app.ts';
+import { kinds, units, type Model } from '../catalog/model.ts';
+import { modelRecord } from '../catalog/view.ts';
+import { ApiError } from '../errors.ts';
+import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
+import { oneOf, type Query, wholeNumber } from './query.ts';
+import { listOf } from './schemas.ts';
+
+const model = Type.Object(
+  {
+    id: Type.String({ description: 'What requests name in `model`.', examples: ['sandbox/image'] }),
+    object: Type.Literal('model'),
+    type: Type.Literal('model'),
+    created: Type.Integer({ description: 'Seconds since 1970.' }),
+    created_at: Type.String({ format: 'date-time' }),
+    owned_by: Type.String(),
+    display_name: Type.String(),
+    modality: Type.Enum([...kinds]),
+    description: Type.String(),
+    input_schema: Type.Object({}, { description: 'JSON Schema 2020-12 of `input`.', additionalProperties: true }),
+    output_types: Type.Array(Type.String()),
+    pricing: Type.Array(
+      Type.Object({
+        unit: Type.Enum([...units]),
+        amount: Type.String({ description: 'Decimal text, for `per` units.' }),
+        per: Type.Integer(),
+        currency: Type.String(),
+        when: Type.Optional(
+          Type.Object({}, { description: 'Inputs that this price is meant for.', additionalProperties: true }),
+        ),
+      }),
+      { description: 'The first row of a unit whose `when` fits the input.' },
+    ),
+    limits: Type.Record(Type.String(), Type.Number()),
+    capabilities: Type.Array(Type.String()),
+    status: Type.Enum(['available', 'degraded', 'unavailable']),
+  },
+  { description: 'A model.' },
+);
+
+const cursor = (description: string): ParameterDocs => ({ description, schema: { type: 'string' } });
+
+/** How many models one page may have; without `limit` it has all of them. */
+const limit_max = 1_000;
+
+export const list_models: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/models',
+  format: 'service',
+  docs: {
+    tag: 'Models',
+    summary: 'List the models',
+    description: 'All of them, unless `limit` says how many. The records can be read by SDKs of both chat styles.',
+    query: {
+      limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: limit_max } },
+      after_id: cursor('Models behind this one.'),
+      before_id: cursor('Models before this one.'),
+      modality: { description: 'Only this kind.', schema: { enum: kinds } },
+    },
+    responses: { 200: { description: 'The models in the order of the catalogue.', schema: listOf(model) } },
+  },
+  handle: handleList,
+};
+
+function handleList(app: App, { query }: Call): Answer {
+  const { models, settings } = app.catalog.current;
+  const modality = oneOf(query, 'modality', kinds);
+  const shown = [...models.values()].filter(
+    ({ kind, hidden }) => !hidden && (modality === undefined || kind === modality),
+  );
+  const { page, has_more } = cutPage(shown, query);
+  return {
+    status: 200,
+    body: {
+      object: 'list',
+      data: page.map((one) => modelRecord(one, settings.base_currency)),
+      has_more,
+      first_id: page[0]?.id ?? null,
+      last_id: page.at(-1)?.id ?? null,
+    },
+  };
+}
+
+function cutPage(models: readonly Model[], query: Query): { page: readonly Model[]; has_more: boolean } {
+  const limit = wholeNumber(query, 'limit', { min: 1, max: limit_max }) ?? models.length;
+  const after = positionOf(models, query, 'after_id');
+  const before = positionOf(models, query, 'before_id');
+  if (after !== undefined && before !== undefined) {
+    throw new ApiError('invalid_request', 'after_id and before_id cannot be given together.', { param: 'before_id' });
+  }
+  if (before !== undefined) {
+    const first = Math.max(0, before - limit);
+    return { page: models.slice(first, before), has_more: first > 0 };
+  }
+  const first = after === undefined ? 0 : after + 1;
+  return { page: models.slice(first, first + limit), has_more: first + limit < models.length };
+}
+
+function positionOf(models: readonly Model[], query: Query, name: string): number | undefined {
+  const id = query.get(name);
+  if (id === undefined) return undefined;
+  const position = models.findIndex((one) => one.id === id);
+  if (position !== -1) return position;
+  throw new ApiError('invalid_request', `${name} must be the id of a model in this list.`, { param: name });
+}
+
+export const get_model: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/models/{+id}',
+  format: 'service',
+  docs: {
+    tag: 'Models',
+    summary: 'Get a model',
+    params: { id: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } } },
+    responses: { 200: { description: 'The model.', schema: model } },
+  },
+  handle: (app, { params }) => {
+    const { models, settings } = app.catalog.current;
+    const id = params['id'] ?? '';
+    const found = models.get(id);
+    if (found) return { status: 200, body: modelRecord(found, settings.base_currency) };
+    const message = `There is no model ${JSON.stringify(id.slice(0, 128))}. GET /v1/models lists the models.`;
+    throw new ApiError('not_found', message, { param: 'id' });
+  },
+};

@@ -1,0 +1,34 @@
+import type { App } from '../app.ts';
+import type { Endpoint } from './endpoint.ts';
+import { buildOpenApi, type MediaModel } from './openapi.ts';
+
+/** GET /openapi.json: the endpoints of this service with the models that it has right now. */
+export function openApiEndpoint(endpoints: () => readonly Endpoint<App>[]): Endpoint<App> {
+  let made: { catalog: App['catalog']['current']; base_url: string; body: string } | undefined;
+  return {
+    method: 'GET',
+    path: '/openapi.json',
+    format: 'service',
+    public: true,
+    lenient_query: true,
+    docs: {
+      tag: 'Service',
+      summary: 'Get this document',
+      responses: { 200: { description: 'OpenAPI 3.1.', schema: { type: 'object' } } },
+    },
+    handle: (app) => {
+      const catalog = app.catalog.current;
+      const base_url = app.base_url();
+      if (made?.catalog !== catalog || made.base_url !== base_url) {
+        const document = buildOpenApi(endpoints(), { base_url, models: mediaModels(catalog) });
+        made = { catalog, base_url, body: JSON.stringify(document) };
+      }
+      return { status: 200, body: made.body, headers: { 'cache-control': 'no-cache' } };
+    },
+  };
+}
+
+/** The listed models of POST /v1/generate. */
+export function mediaModels(catalog: App['catalog']['current']): MediaModel[] {
+  return [...catalog.models.values()].filter((model) => model.kind !== 'chat' && !model.hidden);
+}
