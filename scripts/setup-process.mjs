@@ -45,6 +45,15 @@ export function forwardSignals() {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(signal));
   // Asks the service to read its configuration again; without a service, the terminal is gone.
   process.on('SIGHUP', () => (children.size > 0 ? signalChildren('SIGHUP') : stop('SIGHUP')));
+  if (process.env.npm_lifecycle_event) stopWithParent();
+}
+
+/** npm, or the shell that it starts us by, may be killed by a signal that nobody passes on to us. */
+function stopWithParent() {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) stop('SIGTERM');
+  }, 500).unref();
 }
 
 function stop(signal) {
