@@ -15,10 +15,13 @@ class SetupError extends Error {
  * installed, and that nobody replaces them until `leave` is called or this process ends.
  */
 export async function setUp(root, parts) {
-  const running = registerRunning(root, parts);
-  // In this order: an installer takes the lock first and looks for running instances then.
-  if (lockHolders(root).length === 0 && parts.every((part) => isInstalled(root, part))) return makePlace(root, running);
-  running?.leave();
+  const isReady = () => lockHolders(root).length === 0 && parts.every((part) => isInstalled(root, part));
+  if (isReady()) {
+    const running = registerRunning(root, parts);
+    // Asked again: an installer takes the lock first and looks for running instances then.
+    if (isReady()) return makePlace(root, running);
+    running?.leave();
+  }
   return makePlace(root, await installMissing(root, parts));
 }
 
