@@ -23,7 +23,7 @@ export default defineConfig({
           name: 'full',
           include: ['test/**/*.test.ts'],
           exclude: [...unit, '**/node_modules/**'],
-          globalSetup: ['test/helpers/global-setup.ts'],
+          globalSetup: [fileURLToPath(new URL('helpers/global-setup.ts', import.meta.url))],
         },
       },
     ],

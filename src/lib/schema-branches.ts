@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ErrorObject } from 'ajv';
 import { fragmentAt, valueAt } from './json-pointer.ts';
 
@@ -74,7 +75,8 @@ function schemasBelow(branch: SchemaNode, schema: object): Set<unknown> {
 
 /**
  * Takes the errors of the branches of `group` off the end of `kept`, where Ajv has put them, branch
- * after branch, and returns them by branch.
+ * after branch, and returns them by branch. An error of a schema that several branches share belongs
+ * to the branch whose turn it is, or to the next one if that has the same error already.
  */
 function takeBranchErrors(
   kept: ErrorObject[],
@@ -88,10 +90,17 @@ function takeBranchErrors(
   let current = 0;
   for (const [index, error] of kept.splice(start).entries()) {
     const possible = homes[start + index] ?? [];
-    current = possible.find((branch) => branch >= current) ?? possible.at(-1) ?? current;
+    const free = possible.filter(
+      (branch) => branch >= current && !by_branch[branch]?.some((other) => isTwin(error, other)),
+    );
+    current = free[0] ?? possible.at(-1) ?? current;
     by_branch[current]?.push(error);
   }
   return by_branch;
+}
+
+function isTwin(a: ErrorObject, b: ErrorObject): boolean {
+  return a.instancePath === b.instancePath && a.schemaPath === b.schemaPath && isDeepStrictEqual(a.params, b.params);
 }
 
 /** Numbers of the branches that `error` can come from; none if it is not of this group. */

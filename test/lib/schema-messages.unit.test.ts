@@ -226,6 +226,18 @@ describe.each(modes)('the branch that fits best, %j', (mode) => {
     ]);
   });
 
+  it('is found among branches that share a schema', () => {
+    const part = { type: 'string' };
+    const first = { properties: { a: { $ref: '#/$defs/part' } } };
+    const second = { required: ['k'], properties: { b: { $ref: '#/$defs/part' } } };
+    expect(messages({ $defs: { part }, anyOf: [first, second] }, { a: 1, b: 1 }, mode)).toEqual([
+      'input.a must be a string (got number).',
+    ]);
+    expect(messages({ $defs: { part }, anyOf: [{ ...first, required: ['k'] }, first] }, { a: 1 }, mode)).toEqual([
+      'input.a must be a string (got number).',
+    ]);
+  });
+
   it('leaves the errors of other fields alone', () => {
     const choice = { anyOf: [{ type: 'string' }, { type: 'number' }] };
     const schema = { properties: { a: { type: 'string' }, b: choice, c: choice, d: { maximum: 1 } } };
