@@ -1,5 +1,5 @@
-import type { Db, Queryable } from "../db/database.ts";
-import { exact } from "./money.ts";
+import type { Db, Queryable } from '../db/database.ts';
+import { exact } from './money.ts';
 
 /** One thing that does not add up, in words an operator can act on. */
 export type Finding = { rule: string; subject: string; detail: string };
@@ -32,8 +32,8 @@ export async function checkBooks(
   options: { full?: boolean; more?: readonly Rule[] } = {},
 ): Promise<BooksReport> {
   return db.tx(async (tx) => {
-    await tx.query("set transaction isolation level repeatable read");
-    if (options.full) await tx.query("delete from book_marks");
+    await tx.query('set transaction isolation level repeatable read');
+    if (options.full) await tx.query('delete from book_marks');
     const findings: Finding[] = [];
     let difference = 0n;
     for (const rule of [...rules, ...(options.more ?? [])]) {
@@ -55,9 +55,7 @@ export async function checkBooks(
   });
 }
 
-async function counts(
-  tx: Queryable,
-): Promise<{ accounts: number; entries: number; open_holds: number }> {
+async function counts(tx: Queryable): Promise<{ accounts: number; entries: number; open_holds: number }> {
   const rows = await tx.query<{ accounts: bigint; entries: bigint; open_holds: bigint }>(
     `select (select count(*) from balances) as accounts, (select coalesce(sum(entries), 0)::bigint from balances) as entries,
             (select count(*) from holds where state = 'open') as open_holds`,
@@ -89,13 +87,13 @@ const move_marks = `
 
 const rules: readonly Rule[] = [
   {
-    name: "the legs of every movement add up to nothing",
+    name: 'the legs of every movement add up to nothing',
     sql: `select account_id || ' #' || number as subject, 'legs do not add up' as detail,
                  available + held + topup_source + revenue + loss + adjust as off_by
             from (${fresh}) e where available + held + topup_source + revenue + loss + adjust <> 0`,
   },
   {
-    name: "entries are numbered without gaps and each tells the sums so far",
+    name: 'entries are numbered without gaps and each tells the sums so far',
     sql: `select account_id || ' #' || number as subject,
                  'expected #' || number_due || ', ' || available_due || ' available, ' || held_due || ' held' as detail,
                  abs(available_after - available_due) + abs(held_after - held_due) as off_by
@@ -103,7 +101,7 @@ const rules: readonly Rule[] = [
            where number <> number_due or available_after <> available_due or held_after <> held_due`,
   },
   {
-    name: "a balance is the sum of its entries",
+    name: 'a balance is the sum of its entries',
     sql: `select b.account_id as subject, 'balance row and ledger differ' as detail,
                  abs(b.amount - b.held - coalesce(s.available, 0)) + abs(b.held - coalesce(s.held, 0)) as off_by
             from balances b left join (
@@ -115,21 +113,21 @@ const rules: readonly Rule[] = [
               or b.entries <> coalesce(s.entries, 0)`,
   },
   {
-    name: "held is the sum of the open holds of the account",
+    name: 'held is the sum of the open holds of the account',
     sql: `select b.account_id as subject, 'held differs from open holds' as detail, b.held - coalesce(h.amount, 0) as off_by
             from balances b left join (select account_id, sum(amount) as amount from holds where state = 'open' group by account_id) h
                  using (account_id)
            where b.held <> coalesce(h.amount, 0)`,
   },
   {
-    name: "held is the sum of the open holds of the key",
+    name: 'held is the sum of the open holds of the key',
     sql: `select k.key_id as subject, 'held differs from open holds' as detail, k.held - coalesce(h.amount, 0) as off_by
             from budgets k left join (select key_id, sum(amount) as amount from holds where state = 'open' group by key_id) h
                  using (key_id)
            where k.held <> coalesce(h.amount, 0)`,
   },
   {
-    name: "what a key spent in its month is the sum of its charges",
+    name: 'what a key spent in its month is the sum of its charges',
     sql: `select k.key_id as subject, 'spent differs from the charges of ' || k.month as detail, k.spent - coalesce(s.cost, 0) as off_by
             from budgets k left join lateral (
               select sum(revenue + loss) as cost from ledger_entries e
@@ -137,7 +135,7 @@ const rules: readonly Rule[] = [
            where k.spent <> coalesce(s.cost, 0)`,
   },
   {
-    name: "every hold has its entry, every closed one exactly one end, of the same amount",
+    name: 'every hold has its entry, every closed one exactly one end, of the same amount',
     sql: `select h.account_id || ' ' || h.ref as subject, 'hold and ledger differ' as detail,
                  abs(h.amount - coalesce(o.held, 0)) + abs(coalesce(h.cost, 0) - coalesce(c.revenue + c.loss, 0)) as off_by
             from holds h
@@ -151,19 +149,19 @@ const rules: readonly Rule[] = [
                or (h.state = 'released' and (c.type <> 'release' or c.available <> h.amount)))`,
   },
   {
-    name: "every hold entry belongs to a hold",
+    name: 'every hold entry belongs to a hold',
     sql: `select e.account_id || ' ' || e.event_key as subject, 'entry without a hold' as detail, e.held as off_by
             from (${fresh}) e left join holds h on h.account_id = e.account_id and h.ref = e.ref
            where e.type in ('hold', 'settle', 'release') and h.ref is null`,
   },
   {
-    name: "one currency per account",
+    name: 'one currency per account',
     sql: `select e.account_id || ' #' || e.number as subject, 'booked in ' || e.currency as detail, 0 as off_by
             from (${fresh}) e join balances b using (account_id) join accounts a on a.id = b.account_id
            where e.currency <> b.currency or b.currency <> a.currency`,
   },
   {
-    name: "money in − costs − corrections = balances, per currency",
+    name: 'money in − costs − corrections = balances, per currency',
     sql: `select b.currency as subject, 'top-ups, costs and balances differ' as detail, b.amount - coalesce(l.amount, 0) as off_by
             from (select currency, sum(amount) as amount from balances group by currency) b
             left join (select currency, -sum(topup_source + revenue + loss + adjust) as amount from ledger_entries group by currency) l

@@ -1,5 +1,5 @@
-import type { Db, Queryable } from "../db/database.ts";
-import type { Money } from "./money.ts";
+import type { Db, Queryable } from '../db/database.ts';
+import type { Money } from './money.ts';
 
 /** What is to be reserved, and for what. `ref` (a task or a chat call) has one hold, ever. */
 export type HoldRequest = {
@@ -18,7 +18,7 @@ export type HoldRequest = {
  * the available money is less than the amount (402). `over_limit`: the key's monthly limit (403).
  */
 export type HoldAnswer = {
-  outcome: "held" | "exists" | "insufficient" | "over_limit";
+  outcome: 'held' | 'exists' | 'insufficient' | 'over_limit';
   available: Money;
   /** What the key may still spend this month; null without a limit. */
   remaining: Money | null;
@@ -37,32 +37,29 @@ export type CloseRequest = {
 
 /** `closed`: it was settled or released before, or never made; nothing happened now. */
 export type CloseAnswer = {
-  outcome: "settled" | "released" | "closed";
+  outcome: 'settled' | 'released' | 'closed';
   charged: Money;
   available: Money;
 };
 
 /** Reserves within the caller's transaction. `now` decides the month. */
 export async function hold(db: Queryable, request: HoldRequest, now: Date): Promise<HoldAnswer> {
-  const rows = await db.query<HoldAnswer>(
-    "select * from money_hold($1, $2, $3, $4, $5, $6, $7, $8)",
-    [
-      now,
-      request.account_id,
-      request.key_id,
-      request.ref,
-      request.amount,
-      request.model,
-      request.kind,
-      request.expires_at ?? null,
-    ],
-  );
+  const rows = await db.query<HoldAnswer>('select * from money_hold($1, $2, $3, $4, $5, $6, $7, $8)', [
+    now,
+    request.account_id,
+    request.key_id,
+    request.ref,
+    request.amount,
+    request.model,
+    request.kind,
+    request.expires_at ?? null,
+  ]);
   return one(rows);
 }
 
 /** Settles or releases within the caller's transaction: whoever comes first, once. */
 export async function close(db: Queryable, request: CloseRequest, now: Date): Promise<CloseAnswer> {
-  const rows = await db.query<CloseAnswer>("select * from money_close($1, $2, $3, $4, $5, $6)", [
+  const rows = await db.query<CloseAnswer>('select * from money_close($1, $2, $3, $4, $5, $6)', [
     now,
     request.account_id,
     request.ref,
@@ -76,20 +73,19 @@ export async function close(db: Queryable, request: CloseRequest, now: Date): Pr
 
 function one<T>(rows: T[]): T {
   const row = rows[0];
-  if (rows.length !== 1 || row === undefined)
-    throw new Error(`expected one row, got ${rows.length}`);
+  if (rows.length !== 1 || row === undefined) throw new Error(`expected one row, got ${rows.length}`);
   return row;
 }
 
 type Member =
   | {
-      verb: "hold";
+      verb: 'hold';
       request: HoldRequest;
       resolve: (answer: HoldAnswer) => void;
       reject: (error: unknown) => void;
     }
   | {
-      verb: "close";
+      verb: 'close';
       request: CloseRequest;
       resolve: (answer: CloseAnswer) => void;
       reject: (error: unknown) => void;
@@ -134,10 +130,8 @@ export function makeHoldBatcher(
     else if (under_way < lanes_max) pump();
   };
   return {
-    hold: (request) =>
-      new Promise((resolve, reject) => add({ verb: "hold", request, resolve, reject })),
-    close: (request) =>
-      new Promise((resolve, reject) => add({ verb: "close", request, resolve, reject })),
+    hold: (request) => new Promise((resolve, reject) => add({ verb: 'hold', request, resolve, reject })),
+    close: (request) => new Promise((resolve, reject) => add({ verb: 'close', request, resolve, reject })),
   };
 }
 
@@ -171,7 +165,7 @@ async function send(db: Db, batch: Member[], now: Date): Promise<void> {
 
 async function sendOne(db: Db, member: Member, now: Date): Promise<void> {
   try {
-    if (member.verb === "hold") member.resolve(await hold(db, member.request, now));
+    if (member.verb === 'hold') member.resolve(await hold(db, member.request, now));
     else member.resolve(await close(db, member.request, now));
   } catch (error) {
     member.reject(error);
@@ -186,8 +180,8 @@ type BatchRow = {
 };
 
 async function sendMany(db: Db, batch: Member[], now: Date): Promise<void> {
-  const holds = batch.map((member) => (member.verb === "hold" ? member.request : undefined));
-  const closes = batch.map((member) => (member.verb === "close" ? member.request : undefined));
+  const holds = batch.map((member) => (member.verb === 'hold' ? member.request : undefined));
+  const closes = batch.map((member) => (member.verb === 'close' ? member.request : undefined));
   const rows = await db.query<BatchRow>(
     `select outcome, charged::text[], available::text[], remaining::text[]
        from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[])`,
@@ -212,19 +206,19 @@ async function sendMany(db: Db, batch: Member[], now: Date): Promise<void> {
 function answerMember(member: Member, answer: BatchRow, i: number): void {
   const outcome = answer.outcome[i];
   const available = BigInt(answer.available[i] ?? 0n);
-  if (outcome === undefined || outcome === "missing") {
+  if (outcome === undefined || outcome === 'missing') {
     return member.reject(new Error(`no such account or key for ${member.request.ref}`));
   }
-  if (member.verb === "hold") {
+  if (member.verb === 'hold') {
     const remaining = answer.remaining[i] ?? null;
     member.resolve({
-      outcome: outcome as HoldAnswer["outcome"],
+      outcome: outcome as HoldAnswer['outcome'],
       available,
       remaining: remaining === null ? null : BigInt(remaining),
     });
   } else {
     member.resolve({
-      outcome: outcome as CloseAnswer["outcome"],
+      outcome: outcome as CloseAnswer['outcome'],
       charged: BigInt(answer.charged[i] ?? 0n),
       available,
     });

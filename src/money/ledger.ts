@@ -1,16 +1,9 @@
-import type { Queryable } from "../db/database.ts";
-import type { Money } from "./money.ts";
+import type { Queryable } from '../db/database.ts';
+import type { Money } from './money.ts';
 
 /** Makes the balance row of a new account; part of the transaction that makes the account. */
-export async function openBalance(
-  tx: Queryable,
-  account_id: string,
-  currency: string,
-): Promise<void> {
-  await tx.query("insert into balances (account_id, currency) values ($1, $2)", [
-    account_id,
-    currency,
-  ]);
+export async function openBalance(tx: Queryable, account_id: string, currency: string): Promise<void> {
+  await tx.query('insert into balances (account_id, currency) values ($1, $2)', [account_id, currency]);
 }
 
 /** Makes the budget row of a new key; part of the transaction that makes the key. */
@@ -19,29 +12,27 @@ export async function openBudget(
   key: { id: string; account_id: string; limit_month: Money | null },
   now: Date,
 ): Promise<void> {
-  await tx.query(
-    "insert into budgets (key_id, account_id, limit_month, month) values ($1, $2, $3, month_of($4))",
-    [key.id, key.account_id, key.limit_month, now],
-  );
+  await tx.query('insert into budgets (key_id, account_id, limit_month, month) values ($1, $2, $3, month_of($4))', [
+    key.id,
+    key.account_id,
+    key.limit_month,
+    now,
+  ]);
 }
 
 /** Changes or lifts (null) the monthly limit of a key. False if there is no such key. */
-export async function setLimit(
-  db: Queryable,
-  key_id: string,
-  limit_month: Money | null,
-): Promise<boolean> {
-  const rows = await db.query(
-    "update budgets set limit_month = $2 where key_id = $1 returning key_id",
-    [key_id, limit_month],
-  );
+export async function setLimit(db: Queryable, key_id: string, limit_month: Money | null): Promise<boolean> {
+  const rows = await db.query('update budgets set limit_month = $2 where key_id = $1 returning key_id', [
+    key_id,
+    limit_month,
+  ]);
   return rows.length === 1;
 }
 
 export type Credit = {
   account_id: string;
   /** `topup`: money came in (> 0). `adjustment`: a correction by the operator, either sign. */
-  type: "topup" | "adjustment";
+  type: 'topup' | 'adjustment';
   amount: Money;
   /** Names the event in the outside world: the same ref is booked once. */
   ref: string;
@@ -49,10 +40,10 @@ export type Credit = {
 };
 
 /** `exists`: this ref was booked before. `insufficient`: it would take more than is available. */
-export type CreditAnswer = { outcome: "booked" | "exists" | "insufficient"; available: Money };
+export type CreditAnswer = { outcome: 'booked' | 'exists' | 'insufficient'; available: Money };
 
 export async function credit(db: Queryable, movement: Credit, now: Date): Promise<CreditAnswer> {
-  const rows = await db.query<CreditAnswer>("select * from money_credit($1, $2, $3, $4, $5, $6)", [
+  const rows = await db.query<CreditAnswer>('select * from money_credit($1, $2, $3, $4, $5, $6)', [
     now,
     movement.account_id,
     movement.type,
@@ -61,7 +52,7 @@ export async function credit(db: Queryable, movement: Credit, now: Date): Promis
     movement.reason,
   ]);
   const answer = rows[0];
-  if (!answer) throw new Error("money_credit answered nothing");
+  if (!answer) throw new Error('money_credit answered nothing');
   return answer;
 }
 
@@ -69,7 +60,7 @@ export type Balance = { account_id: string; currency: string; amount: Money; hel
 
 export async function balanceOf(db: Queryable, account_id: string): Promise<Balance | undefined> {
   const rows = await db.query<Balance>(
-    "select account_id, currency, amount, held from balances where account_id = $1",
+    'select account_id, currency, amount, held from balances where account_id = $1',
     [account_id],
   );
   return rows[0];
@@ -79,12 +70,7 @@ export async function balanceOf(db: Queryable, account_id: string): Promise<Bala
 export type Budget = { key_id: string; limit_month: Money | null; spent: Money; held: Money };
 
 /** The budgets of an account's keys, or of one key, as they stand in the month of `now`. */
-export async function budgetsOf(
-  db: Queryable,
-  account_id: string,
-  now: Date,
-  key_id?: string,
-): Promise<Budget[]> {
+export async function budgetsOf(db: Queryable, account_id: string, now: Date, key_id?: string): Promise<Budget[]> {
   return db.query<Budget>(
     `select key_id, limit_month, held, case when month < month_of($2) then 0 else spent end as spent
        from budgets where account_id = $1 and ($3::text is null or key_id = $3)`,
@@ -100,7 +86,7 @@ export function nextMonth(now: Date): Date {
 /** One line of the account's history, as GET /v1/balance/transactions shows it. */
 export type Entry = {
   number: bigint;
-  type: "topup" | "hold" | "settle" | "release" | "adjustment";
+  type: 'topup' | 'hold' | 'settle' | 'release' | 'adjustment';
   available: Money;
   held: Money;
   charged: Money;
@@ -120,7 +106,7 @@ export type EntryFilter = {
   after?: bigint;
   /** Entries newer than this number. */
   before?: bigint;
-  types?: Entry["type"][];
+  types?: Entry['type'][];
 };
 
 /** Entries newest first; one more than `limit` is never returned, see `has_more`. */
@@ -135,20 +121,14 @@ export async function listEntries(
        from ledger_entries
       where account_id = $1 and ($2::bigint is null or number < $2) and ($3::bigint is null or number > $3)
         and ($4::text[] is null or type = any ($4))
-      order by number ${upwards ? "asc" : "desc"} limit $5`,
-    [
-      filter.account_id,
-      filter.after ?? null,
-      filter.before ?? null,
-      filter.types ?? null,
-      filter.limit + 1,
-    ],
+      order by number ${upwards ? 'asc' : 'desc'} limit $5`,
+    [filter.account_id, filter.after ?? null, filter.before ?? null, filter.types ?? null, filter.limit + 1],
   );
   const page = rows.slice(0, filter.limit);
   return { entries: upwards ? page.toReversed() : page, has_more: rows.length > filter.limit };
 }
 
-export type UsageGroup = "day" | "model" | "key" | "modality";
+export type UsageGroup = 'day' | 'model' | 'key' | 'modality';
 
 export type UsageRow = {
   day?: string;
@@ -163,9 +143,9 @@ export type UsageRow = {
 
 const group_columns: Record<UsageGroup, string> = {
   day: `to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day`,
-  model: "model",
-  key: "key_id as key",
-  modality: "kind as modality",
+  model: 'model',
+  key: 'key_id as key',
+  modality: 'kind as modality',
 };
 
 /**
@@ -178,22 +158,20 @@ export async function usageOf(
 ): Promise<UsageRow[]> {
   const columns = range.group_by.map((group) => group_columns[group]);
   const names = range.group_by.map((group) => `"${group}"`);
-  const list = (items: string[]) => items.map((item) => `${item}, `).join("");
+  const list = (items: string[]) => items.map((item) => `${item}, `).join('');
   return db.query<UsageRow>(
     `with charges as (
        select ${list(columns)}revenue + loss as cost, units from ledger_entries
         where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3),
      summed as (select ${list(names)}count(*) as charges, sum(cost)::bigint as cost from charges
-        ${names.length > 0 ? `group by ${names.join(", ")}` : "having count(*) > 0"}),
+        ${names.length > 0 ? `group by ${names.join(', ')}` : 'having count(*) > 0'}),
      used as (select ${list(names)}jsonb_object_agg(unit, amount) as units from (
          select ${list(names)}unit, trim_scale(sum(amount::numeric))::text as amount
            from charges, jsonb_each_text(units) as u (unit, amount) group by ${list(names)}unit) t
-        ${names.length > 0 ? `group by ${names.join(", ")}` : ""})
+        ${names.length > 0 ? `group by ${names.join(', ')}` : ''})
      select s.*, coalesce(u.units, '{}') as units from summed s left join used u on ${
-       names.length > 0
-         ? names.map((name) => `s.${name} is not distinct from u.${name}`).join(" and ")
-         : "true"
-     } ${names.length > 0 ? `order by ${names.map((name) => `s.${name}`).join(", ")}` : ""}`,
+       names.length > 0 ? names.map((name) => `s.${name} is not distinct from u.${name}`).join(' and ') : 'true'
+     } ${names.length > 0 ? `order by ${names.map((name) => `s.${name}`).join(', ')}` : ''}`,
     [range.account_id, range.from, range.to],
   );
 }
