@@ -44,6 +44,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     secret: parseSecret(text('MEDLEY_SECRET')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
     log_level: parseLogLevel(text('MEDLEY_LOG_LEVEL') ?? 'warn'),
+    failpoints: text('MEDLEY_FAILPOINTS'),
   };
 }
 

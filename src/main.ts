@@ -4,6 +4,7 @@ import { CatalogError } from './catalog/file.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { DataFolderInUse, EmbeddedError } from './db/embedded.ts';
 import { MigrationError } from './db/migrate.ts';
+import { armFailpoints } from './lib/failpoint.ts';
 import { startServer } from './server.ts';
 import { startWorker } from './worker.ts';
 
@@ -16,6 +17,7 @@ const repeat_ms = 1_500;
 /** Configuration → app → roles, until a signal stops it. */
 async function main(): Promise<void> {
   const config = readConfig();
+  if (config.failpoints) armFailpoints(config.failpoints);
   const app = await makeApp(config);
   stopOnSignals(app);
   if (config.role !== 'api') await startWorker(app);

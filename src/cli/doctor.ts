@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { App } from '../app.ts';
+import { showProblem } from '../catalog/problem.ts';
 import { pendingMigrations } from '../db/migrate.ts';
 import { checkBooks } from '../money/books.ts';
 import { task_rules } from '../tasks/books.ts';
@@ -69,7 +70,7 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
   },
   catalogue: async (app) => {
     const { models, warnings } = app.catalog.current;
-    return { ok: warnings.length === 0, detail: [`${models.size} models`, ...warnings].join('; ') };
+    return { ok: warnings.length === 0, detail: [`${models.size} models`, ...warnings.map(showProblem)].join('; ') };
   },
   books: async (app) => {
     const report = await checkBooks(app.db, { more: task_rules });

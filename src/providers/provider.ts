@@ -1,11 +1,12 @@
+import type { Json, JsonObject, ProviderConfig } from '../catalog/model.ts';
+
 /**
  * The contract between a route and the code that speaks an upstream's protocol. An adapter is one
  * file that makes a Provider from its configuration. "Failed before it started" is a type
  * (`NotStarted`), so failover never reads status codes at the call site.
  */
 
-/** Any JSON value; what a run needs to be found again after a restart. */
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type { Json } from '../catalog/model.ts';
 
 /** What a route asks of the upstream. */
 export type RunRequest = {
@@ -14,9 +15,9 @@ export type RunRequest = {
   /** `upstream_model` of the route. */
   model: string;
   /** The caller's input after defaults and the route's field mapping. */
-  input: { [key: string]: Json };
+  input: JsonObject;
   /** Adapter-specific settings of the route (its `options`). */
-  options: { [key: string]: Json };
+  options: JsonObject;
   /** Milliseconds since 1970; the adapter takes the time from here. */
   now_ms: number;
 };
@@ -84,15 +85,6 @@ export type Provider = {
   /** `stopped`: confirmed and unbilled. `billed`: it goes on or is charged anyway. */
   cancel?(run: RunRequest, ref: Json, signal: AbortSignal): Promise<'stopped' | 'billed'>;
   close?(): Promise<void>;
-};
-
-/** A provider as `medley.yaml` configures it, secrets resolved. */
-export type ProviderConfig = {
-  name: string;
-  adapter: string;
-  base_url?: string;
-  api_key?: string;
-  allow_private: boolean;
 };
 
 export type Adapter = (config: ProviderConfig) => Provider;

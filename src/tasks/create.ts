@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
-import type { Model } from '../catalog/catalog.ts';
+import type { JsonObject, Model } from '../catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, type Pricing, type Units } from '../catalog/price.ts';
 import { ApiError } from '../errors.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { nearest } from '../lib/edit-distance.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName } from '../routing/health.ts';
@@ -14,7 +15,7 @@ import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
 /** A request body that has passed all checks that need no database. */
 export type Order = {
   model: Model;
-  input: Record<string, unknown>;
+  input: JsonObject;
   metadata: Record<string, string>;
   webhook_url: string | null;
   pricing: Pricing;
@@ -132,6 +133,7 @@ export async function createTask(
   const created_at = new Date(now_ms);
   const answer = await callCreate(app, caller, order, { id, created_at, idempotency });
   if (answer.outcome === 'created') {
+    await failpoint('task.created');
     app.engine.wake('task.start');
     return {
       ref: { account_id: caller.account.id, task_id: id },

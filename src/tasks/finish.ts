@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { chargeAmount, type Units } from '../catalog/price.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
 import { linkOutputs } from './outputs.ts';
 import {
@@ -40,6 +41,7 @@ export async function finish(app: App, ref: TaskRef, ending: Ending, started_at?
     const outcome = await tryFinish(app, task, ending, task.started_at ?? started_at ?? null);
     if (outcome === 'changed') continue;
     if (outcome === 'finished') {
+      await failpoint('task.finished');
       app.notifier.notify(finished_channel, task.id);
       logEnding(app, task, ending);
     }

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { unitsOfOutputs, type Units } from '../catalog/price.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import type { RunFile } from '../providers/provider.ts';
 import { makeLink } from '../storage/links.ts';
 import { probeMedia } from '../storage/probe.ts';
@@ -28,6 +29,7 @@ export async function storeOutputs(app: App, task: Task, files: RunFile[]): Prom
       return { ok: false, problem: `the upstream returned ${probe.content_type} for ${task.kind}` };
     const key = `${task.account_id}/${task.id}/${position}.${probe.extension}`;
     await app.storage.put(key, file.bytes, { content_type: probe.content_type, size_limit_bytes: file_bytes_max });
+    await failpoint('task.copying');
     const { width, height, duration } = probe;
     stored.push({
       key,

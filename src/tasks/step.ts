@@ -1,8 +1,9 @@
 import type { App } from '../app.ts';
-import type { Model, Route } from '../catalog/catalog.ts';
+import type { Model, Route } from '../catalog/model.ts';
 import { mapInput } from '../catalog/input.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import type { Json, Provider, RunRequest, RunState } from '../providers/provider.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import { InputRefused, NotStarted } from '../providers/provider.ts';
 import { routeName } from '../routing/health.ts';
 import { acceptAttempt, closeAttempt, openAttempt } from './attempts.ts';
@@ -81,6 +82,7 @@ async function submit(
   const signal = provider.idempotent ? AbortSignal.any([stopped, time_limit]) : time_limit;
   const submitted_at = new Date(app.clock.now());
   let state: RunState;
+  await failpoint('task.opened');
   try {
     state = await provider.start(run, signal);
   } catch (error) {
@@ -92,9 +94,11 @@ async function submit(
     await app.health.failed(name, { cause: isTimeout(error) ? 'timeout' : 'upstream_error' });
     return ambiguous(app, task, route, number, String(error));
   }
+  await failpoint('task.submitted');
   await app.health.succeeded(name);
   if (state.phase === 'done' || state.phase === 'failed') return settle(app, task, state, submitted_at);
   const accepted = await acceptAttempt(app, refOf(task), number, state, { poll_after_ms: state.poll_after_ms });
+  await failpoint('task.accepted');
   if (accepted) app.engine.wake('task.poll', state.poll_after_ms);
   else await stopOrphan(app, provider, run, state.ref);
   return 'done';
@@ -196,6 +200,7 @@ async function settle(
     );
   }
   const { files, units } = outputs;
+  await failpoint('task.stored');
   await finish(app, refOf(task), { status: 'succeeded', files, units, upstream_cost: state.upstream_cost }, started_at);
   return 'done';
 }

@@ -7,9 +7,10 @@ import { createKey } from '../../src/accounts/keys.ts';
 import { makeApp, type App, type AppOptions } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { checkBooks } from '../../src/money/books.ts';
-import { parseMoney } from '../../src/money/money.ts';
+import { parseMoney, type Cost } from '../../src/money/money.ts';
 import { startServer } from '../../src/server.ts';
 import { task_rules } from '../../src/tasks/books.ts';
+import type { OutputItem } from '../../src/tasks/task.ts';
 import { startWorker } from '../../src/worker.ts';
 import { testDatabase } from './database.ts';
 
@@ -21,7 +22,44 @@ export type Client = {
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
 };
 
-export type Answered = { status: number; headers: Headers; text: string; json: any };
+/** Every key that an answer of the service may have; a test names the ones it expects. */
+export type Body = {
+  object: string;
+  id: string;
+  status: string;
+  model: string;
+  output: OutputItem[];
+  cost: Cost;
+  estimated_cost: Cost;
+  error: { type: string; message: string; param?: string; code?: string; request_id?: string; details?: unknown[] };
+  created_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+  metadata: Record<string, string>;
+  data: Body[];
+  has_more: boolean;
+  first_id: string | null;
+  last_id: string | null;
+  balance: Cost;
+  held: Cost;
+  available: Cost;
+  allowed: boolean;
+  currency: string;
+  key: { spend_limit: Cost | null; spent: Cost; remaining: Cost | null; resets_at: string };
+  type: string;
+  direction: string;
+  amount: Cost;
+  available_after: Cost;
+  held_after: Cost;
+  reference_id: string | null;
+  url: string;
+  count: number;
+  units: Record<string, string>;
+  total: Cost;
+  day: string;
+};
+
+export type Answered = { status: number; headers: Headers; text: string; json: Body };
 
 export type TestApp = {
   app: App;
@@ -39,7 +77,13 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const folder = mkdtempSync(join(tmpdir(), 'medley-app-'));
   const config_file = join(folder, 'medley.yaml');
   if (options.yaml) writeFileSync(config_file, options.yaml);
-  const env = { DATABASE_URL: database.url, MEDLEY_DATA: join(folder, 'data'), PORT: '0', ...(options.yaml && { MEDLEY_CONFIG: config_file }), ...options.env };
+  const env = {
+    DATABASE_URL: database.url,
+    MEDLEY_DATA: join(folder, 'data'),
+    PORT: '0',
+    ...(options.yaml && { MEDLEY_CONFIG: config_file }),
+    ...options.env,
+  };
   const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const app = await makeApp(readConfig(env), { log, ...options });
   await startServer(app);
@@ -63,21 +107,35 @@ async function makeClient(
   { currency = 'USD', credit = '100', limit }: { currency?: string; credit?: string; limit?: string },
 ): Promise<Client> {
   const now = new Date(app.clock.now());
-  const account = await createAccount(app.db, { name: 'Test', currency, initial_credit: parseMoney(credit) ?? 0n }, now);
+  const account = await createAccount(
+    app.db,
+    { name: 'Test', currency, initial_credit: parseMoney(credit) ?? 0n },
+    now,
+  );
   const limit_month = limit === undefined ? null : (parseMoney(limit) ?? 0n);
   const { key, text } = await createKey(app.db, { account_id: account.id, name: 'Test', limit_month }, now);
   const call: Client['call'] = (method, path, body, headers) => send(url + path, method, text, body, headers);
   return { account_id: account.id, key_id: key.id, key: text, call };
 }
 
-async function send(url: string, method: string, key: string, body: unknown, headers: Record<string, string> = {}): Promise<Answered> {
+async function send(
+  url: string,
+  method: string,
+  key: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answered> {
   const response = await fetch(url, {
     method,
-    headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const json = response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : undefined;
+  const json: Body = response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : {};
   return { status: response.status, headers: response.headers, text, json };
 }
 

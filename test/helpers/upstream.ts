@@ -106,12 +106,14 @@ const poll_after_ms = 50;
 export const scripted: Adapter = (config) => ({
   start: async (run, signal) => {
     const url = `${config.base_url}/submit/${encodeURIComponent(run.model)}/${run.task_id}`;
-    const { statusCode, headers, body } = await request(url, { method: 'POST', body: JSON.stringify(run.input), signal }).catch(
-      (error: unknown) => {
-        if (isRefused(error)) throw new NotStarted('unreachable', 'connection refused', { cause: error });
-        throw error;
-      },
-    );
+    const { statusCode, headers, body } = await request(url, {
+      method: 'POST',
+      body: JSON.stringify(run.input),
+      signal,
+    }).catch((error: unknown) => {
+      if (isRefused(error)) throw new NotStarted('unreachable', 'connection refused', { cause: error });
+      throw error;
+    });
     const bytes = Buffer.from(await body.arrayBuffer());
     if (statusCode === 400) throw new InputRefused('invalid_request', bytes.toString());
     if (statusCode === 401) throw new NotStarted('rejected_credentials', 'status 401');

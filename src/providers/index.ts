@@ -1,0 +1,5 @@
+import type { Adapter } from './provider.ts';
+import { sandbox } from './sandbox.ts';
+
+/** Every adapter of the service by the name that `medley.yaml` gives it. */
+export const adapters: Record<string, Adapter> = { sandbox };

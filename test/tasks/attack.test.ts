@@ -1,0 +1,178 @@
+import { Agent, request } from 'undici';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { cancelTask } from '../../src/tasks/cancel.ts';
+import { finish, type Ending } from '../../src/tasks/finish.ts';
+import { loadTask } from '../../src/tasks/task.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+
+const yaml = `
+version: 1
+limits: { generate_per_minute: 100000, chat_per_minute: 100000, failed_per_24h: 100000 }
+`;
+
+/** The service without a worker, so that every hold stays open until the test ends it. */
+describe('money under attack', () => {
+  let service: TestApp;
+  const connections = new Agent({ connections: 64 });
+
+  beforeAll(async () => {
+    service = await startTestApp({ yaml, worker: false });
+  });
+  afterAll(async () => {
+    await connections.close();
+    await service.stop();
+  });
+  afterEach(() => expectExactBooks(service.app));
+
+  const body = JSON.stringify({ model: 'sandbox/image', input: { prompt: 'x' } });
+
+  async function fire(client: Client, count: number): Promise<Map<number, number>> {
+    const statuses = await Promise.all(
+      Array.from({ length: count }, async () => {
+        const { statusCode, body: answer } = await request(`${service.url}/v1/generate`, {
+          method: 'POST',
+          dispatcher: connections,
+          headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+          body,
+        });
+        await answer.dump();
+        return statusCode;
+      }),
+    );
+    return statuses.reduce(
+      (counts, status) => counts.set(status, (counts.get(status) ?? 0) + 1),
+      new Map<number, number>(),
+    );
+  }
+
+  it('accepts exactly as many tasks as the balance covers, of 20 times as many at once', async () => {
+    const tasks = 25;
+    const client = await service.client({ credit: '0.25' });
+    expect(await fire(client, 20 * tasks)).toEqual(
+      new Map([
+        [202, tasks],
+        [402, 19 * tasks],
+      ]),
+    );
+    const { json } = await client.call('GET', '/v1/balance');
+    expect(json).toMatchObject({ available: { exact: '0.000000' }, held: { exact: '0.250000' } });
+  });
+
+  it("accepts exactly as many tasks as the key's monthly limit covers, of 20 times as many at once", async () => {
+    const tasks = 25;
+    const client = await service.client({ credit: '100', limit: '0.25' });
+    expect(await fire(client, 20 * tasks)).toEqual(
+      new Map([
+        [202, tasks],
+        [403, 19 * tasks],
+      ]),
+    );
+    const { json } = await client.call('GET', '/v1/balance');
+    expect(json).toMatchObject({ held: { exact: '0.250000' }, key: { remaining: { exact: '0.000000' } } });
+  });
+
+  it('gives each of 100 tasks one outcome, raced ten ways', async () => {
+    const client = await service.client();
+    const { app } = service;
+    const ids = await Promise.all(
+      Array.from({ length: 100 }, async () => (await client.call('POST', '/v1/generate', body)).json.id),
+    );
+    const succeeded: Ending = {
+      status: 'succeeded',
+      units: { image: '1' },
+      files: [
+        {
+          key: 'none/none/0.png',
+          item: { type: 'image', content_type: 'image/png', size_bytes: 1, width: 1, height: 1 },
+        },
+      ],
+    };
+    const failed: Ending = {
+      status: 'failed',
+      type: 'upstream_error',
+      message: 'x',
+      counts: true,
+      attempt: 'failed',
+      reason: 'x',
+    };
+    let wins = 0;
+    for (const task_id of ids) {
+      const ref = { account_id: client.account_id, task_id };
+      const racers = Array.from({ length: 10 }, (_, i) =>
+        i % 3 === 0
+          ? cancelTask(app, ref).then(
+              () => 'finished',
+              () => 'final',
+            )
+          : finish(app, ref, i % 3 === 1 ? succeeded : failed),
+      );
+      const outcomes = await Promise.all(racers);
+      wins += outcomes.filter((outcome) => outcome === 'finished').length;
+      const task = await loadTask(app.db, ref);
+      expect(task?.completed_at).toBeInstanceOf(Date);
+      expect(JSON.parse(task?.body ?? '')).toMatchObject({
+        status: task?.status,
+        cost: { exact: task?.status === 'succeeded' ? '0.010000' : '0.000000' },
+      });
+    }
+    expect(wins).toBe(100);
+    const entries = await app.db.query(
+      `select 1 from ledger_entries where account_id = $1 and event_key like 'settle:%'`,
+      [client.account_id],
+    );
+    expect(entries.length).toBe(100);
+  });
+
+  it.each([
+    ['n', -1],
+    ['n', 0],
+    ['n', 1e308],
+    ['n', '1e9'],
+    ['n', 2 ** 63],
+    ['n', null],
+    ['n', []],
+    ['n', 1.5],
+    ['width', -1],
+    ['width', 0],
+    ['width', 1e308],
+    ['width', '1e9'],
+    ['width', 2 ** 63],
+    ['width', null],
+  ])('refuses an image with %s = %j, naming the field', async (field, value) => {
+    const client = await service.client();
+    const answer = await client.call('POST', '/v1/generate', {
+      model: 'sandbox/image',
+      input: { prompt: 'x', [field]: value },
+    });
+    expect(answer).toMatchObject({ status: 422, json: { error: { type: 'invalid_request' } } });
+    expect(answer.json.error.message).toContain(`input.${field}`);
+    expect((await client.call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
+  });
+
+  it.each([-1, 0, 1e308, 2 ** 63, '1e9', null, {}, true])(
+    'refuses a video with duration = %j, naming the field',
+    async (duration) => {
+      const client = await service.client();
+      const answer = await client.call('POST', '/v1/generate', {
+        model: 'sandbox/video',
+        input: { prompt: 'x', duration },
+      });
+      expect(answer).toMatchObject({ status: 422, json: { error: { type: 'invalid_request' } } });
+      expect(answer.json.error.message).toContain('input.duration');
+    },
+  );
+
+  it.each(['NaN', 'Infinity', '-Infinity', '1e99999', '01', '0x10', '1_000'])(
+    'refuses duration %s, which is no JSON or no number',
+    async (text) => {
+      const client = await service.client();
+      const answer = await client.call(
+        'POST',
+        '/v1/generate',
+        `{"model":"sandbox/video","input":{"prompt":"x","duration":${text}}}`,
+      );
+      expect([400, 422]).toContain(answer.status);
+      expect(answer.json.error.type).toBe('invalid_request');
+    },
+  );
+});

@@ -1,0 +1,204 @@
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { scripted, startUpstream, type Upstream } from '../helpers/upstream.ts';
+
+/** A model with two routes to two upstream models of a real HTTP server, and one with a single route. */
+const yaml = (url: string) => `
+version: 1
+providers:
+  one: { adapter: scripted, base_url: "${url}", allow_private: true }
+  two: { adapter: scripted, base_url: "${url}", allow_private: true }
+  dead: { adapter: scripted, base_url: "http://127.0.0.1:9", allow_private: true }
+models:
+  - id: test/pair
+    kind: image
+    input_schema: &schema { type: object, required: [prompt], additionalProperties: false, properties: { prompt: { type: string } } }
+    price: [{ unit: image, amount: "0.03" }]
+    routes:
+      - { id: a, provider: one, upstream_model: pair-a, timeout: { start: 2s, total: 4s } }
+      - { id: b, provider: two, upstream_model: pair-b, timeout: { start: 2s, total: 4s } }
+  - id: test/risky
+    kind: image
+    input_schema: *schema
+    price: [{ unit: image, amount: "0.03" }]
+    routes:
+      - { id: a, provider: one, upstream_model: risky-a, on_ambiguous_submit: failover, timeout: { start: 2s, total: 4s } }
+      - { id: b, provider: two, upstream_model: risky-b }
+  - id: test/dead
+    kind: image
+    input_schema: *schema
+    price: [{ unit: image, amount: "0.03" }]
+    routes:
+      - { id: dead, provider: dead, upstream_model: dead }
+  - id: test/slow
+    kind: image
+    input_schema: *schema
+    price: [{ unit: image, amount: "0.03" }]
+    routes:
+      - { id: a, provider: one, upstream_model: slow-a, timeout: { start: 1s, total: 3s } }
+`;
+
+describe('routes', () => {
+  let upstream: Upstream;
+  let service: TestApp;
+  let client: Client;
+
+  beforeAll(async () => {
+    const png = await sharp({ create: { width: 64, height: 48, channels: 3, background: '#c33' } })
+      .png()
+      .toBuffer();
+    upstream = await startUpstream(png);
+    service = await startTestApp({ yaml: yaml(upstream.url), adapters: { scripted } });
+  });
+  afterAll(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+  beforeEach(async () => {
+    client = await service.client();
+    await service.app.db.query('delete from route_health');
+    upstream.stoppable = true;
+    for (const route of ['pair-a', 'pair-b', 'risky-a', 'risky-b', 'slow-a']) upstream.script(route, 'done');
+  });
+  afterEach(() => expectExactBooks(service.app));
+
+  const generate = (model: string, wait = 20): Promise<Answered> =>
+    client.call('POST', `/v1/generate?wait=${wait}`, { model, input: { prompt: 'x' } });
+  const submitsOf = (task_id: string) =>
+    upstream.submits.filter((submit) => submit.task_id === task_id).map((submit) => submit.route);
+  const available = async () => (await client.call('GET', '/v1/balance')).json.available.exact;
+
+  it('uses the first route that starts, and charges what was measured', async () => {
+    const { json: task } = await generate('test/pair');
+    expect(task).toMatchObject({ status: 'succeeded', cost: { amount: '0.03' }, error: null });
+    expect(task.output).toMatchObject([{ type: 'image', width: 64, height: 48, content_type: 'image/png' }]);
+    expect(submitsOf(task.id)).toEqual(['pair-a']);
+    expect(await available()).toBe('99.970000');
+  });
+
+  it('goes to the next route when one refuses before the start', async () => {
+    upstream.script('pair-a', 'refuse');
+    const { json: task } = await generate('test/pair');
+    expect(task.status).toBe('succeeded');
+    expect(submitsOf(task.id)).toEqual(['pair-a', 'pair-b']);
+  });
+
+  it('goes to the next route when one does not start in time and confirms that it stopped', async () => {
+    upstream.script('pair-a', 'queue');
+    const { json: task } = await generate('test/pair');
+    expect(task.status).toBe('succeeded');
+    expect(submitsOf(task.id)).toEqual(['pair-a', 'pair-b']);
+  });
+
+  it('does not go on when a queued run cannot be stopped unbilled: the task fails, refunded', async () => {
+    upstream.script('pair-a', 'queue');
+    upstream.stoppable = false;
+    const { json: task } = await generate('test/pair');
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'timeout' }, cost: { exact: '0.000000' } });
+    expect(submitsOf(task.id)).toEqual(['pair-a']);
+    expect(await available()).toBe('100.000000');
+  });
+
+  it('never fails over after the start', async () => {
+    upstream.script('pair-a', 'run then fail');
+    const { json: task } = await generate('test/pair');
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
+    expect(task.started_at).not.toBeNull();
+    expect(submitsOf(task.id)).toEqual(['pair-a']);
+    expect(await countedFailures()).toBe(1);
+  });
+
+  it('never repeats a submit whose answer was lost: the task fails, refunded and not counted', async () => {
+    upstream.script('pair-a', 'cut');
+    const { json: task } = await generate('test/pair');
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
+    expect(submitsOf(task.id)).toEqual(['pair-a']);
+    expect(await countedFailures()).toBe(0);
+    expect(await available()).toBe('100.000000');
+  });
+
+  it('fails over after a lost answer where the operator chose it', async () => {
+    upstream.script('risky-a', 'cut');
+    const { json: task } = await generate('test/risky');
+    expect(task.status).toBe('succeeded');
+    expect(submitsOf(task.id)).toEqual(['risky-a', 'risky-b']);
+  });
+
+  it('treats a submit without an answer in time as ambiguous', async () => {
+    upstream.script('slow-a', 'hang');
+    const { json: task } = await generate('test/slow');
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });
+    expect(submitsOf(task.id)).toEqual(['slow-a']);
+  });
+
+  it('ends a run that outlasts its time limit', async () => {
+    upstream.script('slow-a', 'run forever');
+    const { json: task } = await generate('test/slow');
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'timeout' }, cost: { exact: '0.000000' } });
+    expect(upstream.cancels.length).toBeGreaterThan(0);
+    expect(await countedFailures()).toBe(1);
+  });
+
+  it('tells the caller what was wrong with the input, on no other route, without blaming the route', async () => {
+    upstream.script('pair-a', 'reject input');
+    for (let i = 0; i < 6; i++) {
+      const { json: task } = await generate('test/pair');
+      expect(task).toMatchObject({
+        status: 'failed',
+        error: { type: 'invalid_request', message: 'that prompt will not do' },
+      });
+      expect(submitsOf(task.id)).toEqual(['pair-a']);
+    }
+    upstream.script('pair-a', 'done');
+    const { json: task } = await generate('test/pair');
+    expect(submitsOf(task.id)).toEqual(['pair-a']);
+  });
+
+  it('fails the task, refunded and not counted, when no route could be started', async () => {
+    const { status, json: task } = await generate('test/dead');
+    expect(status).toBe(202);
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
+    expect(await countedFailures()).toBe(0);
+  });
+
+  it('skips a route that refuses all the time, and lets one probe heal it', async () => {
+    upstream.script('pair-a', 'no key');
+    await generate('test/pair');
+    upstream.script('pair-a', 'done');
+    const { json: skipped } = await generate('test/pair');
+    expect(submitsOf(skipped.id)).toEqual(['pair-b']);
+    await service.app.db.query(`update route_health set retry_at = now() - interval '1 second'`);
+    await new Promise((resolve) => setTimeout(resolve, 1_100)); // rows are read again after a second
+    const { json: probe } = await generate('test/pair');
+    expect(submitsOf(probe.id)).toEqual(['pair-a']);
+    const { json: healed } = await generate('test/pair');
+    expect(submitsOf(healed.id)).toEqual(['pair-a']);
+  });
+
+  it('answers 502 and creates nothing while every route of the model is open', async () => {
+    for (let i = 0; i < 5; i++) await generate('test/dead');
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const refused = await generate('test/dead');
+    expect(refused).toMatchObject({ status: 502, json: { error: { type: 'upstream_error' } } });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await available()).toBe('100.000000');
+    await service.app.db.query(`update route_health set cause = 'timeout'`);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    expect(await generate('test/dead')).toMatchObject({ status: 504, json: { error: { type: 'timeout' } } });
+    await service.app.db.query(`update route_health set retry_at = now() - interval '1 second'`);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const both = await Promise.all([generate('test/dead', 0), generate('test/dead', 0)]);
+    expect(both.map((answer) => answer.status).toSorted()).toEqual([202, 504]);
+    await expect
+      .poll(async () => (await service.app.db.query('select 1 from tasks where completed_at is null')).length)
+      .toBe(0);
+  });
+
+  async function countedFailures(): Promise<number> {
+    const rows = await service.app.db.query('select 1 from tasks where account_id = $1 and counts_as_failure', [
+      client.account_id,
+    ]);
+    return rows.length;
+  }
+});
