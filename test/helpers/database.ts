@@ -1,13 +1,12 @@
-import { randomBytes } from "node:crypto";
-import { openDatabase, type Db } from "../../src/db/database.ts";
-import { migrate } from "../../src/db/migrate.ts";
-import pg from "pg";
+import { randomBytes } from 'node:crypto';
+import { openDatabase, type Db } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import pg from 'pg';
 
 /** The cluster of this test run: made by global-setup.ts. */
 export function clusterUrl(): string {
-  const url = process.env["MEDLEY_TEST_CLUSTER"];
-  if (!url)
-    throw new Error("No test cluster: run the tests by npm test, or set MEDLEY_TEST_CLUSTER.");
+  const url = process.env['MEDLEY_TEST_CLUSTER'];
+  if (!url) throw new Error('No test cluster: run the tests by npm test, or set MEDLEY_TEST_CLUSTER.');
   return url;
 }
 
@@ -24,10 +23,8 @@ async function admin(sql: string): Promise<void> {
 export type TestDatabase = { db: Db; url: string; name: string; drop(): Promise<void> };
 
 /** A fresh database with all migrations; drop it at the end of the file. */
-export async function testDatabase(
-  options: { connections_max?: number; empty?: boolean } = {},
-): Promise<TestDatabase> {
-  const name = `t_${randomBytes(6).toString("hex")}`;
+export async function testDatabase(options: { connections_max?: number; empty?: boolean } = {}): Promise<TestDatabase> {
+  const name = `t_${randomBytes(6).toString('hex')}`;
   await admin(`create database ${name}`);
   const url = clusterUrl().replace(/^(postgres(?:ql)?:\/\/[^/]*\/)[^?]*/, `$1${name}`);
   const db = openDatabase({
