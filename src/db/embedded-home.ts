@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { accessSync, chmodSync, chownSync, constants, existsSync, lstatSync, mkdirSync } from 'node:fs';
-import { readFileSync, realpathSync, renameSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { canEnter, EmbeddedError, findUser, isCode, type SystemUser } from './embedded-process.ts';
@@ -125,7 +125,7 @@ function asServerUser(home: Home): Home {
   const user = chooseUser();
   if (canEnter(user, home.path)) return { ...home, user };
   removeIfEmpty(home.path);
-  const path = join(homes_folder, hashOf(home.data_dir));
+  const path = unusedHome(home.data_dir);
   try {
     makeFolder(homes_folder, 0o711);
     makeFolder(path, 0o711);
@@ -137,8 +137,20 @@ function asServerUser(home: Home): Home {
   if (!canEnter(user, path)) {
     throw new EmbeddedError(`PostgreSQL's user ${user.name} can enter neither ${home.data_dir} nor ${path}. ${remedy}`);
   }
-  writePointer({ home: path, data_dir: home.data_dir });
-  return { ...home, path, user };
+  const pointer = createPointer({ home: path, data_dir: home.data_dir });
+  return { ...home, path: pointer.home, user };
+}
+
+/**
+ * Where the cluster of a new data folder goes. One that was there before and has been removed leaves
+ * its cluster behind; it is not taken up again, whoever removed the folder wanted to begin anew.
+ */
+function unusedHome(data_dir: string): string {
+  const path = join(homes_folder, hashOf(data_dir));
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? path : `${path}-${number}`;
+    if (!existsSync(join(candidate, 'data'))) return candidate;
+  }
 }
 
 const remedy = 'Set MEDLEY_DATA to a folder that everybody may pass through, or DATABASE_URL.';
@@ -170,7 +182,7 @@ function checkMoved(pointer: Pointer, data_dir: string): void {
         `Remove ${join(data_dir, pointer_name)} to start with an empty database.`,
     );
   }
-  writePointer({ home: pointer.home, data_dir });
+  replacePointer({ home: pointer.home, data_dir });
 }
 
 function readPointer(data_dir: string): Pointer | undefined {
@@ -190,11 +202,27 @@ function readPointer(data_dir: string): Pointer | undefined {
   throw new EmbeddedError(`${path} does not say where the database is. Restore it from a backup.`);
 }
 
-function writePointer(pointer: Pointer): void {
-  const path = join(pointer.data_dir, pointer_name);
-  const draft = `${path}.${process.pid}`;
+/** Writes the pointer of a new data folder, unless a start at the same moment was faster: then that one counts. */
+function createPointer(pointer: Pointer): Pointer {
+  const draft = draftPointer(pointer);
+  try {
+    linkSync(draft, join(pointer.data_dir, pointer_name));
+  } catch (error) {
+    if (!isCode(error, 'EEXIST')) throw error;
+  } finally {
+    rmSync(draft);
+  }
+  return readPointer(pointer.data_dir) ?? pointer;
+}
+
+function replacePointer(pointer: Pointer): void {
+  renameSync(draftPointer(pointer), join(pointer.data_dir, pointer_name));
+}
+
+function draftPointer(pointer: Pointer): string {
+  const draft = join(pointer.data_dir, `${pointer_name}.${process.pid}`);
   writeFileSync(draft, JSON.stringify(pointer, undefined, 2) + '\n', { mode: 0o600 });
-  renameSync(draft, path);
+  return draft;
 }
 
 function removeIfEmpty(folder: string): void {

@@ -149,6 +149,20 @@ describe.runIf(is_root)('as root', () => {
     rmSync(join(data_dir, 'postgres.json'));
   });
 
+  test('a data folder that was removed and made again begins anew', async () => {
+    chmodSync(folder, 0o700);
+    const first = await startEmbedded({ data_dir });
+    await ask(first.connection, 'create table kept as select 7 as n');
+    await first.stop();
+    const home = findHome(data_dir)?.path ?? '';
+    rmSync(data_dir, { recursive: true });
+    const second = await startEmbedded({ data_dir });
+    await expect(ask(second.connection, 'select n from kept')).rejects.toThrow('does not exist');
+    await second.stop();
+    expect(findHome(data_dir)?.path).toBe(`${home}-2`);
+    rmSync(home, { recursive: true });
+  });
+
   test('a cluster that is gone is not silently replaced by an empty one', async () => {
     chmodSync(folder, 0o700);
     await (await startEmbedded({ data_dir })).stop();
