@@ -1,6 +1,6 @@
 /**
  * Frames in YUV 4:2:0 (BT.709, limited range), the form that the video encoder takes. The still
- * background is converted once; what moves is stamped onto a copy of it, which costs under a
+ * background is converted once; what moves is stamped onto a copy of it, which costs about a
  * millisecond a frame.
  */
 

@@ -76,7 +76,7 @@ export class Maker {
   }
 
   #start(): Worker {
-    const thread = new Worker(thread_file);
+    const thread = new Worker(thread_file, { execArgv: [] });
     const died = (cause: unknown) => {
       if (this.#thread === thread) void this.#letGo(new Error('the sandbox thread ended', { cause }));
     };

@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { performance } from 'node:perf_hooks';
+import { fileURLToPath } from 'node:url';
+import type { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, it } from 'vitest';
+import { CannotMake, Maker } from '../../../src/providers/sandbox/maker.ts';
+import { type Order, readOrder } from '../../../src/providers/sandbox/order.ts';
+
+let maker = new Maker();
+const { signal } = new AbortController();
+
+afterEach(async () => {
+  await maker.close();
+  maker = new Maker();
+});
+
+function image(text: string): Order {
+  return readOrder('image', { width: 32, height: 32 }, text);
+}
+
+function film(text: string, duration = 1): Order {
+  return readOrder('video', { duration }, text);
+}
+
+function sizes(files: Buffer[] | 'busy'): number[] | 'busy' {
+  return files === 'busy' ? files : files.map((file) => file.length);
+}
+
+describe('Maker', () => {
+  it('leaves the event loop free while a film is made', async () => {
+    await maker.make(image('warm'), signal);
+    const before = performance.eventLoopUtilization();
+    await maker.make(film('a long one', 5), signal);
+    expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.4);
+  });
+
+  it('makes pictures while a film is made', async () => {
+    const done: string[] = [];
+    const long = maker.make(film('a long one', 5), signal).then(() => done.push('film'));
+    await maker.make(image('quick'), signal).then(() => done.push('picture'));
+    await long;
+    expect(done).toEqual(['picture', 'film']);
+  });
+
+  it('gives the files of one order to all who ask for it meanwhile', async () => {
+    const [first, second] = await Promise.all([maker.make(image('one'), signal), maker.make(image('one'), signal)]);
+    expect(first).toBe(second);
+  });
+
+  it('says that it is busy instead of letting a crowd wait', async () => {
+    const films = Array.from({ length: 6 }, (_, i) => maker.make(film(`film ${i}`), signal));
+    const results = await Promise.all(films);
+    expect(results.map((result) => result === 'busy')).toEqual([false, false, false, false, true, true]);
+    const pictures = await Promise.all(Array.from({ length: 40 }, (_, i) => maker.make(image(`${i}`), signal)));
+    expect(pictures.filter((result) => result === 'busy')).toHaveLength(8);
+    expect(await maker.make(film('film 5'), signal)).not.toBe('busy');
+  });
+
+  it('keeps what is made for one who gave up and asks again', async () => {
+    const impatient = new AbortController();
+    const first = maker.make(film('slow'), impatient.signal);
+    impatient.abort(new Error('too slow'));
+    await expect(first).rejects.toThrow('too slow');
+    await maker.make(film('next'), signal); // films are made in turn, so the first is made by now
+    const before_ms = performance.now();
+    expect(sizes(await maker.make(film('slow'), signal))).toHaveLength(1);
+    expect(performance.now() - before_ms).toBeLessThan(50);
+  });
+
+  it('starts again after its thread was closed', async () => {
+    const [broken] = await Promise.allSettled([maker.make(film('never seen'), signal), maker.close()]);
+    expect(broken).toMatchObject({ status: 'rejected', reason: { name: 'Error', message: 'the sandbox was closed' } });
+    expect(sizes(await maker.make(image('again'), signal))).toHaveLength(1);
+  });
+
+  it('starts again after its thread died', async () => {
+    process.once('worker', (thread: Worker) => void thread.terminate());
+    const [broken] = await Promise.allSettled([maker.make(film('never seen'), signal)]);
+    expect(broken).toMatchObject({
+      status: 'rejected',
+      reason: { name: 'Error', message: 'the sandbox thread ended' },
+    });
+    expect(sizes(await maker.make(image('again'), signal))).toHaveLength(1);
+  });
+
+  it('says what cannot be made, and goes on', async () => {
+    const impossible = { ...readOrder('image', {}, 'x'), n: 2 ** 33 };
+    await expect(maker.make(impossible, signal)).rejects.toThrow(CannotMake);
+    expect(sizes(await maker.make(image('fine'), signal))).toHaveLength(1);
+  });
+
+  it('keeps a process alive for its work only', async () => {
+    const module = fileURLToPath(new URL('../../../src/providers/sandbox/maker.ts', import.meta.url));
+    const script = `
+      const { Maker } = await import(${JSON.stringify(module)});
+      const order = { kind: 'image', text: 'x', seed: 0, width: 32, height: 32, n: 1 };
+      const files = await new Maker().make(order, new AbortController().signal);
+      console.log(files.length);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let printed = '';
+    child.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+    const [code] = await once(child, 'exit');
+    expect([printed.trim(), code]).toEqual(['1', 0]);
+  });
+});

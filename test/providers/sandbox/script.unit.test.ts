@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { NotStarted } from '../../../src/providers/provider.ts';
+import { readScript } from '../../../src/providers/sandbox/script.ts';
+
+const plain = { refuse: false, ending: 'done', delay_ms: undefined };
+
+describe('directives in a prompt', () => {
+  it.each([
+    ['a red bicycle', {}],
+    ['[[delay 3s]] a red bicycle', { delay_ms: 3_000 }],
+    ['a red [[DELAY 250ms]] bicycle', { delay_ms: 250 }],
+    ['a red bicycle [[ delay  1.5m ]]', { delay_ms: 90_000 }],
+    ['[[fail]] a red bicycle', { ending: 'fail' }],
+    ['[[moderate]] a red bicycle', { ending: 'moderate' }],
+    ['[[hang]] a red bicycle', { ending: 'hang' }],
+    ['[[fail before start]] a red bicycle', { refuse: true }],
+    ['[[delay 2s]][[fail]] a red bicycle', { ending: 'fail', delay_ms: 2_000 }],
+    ['[[fail]] a red [[moderate]] bicycle', { ending: 'moderate' }],
+    ['[[delay 1s]] a red bicycle [[delay 2s]]', { delay_ms: 2_000 }],
+    ['[[fail]][[fail before start]] a red bicycle', { ending: 'fail', refuse: true }],
+  ])('%s', (prompt, expected) => {
+    const { text, ...script } = readScript(prompt, {});
+    expect(script).toEqual({ ...plain, ...expected });
+    expect(text.split(/\s+/).filter(Boolean)).toEqual(['a', 'red', 'bicycle']);
+  });
+
+  it.each([
+    '[[delay]]',
+    '[[delay 3]]',
+    '[[delay 3x]]',
+    '[[delay -3s]]',
+    '[[delay 1..5s]]',
+    '[[delay 25h]]',
+    '[[failed]]',
+    '[[fail after start]]',
+    '[fail]',
+    '[[fail]',
+    '[[ ]]',
+    '[[[',
+  ])('%s is only text', (prompt) => {
+    expect(readScript(prompt, {})).toEqual({ ...plain, text: prompt });
+  });
+
+  it('reads a hostile prompt in no time', () => {
+    const before_ms = performance.now();
+    readScript('[[ '.repeat(300_000), {});
+    readScript(`[[delay ${' '.repeat(300_000)}`, {});
+    expect(performance.now() - before_ms).toBeLessThan(1_000);
+  });
+});
+
+describe('options of a route', () => {
+  it.each([
+    [{ fail: 'before_start' }, { refuse: true }],
+    [{ fail: 'after_start' }, { ending: 'fail' }],
+    [{ delay: '2s' }, { delay_ms: 2_000 }],
+    [
+      { fail: 'after_start', delay: '2s' },
+      { ending: 'fail', delay_ms: 2_000 },
+    ],
+  ])('%j', (behaviour, expected) => {
+    expect(readScript('x', { behaviour })).toEqual({ ...plain, text: 'x', ...expected });
+  });
+
+  it('give way to the prompt', () => {
+    expect(readScript('[[delay 1s]]', { behaviour: { delay: '2s' } }).delay_ms).toBe(1_000);
+  });
+
+  it.each([[{ fail: 'later' }], [{ delay: 2 }], [{ delay: '2 days' }], [{ slow: true }], ['fail'], [['fail']]])(
+    'refuse the run, and not as a simulation, when they are wrong: %j',
+    (behaviour) => {
+      let error: unknown;
+      try {
+        readScript('x', { behaviour });
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).toBeInstanceOf(NotStarted);
+      expect(error).toMatchObject({ simulated: false, message: expect.stringContaining('options.behaviour') });
+    },
+  );
+});
