@@ -77,16 +77,9 @@ describe('money under attack', () => {
     const ids = await Promise.all(
       Array.from({ length: 100 }, async () => (await client.call('POST', '/v1/generate', body)).json.id),
     );
-    const succeeded: Ending = {
-      status: 'succeeded',
-      units: { image: '1' },
-      files: [
-        {
-          key: 'none/none/0.png',
-          item: { type: 'image', content_type: 'image/png', size_bytes: 1, width: 1, height: 1 },
-        },
-      ],
-    };
+    const item = { type: 'image', content_type: 'image/png', size_bytes: 1, width: 1, height: 1 } as const;
+    const key = `${client.account_id}/${ids[0]}/0.png`;
+    const succeeded: Ending = { status: 'succeeded', units: { image: '1' }, files: [{ key, item }] };
     const failed: Ending = {
       status: 'failed',
       type: 'upstream_error',
