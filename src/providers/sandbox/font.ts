@@ -4,7 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { assert } from '../../lib/assert.ts';
+
+const require = createRequire(import.meta.url);
 
 /** Turns a point of the font (units, y upwards) into a point of the drawing. */
 type Transform = (x: number, y: number) => string;
@@ -22,7 +25,7 @@ export type Font = {
 
 /** Opens one of the bundled fonts by its file name, such as `DejaVuSans-Bold.ttf`. */
 export function openFont(file_name: string): Font {
-  const file = readFileSync(createRequire(import.meta.url).resolve(`dejavu-fonts-ttf/ttf/${file_name}`));
+  const file = readFileSync(join(dirname(require.resolve('dejavu-fonts-ttf/package.json')), 'ttf', file_name));
   const tables = readTables(file);
   const units_per_em = tables.head.readUInt16BE(18);
   const glyphs = readCharacterMap(tables.cmap);
