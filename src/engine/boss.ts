@@ -50,6 +50,13 @@ const query_limit_ms = 5_000;
 const session_settings =
   'set synchronous_commit = off; set enable_sort = off; set enable_seqscan = off; set enable_bitmapscan = off; set jit = off';
 
+/**
+ * Our jobs have no group, so the limit per group limits nothing; but with it pg-boss claims by a list
+ * of ids, and without it by a join, which stale statistics turn into 64 passes over the whole queue:
+ * a fetch out of 40,000 jobs took 600 ms, and takes 1 ms this way.
+ */
+const fetch_options = { groupConcurrency: 1 };
+
 /** Any number will do, as long as it is ours: two starting processes wait for each other on it. */
 const advisory_lock = 7_633_529_002;
 
@@ -82,7 +89,8 @@ export async function startBoss(
   return {
     query: async <T>(text: string, values: readonly unknown[]) => (await limitedQuery(pool, text, values)).rows as T[],
     makeQueue: (options) => makeQueue(boss, options),
-    fetch: async (queue, count) => (await boss.fetch<JobData>(queue, { batchSize: count, db: limited })).map(asClaim),
+    fetch: async (queue, count) =>
+      (await boss.fetch<JobData>(queue, { ...fetch_options, batchSize: count, db: limited })).map(asClaim),
     remove: async (queue, claims) => {
       const jobs = claims.map((claim) => ({ id: claim.id, retryCount: claim.retry_count }));
       await boss.deleteJob(queue, jobs, { db: limited });

@@ -100,8 +100,9 @@ export async function putBack(boss: Boss, queue: string, items: readonly PutBack
        keep_until = pgboss.job_now() + i.delay_ms * interval '1 millisecond' + (j.keep_until - j.start_after),
        output = i.output
      from jsonb_to_recordset($2::jsonb) as i (id uuid, retry_count int, fate text, delay_ms float8, output jsonb)
-     where j.name = $1 and j.id = i.id and j.state = 'active' and j.retry_count = i.retry_count`,
-    [queue, JSON.stringify(items)],
+     where j.name = $1 and j.id = i.id and j.state = 'active' and j.retry_count = i.retry_count
+       and j.id = any($3::uuid[]) -- for the planner: by the primary key, whatever the statistics say`,
+    [queue, JSON.stringify(items), items.map((item) => item.id)],
   );
 }
 
