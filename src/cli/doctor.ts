@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { App } from '../app.ts';
 import { showProblem } from '../catalog/problem.ts';
-import { pendingMigrations } from '../db/migrate.ts';
+import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { checkBooks } from '../money/books.ts';
 import { task_rules } from '../tasks/books.ts';
 import { says, withApp, type Said } from './command.ts';
@@ -17,8 +17,7 @@ export function doctorCommands(program: Command): void {
   says(program.command('migrate').description('bring the database schema up to date'), () =>
     withApp(async (app) => {
       const pending = await pendingMigrations(app.db); // opening the app has applied them
-      const rows = await app.db.query<{ name: string }>('select name from migrations order by number');
-      const applied = rows.map((row) => row.name);
+      const applied = await appliedMigrations(app.db);
       return { json: { applied, pending }, text: `The schema is current: ${applied.length} migrations.` };
     }),
   );

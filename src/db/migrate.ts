@@ -98,3 +98,9 @@ export async function pendingMigrations(db: Db): Promise<string[]> {
     .filter((migration) => !applied.has(migration.number))
     .map((migration) => migration.name);
 }
+
+/** Names of the migrations that the database has, lowest number first. */
+export async function appliedMigrations(db: Db): Promise<string[]> {
+  const rows = await db.query<{ name: string }>('select name from migrations order by number');
+  return rows.map((row) => row.name);
+}

@@ -12,6 +12,7 @@ import { dueQueues, insertDuty, insertJob, liveKeys, touchClaims, type SendOptio
 
 export type { Handler, Job, JobData, Outcome } from './job.ts';
 export type { EngineLog } from './complaints.ts';
+export { live_keys } from './statements.ts';
 export type { SendOptions } from './statements.ts';
 
 export type EngineOptions = {

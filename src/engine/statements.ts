@@ -32,6 +32,9 @@ export async function insertJob(
   return rows[0]?.id ?? undefined;
 }
 
+/** For the statements of later rooms: a row set with the `key` of every job that is not over. */
+export const live_keys = 'engine_live_keys()';
+
 /** Those of `keys` that have a job waiting, deferred or running. */
 export async function liveKeys(db: Queryable, keys: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ key: string }>('select key from engine_live_keys() where key = any($1::text[])', [

@@ -1,4 +1,5 @@
-import type { Rule } from '../money/books.ts';
+import { live_keys } from '../engine/engine.ts';
+import { all_holds, type Rule } from '../money/books.ts';
 
 /** What must hold between tasks and money (DESIGN section 6), for `medley books`. */
 export const task_rules: readonly Rule[] = [
@@ -7,7 +8,7 @@ export const task_rules: readonly Rule[] = [
     sql: `select t.account_id || ' ' || t.id as subject,
                  t.status || ', hold ' || coalesce(h.state, 'missing') as detail,
                  abs(t.cost - coalesce(h.cost, 0)) as off_by
-            from tasks t left join holds h on h.account_id = t.account_id and h.ref = t.id
+            from tasks t left join ${all_holds} h on h.account_id = t.account_id and h.ref = t.id
            where h.ref is null or h.amount <> t.estimate
               or h.state <> case t.status when 'succeeded' then 'settled' when 'failed' then 'released' else 'open' end
               or coalesce(h.cost, 0) <> t.cost`,
@@ -15,7 +16,7 @@ export const task_rules: readonly Rule[] = [
   {
     name: 'an open hold of a media kind belongs to an unfinished task',
     sql: `select h.account_id || ' ' || h.ref as subject, 'open hold without a task' as detail, h.amount as off_by
-            from holds h left join tasks t on t.account_id = h.account_id and t.id = h.ref
+            from ${all_holds} h left join tasks t on t.account_id = h.account_id and t.id = h.ref
            where h.state = 'open' and h.kind <> 'chat' and t.id is null`,
   },
   {
@@ -28,6 +29,6 @@ export const task_rules: readonly Rule[] = [
     name: 'an unfinished task has a job',
     sql: `select t.account_id || ' ' || t.id as subject, 'no live job, the sweep will send one' as detail, 0 as off_by
             from tasks t
-           where t.completed_at is null and not exists (select from engine_live_keys() live where live.key = t.id)`,
+           where t.completed_at is null and not exists (select from ${live_keys} live where live.key = t.id)`,
   },
 ];

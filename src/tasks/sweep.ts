@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { live_keys } from '../engine/engine.ts';
 import { removeFiles } from './files.ts';
 import { finish } from './finish.ts';
 import type { StoredFile, TaskRef } from './task.ts';
@@ -31,7 +32,7 @@ async function resendJobs(app: App): Promise<number> {
       `select t.account_id, t.id as task_id, a.number is not null as accepted
          from tasks t left join attempts a on a.account_id = t.account_id and a.task_id = t.id and a.state = 'accepted'
         where t.completed_at is null and t.created_at < $1
-          and not exists (select from engine_live_keys() live where live.key = t.id) limit ${batch_max}`,
+          and not exists (select from ${live_keys} live where live.key = t.id) limit ${batch_max}`,
       [new Date(now.getTime() - resend_after_ms)],
     );
     for (const { account_id, task_id, accepted } of rows) {
