@@ -15,7 +15,7 @@ import type { App } from './app.ts';
 import { pendingMigrations } from './db/migrate.ts';
 
 /** Every route of the service in one list: the table of contents of the API. */
-export function listEndpoints(app: App): Endpoint<App>[] {
+export function listEndpoints(): Endpoint<App>[] {
   const endpoints: Endpoint<App>[] = [
     generate,
     estimate,
@@ -37,20 +37,18 @@ export function listEndpoints(app: App): Endpoint<App>[] {
     homeEndpoint(),
     ...docsEndpoints<App>(),
     openApiEndpoint(() => endpoints),
-    ...healthEndpoints<App>({ checks: readinessChecks(app) }),
+    ...healthEndpoints<App>({ checks: readiness }),
   ];
   return endpoints;
 }
 
-function readinessChecks(app: App) {
-  return {
-    database: async () => {
-      await app.db.query('select 1');
-      return 'ok';
-    },
-    migrations: async () => ((await pendingMigrations(app.db)).length === 0 ? 'ok' : 'pending'),
-  };
-}
+const readiness = {
+  database: async (app: App) => {
+    await app.db.query('select 1');
+    return 'ok';
+  },
+  migrations: async (app: App) => ((await pendingMigrations(app.db)).length === 0 ? 'ok' : 'pending'),
+};
 
 /** Below the 8 s in which the whole program must have stopped. */
 const stop_grace_ms = 4_000;
@@ -60,7 +58,7 @@ export async function startServer(app: App): Promise<Pipeline> {
   const { host, port } = app.config;
   const pipeline = makePipeline<App>({
     app,
-    endpoints: listEndpoints(app),
+    endpoints: listEndpoints(),
     authenticate: (headers) => app.authenticator.authenticate(headers),
     windows: app.windows,
     limits: () => {

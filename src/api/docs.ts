@@ -48,11 +48,15 @@ const options = {
   showDeveloperTools: 'never',
   persistAuth: false,
   documentDownloadType: 'direct',
+  modelsSectionLabel: 'Schemas',
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
   authentication: { preferredSecurityScheme: 'bearer' },
 };
 
-const start = `Scalar.createApiReference('#reference', ${JSON.stringify(options)});\n`;
+/** Requests made from the page go to where the page came from: `connect-src` lets them go nowhere else. */
+const start = `const options = ${JSON.stringify(options)};
+Scalar.createApiReference('#reference', { ...options, servers: [{ url: location.origin }] });
+`;
 
 const hidden = {
   tag: 'Service',

@@ -20,6 +20,7 @@ export const estimate: Endpoint<App> = {
       examples: { image: { model: 'sandbox/image', input: { prompt: 'a red bicycle' } } },
     },
     responses: { 200: { description: 'The estimate.', schema: estimate_schema } },
+    errors: [404, 422],
   },
   handle: handleEstimate,
 };

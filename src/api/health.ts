@@ -2,10 +2,10 @@ import { ApiError, renderError } from '../errors.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** One thing that must be so before requests make sense: `ok`, or what is wrong. */
-export type Check = () => Promise<string> | string;
+export type Check<App> = (app: App) => Promise<string> | string;
 
-export type HealthOptions = {
-  checks: Record<string, Check>;
+export type HealthOptions<App> = {
+  checks: Record<string, Check<App>>;
   /** Monotonic milliseconds. */
   elapsed_ms?: () => number;
 };
@@ -19,11 +19,14 @@ const check_ms_max = 2_000;
 type Result = { ready: boolean; checks: Record<string, string> };
 
 /** /livez says that the process answers, /readyz that it can serve. Neither needs a key. */
-export function healthEndpoints<App>({ checks, elapsed_ms = () => performance.now() }: HealthOptions): Endpoint<App>[] {
+export function healthEndpoints<App>({
+  checks,
+  elapsed_ms = () => performance.now(),
+}: HealthOptions<App>): Endpoint<App>[] {
   let known: { result: Promise<Result>; until_ms: number } | undefined;
-  const look = () => {
+  const look = (app: App) => {
     if (!known || known.until_ms <= elapsed_ms())
-      known = { result: runChecks(checks), until_ms: elapsed_ms() + fresh_ms };
+      known = { result: runChecks(app, checks), until_ms: elapsed_ms() + fresh_ms };
     return known.result;
   };
   return [
@@ -56,9 +59,9 @@ export function healthEndpoints<App>({ checks, elapsed_ms = () => performance.no
           503: { description: 'It cannot; `error.checks` says why.' },
         },
       },
-      handle: async (_app, { draining, request_id }) => {
+      handle: async (app, { draining, request_id }) => {
         // Not remembered like the rest: balancers must hear of a shutdown at once.
-        const { ready, checks: results } = draining.aborted ? stopping : await look();
+        const { ready, checks: results } = draining.aborted ? stopping : await look(app);
         const headers = { 'cache-control': 'no-store' };
         if (ready) return { status: 200, headers, body: { status: 'ready', checks: results } };
         return { status: 503, headers, body: notReady(results, request_id) };
@@ -74,15 +77,15 @@ const ready_schema = {
 
 const stopping: Result = { ready: false, checks: { draining: 'the service is stopping' } };
 
-async function runChecks(checks: Record<string, Check>): Promise<Result> {
+async function runChecks<App>(app: App, checks: Record<string, Check<App>>): Promise<Result> {
   const results = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => [name, await runCheck(check)] as const),
+    Object.entries(checks).map(async ([name, check]) => [name, await runCheck(() => check(app))] as const),
   );
   return { ready: results.every(([, text]) => text === 'ok'), checks: Object.fromEntries(results) };
 }
 
 /** A failure is told without its detail: anybody may ask. */
-async function runCheck(check: Check): Promise<string> {
+async function runCheck(check: () => Promise<string> | string): Promise<string> {
   const { promise: late, resolve } = Promise.withResolvers<string>();
   const timer = setTimeout(() => resolve(`no answer within ${check_ms_max / 1000} s`), check_ms_max);
   try {

@@ -7,7 +7,7 @@ import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
 import { oneOf, type Query, wholeNumber } from './query.ts';
 import { listOf } from './schemas.ts';
 
-const model = Type.Object(
+export const model_schema = Type.Object(
   {
     id: Type.String({ description: 'What requests name in `model`.', examples: ['sandbox/image'] }),
     object: Type.Literal('model'),
@@ -58,7 +58,7 @@ export const list_models: Endpoint<App> = {
       before_id: cursor('Models before this one.'),
       modality: { description: 'Only this kind.', schema: { enum: kinds } },
     },
-    responses: { 200: { description: 'The models in the order of the catalogue.', schema: listOf(model) } },
+    responses: { 200: { description: 'The models in the order of the catalogue.', schema: listOf(model_schema) } },
   },
   handle: handleList,
 };
@@ -113,7 +113,7 @@ export const get_model: Endpoint<App> = {
     tag: 'Models',
     summary: 'Get a model',
     params: { id: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } } },
-    responses: { 200: { description: 'The model.', schema: model } },
+    responses: { 200: { description: 'The model.', schema: model_schema } },
   },
   handle: (app, { params }) => {
     const { models, settings } = app.catalog.current;

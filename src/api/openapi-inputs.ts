@@ -21,15 +21,16 @@ function componentNames(models: readonly MediaModel[]): Map<MediaModel, string> 
 /** Of each model its input, and the body of generate in which it stands. */
 export function inputComponents(models: readonly MediaModel[], generate_body: JsonObject): JsonObject {
   const components: JsonObject = {};
+  const { properties } = generate_body;
+  const others = typeof properties === 'object' && !Array.isArray(properties) ? properties : {};
   for (const [model, name] of componentNames(models)) {
     components[`Input_${name}`] = embedded(model.input_schema, `#/components/schemas/Input_${name}`);
     components[`Generate_${name}`] = {
       title: model.id,
       description: model.description || model.name,
-      allOf: [generate_body],
       type: 'object',
       required: ['model', 'input'],
-      properties: { model: { const: model.id }, input: { $ref: `#/components/schemas/Input_${name}` } },
+      properties: { ...others, model: { const: model.id }, input: { $ref: `#/components/schemas/Input_${name}` } },
     };
   }
   return components;

@@ -1,6 +1,7 @@
 import package_json from '../../package.json' with { type: 'json' };
 import type { ErrorFormat } from '../errors.ts';
 import type { Endpoint, EndpointDocs, ParameterDocs, ResponseDocs } from './endpoint.ts';
+import { model_schema } from './models.ts';
 import { inputComponents, type MediaModel, perModelBody } from './openapi-inputs.ts';
 import { completions_error, error_descriptions, introduction, messages_error, service_error } from './openapi-texts.ts';
 import { isObjectSchema } from './query.ts';
@@ -26,7 +27,7 @@ export function buildOpenApi<App>(endpoints: readonly Endpoint<App>[], options: 
     const path = endpoint.path.replaceAll('{+', '{');
     paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(endpoint, options.models, components) };
   }
-  const inputs = inputComponents(options.models, components.convert(bodies.generate_body));
+  const inputs = inputComponents(options.models, components.inline(bodies.generate_body));
   return {
     openapi: '3.1.0',
     info: { title: 'Medley', version: package_json.version, description: introduction },
@@ -161,6 +162,7 @@ const names = new Map<object, string>([
   [service_error, 'Error'],
   [completions_error, 'CompletionsError'],
   [messages_error, 'MessagesError'],
+  [model_schema, 'Model'],
   ...Object.entries(bodies).flatMap(([name, schema]): [object, string][] =>
     typeof schema === 'object' ? [[schema, pascalCase(name)]] : [],
   ),
@@ -184,15 +186,16 @@ class Components {
   /** `schema` as JSON, with references in place of the schemas that have a name. */
   convert(schema: object): JsonObject {
     const name = names.get(schema);
-    if (name === undefined) return this.#inline(schema);
+    if (name === undefined) return this.inline(schema);
     if (!(name in this.schemas)) {
       this.schemas[name] = {}; // first, so that a schema may contain itself
-      this.schemas[name] = this.#inline(schema);
+      this.schemas[name] = this.inline(schema);
     }
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  #inline(schema: object): JsonObject {
+  /** The same, written out even if it has a name; only what is in it is referred to. */
+  inline(schema: object): JsonObject {
     return Object.fromEntries(
       Object.entries(schema)
         .filter(([, value]) => value !== undefined)

@@ -1,0 +1,112 @@
+import chromium from '@sparticuz/chromium';
+import { chromium as playwright, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+
+let service: TestApp;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startTestApp();
+  browser = await playwright.launch({
+    executablePath: await chromium.executablePath(),
+    args: ['--no-sandbox'], // of its own list, --single-process dies with its first page
+    headless: true,
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+type Opened = { page: Page; asked: string[]; complaints: string[] };
+
+/** Opens a page and collects everything that it asks for and complains about. */
+async function open(path: string): Promise<Opened> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const asked: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  await page.goto(service.url + path);
+  return { page, asked, complaints };
+}
+
+describe('/docs', () => {
+  test('shows the reference, and nothing that it asks for is elsewhere', async () => {
+    const { page, asked, complaints } = await open('/docs');
+    await page.getByRole('heading', { name: 'Medley' }).waitFor();
+    await page.getByText('Create a generation task').first().click();
+    await page.getByText('sandbox/image').first().waitFor();
+    expect(await page.getByText(/ask ai/i).count()).toBe(0);
+    await page.waitForLoadState('networkidle');
+    expect(asked).toContain(`${service.url}/openapi.json`);
+    expect(asked.filter((url) => !url.startsWith(`${service.url}/`) && !/^(data|blob):/.test(url))).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test('makes requests with a key that is typed in', async () => {
+    const { key } = await service.client();
+    const { page, complaints } = await open('/docs');
+    await page.getByPlaceholder('Token').first().fill(key);
+    await page.getByText('Create a generation task').first().click();
+    await page
+      .getByRole('button', { name: /test request/i })
+      .first()
+      .click();
+    const answered = page.waitForResponse((response) => response.url().startsWith(`${service.url}/v1/generate`));
+    await page.getByRole('button', { name: /^send/i }).first().click();
+    const response = await answered;
+    expect(response.status()).toBe(202);
+    expect(await response.json()).toMatchObject({ model: 'sandbox/image', status: 'succeeded' });
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test('could not reach another server if it wanted to', async () => {
+    const { page, complaints } = await open('/docs');
+    const outcome = await page.evaluate(async () => {
+      try {
+        await fetch('https://proxy.scalar.com/');
+        return 'reached';
+      } catch {
+        return 'refused';
+      }
+    });
+    expect(outcome).toBe('refused');
+    expect(complaints.join('\n')).toContain('Content Security Policy');
+    await page.close();
+  });
+
+  test('its script comes compressed and may be kept', async () => {
+    const answer = await fetch(`${service.url}/docs/scalar.js`);
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    expect(answer.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    expect(answer.headers.get('cache-control')).toContain('max-age');
+    expect((await answer.text()).length).toBeGreaterThan(1_000_000);
+  });
+});
+
+describe('/', () => {
+  test('leads to the reference', async () => {
+    const { page, asked, complaints } = await open('/');
+    await page.getByRole('heading', { name: 'Medley' }).waitFor();
+    expect(await page.evaluate(() => getComputedStyle(document.body).maxWidth)).not.toBe('none'); // its style was let in
+    await page.getByRole('link', { name: 'API reference' }).click();
+    await page.waitForURL(`${service.url}/docs`);
+    expect(asked[0]).toBe(`${service.url}/`);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test('is a page that loads nothing', async () => {
+    const answer = await fetch(`${service.url}/`);
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
+  });
+});
