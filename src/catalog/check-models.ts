@@ -26,13 +26,14 @@ export function checkModels(models: readonly unknown[], known: Known, report: Re
   const seen = new Map<string, number>();
   for (const [index, value] of models.entries()) {
     const at = ['models', index];
+    const misshapen = report.wrong(at);
     const id = isObject(value) ? own(value, 'id') : undefined;
     if (typeof id === 'string') {
       const before = seen.get(id);
       if (before !== undefined) report.error([...at, 'id'], `${id} is the id of models[${before}] already.`);
       else seen.set(id, index);
     }
-    if (!report.wrong(at)) checkModel(value as ModelEntry, known, at, report); // its shape has been checked
+    if (!misshapen) checkModel(value as ModelEntry, known, at, report); // its shape has been checked
   }
 }
 

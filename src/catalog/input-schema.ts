@@ -66,15 +66,22 @@ function badPatterns(node: Json, path: Path, named: boolean): SchemaMistake[] {
   return Object.entries(node).flatMap(([key, below]): SchemaMistake[] => {
     const here = [...path, Array.isArray(node) ? Number(key) : key];
     if (!named && value_keywords.has(key)) return [];
-    const message = `is longer than ${pattern_length_max} characters.`;
     const is_pattern = named ? path.at(-1) === 'patternProperties' : key === 'pattern';
-    const pattern = named ? key : below;
-    const long = is_pattern && typeof pattern === 'string' && pattern.length > pattern_length_max;
-    return [
-      ...(long ? [{ path: here, message }] : []),
-      ...badPatterns(below, here, !named && naming_keywords.has(key)),
-    ];
+    const message = is_pattern ? patternMistake(named ? key : below) : undefined;
+    const deeper = badPatterns(below, here, !named && naming_keywords.has(key));
+    return message === undefined ? deeper : [{ path: here, message }, ...deeper];
   });
+}
+
+function patternMistake(pattern: Json): string | undefined {
+  if (typeof pattern !== 'string') return undefined; // told by the meta-schema
+  if (pattern.length > pattern_length_max) return `is longer than ${pattern_length_max} characters.`;
+  try {
+    RegExp(pattern, 'u');
+    return undefined;
+  } catch (error) {
+    return `${error instanceof Error ? error.message : 'is no regular expression'}.`;
+  }
 }
 
 function compileMistakes(schema: JsonObject): SchemaMistake[] {
@@ -140,7 +147,6 @@ function makeAjv(thorough: boolean): Ajv2020 {
     verbose: true,
     strict: false, // providers' keywords (x-order, nullable) stay in imported schemas
     ownProperties: true, // `required: [constructor]` is not met by what every object inherits
-    addUsedSchema: false,
     logger: false,
   });
   addFormats.default(ajv);

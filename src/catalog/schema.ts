@@ -1,4 +1,4 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import { Type, type Static, type TSchema } from 'typebox';
 import { kinds, units, type Condition, type JsonObject } from './model.ts';
 
 /**
@@ -204,7 +204,7 @@ const cost = section(
 const factor = {
   type: ['string', 'number'],
   minimum: 0,
-  pattern: '^(?:\\$input\\.[^.]+|[0-9]{1,9}(?:\\.[0-9]{1,12})?)$',
+  pattern: '^(?:\\$input\\..+|[0-9]{1,9}(?:\\.[0-9]{1,12})?)$',
   errorMessage: 'must be $input.FIELD or a number that is not negative',
 };
 

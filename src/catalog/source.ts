@@ -44,9 +44,11 @@ export function parseSource(text: string, file: string): Source {
     path: showPath(pathAt(doc, offset)),
     message,
   });
-  const problems = syntaxMistakes(doc).map(({ offset, message }) => problemAt(offset, message));
+  const problems = syntaxMistakes(doc)
+    .slice(0, problems_max)
+    .map(({ offset, message }) => problemAt(offset, message));
   const place = (path: Path, target: Target) => placeOf(lines, offsetOf(doc, path, target));
-  if (problems.length > 0) return { file, value: undefined, problems: problems.slice(0, problems_max), place };
+  if (problems.length > 0) return { file, value: undefined, problems, place };
   try {
     return { file, value: doc.toJS({ maxAliasCount: aliases_max }), problems, place };
   } catch (error) {
@@ -68,12 +70,18 @@ function placeOf(lines: LineCounter, offset: number): Place {
 
 type Mistake = { offset: number; message: string };
 
+/** Where the parser's own words speak of its functions, or of nothing that a person would. */
+const own_messages: ReadonlyMap<string, string> = new Map([
+  ['DUPLICATE_KEY', 'this key is there twice.'],
+  ['MULTIPLE_DOCS', 'a second document begins here; a catalogue is one.'],
+]);
+
 function syntaxMistakes(doc: Document): Mistake[] {
   const exhausted = doc.errors.find((error) => error.code === 'RESOURCE_EXHAUSTION');
   if (exhausted) return [{ offset: exhausted.pos[0], message: 'is nested too deeply.' }];
   const syntax = [...doc.errors, ...doc.warnings].map(({ code, message, pos }) => ({
     offset: pos[0],
-    message: code === 'DUPLICATE_KEY' ? 'this key is there twice.' : `${message.replace(/\.$/, '')}.`,
+    message: own_messages.get(code) ?? `${message.replace(/\.$/, '')}.`,
   }));
   return syntax.length > 0 ? syntax : unusableParts(doc);
 }
@@ -149,7 +157,8 @@ function pathAt(doc: Document, offset: number): Path {
       node = isNode(item) ? item : null;
     } else {
       const { key, value } = isPairLike(item) ? item : {};
-      path.push(String(isScalar(key) ? key.value : ''));
+      if (!isScalar(key)) break;
+      path.push(String(key.value));
       node = isNode(value) ? value : null;
     }
   }

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { cases, errorsIn, said, video, withModels } from './said.ts';
+
+const wrong_unit = 'is nothing that video models are measured in';
+
+describe('prices and estimates that cannot be', () => {
+  it.each(
+    cases([
+      [
+        video('price: [{ unit: ▸image, amount: "1" }]', 'price', 'estimate'),
+        `price[0].unit: image ${wrong_unit}, which is request, second, minute, character.`,
+      ],
+      [
+        video('price: [{ unit: second, amount: "1", when: { ▸resolutoin: 720p } }]', 'price'),
+        'price[0].when.resolutoin: the input_schema has no field "resolutoin". Did you mean "resolution"?',
+      ],
+      [
+        video('price: [{ unit: second, amount: "1", when: { resolution: ▸720 } }]', 'price'),
+        'price[0].when.resolution: 720 is no value of resolution. Did you mean "720p"?',
+      ],
+      [
+        video('price: [{ unit: second, amount: "1", when: { resolution: ▸[480p, 4k] } }]', 'price'),
+        'price[0].when.resolution: "4k" is no value of resolution. It may be: "480p", "720p".',
+      ],
+      [
+        video('', 'estimate').replace('id:', '▸id:'),
+        'estimate.second: is required, since the price counts seconds: $input.FIELD, a number, or a list of these.',
+      ],
+      [
+        video('estimate: { second: ▸$input.lenght }', 'estimate'),
+        'estimate.second: the input_schema has no field "lenght". Did you mean "length"?',
+      ],
+      [
+        video('estimate: { second: ▸$input.prompt }', 'estimate'),
+        'estimate.second: prompt has no value that can be counted as seconds: its type is string.',
+      ],
+      [
+        video('estimate: { second: ▸$input.resolution }', 'estimate'),
+        'estimate.second: resolution has no value that can be counted as seconds: its type is a list of texts.',
+      ],
+      [video('estimate: { second: 1, ▸image: 1 }', 'estimate'), `estimate.image: image ${wrong_unit}.`],
+      [
+        video('estimate: { second: ▸0.0000001 }', 'estimate'),
+        'estimate.second: 1e-7 must be written as a plain decimal in quotes.',
+      ],
+      [
+        video('estimate: { second: 1, character: ▸$input.duration }', 'estimate')
+          .replace('type: number, default', 'type: boolean, default')
+          .replace('default: 5', 'default: true'),
+        'estimate.character: duration has no value that can be counted as characters: its type is boolean.',
+      ],
+    ]),
+  )('models[0].$expected', ({ marked, expected }) => {
+    expect(errorsIn(marked)).toEqual([`error: ▸models[0].${expected}`]);
+  });
+
+  it('asks for the characters where no field is the text', () => {
+    const schema = 'input_schema: { type: object, properties: { words: { type: string, default: x } } }';
+    const text = withModels(
+      `  - { id: a, kind: audio, ${schema}, price: [{ unit: character, amount: "1" }], estimate: ▸{ request: 1 }, routes: [{ provider: p }] }`,
+    );
+    const asks = 'is required, since the price counts characters: $input.FIELD, a number, or a list of these.';
+    expect(said(text)).toEqual([`error: ▸models[0].estimate.character: ${asks}`]);
+    expect(said(text.replace('request: 1', 'character: $input.words'))).toEqual([]);
+  });
+});
+
+describe('prices and estimates that are fine', () => {
+  it.each([
+    ['digits as texts', video('estimate: { second: $input.steps }', 'estimate')],
+    ['a product', video('estimate: { second: [$input.duration, $input.steps, 2, "0.5"] }', 'estimate')],
+    ['minutes from seconds', video('price: [{ unit: minute, amount: "1" }]', 'price')],
+    ['seconds from minutes', video('estimate: { minute: 2 }', 'estimate')],
+    ['one per run', video('price: [{ unit: request, amount: "1" }]', 'price', 'estimate')],
+    [
+      'a condition for every value',
+      video(
+        'price: [{ unit: second, amount: "1", when: { resolution: 480p } }, { unit: second, amount: "2", when: { resolution: [720p] } }]',
+        'price',
+      ),
+    ],
+  ])('%s', (_, text) => {
+    expect(said(text)).toEqual([]);
+  });
+});
+
+describe('prices and estimates that surprise', () => {
+  const fits_every = 'is never used: an earlier row for second fits every input.';
+  const fits_none = 'inputs that fit no row for second are free: add one without `when`.';
+  it.each(
+    cases([
+      [video('', 'price', 'estimate').replace('id:', '▸id:'), ': has no price: every run is free.'],
+      [
+        video(
+          'price: [{ unit: second, amount: "1" }, ▸{ unit: second, amount: "2", when: { resolution: 720p } }]',
+          'price',
+        ),
+        `.price[1]: ${fits_every}`,
+      ],
+      [
+        video('price: [▸{ unit: second, amount: "2", when: { resolution: 720p } }]', 'price'),
+        `.price[0]: ${fits_none}`,
+      ],
+      [
+        video('price: [▸{ unit: second, amount: "2", when: { resolution: [480p, 720p], steps: "1" } }]', 'price'),
+        `.price[0]: ${fits_none}`,
+      ],
+      [video('price: [▸{ unit: second, amount: "2", when: { length: 5 } }]', 'price'), `.price[0]: ${fits_none}`],
+      [
+        video('estimate: { second: ▸$input.length }', 'estimate'),
+        '.estimate.second: length is neither required nor has a default: inputs without it are refused.',
+      ],
+      [
+        video('price: [{ unit: character, amount: "1" }]', 'price', 'estimate').replace('id:', '▸id:'),
+        '.estimate.character: text is neither required nor has a default: inputs without it are refused.',
+      ],
+      [
+        video('routes: [{ provider: p, cost: [▸{ unit: minute, amount: "1" }] }]', 'routes'),
+        ".routes[0].cost[0]: the upstream charges for minute, but the model's price has no row for it.",
+      ],
+    ]),
+  )('models[0]$expected', ({ marked, expected }) => {
+    expect(said(marked)).toEqual([`warning: ▸models[0]${expected}`]);
+  });
+
+  it('are tokens that are free', () => {
+    const text = withModels(
+      '  - { id: a, kind: chat, price: ▸[{ unit: input_token, amount: "1" }], routes: [{ provider: p }] }',
+    );
+    expect(said(text)).toContain('warning: ▸models[0].price: has no row for output_token: they are free.');
+  });
+});

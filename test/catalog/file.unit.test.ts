@@ -1,0 +1,333 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { readCatalogFile } from '../../src/catalog/file.ts';
+import { cases, errorsIn, said, surroundings, video, withModels } from './said.ts';
+
+const plain_url = 'must be an http(s) address without user name, query or fragment';
+const range = 'must be a range of addresses such as 10.0.0.0/8 or fd00::/8';
+const duration = 'must be a duration such as 500ms, 10s, 1.5m, 2h or 7d';
+const decimal = 'must be a decimal in quotes, such as "0.10"';
+const units =
+  '"request", "image", "megapixel", "second", "minute", "character", "input_token", "cached_input_token", ' +
+  '"cache_write_token", "output_token"';
+const model_settings =
+  'id, kind, name, description, owned_by, created, hidden, capabilities, limits, max_output_tokens, ' +
+  'default_output_tokens, input_schema, price, estimate, routes';
+
+describe('what has the wrong shape', () => {
+  it.each(
+    cases([
+      ['▸', 'file: must be an object (got null).'],
+      ['▸[1]', 'file: must be an object (got array).'],
+      ['▸limits: {}', 'version: is required.'],
+      ['version: ▸2', 'version: must be 1 (got 2).'],
+      ['version: 1\n▸limit: {}', 'limit: is not a known setting. Did you mean "limits"?'],
+      [
+        'version: 1\n▸__proto__: {}',
+        `__proto__: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, sandbox, providers, models.`,
+      ],
+      [
+        'version: 1\nserver: { ▸cache: 1 }',
+        'server.cache: is not a known setting. Known here: base_url, trusted_proxies, cors_origins.',
+      ],
+      ['version: 1\nserver: { base_url: ▸ftp://x }', `server.base_url: ${plain_url} (got "ftp://x").`],
+      ['version: 1\nserver: { base_url: ▸"http://u:p@x" }', `server.base_url: ${plain_url} (got "http://u:p@x").`],
+      ['version: 1\nserver: { base_url: ▸"http://x/?a" }', `server.base_url: ${plain_url} (got "http://x/?a").`],
+      [
+        'version: 1\nserver: { cors_origins: [▸https://a.com/] }',
+        'server.cors_origins[0]: must be an origin such as https://app.example.com (got "https://a.com/").',
+      ],
+      ['version: 1\nnet: { allow: [fd00::/8, ▸10.0.0.0/99] }', `net.allow[1]: ${range} (got "10.0.0.0/99").`],
+      ['version: 1\nnet: { allow: [▸10.0.0.0] }', `net.allow[0]: ${range} (got "10.0.0.0").`],
+      ['version: 1\nserver: { trusted_proxies: [▸10/8] }', `server.trusted_proxies[0]: ${range} (got "10/8").`],
+      ['version: 1\nlimits: { failed_per_24h: ▸0 }', 'limits.failed_per_24h: must be at least 1 (got 0).'],
+      ['version: 1\nlimits: { failed_per_24h: ▸1.5 }', 'limits.failed_per_24h: must be an integer (got 1.5).'],
+      ['version: 1\n▸limits:', 'limits: must be an object (got null).'],
+      ['version: 1\nwebhooks: { timeout: ▸10 }', `webhooks.timeout: ${duration} (got 10).`],
+      ['version: 1\nwebhooks: { timeout: ▸0s }', `webhooks.timeout: ${duration} (got "0s").`],
+      ['version: 1\nwebhooks: { timeout: ▸1h }', 'webhooks.timeout: must be at most 5m (got "1h").'],
+      [
+        'version: 1\nwebhooks: { retry_delays: ▸[1s, 1s, 1s, 1s, 1s, 1s] }',
+        'webhooks.retry_delays: must have at most 5 items (got 6).',
+      ],
+      [
+        'version: 1\ncurrencies: { ▸usd: "1" }',
+        'currencies.usd: must be named by a code of three capital letters, such as USD.',
+      ],
+      [
+        'version: 1\ncurrencies: { USD: ▸1 }',
+        'currencies.USD: must be a positive decimal in quotes, such as "3.65" (got 1).',
+      ],
+      [
+        'version: 1\ncurrencies: { USD: "1", PLN: ▸"0.0" }',
+        'currencies.PLN: must be a positive decimal in quotes, such as "3.65" (got "0.0").',
+      ],
+      ['version: 1\ncurrencies: ▸{}', 'currencies: must have at least 1 field (got 0).'],
+      [
+        'version: 1\nproviders: { ▸My Own: { adapter: mock } }',
+        'providers["My Own"]: must be named in 1 to 64 lower-case letters, digits, dashes and underscores.',
+      ],
+      ['version: 1\nproviders: { p: ▸{} }', 'providers.p.adapter: is required.'],
+      [
+        'version: 1\nproviders: { p: { adapter: mock, api_key: ▸sk-live-1234 } }',
+        'providers.p.api_key: must be env:NAME or file:/path, since secrets are never written in this file.',
+      ],
+      ['version: 1\nsandbox: ▸no', 'sandbox: must be a boolean (got string).'],
+    ]),
+  )('$expected', ({ marked, expected }) => {
+    expect(errorsIn(marked)).toEqual([`error: ▸${expected}`]);
+  });
+
+  it.each(
+    cases([
+      [withModels('  - ▸{ id: a, kind: image }'), 'routes: is required.'],
+      [video('▸colour: 1'), `colour: is not a known setting. Known here: ${model_settings}.`],
+      [video('created: ▸2026-02-30'), 'created: must be a date such as 2026-01-31 (got "2026-02-30").'],
+      [
+        video('capabilities: [a, ▸B]'),
+        'capabilities[1]: must be lower-case letters, digits and underscores (got "B").',
+      ],
+      [video('limits: { a: ▸-1 }'), 'limits.a: must be at least 0 (got -1).'],
+      [
+        video('price: [{ unit: ▸secnd, amount: "1" }]', 'price'),
+        `price[0].unit: must be one of ${units} (got "secnd"). Did you mean "second"?`,
+      ],
+      [video('price: [{ unit: second, amount: ▸0.1 }]', 'price'), `price[0].amount: ${decimal} (got 0.1).`],
+      [video('price: [{ unit: second, amount: ▸"-1" }]', 'price'), `price[0].amount: ${decimal} (got "-1").`],
+      [video('price: [{ unit: second, amount: ▸"1e3" }]', 'price'), `price[0].amount: ${decimal} (got "1e3").`],
+      [video('price: [{ unit: second, amount: "1", per: ▸0 }]', 'price'), 'price[0].per: must be at least 1 (got 0).'],
+      [
+        video('price: [{ unit: second, amount: "1", when: { steps: ▸{} } }]', 'price'),
+        'price[0].when.steps: must be a value, or a list of values, of the input field (got {}).',
+      ],
+      [video('estimate: { second: ▸-1 }', 'estimate'), 'estimate.second: must be at least 0 (got -1).'],
+      [
+        video('estimate: { second: ▸input.duration }', 'estimate'),
+        'estimate.second: must be $input.FIELD, a number, or a list of these (their product) (got "input.duration").',
+      ],
+      [
+        video('estimate: { second: [▸true] }', 'estimate'),
+        'estimate.second[0]: must be $input.FIELD or a number that is not negative (got true).',
+      ],
+      [video('routes: ▸[]', 'routes'), 'routes: must have at least 1 item (got 0).'],
+      [
+        video('routes: [{ provider: p, timeout: { ▸begin: 1s } }]', 'routes'),
+        'routes[0].timeout.begin: is not a known setting. Known here: connect, first_byte, idle, start, total.',
+      ],
+      [
+        video('routes: [{ provider: p, id: ▸a#b }]', 'routes'),
+        'routes[0].id: must be 1 to 64 letters, digits, dots, dashes or underscores (got "a#b").',
+      ],
+      [
+        video('routes: [{ provider: p, on_ambiguous_submit: ▸retry }]', 'routes'),
+        'routes[0].on_ambiguous_submit: must be one of "fail", "failover" (got "retry").',
+      ],
+    ]),
+  )('models[0].$expected', ({ marked, expected }) => {
+    expect(errorsIn(marked)).toEqual([`error: ▸models[0].${expected}`]);
+  });
+
+  it.each(['a b', 'a//b', '/a', 'a/', 'a/../b', './a', 'ä', 'a#b', 'a'.repeat(129), ''])('the id %j', (id) => {
+    const text = video('').replace('id: a/b', `id: ▸${JSON.stringify(id)}`);
+    expect(said(text)).toEqual([expect.stringMatching(/^error: ▸models\[0\].id: must be 1 to 128 letters/)]);
+  });
+
+  it.each(['a', 'a/b/c', 'A-1_2.3:v4', '..a', 'a'.repeat(128)])('but not the id %j', (id) => {
+    expect(said(video('').replace('id: a/b', `id: ${JSON.stringify(id)}`))).toEqual([]);
+  });
+});
+
+describe('what does not fit together', () => {
+  it.each(
+    cases([
+      [
+        'version: 1\ncurrencies: { USD: ▸"2" }',
+        'currencies.USD: must be "1": the first currency is the base of all prices.',
+      ],
+      [
+        'version: 1\ncurrencies: { USD: "1", ▸PLM: "3.65" }',
+        'currencies.PLM: is not a known currency. Did you mean "PLN"?',
+      ],
+      [
+        'version: 1\nproviders: { p: { adapter: ▸sandbx } }',
+        'providers.p.adapter: is not an adapter. Did you mean "sandbox"?',
+      ],
+      [
+        'version: 1\nproviders: { p: { adapter: ▸unheard-of } }',
+        'providers.p.adapter: is not an adapter. There are: sandbox, mock.',
+      ],
+      [
+        'version: 1\nproviders: { sandbox: { adapter: ▸mock } }',
+        'providers.sandbox.adapter: the name belongs to the built-in sandbox: choose another, or set sandbox: false.',
+      ],
+      [
+        video('routes: [{ provider: ▸pp }]', 'routes'),
+        'models[0].routes[0].provider: there is no provider "pp". Did you mean "p"?',
+      ],
+      [
+        `sandbox: false\n${video('routes: [{ provider: ▸sandbox }]', 'routes')}`,
+        'models[0].routes[0].provider: there is no provider "sandbox". There are: p.',
+      ],
+      [
+        `${video('')}${video('').split('models:\n')[1]}`
+          .replace(/id: a\/b(?=[^$]*$)/, 'id: a/b')
+          .replace(/(?<=kind[^]*id: )(?=a\/b)/, '▸'),
+        'models[1].id: a/b is the id of models[0] already.',
+      ],
+      [
+        video('routes: [{ id: x, provider: p }, { id: ▸x, provider: p }]', 'routes'),
+        'models[0].routes[1].id: x is the id of an earlier route of this model already.',
+      ],
+      [
+        video('routes: [{ provider: p, timeout: { start: ▸2m, total: 1m } }]', 'routes'),
+        'models[0].routes[0].timeout.start: must not be longer than total (1m), which begins at the same time.',
+      ],
+      [
+        video('routes: [{ provider: p, cost: [{ unit: second, amount: "1", currency: ▸EUR }] }]', 'routes'),
+        'models[0].routes[0].cost[0].currency: "EUR" is none of the currencies: USD, PLN.',
+      ],
+      [
+        video('routes: [{ provider: p, cost: [{ unit: second, amount: "1", when: { ▸size: 1 } }] }]', 'routes'),
+        'models[0].routes[0].cost[0].when.size: the input_schema has no field "size". There are: prompt, text, duration, length, steps, resolution.',
+      ],
+      [
+        video('routes: [{ provider: p, input: { a: { b: [▸$input.promt] } } }]', 'routes'),
+        'models[0].routes[0].input.a.b[0]: the input_schema has no field "promt". Did you mean "prompt"?',
+      ],
+      [
+        video('routes: [{ provider: p, input: { a: ▸$input } }]', 'routes'),
+        'models[0].routes[0].input.a: must be $input.FIELD; the whole input is copied by `$spread: $input`.',
+      ],
+      [
+        video('routes: [{ provider: p, input: { $spread: ▸$input.prompt } }]', 'routes'),
+        'models[0].routes[0].input.$spread: must be $input.',
+      ],
+      [video('▸max_output_tokens: 5'), 'models[0].max_output_tokens: has no meaning for video models.'],
+      [
+        video('', 'schema', 'estimate', 'price').replace('id:', '▸id:'),
+        'models[0].input_schema: is required for video models.',
+      ],
+    ]),
+  )('$expected', ({ marked, expected }) => {
+    expect(errorsIn(marked)).toEqual([`error: ▸${expected}`]);
+  });
+
+  it.each(
+    cases([
+      ['▸input_schema: { type: object }', 'input_schema: has no meaning for chat models.'],
+      ['▸estimate: { request: 1 }', 'estimate: has no meaning for chat models.'],
+      [
+        'price: [{ unit: input_token, amount: "1", ▸when: { a: 1 } }]',
+        'price[0].when: has no meaning for chat models.',
+      ],
+      [
+        'price: [{ unit: ▸image, amount: "1" }]',
+        'price[0].unit: image is nothing that chat models are measured in, which is request, input_token, cached_input_token, cache_write_token, output_token.',
+      ],
+      [
+        'max_output_tokens: 10, default_output_tokens: ▸11',
+        'default_output_tokens: is larger than max_output_tokens (10).',
+      ],
+    ]),
+  )('chat: $expected', ({ marked, expected }) => {
+    const text = withModels(`  - { id: a, kind: chat, routes: [{ provider: p }], ${marked} }`);
+    expect(errorsIn(text)).toEqual([`error: ▸models[0].${expected}`]);
+  });
+
+  it.each(
+    cases([
+      [
+        'version: 1\nproviders: { p: { adapter: mock, api_key: ▸env:UNSET } }',
+        'providers.p.api_key: the environment variable UNSET is not set: the routes of p are not used.',
+      ],
+      [
+        'version: 1\nproviders: { p: { adapter: mock, api_key: ▸file:/no/such } }',
+        'providers.p.api_key: /no/such cannot be read, or is empty: the routes of p are not used.',
+      ],
+      [
+        'version: 1\nproviders: { p: { adapter: ▸openai, base_url: "http://x" } }',
+        'providers.p.adapter: this version has no adapter openai: the routes of p are not used.',
+      ],
+    ]),
+  )('warning: $expected', ({ marked, expected }) => {
+    expect(said(marked)).toEqual([`warning: ▸${expected}`]);
+  });
+
+  it('and a secret that is set is nothing to speak of', () => {
+    expect(said('version: 1\nproviders: { p: { adapter: mock, api_key: env:SET } }')).toEqual([]);
+  });
+});
+
+describe('all together', () => {
+  it('tells every mistake at once, in the order of the file, and no secret', () => {
+    const text = `version: 1
+limit: {}
+currencies: { USD: "1", XQX: "2" }
+providers:
+  p: { adapter: mock, api_key: plain-text }
+  q: { adapter: nobody }
+models:
+  - { id: a, kind: image, price: [{ unit: second, amount: "1" }], routes: [{ provider: r }] }
+  - { id: b, kind: pictures, routes: [{ provider: p }] }
+  - { id: a, kind: chat, estimate: { request: 1 }, routes: [{ provider: q }] }
+`;
+    const lines = errorsIn(text);
+    expect(lines.map((line) => /^error: medley.yaml:(\d+):\d+ (\S+):/.exec(line)?.slice(1).join(' '))).toEqual([
+      '2 limit',
+      '3 currencies.XQX',
+      '5 providers.p.api_key',
+      '6 providers.q.adapter',
+      '8 models[0].input_schema',
+      '8 models[0].price[0].unit',
+      '8 models[0].routes[0].provider',
+      '9 models[1].kind',
+      '10 models[2].id',
+      '10 models[2].estimate',
+    ]);
+    expect(lines.join('\n')).not.toContain('plain-text');
+  });
+
+  it('has nothing against the example, apart from what this version cannot run', async () => {
+    const text = await readFile(new URL('../../medley.example.yaml', import.meta.url), 'utf8');
+    const later = { ...surroundings, adapters: ['sandbox', 'openai', 'anthropic'], secret: () => 'x' };
+    const reading = readCatalogFile(text, 'x', { ...later, canServe: () => true });
+    expect(reading).toMatchObject({ ok: true, warnings: [] });
+    expect(readCatalogFile(text, 'x', surroundings)).toMatchObject({
+      ok: true,
+      warnings: [
+        { path: 'providers.openai.adapter' },
+        { path: 'providers.anthropic.adapter' },
+        { path: 'models[0]', message: 'has no usable route and is not offered.' },
+      ],
+    });
+  });
+
+  it('takes chat models before there is an adapter for them', () => {
+    const text = `version: 1
+providers:
+  mock-oai: { adapter: openai,    base_url: "http://127.0.0.1:9901/v1", api_key: env:MOCK_KEY, allow_private: true }
+  mock-ant: { adapter: anthropic, base_url: "http://127.0.0.1:9901",    api_key: env:MOCK_KEY, allow_private: true }
+  sandbox:  { adapter: sandbox }
+models:
+  - id: acme/assistant
+    kind: chat
+    name: Assistant
+    max_output_tokens: 8192
+    default_output_tokens: 4096
+    price:
+      - { unit: input_token,        per: 1000000, amount: "2.50" }
+      - { unit: cached_input_token, per: 1000000, amount: "0.25" }
+      - { unit: output_token,       per: 1000000, amount: "10.00" }
+    routes:
+      - { provider: mock-oai, upstream_model: gpt-x }
+      - { provider: mock-ant, upstream_model: claude-x }
+      - { provider: sandbox }
+`;
+    expect(said(text).map((line) => line.replace(/ medley.yaml:\d+:\d+/, ''))).toEqual([
+      'warning: providers.mock-oai.adapter: this version has no adapter openai: the routes of mock-oai are not used.',
+      'warning: providers.mock-ant.adapter: this version has no adapter anthropic: the routes of mock-ant are not used.',
+      'warning: models[0]: has no usable route and is not offered.',
+      'warning: models[0].routes[2].provider: adapter sandbox cannot run chat models: this route is not used.',
+    ]);
+  });
+});
