@@ -150,16 +150,10 @@ function npmCommand() {
   return { command: 'npm', args: [] };
 }
 
+/** Engines are not npm's to judge: it runs on the machine's Node, and the program on the pinned one. */
 function installArguments(root) {
-  const args = [
-    'ci',
-    '--ignore-scripts',
-    '--include=optional',
-    '--no-audit',
-    '--no-fund',
-    '--no-progress',
-    '--loglevel=notice',
-  ];
+  const args = ['ci', '--ignore-scripts', '--include=optional', '--engine-strict=false', '--bin-links'];
+  args.push('--no-audit', '--no-fund', '--no-progress', '--loglevel=error');
   const cache = process.env.npm_config_cache;
   if (cache && !canWrite(cache)) args.push(`--cache=${join(root, '.setup', 'npm-cache')}`);
   return args;

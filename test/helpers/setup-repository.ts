@@ -1,0 +1,182 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { delimiter, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { vi } from 'vitest';
+import { temporaryFolder } from './embedded.ts';
+
+const repository = join(import.meta.dirname, '../..');
+
+/**
+ * A small repository with our set-up scripts, whose packages are folders of its own: npm installs
+ * them for real, in a second and without a registry.
+ */
+export class SetupRepository {
+  readonly folder = temporaryFolder(0o755);
+
+  constructor() {
+    mkdirSync(join(this.folder, 'scripts'));
+    for (const name of ['start.mjs', 'test.mjs', 'setup.mjs', 'setup-lock.mjs', 'setup-process.mjs']) {
+      copyFileSync(join(repository, 'scripts', name), join(this.folder, 'scripts', name));
+    }
+    this.writeProgram('pinned-node/node', `#!/bin/sh\nPINNED=yes exec '${process.execPath}' "$@"\n`);
+    this.writePackage('.', 'pinned-node', { node: 'node' });
+    this.write('src/main.ts', main_text);
+    this.write('stand-in/npm-cli.mjs', npm_text);
+  }
+
+  /** Adds the test package, with a vitest that says what it was called with. */
+  addTests(): void {
+    this.write(
+      'test/vitest/vitest.mjs',
+      "console.log('vitest', process.env.PINNED, ...process.argv.slice(2)); process.exit(3);\n",
+    );
+    this.writePackage('test', 'vitest', {});
+  }
+
+  write(path: string, text: string): void {
+    mkdirSync(join(this.folder, path, '..'), { recursive: true });
+    writeFileSync(join(this.folder, path), text);
+  }
+
+  /** One package whose only dependency is the folder `name` inside it. */
+  writePackage(part: string, name: string, bin: Record<string, string>, version = '1.0.0'): void {
+    const dependencies = { [name]: `file:${name}` };
+    this.write(join(part, name, 'package.json'), JSON.stringify({ name, version, bin }));
+    this.write(join(part, 'package.json'), JSON.stringify({ name: 'small', type: 'module', dependencies }));
+    const packages = {
+      '': { name: 'small', dependencies },
+      [name]: { version, bin },
+      [`node_modules/${name}`]: { resolved: name, link: true },
+    };
+    this.write(
+      join(part, 'package-lock.json'),
+      JSON.stringify({ name: 'small', lockfileVersion: 3, requires: true, packages }),
+    );
+  }
+
+  /** How often npm was asked to install something. */
+  installations(): number {
+    const path = join(this.folder, 'installations');
+    return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').length : 0;
+  }
+
+  /** Lets npm wait before it installs, until `letInstall`. */
+  holdInstall(): void {
+    this.write('hold', '');
+  }
+
+  letInstall(): void {
+    this.write('go', '');
+  }
+
+  run(
+    script: 'start' | 'test',
+    options: { args?: string[]; node?: string; uid?: number; gid?: number; shell?: boolean } = {},
+  ): Run {
+    const { uid, gid, node = process.execPath, args = [] } = options;
+    const words = [node, join(this.folder, 'scripts', `${script}.mjs`), ...args];
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: this.folder,
+      npm_execpath: join(this.folder, 'stand-in/npm-cli.mjs'),
+      npm_node_execpath: process.execPath,
+      REAL_NPM: realNpm(),
+      ...(options.shell && { npm_lifecycle_event: 'start' }),
+    };
+    const command = options.shell ? ['sh', '-c', `'${words.join("' '")}'; exit`] : words;
+    return new Run(
+      spawn(command[0] ?? '', command.slice(1), {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        cwd: this.folder,
+        env,
+        ...(uid !== undefined && gid !== undefined && { uid, gid }),
+      }),
+    );
+  }
+
+  private writeProgram(path: string, text: string): void {
+    this.write(path, text);
+    chmodSync(join(this.folder, path), 0o755);
+  }
+}
+
+/** A script of the set-up that runs, and the stand-in of the service that it has started. */
+export class Run {
+  readonly process: ChildProcessByStdio<null, Readable, Readable>;
+  readonly pid: number;
+  out = '';
+  error = '';
+  #may_end = false;
+  readonly #closed: Promise<unknown[]>;
+
+  constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
+    this.process = child;
+    this.pid = child.pid ?? 0;
+    this.#closed = once(child, 'close');
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.out += chunk.toString();
+      this.#endService();
+    });
+    child.stderr.on('data', (chunk: Buffer) => (this.error += chunk.toString()));
+  }
+
+  /** Resolves when it has said something that fits, on standard output or error. */
+  said(pattern: RegExp): Promise<RegExpExecArray> {
+    return vi.waitFor(
+      () => {
+        const match = pattern.exec(this.out + this.error);
+        if (match) return match;
+        throw new Error(`waited for ${pattern}, and it only said: ${this.out}${this.error}`);
+      },
+      { timeout: 25_000, interval: 10 },
+    );
+  }
+
+  /** Lets the service end as soon as it runs; resolves with the exit code when nothing of the run is left. */
+  async ended(): Promise<number | string> {
+    this.#may_end = true;
+    this.#endService();
+    const [code, signal] = (await this.#closed) as [number | null, string | null];
+    return code ?? signal ?? '';
+  }
+
+  #endService(): void {
+    const service = /^up (\d+)/m.exec(this.out);
+    if (!this.#may_end || !service) return;
+    this.#may_end = false;
+    process.kill(Number(service[1]), 'SIGUSR2');
+  }
+}
+
+const main_text = `
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => console.log('got', signal));
+process.on('SIGUSR2', () => process.exit(7));
+setInterval(() => undefined, 1000);
+console.log('up', process.pid, process.env['PINNED'], ...process.argv.slice(2));
+`;
+
+/** Notes each call, waits where a test says so, and hands over to the real npm. */
+const npm_text = `
+import { appendFileSync, existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+const file = (name) => fileURLToPath(new URL('../' + name, import.meta.url));
+appendFileSync(file('installations'), process.pid + '\\n');
+while (existsSync(file('hold')) && !existsSync(file('go'))) await new Promise((resolve) => setTimeout(resolve, 10));
+if (existsSync(file('fail'))) {
+  console.error('npm error code E404: no such package');
+  process.exit(9);
+}
+process.argv[1] = process.env.REAL_NPM;
+createRequire(import.meta.url)(process.env.REAL_NPM);
+`;
+
+function realNpm(): string {
+  const given = process.env['npm_execpath'];
+  if (given?.endsWith('npm-cli.js')) return given;
+  const folder = (process.env['PATH'] ?? '').split(delimiter).find((place) => existsSync(join(place, 'npm')));
+  if (folder === undefined) throw new Error('There is no npm on the PATH.');
+  return realpathSync(join(folder, 'npm'));
+}

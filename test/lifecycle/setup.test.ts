@@ -1,0 +1,223 @@
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { findUser } from '../../src/db/embedded-process.ts';
+import { is_root, removeFolder } from '../helpers/embedded.ts';
+import { SetupRepository } from '../helpers/setup-repository.ts';
+
+let repository: SetupRepository;
+
+beforeEach(() => {
+  repository = new SetupRepository();
+});
+
+afterEach(() => removeFolder(repository.folder));
+
+const notes = (): string[] => readdirSync(join(repository.folder, '.setup/running'));
+
+async function installed(): Promise<void> {
+  expect(await repository.run('start').ended()).toBe(7);
+}
+
+describe('packages', () => {
+  test('are installed by the first start, which then runs the service on the pinned Node', async () => {
+    const first = repository.run('start', { args: ['--some', 'words'] });
+    expect(await first.ended()).toBe(7);
+    expect(first.out).toMatch(/^up \d+ yes --some words$/m);
+    expect(first.error).toMatch(/^Installing packages … 0 s\n[^]*Packages installed in \d+ s\.$/m);
+    expect(notes()).toEqual([]);
+
+    const second = repository.run('start');
+    expect(await second.ended()).toBe(7);
+    expect(second.error).toBe('');
+    expect(repository.installations()).toBe(1);
+  });
+
+  test('are installed again when the lock file has changed, or when they are gone', async () => {
+    await installed();
+    repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
+    await installed();
+    expect(repository.installations()).toBe(2);
+    rmSync(join(repository.folder, 'node_modules'), { recursive: true });
+    await installed();
+    expect(repository.installations()).toBe(3);
+  });
+
+  test('that somebody installed by hand are taken as they are', async () => {
+    await installed();
+    rmSync(join(repository.folder, 'node_modules/.medley-stamp'));
+    await installed();
+    expect(repository.installations()).toBe(1);
+    expect(existsSync(join(repository.folder, 'node_modules/.medley-stamp'))).toBe(true);
+  });
+
+  test('that cannot be installed: npm’s words, what to do, and another try at the next start', async () => {
+    repository.write('fail', '');
+    const failing = repository.run('start');
+    expect(await failing.ended()).toBe(1);
+    expect(failing.error).toMatch(/npm error code E404: no such package[^]*could not be installed[^]*npm ping/);
+    expect(failing.out).toBe('');
+    rmSync(join(repository.folder, 'fail'));
+    await installed();
+  });
+});
+
+describe('two at once', () => {
+  test('one installs, the other waits and says so; both run', async () => {
+    repository.holdInstall();
+    const first = repository.run('start');
+    await first.said(/Installing packages/);
+    const second = repository.run('start');
+    await second.said(new RegExp(`Process ${first.pid} is installing the packages; waiting`));
+    repository.letInstall();
+    await Promise.all([first.said(/^up /m), second.said(/^up /m)]);
+    expect(notes()).toHaveLength(2);
+    expect(await Promise.all([first.ended(), second.ended()])).toEqual([7, 7]);
+    expect(repository.installations()).toBe(1);
+  });
+
+  test('eight on an empty folder: one installation', async () => {
+    const runs = Array.from({ length: 8 }, () => repository.run('start'));
+    expect(await Promise.all(runs.map((run) => run.ended()))).toEqual(runs.map(() => 7));
+    expect(repository.installations()).toBe(1);
+  });
+
+  test('a start that was killed -9 with its npm holds up nobody', async () => {
+    repository.holdInstall();
+    const first = repository.run('start');
+    await expect.poll(() => repository.installations(), { interval: 10 }).toBe(1);
+    process.kill(first.pid, 'SIGKILL');
+    process.kill(Number(readFileSync(join(repository.folder, 'installations'), 'utf8')), 'SIGKILL');
+    repository.letInstall();
+    await installed();
+    expect(repository.installations()).toBe(2);
+  });
+
+  test('an npm that outlived its start is waited for, and its work is used', async () => {
+    repository.holdInstall();
+    const first = repository.run('start');
+    await expect.poll(() => repository.installations(), { interval: 10 }).toBe(1);
+    process.kill(first.pid, 'SIGKILL');
+    const npm = readFileSync(join(repository.folder, 'installations'), 'utf8').trim();
+    const second = repository.run('start');
+    await second.said(new RegExp(`Process ${npm} is installing`));
+    repository.letInstall();
+    expect(await second.ended()).toBe(7);
+    expect(repository.installations()).toBe(1);
+  });
+});
+
+describe('under a running instance', () => {
+  test('nothing is replaced: the second start names the process to stop', async () => {
+    const running = repository.run('start');
+    const [, service] = await running.said(/^up (\d+)/m);
+    repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
+    const second = repository.run('start');
+    expect(await second.ended()).toBe(1);
+    expect(second.error).toMatch(new RegExp(`have changed.*Medley runs from this folder \\(process ${service}\\)`));
+    expect(repository.installations()).toBe(1);
+    expect(await running.ended()).toBe(7);
+    await installed();
+    expect(repository.installations()).toBe(2);
+  });
+
+  test('not even when only the service itself is left of it', async () => {
+    const running = repository.run('start');
+    const [, service] = await running.said(/^up (\d+)/m);
+    process.kill(running.pid, 'SIGKILL');
+    repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
+    const second = repository.run('start');
+    expect(await second.ended()).toBe(1);
+    expect(second.error).toContain(`(process ${service})`);
+    await running.ended();
+  });
+
+  test('the packages of the tests may be installed', async () => {
+    const running = repository.run('start');
+    await running.said(/^up /m);
+    repository.addTests();
+    expect(await repository.run('test').ended()).toBe(3);
+    expect(repository.installations()).toBe(2);
+    expect(await running.ended()).toBe(7);
+  });
+});
+
+describe('signals', () => {
+  test.for(['SIGINT', 'SIGTERM'] as const)(
+    '%s reaches the service once; we end when it has, with its code',
+    async (signal) => {
+      const run = repository.run('start');
+      await run.said(/^up /m);
+      for (let count = 0; count < 3; count++) run.process.kill(signal);
+      await run.said(new RegExp(`got ${signal}`));
+      // A reload tells that everything sent before has arrived.
+      run.process.kill('SIGHUP');
+      await run.said(/got SIGHUP/);
+      expect(run.out.match(new RegExp(`got ${signal}`, 'g'))).toHaveLength(1);
+      expect(run.process.exitCode).toBe(null);
+      expect(await run.ended()).toBe(7);
+      expect(notes()).toEqual([]);
+    },
+  );
+
+  test('during the installation end it, and the lock is free', async () => {
+    repository.holdInstall();
+    const run = repository.run('start');
+    await expect.poll(() => repository.installations(), { interval: 10 }).toBe(1);
+    run.process.kill('SIGINT');
+    expect(await run.ended()).toBe(130);
+    expect(run.out).toBe('');
+    repository.letInstall();
+    await installed();
+  });
+
+  test('that only kill the shell between npm and us stop the service too', async () => {
+    await installed();
+    const run = repository.run('start', { shell: true });
+    await run.said(/^up /m);
+    run.process.kill('SIGTERM');
+    await run.said(/got SIGTERM/);
+    expect(await run.ended()).toBe('SIGTERM'); // the shell's end; the close of its output was the service's
+    expect(notes()).toEqual([]);
+  });
+});
+
+describe('npm test', () => {
+  beforeEach(() => repository.addTests());
+
+  test('installs both packages, hands its words to vitest and ends with its code', async () => {
+    const run = repository.run('test', { args: ['test/db', '--reporter=dot'] });
+    expect(await run.ended()).toBe(3);
+    expect(run.out).toBe('vitest yes run --config test/vitest.config.ts test/db --reporter=dot\n');
+    expect(repository.installations()).toBe(2);
+  });
+
+  test('runs the checks first; their failure is one even if all tests pass', async () => {
+    repository.write('scripts/check.mjs', "console.log('checks'); process.exit(1);\n");
+    repository.write('test/vitest/vitest.mjs', "console.log('vitest');\n");
+    const run = repository.run('test');
+    expect(await run.ended()).toBe(1);
+    expect(run.out).toBe('checks\nvitest\n');
+  });
+});
+
+describe.runIf(is_root)('as an ordinary user in root’s folder', () => {
+  const nobody = findUser('nobody');
+
+  test('runs what is installed, counts as running, and says who has to install the rest', async () => {
+    const node = join(repository.folder, 'node-copy');
+    cpSync(process.execPath, node);
+    repository.write('pinned-node/node', `#!/bin/sh\nPINNED=yes exec '${node}' "$@"\n`);
+    await installed();
+    const run = repository.run('start', { node, ...nobody });
+    const [, service] = await run.said(/^up (\d+) yes/m);
+    repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
+    const as_root = repository.run('start');
+    expect(await as_root.ended()).toBe(1);
+    expect(as_root.error).toContain(`(process ${service})`);
+    expect(await run.ended()).toBe(7);
+    const again = repository.run('start', { node, ...nobody });
+    expect(await again.ended()).toBe(1);
+    expect(again.error).toContain('this user cannot write to');
+  });
+});
