@@ -1,3 +1,4 @@
+import { isUnavailable } from '../db/database.ts';
 import { ApiError, type ErrorFormat, type ErrorKind, renderError } from '../errors.ts';
 
 /** The error format of a path that may be anything (specification 7.1). */
@@ -51,9 +52,17 @@ const kinds_by_status: Record<number, ErrorKind> = {
  */
 export function expectedError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
+  if (isUnavailable(error)) return databaseAway();
   if (!(error instanceof Error) || !('code' in error) || !String(error.code).startsWith('FST_ERR_')) return undefined;
   const kind = 'statusCode' in error ? kinds_by_status[Number(error.statusCode)] : undefined;
   return kind && new ApiError(kind, error.message);
+}
+
+function databaseAway(): ApiError {
+  const headers = { 'retry-after': '1' };
+  return new ApiError('unavailable', 'The service cannot reach its database at the moment. Try again shortly.', {
+    headers,
+  });
 }
 
 export function internalError(): ApiError {

@@ -135,3 +135,16 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
     (constraint === undefined || error.constraint === constraint)
   );
 }
+
+/** PostgreSQL going down, coming up or full: 57P0x, 53300; connections lost or never made: 08xxx. */
+const unavailable_codes = /^(57P0[1-4]|53300|08...|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT)$/;
+
+/** What pg throws without a code when a connection ends under a statement, or none can be had. */
+const unavailable_messages = /Connection terminated|connection timeout|timeout exceeded when trying to connect/i;
+
+/** True if the database could not be reached or went away: the same call may well work in a moment. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if ('code' in error && unavailable_codes.test(String(error.code))) return true;
+  return unavailable_messages.test(error.message);
+}

@@ -237,26 +237,25 @@ async function replay(app: App, caller: Caller, task_id: string): Promise<Create
 
 function refusal(app: App, caller: Caller, order: Order, answer: CreateAnswer): ApiError {
   const { currency } = caller.account;
-  const no_retry = { 'x-should-retry': 'false' };
   const estimate = `${estimateView(order.estimate, currency).amount} ${currency}`;
   switch (answer.outcome) {
     case 'insufficient': {
       const available = `${balanceView(answer.available ?? 0n, currency).amount} ${currency}`;
       const message = `The task needs a hold of ${estimate}, but only ${available} is available. Top up the balance.`;
-      return new ApiError('insufficient_balance', message, { headers: no_retry });
+      return new ApiError('insufficient_balance', message);
     }
     case 'over_limit': {
       const remaining = `${balanceView(answer.remaining ?? 0n, currency).amount} ${currency}`;
       const message =
         `This key's monthly spend limit is reached: the task needs a hold of ${estimate}, ${remaining} is left. ` +
         'Create a key with a higher limit or use another key.';
-      return new ApiError('key_limit', message, { code: 'monthly_limit', headers: no_retry });
+      return new ApiError('key_limit', message, { code: 'monthly_limit' });
     }
     case 'paused': {
       const limit = app.catalog.current.settings.limits.failed_per_24h;
       const message = `${limit} generations failed on this account in the last 24 hours: new tasks are paused. Wait, and change the prompt or its parameters.`;
       return new ApiError('failures_pause', message, {
-        headers: { ...no_retry, 'retry-after': String(answer.retry_after) },
+        headers: { 'retry-after': String(answer.retry_after) },
       });
     }
     case 'in_flight':
