@@ -96,7 +96,11 @@ async function openApp(config: Config, options: AppOptions, onStop: App['onStop'
   const clock = options.clock ?? systemClock;
   const log = options.log ?? pino({ level: config.log_level }, pino.destination(2));
   const adapters = { ...built_in, ...options.adapters };
-  const catalog = await openCatalog({ config_file: config.config_file, adapters: Object.keys(adapters) });
+  const catalog = await openCatalog({
+    config_file: config.config_file,
+    adapters: Object.keys(adapters),
+    canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
+  });
 
   const db = await openData(config, log, options, onStop);
   await migrate(db);
@@ -196,7 +200,7 @@ function makeProviders(
     made = new Map();
     for (const [name, config] of catalog.current.providers) {
       const adapter = adapters[config.adapter];
-      if (adapter) made.set(name, adapter(config));
+      if (adapter) made.set(name, adapter.open(config));
     }
     for (const provider of before.values()) void provider.close?.();
     return made;

@@ -15,7 +15,10 @@ export function configCommands(program: Command): void {
 
 async function checkFile(file?: string): Promise<Said> {
   const path = file ?? readConfig().config_file ?? 'medley.yaml';
-  const { errors, warnings } = await checkCatalogFile(path, { adapters: Object.keys(adapters) });
+  const { errors, warnings } = await checkCatalogFile(path, {
+    adapters: Object.keys(adapters),
+    canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
+  });
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
   const ok = errors.length === 0;
   if (ok) lines.push(`${path} is in order${warnings.length > 0 ? `, with ${warnings.length} warning(s)` : ''}.`);

@@ -1,4 +1,4 @@
-import type { Json, JsonObject, ProviderConfig } from '../catalog/model.ts';
+import type { Json, JsonObject, Kind, ProviderConfig } from '../catalog/model.ts';
 
 /**
  * The contract between a route and the code that speaks an upstream's protocol. An adapter is one
@@ -25,7 +25,12 @@ export type RunRequest = {
 /** One produced file. What it is gets measured from the bytes. */
 export type RunFile = { bytes: Buffer };
 
-export type FailureType = 'upstream_error' | 'timeout' | 'content_policy_violation' | 'invalid_request' | 'internal_error';
+export type FailureType =
+  | 'upstream_error'
+  | 'timeout'
+  | 'content_policy_violation'
+  | 'invalid_request'
+  | 'internal_error';
 
 /** What is known of a run after a call. `ref` is opaque to everybody but its adapter. */
 export type RunState =
@@ -87,4 +92,9 @@ export type Provider = {
   close?(): Promise<void>;
 };
 
-export type Adapter = (config: ProviderConfig) => Provider;
+/** The code for one upstream protocol. */
+export type Adapter = {
+  /** Whether models of this kind can be run by it, here and now. */
+  serves(kind: Kind): boolean;
+  open(config: ProviderConfig): Provider;
+};

@@ -3,7 +3,15 @@
  * prompt and the route's options say. A run is all in its `ref`, so it survives any restart.
  */
 import { assert } from '../lib/assert.ts';
-import { type Adapter, InputRefused, type Json, NotStarted, type RunRequest, type RunState } from './provider.ts';
+import {
+  type Adapter,
+  InputRefused,
+  type Json,
+  NotStarted,
+  type Provider,
+  type RunRequest,
+  type RunState,
+} from './provider.ts';
 import { videoAvailable } from './sandbox/encoder.ts';
 import { CannotMake, Maker } from './sandbox/maker.ts';
 import { type Order, readOrder } from './sandbox/order.ts';
@@ -22,7 +30,12 @@ const busy_pause_ms = 500;
 type Run = { order: Order; ending: Ending; started_at_ms: number; ready_at_ms: number };
 
 /** Makes the sandbox. Starting a run twice is the same as once: nothing is kept and nothing is billed. */
-export const sandbox: Adapter = () => {
+export const sandbox: Adapter = {
+  serves: (kind) => (kind === 'video' ? videoAvailable() : kind !== 'chat'),
+  open: openSandbox,
+};
+
+function openSandbox(): Provider {
   const maker = new Maker();
   return {
     idempotent: true,
@@ -38,7 +51,7 @@ export const sandbox: Adapter = () => {
     cancel: async () => 'stopped',
     close: () => maker.close(),
   };
-};
+}
 
 /** A new run, unless its script refuses it before the start. */
 function openRun({ kind, input, options, now_ms }: RunRequest): Run {

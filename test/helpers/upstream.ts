@@ -1,12 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
+import type { ProviderConfig } from '../../src/catalog/model.ts';
 import {
   InputRefused,
   NotStarted,
   type Adapter,
   type FailureType,
   type Json,
+  type Provider,
   type RunState,
 } from '../../src/providers/provider.ts';
 
@@ -103,7 +105,9 @@ function closeServer(server: Server): Promise<void> {
 const poll_after_ms = 50;
 
 /** Speaks the upstream above over HTTP, as an adapter of a real provider would. */
-export const scripted: Adapter = (config) => ({
+export const scripted: Adapter = { serves: (kind) => kind !== 'chat', open: (config) => openScripted(config) };
+
+const openScripted = (config: ProviderConfig): Provider => ({
   start: async (run, signal) => {
     const url = `${config.base_url}/submit/${encodeURIComponent(run.model)}/${run.task_id}`;
     const { statusCode, headers, body } = await request(url, {

@@ -8,7 +8,7 @@ import { InputRefused, type Json, NotStarted, type RunRequest, type RunState } f
 import { sandbox } from '../../src/providers/sandbox.ts';
 
 const config = { name: 'sandbox', adapter: 'sandbox', allow_private: false };
-const provider = sandbox(config);
+const provider = sandbox.open(config);
 const { signal } = new AbortController();
 const now_ms = 1_000_000;
 
@@ -29,7 +29,7 @@ function start(kind: RunRequest['kind'], prompt: string, more?: Partial<RunReque
 
 /** The state `after_ms` after the start, as another process sees it that knows the stored ref only. */
 async function later(state: RunState, after_ms: number): Promise<RunState> {
-  const other = sandbox(config);
+  const other = sandbox.open(config);
   const stored: Json = JSON.parse(JSON.stringify(refOf(state)));
   try {
     return await other.poll(request('image', '', { now_ms: now_ms + after_ms }), stored, signal);
@@ -188,7 +188,7 @@ describe('without the optional video encoder', () => {
         return resolve.call(Module, name, ...rest);
       };
       const { sandbox } = await import(${JSON.stringify(module)});
-      const provider = sandbox(${JSON.stringify(config)});
+      const provider = sandbox.open(${JSON.stringify(config)});
       const start = (request) => provider.start(request, new AbortController().signal).catch((error) => error);
       const film = await start(${JSON.stringify(request('video', 'x'))});
       const picture = await start(${JSON.stringify(request('image', 'x'))});
