@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
@@ -70,8 +71,11 @@ export type Pipeline = {
   listen(address: { host: string; port: number }): Promise<AddressInfo>;
   /** Aborted as soon as `close` is called. */
   readonly draining: AbortSignal;
-  /** Answers what has arrived, for at most `grace_ms`, then cuts what is left. */
-  close(grace_ms: number): Promise<void>;
+  /**
+   * Says for `announce_ms` that it is not ready, still serving, so that a balancer sends no more; then
+   * answers what has arrived, for at most `grace_ms`, and cuts what is left.
+   */
+  close(times: { announce_ms: number; grace_ms: number }): Promise<void>;
 };
 
 /** What the pipeline knows of a request on its way. */
@@ -131,9 +135,10 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
   return {
     listen: (address) => listen(server, address),
     draining: drain.signal,
-    close: (grace_ms) => {
+    close: async ({ announce_ms, grace_ms }) => {
       drain.abort();
-      return close(server, grace_ms);
+      if (announce_ms > 0) await sleep(announce_ms);
+      await close(server, grace_ms);
     },
   };
 }

@@ -21,6 +21,8 @@ export type Harness = {
   send(method: string, path: string, options?: SendOptions): Promise<Received>;
   /** Sends bytes as they are, and tells what came back until the server closed or went quiet. */
   sendRaw(...parts: (string | Buffer)[]): Promise<string>;
+  /** At once. */
+  close(): Promise<void>;
 };
 
 export type SendOptions = {
@@ -56,7 +58,7 @@ export const authenticate: PipelineOptions<TestApp>['authenticate'] = async ({ a
   return caller(Number(number));
 };
 
-/** A real server on a free port. Close it with `pipeline.close(0)`. */
+/** A real server on a free port. */
 export async function startHarness(
   endpoints: readonly Endpoint<TestApp>[],
   options: Partial<PipelineOptions<TestApp>> = {},
@@ -88,6 +90,7 @@ export async function startHarness(
     authenticated: () => authenticated,
     send: (method, path, sent) => send(port, method, path, sent),
     sendRaw: (...parts) => sendRaw(port, parts),
+    close: () => pipeline.close({ announce_ms: 0, grace_ms: 0 }),
   };
 }
 

@@ -93,7 +93,7 @@ let harness: Harness;
 beforeAll(async () => {
   harness = await startHarness(endpoints);
 });
-afterAll(() => harness.pipeline.close(0));
+afterAll(() => harness.close());
 
 const send: Harness['send'] = (method, path, options) => harness.send(method, path, options);
 const sendRaw: Harness['sendRaw'] = (...parts) => harness.sendRaw(...parts);
@@ -672,7 +672,7 @@ describe('429', () => {
       expect((await limited.send('POST', '/v1/generate', { json: {} })).status).toBe(200);
       expect((await limited.send('POST', '/v1/generate', { json: {} })).status).toBe(429);
     } finally {
-      await limited.pipeline.close(0);
+      await limited.close();
     }
   });
 
@@ -689,7 +689,7 @@ describe('429', () => {
       expect((await limited.send('GET', '/open', { key: null })).status).toBe(200);
       expect((await limited.send('POST', '/v1/generate', { key: null })).status).toBe(401);
     } finally {
-      await limited.pipeline.close(0);
+      await limited.close();
     }
   });
 
@@ -704,7 +704,7 @@ describe('429', () => {
       }
       expect(statuses).toEqual([400, 200, 429, 200, 200, 200, 429]);
     } finally {
-      await limited.pipeline.close(0);
+      await limited.close();
     }
   });
 
@@ -717,7 +717,7 @@ describe('429', () => {
       expect(all.filter((answer) => answer.status === 200)).toHaveLength(60);
       expect(all.filter((answer) => answer.status === 429)).toHaveLength(140);
     } finally {
-      await limited.pipeline.close(0);
+      await limited.close();
     }
   });
 
@@ -800,7 +800,7 @@ describe('500', () => {
       expect(answer.status).toBe(500);
       expect(answer.json()).toEqual(messages_error('internal_error'));
     } finally {
-      await broken.pipeline.close(0);
+      await broken.close();
     }
   });
 
@@ -870,7 +870,7 @@ describe('slow clients', () => {
       expect(answer.status).toBe(400);
       expect(answer.error()['message']).toMatch(/too slowly/);
     } finally {
-      await slow.pipeline.close(0);
+      await slow.close();
     }
   });
 
@@ -883,7 +883,7 @@ describe('slow clients', () => {
       expect(parseRaw(text).json()).toEqual(messages_error('invalid_request'));
       expect(parseRaw(text).error()['message']).toMatch(/too slowly/);
     } finally {
-      await slow.pipeline.close(0);
+      await slow.close();
     }
   });
 
@@ -897,7 +897,7 @@ describe('slow clients', () => {
     const [first] = await Promise.all([new Promise<Buffer>((resolve) => socket.once('data', resolve)), closed]);
     clearInterval(drip);
     expect(parseRaw(first.toString()).status).toBe(401);
-    await slow.pipeline.close(0);
+    await slow.close();
   });
 });
 
@@ -934,7 +934,7 @@ describe('CORS', () => {
       expect(stranger.status).toBe(401);
       expect(stranger.headers['access-control-allow-origin']).toBeUndefined();
     } finally {
-      await open.pipeline.close(0);
+      await open.close();
     }
   });
 });
@@ -951,7 +951,7 @@ describe('closing', () => {
     const waiting = closing.send('POST', '/v1/scripted');
     const started = Date.now();
     await entered;
-    const closed = closing.pipeline.close(5_000);
+    const closed = closing.pipeline.close({ announce_ms: 0, grace_ms: 5_000 });
     expect((await waiting).json()).toEqual({ told: true });
     await closed;
     expect(Date.now() - started).toBeLessThan(3_000);
@@ -968,7 +968,7 @@ describe('closing', () => {
     };
     const outcome = closing.send('POST', '/v1/scripted').catch((error: unknown) => error);
     await entered;
-    await closing.pipeline.close(200);
+    await closing.pipeline.close({ announce_ms: 0, grace_ms: 200 });
     expect(await outcome).toBeInstanceOf(Error);
   });
 });

@@ -1,0 +1,290 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listEndpoints } from '../../src/server.ts';
+import { startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+
+const yaml = `
+version: 1
+currencies: { USD: "1", PLN: "3.65" }
+limits: { generate_per_minute: 3, chat_per_minute: 40 }
+models:
+  - id: acme/pictures/v1
+    kind: image
+    name: Pictures
+    description: A picture.
+    created: 2026-03-01
+    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
+    price: [{ unit: image, amount: "0.10" }]
+    estimate: { image: "1" }
+    routes: [{ provider: sandbox, upstream_model: image }]
+  - id: acme/secret
+    kind: image
+    name: Secret
+    hidden: true
+    input_schema: { type: object }
+    price: [{ unit: image, amount: "0.10" }]
+    estimate: { image: "1" }
+    routes: [{ provider: sandbox, upstream_model: image }]
+`;
+
+let service: TestApp;
+let client: Client;
+beforeAll(async () => {
+  service = await startTestApp({ yaml, worker: false });
+  client = await service.client();
+});
+afterAll(() => service?.stop());
+
+const get = (path: string) => client.call('GET', path);
+const ids = (answer: Answered) => answer.json.data.map((model) => model.id);
+
+/** Of the built-in catalogue, behind those of the file. */
+const sandbox = ['sandbox/image', 'sandbox/video', 'sandbox/audio', 'sandbox/failover', 'sandbox/down'];
+
+describe('GET /v1/models', () => {
+  test('200 lists all, those of the file first, the hidden one not', async () => {
+    const answer = await get('/v1/models');
+    expect(answer.status).toBe(200);
+    expect(ids(answer)).toEqual(['acme/pictures/v1', ...sandbox]);
+    expect(answer.json).toMatchObject({
+      object: 'list',
+      has_more: false,
+      first_id: 'acme/pictures/v1',
+      last_id: 'sandbox/down',
+    });
+  });
+
+  test('200 the records can be read by SDKs of both chat styles', async () => {
+    const [first] = (await get('/v1/models?limit=1')).json.data;
+    expect(first).toEqual({
+      id: 'acme/pictures/v1',
+      object: 'model',
+      type: 'model',
+      created: 1772323200,
+      created_at: '2026-03-01T00:00:00.000Z',
+      owned_by: 'acme',
+      display_name: 'Pictures',
+      modality: 'image',
+      description: 'A picture.',
+      input_schema: { type: 'object', required: ['prompt'], properties: { prompt: { type: 'string' } } },
+      output_types: ['image'],
+      pricing: [{ unit: 'image', amount: '0.10', per: 1, currency: 'USD' }],
+      limits: {},
+      capabilities: [],
+      status: 'available',
+    });
+  });
+
+  test('200 pages forwards and backwards', async () => {
+    const all = ['acme/pictures/v1', ...sandbox];
+    const first = await get('/v1/models?limit=4');
+    expect([ids(first), first.json.has_more, first.json.last_id]).toEqual([all.slice(0, 4), true, all[3]]);
+    const second = await get(`/v1/models?limit=4&after_id=${encodeURIComponent(first.json.last_id ?? '')}`);
+    expect([ids(second), second.json.has_more]).toEqual([all.slice(4), false]);
+    const back = await get(`/v1/models?limit=3&before_id=${second.json.first_id}`);
+    expect([ids(back), back.json.has_more]).toEqual([all.slice(1, 4), true]);
+    const start = await get(`/v1/models?limit=9&before_id=${all[2]}`);
+    expect([ids(start), start.json.has_more]).toEqual([all.slice(0, 2), false]);
+  });
+
+  test('200 one modality, and an empty list', async () => {
+    expect(ids(await get('/v1/models?modality=audio'))).toEqual(['sandbox/audio']);
+    const none = await get('/v1/models?modality=chat');
+    expect(none.json).toEqual({ object: 'list', data: [], has_more: false, first_id: null, last_id: null });
+  });
+
+  test.each([
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=1.5', 'limit'],
+    ['limit=', 'limit'],
+    ['after_id=nothing', 'after_id'],
+    ['before_id=acme/secret', 'before_id'],
+    ['after_id=sandbox/image&before_id=sandbox/image', 'before_id'],
+    ['modality=smell', 'modality'],
+    ['page=2', 'page'],
+  ])('400 %s', async (query, param) => {
+    const answer = await get(`/v1/models?${query}`);
+    expect([answer.status, answer.json.error.type, answer.json.error.param]).toEqual([400, 'invalid_request', param]);
+  });
+});
+
+describe('GET /v1/models/{id}', () => {
+  test.each(['acme/pictures/v1', 'acme%2Fpictures%2Fv1'])('200 %s', async (id) => {
+    const answer = await get(`/v1/models/${id}`);
+    expect([answer.status, answer.json.id]).toEqual([200, 'acme/pictures/v1']);
+  });
+
+  test('200 a hidden model can be asked for by its name', async () => {
+    expect((await get('/v1/models/acme/secret')).status).toBe(200);
+  });
+
+  test('404 names the unknown id', async () => {
+    const answer = await get('/v1/models/acme/nothing');
+    expect([answer.status, answer.json.error.type]).toEqual([404, 'not_found']);
+    expect(answer.json.error.message).toContain('"acme/nothing"');
+  });
+
+  test('404 of a name that every object has', async () => {
+    expect((await get('/v1/models/__proto__')).status).toBe(404);
+    expect((await get('/v1/models/toString')).status).toBe(404);
+  });
+});
+
+describe('chat paths without a chat model', () => {
+  const completions = '/v1/chat/completions';
+  const post = (path: string, body: unknown) => client.call('POST', path, body);
+
+  test.each([completions, '/v1/messages', '/v1/messages/count_tokens'])(
+    '400 %s names the missing model',
+    async (path) => {
+      const answer = await post(path, { messages: [] });
+      expect(answer.status).toBe(400);
+      expect(answer.json.error).toMatchObject({ type: 'invalid_request', message: 'model is required.' });
+      expect((await post(path, { model: 5 })).json.error.message).toBe('model must be a non-empty string.');
+      expect((await post(path, '{')).status).toBe(400);
+    },
+  );
+
+  test('404 in the chat-completions style', async () => {
+    const answer = await post(completions, { model: 'acme/chat', messages: [] });
+    expect(answer.status).toBe(404);
+    expect(answer.json).toEqual({
+      error: {
+        message: 'There is no chat model "acme/chat" here.',
+        type: 'not_found',
+        param: 'model',
+        code: null,
+        request_id: answer.headers.get('x-request-id'),
+      },
+    });
+  });
+
+  test('404 in the messages style, with what SDKs send along', async () => {
+    const headers = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'a,b' };
+    const answer = await client.call('POST', '/v1/messages?beta=true', { model: 'acme/chat', messages: [] }, headers);
+    expect(answer.status).toBe(404);
+    expect(answer.json).toMatchObject({
+      type: 'error',
+      error: { type: 'not_found', message: 'There is no chat model "acme/chat" here.' },
+      request_id: answer.headers.get('request-id'),
+    });
+  });
+
+  test.each([completions, '/v1/messages', '/v1/messages/count_tokens'])(
+    '404 %s of a media model names the right endpoint',
+    async (path) => {
+      const answer = await post(path, { model: 'sandbox/video', messages: [] });
+      expect(answer.status).toBe(404);
+      expect(answer.json.error.message).toBe('"sandbox/video" is a video model: use POST /v1/generate.');
+    },
+  );
+
+  test.each([
+    [completions, { error: { type: 'invalid_request', param: null, code: null } }],
+    ['/v1/messages', { type: 'error', error: { type: 'invalid_request' } }],
+    ['/v1/messages/count_tokens', { type: 'error', error: { type: 'invalid_request' } }],
+  ])('405 GET %s', async (path, body) => {
+    const answer = await get(path);
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
+    expect(answer.json).toMatchObject(body);
+  });
+
+  test('count_tokens counts with the reads, the others with each other', async () => {
+    const limit = async (path: string) => (await post(path, {})).headers.get('x-ratelimit-limit-requests');
+    expect([await limit(completions), await limit('/v1/messages'), await limit('/v1/messages/count_tokens')]).toEqual([
+      '40',
+      '40',
+      '600',
+    ]);
+  });
+});
+
+describe('every endpoint below /v1', () => {
+  const keyed = listEndpoints().filter((endpoint) => !endpoint.public);
+
+  test('is all but a few public ones', () => {
+    const open = listEndpoints().filter((endpoint) => endpoint.public);
+    expect(open.map(({ path }) => path).filter((path) => path.startsWith('/v1'))).toEqual([]);
+    expect(keyed.length).toBeGreaterThan(14);
+  });
+
+  test.each(keyed.map(({ method, path }) => [method, path.replaceAll(/\{\+?(\w+)\}/g, 'some')]))(
+    '401 %s %s',
+    async (method, path) => {
+      for (const authorization of ['', 'Bearer', 'Bearer wrong', `Basic ${client.key}`]) {
+        const answer = await client.call(method, path, undefined, { authorization });
+        expect([answer.status, answer.json.error.type]).toEqual([401, 'authentication_error']);
+      }
+    },
+  );
+
+  test.each(keyed.map(({ method, path }) => [method, path.replaceAll(/\{\+?(\w+)\}/g, 'some')]))(
+    'tells what is left of its window: %s %s',
+    async (method, path) => {
+      const one = await service.client();
+      const answer = await one.call(method, path);
+      const left = Number(answer.headers.get('x-ratelimit-remaining-requests'));
+      expect(left).toBe(Number(answer.headers.get('x-ratelimit-limit-requests')) - 1);
+      expect(answer.headers.get('x-ratelimit-reset-requests')).toMatch(/^(\d+m)?\d+s$/);
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+    },
+  );
+});
+
+describe('429', () => {
+  test('the limits are those of the file', async () => {
+    const one = await service.client();
+    const statuses: number[] = [];
+    for (let i = 0; i < 4; i++) statuses.push((await one.call('POST', '/v1/generate', {})).status);
+    expect(statuses).toEqual([400, 400, 400, 429]);
+    const refused = await one.call('POST', '/v1/generate', {});
+    expect(refused.json.error.type).toBe('rate_limit');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50);
+    expect((await client.call('GET', '/v1/tasks')).status).toBe(200);
+  });
+});
+
+describe('the service', () => {
+  test('is alive and ready', async () => {
+    const ready = await fetch(`${service.url}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([
+      200,
+      { status: 'ready', checks: { database: 'ok', migrations: 'ok' } },
+    ]);
+    expect((await fetch(`${service.url}/livez`)).status).toBe(200);
+  });
+
+  test('is not ready while a migration is missing', async () => {
+    const other = await startTestApp({ worker: false });
+    try {
+      await other.app.db.query('delete from migrations where number = 1');
+      const answer = await fetch(`${other.url}/readyz`);
+      expect(answer.status).toBe(503);
+      expect(await answer.json()).toMatchObject({ error: { checks: { database: 'ok', migrations: 'pending' } } });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('serves its reference with the models that it has, on the address that it has', async () => {
+    const served = await (await fetch(`${service.url}/openapi.json`)).json();
+    expect(served.servers).toEqual([{ url: service.url }]);
+    expect(Object.keys(served.components.schemas)).toEqual(
+      expect.arrayContaining(['Input_acme_pictures_v1', 'Input_sandbox_video']),
+    );
+    expect(Object.keys(served.components.schemas)).not.toContain('Input_acme_secret');
+    const published = JSON.parse(await readFile(new URL('../../openapi.json', import.meta.url), 'utf8'));
+    expect(Object.keys(served.paths)).toEqual(Object.keys(published.paths));
+  });
+
+  test('a file without a valid link is a 404, and asks for no key', async () => {
+    for (const path of ['/files/a/b/0.png', '/files/a/b/0.png?exp=1&sig=x', '/files/%2e%2e/secret']) {
+      const answer = await fetch(service.url + path);
+      expect([answer.status, (await answer.json()).error.type]).toEqual([404, 'not_found']);
+      expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
+    }
+    expect((await fetch(`${service.url}/files/`)).status).toBe(404);
+    expect((await fetch(`${service.url}/files/a/b/0.png`, { method: 'POST' })).status).toBe(405);
+  });
+});
