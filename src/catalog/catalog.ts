@@ -10,8 +10,6 @@ import { showPath, showProblem, type Problem } from './problem.ts';
 import type { CatalogFile } from './schema.ts';
 import { settingsOf } from './settings.ts';
 
-export type { Kind, Model, ProviderConfig, Route, Settings } from './model.ts';
-
 /** What is offered, how it is run and what it costs. Never changed: a reload makes a new one. */
 export type Catalog = {
   readonly settings: Settings;

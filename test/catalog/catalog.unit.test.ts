@@ -1,0 +1,313 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkCatalogFile, openCatalog } from '../../src/catalog/catalog.ts';
+import type { Kind } from '../../src/catalog/model.ts';
+import { estimateUnits, freezePricing, holdAmount } from '../../src/catalog/price.ts';
+import { modelRecord } from '../../src/catalog/view.ts';
+
+let folder: string;
+let config_file: string;
+const secrets = new Map<string, string>();
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'medley-catalog-'));
+  config_file = join(folder, 'medley.yaml');
+  secrets.clear();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const options = { adapters: ['sandbox', 'mock', 'talker'], secret: (reference: string) => secrets.get(reference) };
+const canServe = (adapter: string, kind: Kind) => (adapter === 'talker') === (kind === 'chat');
+
+const builtin = ['sandbox/image', 'sandbox/video', 'sandbox/audio', 'sandbox/failover', 'sandbox/down'];
+const image = (id: string, more = '') =>
+  `  - { id: ${id}, kind: image, input_schema: { type: object }, price: [{ unit: image, amount: "2" }], routes: [{ provider: p }]${more} }\n`;
+const withProvider = (models: string, top = '') =>
+  `version: 1\n${top}providers: { p: { adapter: mock } }\nmodels:\n${models}`;
+
+async function open(text: string) {
+  await writeFile(config_file, text);
+  return openCatalog({ ...options, config_file, canServe });
+}
+
+describe('without a file', () => {
+  it('there is the sandbox, in dollars and zlotys', async () => {
+    const { current } = await openCatalog(options);
+    expect([...current.models.keys()]).toEqual(builtin);
+    expect([...current.providers.values()]).toEqual([{ name: 'sandbox', adapter: 'sandbox', allow_private: false }]);
+    expect([...current.settings.currencies]).toEqual([
+      ['USD', '1'],
+      ['PLN', '3.65'],
+    ]);
+    expect(current.settings).toMatchObject({
+      base_currency: 'USD',
+      limits: { generate_per_minute: 60, chat_per_minute: 600, failed_per_24h: 25, other_per_minute: 600 },
+      webhooks: { retry_delays_ms: [10_000, 60_000, 300_000, 1_800_000, 7_200_000], timeout_ms: 10_000 },
+      outputs: { link_ttl_ms: 86_400_000, keep_ms: 7 * 86_400_000 },
+      tasks: { keep_ms: 90 * 86_400_000 },
+    });
+    expect(current.settings).not.toHaveProperty('base_url');
+    expect(current.warnings).toEqual([]);
+  });
+
+  it.each([
+    ['sandbox/image', { prompt: 'x', n: 3 }, 30_000n],
+    ['sandbox/video', { prompt: 'x', duration: 2.5 }, 50_000n],
+    ['sandbox/audio', { prompt: 'x' }, 50_000n],
+    ['sandbox/failover', { prompt: 'x' }, 10_000n],
+    ['sandbox/down', { prompt: 'x' }, 10_000n],
+  ])('%s costs what it should', async (id, given, expected) => {
+    const { current } = await openCatalog(options);
+    const model = current.models.get(id);
+    const checked = model?.validateInput(given);
+    if (!model || !checked?.ok) throw new Error('the input is fine');
+    const pricing = freezePricing(model, checked.input, 'USD', current.settings);
+    expect(holdAmount(pricing, estimateUnits(model, checked.input))).toBe(expected);
+  });
+
+  it('the sandbox fails over where it should', async () => {
+    const { current } = await openCatalog(options);
+    const refuses = { behaviour: { fail: 'before_start' } };
+    const routesOf = (id: string) => current.models.get(id)?.routes.map(({ id: route, options: how }) => [route, how]);
+    expect(routesOf('sandbox/failover')).toEqual([
+      ['broken', refuses],
+      ['good', {}],
+    ]);
+    expect(routesOf('sandbox/down')).toEqual([
+      ['first', refuses],
+      ['second', refuses],
+    ]);
+  });
+});
+
+describe('with a file', () => {
+  it('its models come first, and may replace built-in ones', async () => {
+    const { current } = await open(withProvider(image('a') + image('sandbox/down')));
+    expect([...current.models.keys()]).toEqual(['a', 'sandbox/down', ...builtin.filter((id) => id !== 'sandbox/down')]);
+    expect(current.models.get('sandbox/down')?.routes[0]?.provider).toBe('p');
+  });
+
+  it('sandbox: false leaves nothing of the sandbox', async () => {
+    const { current } = await open(withProvider(image('a'), 'sandbox: false\n'));
+    expect([...current.models.keys()]).toEqual(['a']);
+    expect([...current.providers.keys()]).toEqual(['p']);
+  });
+
+  it('reads every setting', async () => {
+    const { current } = await open(`version: 1
+currencies: { PLN: "1", USD: "0.27" }
+server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"] }
+limits: { generate_per_minute: 1, chat_per_minute: 2, failed_per_24h: 3, other_per_minute: 4 }
+net: { allow: [127.0.0.0/8] }
+webhooks: { retry_delays: [1s], timeout: 2s }
+outputs: { link_ttl: 3s, keep: 4s }
+tasks: { keep: 5s }
+`);
+    expect({ ...current.settings, currencies: [...current.settings.currencies] }).toEqual({
+      base_url: 'https://x.example',
+      trusted_proxies: ['10.0.0.0/8'],
+      cors_origins: ['https://a.example'],
+      limits: { generate_per_minute: 1, chat_per_minute: 2, failed_per_24h: 3, other_per_minute: 4 },
+      net_allow: ['127.0.0.0/8'],
+      webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },
+      outputs: { link_ttl_ms: 3_000, keep_ms: 4_000 },
+      tasks: { keep_ms: 5_000 },
+      currencies: [
+        ['PLN', '1'],
+        ['USD', '0.27'],
+      ],
+      base_currency: 'PLN',
+    });
+  });
+
+  it('reads routes, with the time limits of the kind', async () => {
+    const routes = `[{ provider: p }, { provider: p, id: p-2 }, { provider: p, upstream_model: up, timeout: { start: 10m, idle: 3s },
+      poll: { first: 2s, max: 4s }, input: { a: 1 }, output: { b: 2 }, options: { c: 3 }, on_ambiguous_submit: failover,
+      cost: [{ unit: image, amount: "0.001", per: 2, currency: PLN }, { unit: image, amount: "1" }] },
+      { provider: p, timeout: { total: 30s } }]`;
+    const { current } = await open(withProvider(image('a').replace('[{ provider: p }]', routes)));
+    const [first, second, third, fourth] = current.models.get('a')?.routes ?? [];
+    expect(first).toEqual({
+      id: 'p',
+      provider: 'p',
+      upstream_model: 'a',
+      timeout_ms: { connect: 5_000, first_byte: 60_000, idle: 60_000, start: 60_000, total: 300_000 },
+      poll: { first_ms: 1_000, max_ms: 10_000 },
+      output: {},
+      options: {},
+      on_ambiguous_submit: 'fail',
+      cost: [],
+    });
+    expect(second?.id).toBe('p-2');
+    expect(third).toEqual({
+      id: 'p-3',
+      provider: 'p',
+      upstream_model: 'up',
+      timeout_ms: { connect: 5_000, first_byte: 60_000, idle: 3_000, start: 600_000, total: 600_000 },
+      poll: { first_ms: 2_000, max_ms: 4_000 },
+      input: { a: 1 },
+      output: { b: 2 },
+      options: { c: 3 },
+      on_ambiguous_submit: 'failover',
+      cost: [
+        { unit: 'image', amount: '0.001', per: 2, currency: 'PLN' },
+        { unit: 'image', amount: '1', per: 1, currency: 'USD' },
+      ],
+    });
+    expect(fourth).toMatchObject({ id: 'p-4', timeout_ms: { start: 30_000, total: 30_000 } });
+  });
+
+  it('leaves out what lacks its secret, and says so; the other routes keep their ids', async () => {
+    const text = `version: 1
+providers: { p: { adapter: mock, api_key: env:A }, q: { adapter: mock, api_key: env:B, base_url: "http://q/" } }
+models:
+${image('a').replace('[{ provider: p }]', '[{ provider: p }, { provider: q }, { provider: q }]')}${image('b')}`;
+    secrets.set('env:B', 'key of q');
+    const holder = await open(text);
+    expect([...holder.current.models.keys()]).toEqual(['a', ...builtin]);
+    expect(holder.current.models.get('a')?.routes.map((route) => route.id)).toEqual(['q', 'q-2']);
+    expect([...holder.current.providers.values()].at(-1)).toEqual({
+      name: 'q',
+      adapter: 'mock',
+      base_url: 'http://q',
+      api_key: 'key of q',
+      allow_private: false,
+    });
+    expect(holder.current.warnings.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+      'providers.p.api_key: the environment variable A is not set: the routes of p are not used.',
+      'models[1]: has no usable route and is not offered.',
+    ]);
+    secrets.set('env:A', 'key of p');
+    expect(await holder.reload()).toMatchObject({ ok: true, problems: [] });
+    expect([...holder.current.models.keys()]).toEqual(['a', 'b', ...builtin]);
+    expect(holder.current.models.get('a')?.routes.map((route) => route.id)).toEqual(['p', 'q', 'q-2']);
+  });
+
+  it('offers chat models where an adapter can chat', async () => {
+    const { current } = await open(`version: 1
+providers: { p: { adapter: mock }, t: { adapter: talker } }
+models:
+  - { id: a, kind: chat, price: [{ unit: input_token, amount: "1" }], routes: [{ provider: p }] }
+  - { id: b, kind: chat, max_output_tokens: 100, price: [], routes: [{ provider: p }, { provider: t }] }
+`);
+    expect([...current.models.keys()]).toEqual(['b', ...builtin]);
+    const model = current.models.get('b');
+    expect(model?.routes.map((route) => route.provider)).toEqual(['t']);
+    expect(model).toMatchObject({
+      output_types: ['text'],
+      limits: { max_output_tokens: 100, default_output_tokens: 100 },
+      estimate: {},
+    });
+    expect(model?.validateInput({})).toMatchObject({ ok: false, errors: [{ field: 'input.messages' }] });
+  });
+});
+
+describe('reload', () => {
+  it('takes the new file whole', async () => {
+    const holder = await open(withProvider(image('a')));
+    const before = holder.current;
+    await writeFile(config_file, withProvider(image('b')));
+    expect(await holder.reload()).toEqual({ ok: true, message: '6 models, 2 providers', problems: [] });
+    expect([...holder.current.models.keys()][0]).toBe('b');
+    expect([...before.models.keys()][0]).toBe('a');
+  });
+
+  it('rejects a file with a mistake whole, and one that is gone', async () => {
+    const holder = await open(withProvider(image('a')));
+    const before = holder.current;
+    await writeFile(config_file, withProvider(image('b') + image('b')));
+    expect(await holder.reload()).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(
+        /^rejected.*\n.*medley\.yaml:5:11 models\[1\]\.id: b is the id of models\[0\] already\.$/,
+      ),
+      problems: [{ severity: 'error', line: 5, col: 11, path: 'models[1].id' }],
+    });
+    expect(holder.current).toBe(before);
+    await rm(config_file);
+    expect(await holder.reload()).toMatchObject({
+      ok: false,
+      problems: [{ message: expect.stringContaining('cannot be read') }],
+    });
+    expect(holder.current).toBe(before);
+  });
+});
+
+describe('a file with mistakes', () => {
+  it('opens nothing, and the error tells them all', async () => {
+    await expect(open('version: 2\nlimit: 1\n')).rejects.toThrow(
+      expect.objectContaining({
+        name: 'CatalogError',
+        message: `${config_file}:1:10 version: must be 1 (got 2).\n${config_file}:2:1 limit: is not a known setting. Did you mean "limits"?`,
+      }),
+    );
+  });
+
+  it('is told by the check, with the warnings apart', async () => {
+    await writeFile(
+      config_file,
+      withProvider(image('a').replace('price: [{ unit: image, amount: "2" }], ', ''), 'oops: 1\n'),
+    );
+    expect(await checkCatalogFile(config_file, options)).toEqual({
+      errors: [
+        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, sandbox, providers, models.`,
+      ],
+      warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
+    });
+    expect(await checkCatalogFile(join(folder, 'none.yaml'), options)).toEqual({
+      errors: [expect.stringMatching(/none\.yaml:1:1 file: cannot be read: ENOENT/)],
+      warnings: [],
+    });
+  });
+});
+
+describe('modelRecord', () => {
+  it('shows what callers may know', async () => {
+    const more = `, name: A, description: d, created: 2026-03-01, capabilities: [x], limits: { l: 1 }, hidden: true`;
+    const { current } = await open(withProvider(image('acme/a/b', more)));
+    const model = current.models.get('acme/a/b');
+    if (!model) throw new Error('the model is there');
+    expect(modelRecord(model, current.settings.base_currency)).toEqual({
+      id: 'acme/a/b',
+      object: 'model',
+      type: 'model',
+      created: 1_772_323_200,
+      created_at: '2026-03-01T00:00:00.000Z',
+      owned_by: 'acme',
+      display_name: 'A',
+      modality: 'image',
+      description: 'd',
+      input_schema: { type: 'object' },
+      output_types: ['image'],
+      pricing: [{ unit: 'image', amount: '2', per: 1, currency: 'USD' }],
+      limits: { l: 1 },
+      capabilities: ['x'],
+      status: 'available',
+    });
+    expect(model.hidden).toBe(true);
+  });
+
+  it('has something to say where the file says nothing', async () => {
+    const { current } = await open(
+      withProvider(
+        image('plain')
+          .replace('}], routes', ', when: { c: 1 } }], routes')
+          .replace('type: object', 'type: object, properties: { c: { const: 1 } }'),
+      ),
+    );
+    const model = current.models.get('plain');
+    if (!model) throw new Error('the model is there');
+    expect(modelRecord(model, 'PLN', 'degraded')).toMatchObject({
+      owned_by: 'medley',
+      display_name: 'plain',
+      description: '',
+      created_at: '2026-01-01T00:00:00.000Z',
+      capabilities: [],
+      limits: {},
+      pricing: [{ unit: 'image', amount: '2', per: 1, currency: 'PLN', when: { c: 1 } }],
+      status: 'degraded',
+    });
+  });
+});
