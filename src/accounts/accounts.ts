@@ -1,25 +1,25 @@
-import { randomBytes } from "node:crypto";
-import type { Db, Queryable } from "../db/database.ts";
-import { newId } from "../lib/ids.ts";
-import { credit, openBalance } from "../money/ledger.ts";
-import type { Money } from "../money/money.ts";
+import { randomBytes } from 'node:crypto';
+import type { Db, Queryable } from '../db/database.ts';
+import { newId } from '../lib/ids.ts';
+import { credit, openBalance } from '../money/ledger.ts';
+import type { Money } from '../money/money.ts';
 
 /** Who pays. */
 export type Account = {
   id: string;
   name: string;
   currency: string;
-  status: "active" | "blocked";
+  status: 'active' | 'blocked';
   webhook_secret: string;
   created_at: Date;
 };
 
 /** `whsec_` + base64 of 32 bytes, the form of the Standard Webhooks specification. */
 function newWebhookSecret(): string {
-  return `whsec_${randomBytes(32).toString("base64")}`;
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** Makes an account with its balance, and a first top-up if `initial_credit` is positive. */
+/** Makes an account with its balance, and a first top-up unless `initial_credit` is zero. */
 export async function createAccount(
   db: Db,
   account: { name: string; currency: string; initial_credit: Money },
@@ -28,18 +28,18 @@ export async function createAccount(
   return db.tx(async (tx) => {
     const rows = await tx.query<Account>(
       `insert into accounts (id, name, currency, webhook_secret, created_at) values ($1, $2, $3, $4, $5) returning *`,
-      [newId("acct", now.getTime()), account.name, account.currency, newWebhookSecret(), now],
+      [newId('acct', now.getTime()), account.name, account.currency, newWebhookSecret(), now],
     );
     const made = rows[0];
-    if (!made) throw new Error("the account was not made");
+    if (!made) throw new Error('the account was not made');
     await openBalance(tx, made.id, made.currency);
-    if (account.initial_credit > 0n) {
+    if (account.initial_credit !== 0n) {
       const first = {
         account_id: made.id,
-        type: "topup",
+        type: 'topup',
         amount: account.initial_credit,
         ref: `initial ${made.id}`,
-        reason: "initial credit",
+        reason: 'initial credit',
       } as const;
       await credit(tx, first, now);
     }
@@ -48,27 +48,20 @@ export async function createAccount(
 }
 
 export async function findAccount(db: Queryable, id: string): Promise<Account | undefined> {
-  const rows = await db.query<Account>("select * from accounts where id = $1", [id]);
+  const rows = await db.query<Account>('select * from accounts where id = $1', [id]);
   return rows[0];
 }
 
 /** All accounts, oldest first. */
 export async function listAccounts(db: Queryable): Promise<Account[]> {
-  return db.query<Account>("select * from accounts order by created_at, id");
+  return db.query<Account>('select * from accounts order by created_at, id');
 }
 
 /**
  * Blocks or unblocks an account: blocked, its keys can read but start nothing new; what runs goes
  * on to its end. False if there is no such account.
  */
-export async function setAccountStatus(
-  db: Queryable,
-  id: string,
-  status: Account["status"],
-): Promise<boolean> {
-  const rows = await db.query("update accounts set status = $2 where id = $1 returning id", [
-    id,
-    status,
-  ]);
+export async function setAccountStatus(db: Queryable, id: string, status: Account['status']): Promise<boolean> {
+  const rows = await db.query('update accounts set status = $2 where id = $1 returning id', [id, status]);
   return rows.length === 1;
 }

@@ -1,15 +1,15 @@
-import type { Queryable } from "../db/database.ts";
-import { ApiError } from "../errors.ts";
-import { hashKey, isKeyText } from "./keys.ts";
+import type { Queryable } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
+import { hashKey, isKeyText } from './keys.ts';
 
 /** Who calls: the account that pays, and the key that was shown. */
 export type Caller = {
-  account: { id: string; name: string; currency: string; status: "active" | "blocked" };
+  account: { id: string; name: string; currency: string; status: 'active' | 'blocked' };
   key: { id: string; name: string };
 };
 
 /** The two headers that may carry a key (DECISIONS, Authentication). */
-export type KeyHeaders = { authorization?: string | undefined; "x-api-key"?: string | undefined };
+export type KeyHeaders = { authorization?: string | undefined; 'x-api-key'?: string | undefined };
 
 export type Authenticator = {
   /** The caller, or ApiError 401. */
@@ -27,34 +27,37 @@ const message = 'Invalid API key. Send it as "Authorization: Bearer <API_KEY>".'
 type Remembered = { caller: Promise<Caller | undefined>; until_ms: number };
 
 /**
- * Looks keys up by their hash and remembers each answer for less than a second. `elapsed_ms` is a
- * monotonic clock, so that a step of the wall clock cannot keep a deleted key alive.
+ * Looks keys up by their hash and remembers each caller for less than a second; that a key is unknown
+ * is not remembered, so a new one works at once and guesses do not fill the memory. `elapsed_ms` is
+ * a monotonic clock, so that a step of the wall clock cannot keep a deleted key alive.
  */
-export function makeAuthenticator(
-  db: Queryable,
-  elapsed_ms: () => number = () => performance.now(),
-): Authenticator {
-  const cache = new Map<string, Remembered>();
+export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () => performance.now()): Authenticator {
+  const cache = new Map<string, Remembered>(); // oldest first
 
   const lookUp = (text: string): Promise<Caller | undefined> => {
     const hash = hashKey(text);
-    const name = hash.toString("base64");
+    const name = hash.toString('base64');
     const now_ms = elapsed_ms();
     const known = cache.get(name);
     if (known && known.until_ms > now_ms) return known.caller;
-    if (cache.size >= cache_entries_max) cache.clear();
-    const caller = findCaller(db, hash);
-    cache.set(name, { caller, until_ms: now_ms + cache_ms });
-    caller.catch(() => cache.delete(name));
-    return caller;
+    const made = { caller: findCaller(db, hash), until_ms: now_ms + cache_ms };
+    cache.delete(name);
+    cache.set(name, made);
+    for (const [oldest] of cache) {
+      if (cache.size <= cache_entries_max) break;
+      cache.delete(oldest);
+    }
+    const forgetThis = () => void (cache.get(name) === made && cache.delete(name));
+    made.caller.then((caller) => caller ?? forgetThis(), forgetThis);
+    return made.caller;
   };
 
   return {
     authenticate: async (headers) => {
       const text = keyOf(headers);
-      if (text === undefined || !isKeyText(text)) throw new ApiError("unauthenticated", message);
+      if (text === undefined || !isKeyText(text)) throw new ApiError('unauthenticated', message);
       const caller = await lookUp(text);
-      if (!caller) throw new ApiError("unauthenticated", message);
+      if (!caller) throw new ApiError('unauthenticated', message);
       return caller;
     },
     forget: () => cache.clear(),
@@ -63,9 +66,8 @@ export function makeAuthenticator(
 
 /** If Authorization is there, it alone decides: some set-ups send a stale x-api-key beside it. */
 function keyOf(headers: KeyHeaders): string | undefined {
-  if (headers.authorization !== undefined)
-    return /^bearer +(\S+) *$/i.exec(headers.authorization)?.[1];
-  return headers["x-api-key"];
+  if (headers.authorization !== undefined) return /^bearer +(\S+) *$/i.exec(headers.authorization)?.[1];
+  return headers['x-api-key'];
 }
 
 type Row = {
@@ -74,7 +76,7 @@ type Row = {
   id: string;
   name: string;
   currency: string;
-  status: "active" | "blocked";
+  status: 'active' | 'blocked';
 };
 
 async function findCaller(db: Queryable, hash: Buffer): Promise<Caller | undefined> {

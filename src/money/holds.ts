@@ -1,11 +1,14 @@
+import pg from 'pg';
 import type { Db, Queryable } from '../db/database.ts';
-import type { Money } from './money.ts';
+import { assert } from '../lib/assert.ts';
+import { money_max, type Money } from './money.ts';
 
 /** What is to be reserved, and for what. `ref` (a task or a chat call) has one hold, ever. */
 export type HoldRequest = {
   account_id: string;
   key_id: string;
   ref: string;
+  /** Never below zero; more than any account can have is refused like more than this one has. */
   amount: Money;
   model: string;
   kind: string;
@@ -14,13 +17,14 @@ export type HoldRequest = {
 };
 
 /**
- * `held`: reserved. `exists`: this ref was reserved before, nothing new happened. `insufficient`:
- * the available money is less than the amount (402). `over_limit`: the key's monthly limit (403).
+ * `held`: reserved. `exists`: this ref had a hold already, by an earlier call or by this one whose
+ * answer was lost; nothing new happened. `insufficient`: the available money is less than the amount
+ * (402). `over_limit`: the key's monthly limit (403).
  */
 export type HoldAnswer = {
   outcome: 'held' | 'exists' | 'insufficient' | 'over_limit';
   available: Money;
-  /** What the key may still spend this month; null without a limit. */
+  /** What the key may still spend this month; null without a limit. Below zero after a limit was lowered. */
   remaining: Money | null;
 };
 
@@ -28,6 +32,7 @@ export type HoldAnswer = {
 export type CloseRequest = {
   account_id: string;
   ref: string;
+  /** From zero to money_max. */
   cost: Money | null;
   /** Charge what exceeds the hold to the available money (chat), instead of losing it (tasks). */
   beyond_hold?: boolean;
@@ -35,37 +40,205 @@ export type CloseRequest = {
   units?: Record<string, string>;
 };
 
-/** `closed`: it was settled or released before, or never made; nothing happened now. */
+/** `closed`: nothing happened now; `state` and `charged` tell what happened before. */
 export type CloseAnswer = {
   outcome: 'settled' | 'released' | 'closed';
+  /** What the hold is now, whoever closed it; null if this ref never had one. */
+  state: 'settled' | 'released' | null;
+  /** What it was settled at, now or before. */
   charged: Money;
   available: Money;
 };
 
 /** Reserves within the caller's transaction. `now` decides the month. */
 export async function hold(db: Queryable, request: HoldRequest, now: Date): Promise<HoldAnswer> {
-  const rows = await db.query<HoldAnswer>('select * from money_hold($1, $2, $3, $4, $5, $6, $7, $8)', [
-    now,
-    request.account_id,
-    request.key_id,
-    request.ref,
-    request.amount,
-    request.model,
-    request.kind,
-    request.expires_at ?? null,
-  ]);
-  return one(rows);
+  return holdRow(db, rowOfHold(request), now);
 }
 
 /** Settles or releases within the caller's transaction: whoever comes first, once. */
 export async function close(db: Queryable, request: CloseRequest, now: Date): Promise<CloseAnswer> {
-  const rows = await db.query<CloseAnswer>('select * from money_close($1, $2, $3, $4, $5, $6)', [
+  return closeRow(db, rowOfClose(request), now);
+}
+
+/** Holds and closes of many concurrent callers, sent to the database in one call per round trip. */
+export type HoldBatcher = {
+  hold(request: HoldRequest): Promise<HoldAnswer>;
+  close(request: CloseRequest): Promise<CloseAnswer>;
+};
+
+/**
+ * Collects what arrives while a call is under way and sends it as one money_batch; a member alone is
+ * sent as the plain call. Each of the `lanes` has its own accounts, so that two calls never wait for
+ * each other's rows. Both verbs happen once per ref, so a call whose answer was lost is repeated.
+ */
+export function makeHoldBatcher(
+  db: Db,
+  now: () => Date,
+  options: { batch_max?: number; lanes?: number } = {},
+): HoldBatcher {
+  const lanes = Array.from({ length: options.lanes ?? 1 }, () => makeLane(db, now, options.batch_max ?? 256));
+  const laneOf = (account_id: string) => {
+    const lane = lanes[account_id.charCodeAt(account_id.length - 1) % lanes.length];
+    assert(lane, 'there is a lane for every account');
+    return lane;
+  };
+  return {
+    hold: (request) =>
+      new Promise((resolve, reject) =>
+        laneOf(request.account_id)({ verb: 'hold', row: rowOfHold(request), resolve, reject }),
+      ),
+    close: (request) =>
+      new Promise((resolve, reject) =>
+        laneOf(request.account_id)({ verb: 'close', row: rowOfClose(request), resolve, reject }),
+      ),
+  };
+}
+
+/** One waiting caller. */
+type Member =
+  | { verb: 'hold'; row: HoldRow; resolve: (answer: HoldAnswer) => void; reject: (error: unknown) => void }
+  | { verb: 'close'; row: CloseRow; resolve: (answer: CloseAnswer) => void; reject: (error: unknown) => void };
+
+/** Sends one batch at a time; returns the function that adds a member. */
+function makeLane(db: Db, now: () => Date, batch_max: number): (member: Member) => void {
+  let waiting: Member[] = [];
+  let under_way = false;
+
+  const pump = async () => {
+    while (waiting.length > 0) {
+      const { batch, rest } = takeBatch(waiting, batch_max);
+      waiting = rest;
+      const unreachable = await send(db, batch, now());
+      // Whoever waits behind would learn the same, each batch a timeout later.
+      if (unreachable) for (const member of waiting.splice(0)) member.reject(unreachable.error);
+    }
+    under_way = false;
+  };
+  return (member) => {
+    waiting.push(member);
+    if (under_way) return;
+    under_way = true;
+    // Not at once: requests read in the same turn of the event loop share a call.
+    setImmediate(() => void pump());
+  };
+}
+
+/** The first members in order, but of one account and ref only the first: the rest wait a turn. */
+function takeBatch(waiting: Member[], batch_max: number): { batch: Member[]; rest: Member[] } {
+  const seen = new Set<string>();
+  const batch: Member[] = [];
+  const rest: Member[] = [];
+  for (const [i, member] of waiting.entries()) {
+    if (batch.length === batch_max) return { batch, rest: [...rest, ...waiting.slice(i)] };
+    const name = `${member.row.account_id} ${member.row.ref}`;
+    if (seen.has(name)) rest.push(member);
+    else batch.push(member);
+    seen.add(name);
+  }
+  return { batch, rest };
+}
+
+/** Why the database could not be reached; undefined when every member got its own answer. */
+type Unreachable = { error: unknown } | undefined;
+
+/** Answers every member, one way or the other; never rejects. */
+async function send(db: Db, batch: Member[], now: Date): Promise<Unreachable> {
+  const [first] = batch;
+  if (first && batch.length === 1) return sendAlone(db, first, now);
+  try {
+    const answer = await repeated(() => batchRow(db, batch, now));
+    batch.forEach((member, i) => answerMember(member, answer, i));
+    return undefined;
+  } catch (error) {
+    if (!isRefusal(error)) {
+      for (const member of batch) member.reject(error);
+      return { error };
+    }
+  }
+  // One member breaks a constraint, and with it all: each is tried alone, so that only that one fails.
+  const failures = await Promise.all(batch.map((member) => sendAlone(db, member, now)));
+  return failures.find((failure) => failure !== undefined);
+}
+
+async function sendAlone(db: Db, member: Member, now: Date): Promise<Unreachable> {
+  try {
+    if (member.verb === 'hold') member.resolve(await repeated(() => holdRow(db, member.row, now)));
+    else member.resolve(await repeated(() => closeRow(db, member.row, now)));
+    return undefined;
+  } catch (error) {
+    member.reject(error);
+    return isRefusal(error) ? undefined : { error };
+  }
+}
+
+const tries_max = 3;
+
+/** Calls again what may have failed on the way: a lost connection, a deadlock with other rooms' statements. */
+async function repeated<T>(call: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (tries === tries_max || isRefusal(error)) throw error;
+    }
+  }
+}
+
+/** True if the database refused the values themselves: classes 22 (data) and 23 (constraints). */
+function isRefusal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '');
+}
+
+/** A request as the money functions take it. */
+type HoldRow = {
+  account_id: string;
+  key_id: string;
+  ref: string;
+  amount: Money;
+  model: string;
+  kind: string;
+  expires_at: Date | null;
+};
+type CloseRow = { account_id: string; ref: string; cost: Money | null; beyond_hold: boolean; units: string | null };
+
+function rowOfHold(request: HoldRequest): HoldRow {
+  assert(request.amount >= 0n, 'a hold is never below zero');
+  // Nobody has more than money_max, so the answer is the same, and the number fits a bigint column.
+  const amount = request.amount > money_max ? money_max + 1n : request.amount;
+  return { ...request, amount, expires_at: request.expires_at ?? null };
+}
+
+function rowOfClose(request: CloseRequest): CloseRow {
+  const { account_id, ref, cost, beyond_hold = false, units } = request;
+  assert(cost === null || (cost >= 0n && cost <= money_max), 'a cost is from zero to money_max');
+  return { account_id, ref, cost, beyond_hold, units: units === undefined ? null : JSON.stringify(units) };
+}
+
+async function holdRow(db: Queryable, row: HoldRow, now: Date): Promise<HoldAnswer> {
+  const { account_id, key_id, ref, amount, model, kind, expires_at } = row;
+  const rows = await db.query<HoldAnswer>('select * from money_hold($1, $2, $3, $4, $5, $6, $7, $8)', [
     now,
-    request.account_id,
-    request.ref,
-    request.cost,
-    request.beyond_hold ?? false,
-    request.units === undefined ? null : JSON.stringify(request.units),
+    account_id,
+    key_id,
+    ref,
+    amount,
+    model,
+    kind,
+    expires_at,
+  ]);
+  return one(rows);
+}
+
+async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseAnswer> {
+  const { account_id, ref, cost, beyond_hold, units } = row;
+  type Row = Omit<CloseAnswer, 'charged'> & { charged: Money | null };
+  const rows = await db.query<Row>('select * from money_close($1, $2, $3, $4, $5, $6)', [
+    now,
+    account_id,
+    ref,
+    cost,
+    beyond_hold,
+    units,
   ]);
   const answer = one(rows);
   return { ...answer, charged: answer.charged ?? 0n };
@@ -77,138 +250,39 @@ function one<T>(rows: T[]): T {
   return row;
 }
 
-type Member =
-  | {
-      verb: 'hold';
-      request: HoldRequest;
-      resolve: (answer: HoldAnswer) => void;
-      reject: (error: unknown) => void;
-    }
-  | {
-      verb: 'close';
-      request: CloseRequest;
-      resolve: (answer: CloseAnswer) => void;
-      reject: (error: unknown) => void;
-    };
-
-/** Holds and closes of many concurrent callers, sent to the database in one call per round trip. */
-export type HoldBatcher = {
-  hold(request: HoldRequest): Promise<HoldAnswer>;
-  close(request: CloseRequest): Promise<CloseAnswer>;
-};
-
-/**
- * Collects what arrives while `lanes` calls are under way and sends it as one money_batch; a member
- * alone is sent as the plain call, which is quicker (figures: bench/results/money.md). One lane,
- * because a second one makes batches smaller and lets two calls wait for each other's rows.
- */
-export function makeHoldBatcher(
-  db: Db,
-  now: () => Date,
-  options: { batch_max?: number; lanes?: number } = {},
-): HoldBatcher {
-  const batch_max = options.batch_max ?? 256;
-  const lanes_max = options.lanes ?? 1;
-  let waiting: Member[] = [];
-  let under_way = 0;
-
-  const pump = () => {
-    while (under_way < lanes_max && waiting.length > 0) {
-      const { batch, rest } = takeBatch(waiting, batch_max);
-      waiting = rest;
-      under_way += 1;
-      void send(db, batch, now()).finally(() => {
-        under_way -= 1;
-        pump();
-      });
-    }
-  };
-  const add = (member: Member) => {
-    waiting.push(member);
-    // The next microtask turn: requests read in the same tick of the event loop share a call.
-    if (waiting.length === 1 && under_way < lanes_max) queueMicrotask(pump);
-    else if (under_way < lanes_max) pump();
-  };
-  return {
-    hold: (request) => new Promise((resolve, reject) => add({ verb: 'hold', request, resolve, reject })),
-    close: (request) => new Promise((resolve, reject) => add({ verb: 'close', request, resolve, reject })),
-  };
-}
-
-/** The first members in order, but of one account and ref only the first: the rest wait a turn. */
-function takeBatch(waiting: Member[], batch_max: number): { batch: Member[]; rest: Member[] } {
-  const seen = new Set<string>();
-  const batch: Member[] = [];
-  const rest: Member[] = [];
-  for (const member of waiting) {
-    const name = `${member.request.account_id} ${member.request.ref}`;
-    if (batch.length >= batch_max || seen.has(name)) rest.push(member);
-    else batch.push(member);
-    seen.add(name);
-  }
-  return { batch, rest };
-}
-
-/** Answers every member, one way or the other; never rejects. */
-async function send(db: Db, batch: Member[], now: Date): Promise<void> {
-  const [first] = batch;
-  if (batch.length === 1 && first !== undefined) return sendOne(db, first, now);
-  try {
-    await sendMany(db, batch, now);
-  } catch {
-    // One member may have broken a constraint, or the connection went: each is tried alone, so that
-    // it gets its own answer. Both verbs happen once per ref, so a batch that did commit before its
-    // answer was lost is answered by `exists` and `closed` here.
-    for (const member of batch) await sendOne(db, member, now);
-  }
-}
-
-async function sendOne(db: Db, member: Member, now: Date): Promise<void> {
-  try {
-    if (member.verb === 'hold') member.resolve(await hold(db, member.request, now));
-    else member.resolve(await close(db, member.request, now));
-  } catch (error) {
-    member.reject(error);
-  }
-}
-
+/** What money_batch answers: member i's answer is at i. Numbers come as text, which pg gives as it is. */
 type BatchRow = {
   outcome: string[];
-  charged: (bigint | null)[];
-  available: bigint[];
-  remaining: (bigint | null)[];
+  state: CloseAnswer['state'][];
+  charged: (string | null)[];
+  available: string[];
+  remaining: (string | null)[];
 };
 
-async function sendMany(db: Db, batch: Member[], now: Date): Promise<void> {
-  const holds = batch.map((member) => (member.verb === 'hold' ? member.request : undefined));
-  const closes = batch.map((member) => (member.verb === 'close' ? member.request : undefined));
+async function batchRow(db: Queryable, batch: Member[], now: Date): Promise<BatchRow> {
   const rows = await db.query<BatchRow>(
-    `select outcome, charged::text[], available::text[], remaining::text[]
+    `select outcome, state, charged::text[], available::text[], remaining::text[]
        from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[])`,
     [
       now,
       batch.map((member) => member.verb),
-      batch.map((member) => member.request.account_id),
-      holds.map((request) => request?.key_id ?? null),
-      batch.map((member) => member.request.ref),
-      batch.map((_, i) => (holds[i] ? holds[i].amount : (closes[i]?.cost ?? null))),
-      holds.map((request) => request?.model ?? null),
-      holds.map((request) => request?.kind ?? null),
-      holds.map((request) => request?.expires_at ?? null),
-      closes.map((request) => request?.beyond_hold ?? false),
-      closes.map((request) => (request?.units ? JSON.stringify(request.units) : null)),
+      batch.map((member) => member.row.account_id),
+      batch.map((member) => (member.verb === 'hold' ? member.row.key_id : null)),
+      batch.map((member) => member.row.ref),
+      batch.map((member) => (member.verb === 'hold' ? member.row.amount : member.row.cost)),
+      batch.map((member) => (member.verb === 'hold' ? member.row.model : null)),
+      batch.map((member) => (member.verb === 'hold' ? member.row.kind : null)),
+      batch.map((member) => (member.verb === 'hold' ? member.row.expires_at : null)),
+      batch.map((member) => member.verb === 'close' && member.row.beyond_hold),
+      batch.map((member) => (member.verb === 'close' ? member.row.units : null)),
     ],
   );
-  const answer = one(rows);
-  batch.forEach((member, i) => answerMember(member, answer, i));
+  return one(rows);
 }
 
 function answerMember(member: Member, answer: BatchRow, i: number): void {
   const outcome = answer.outcome[i];
   const available = BigInt(answer.available[i] ?? 0n);
-  if (outcome === undefined || outcome === 'missing') {
-    return member.reject(new Error(`no such account or key for ${member.request.ref}`));
-  }
   if (member.verb === 'hold') {
     const remaining = answer.remaining[i] ?? null;
     member.resolve({
@@ -219,6 +293,7 @@ function answerMember(member: Member, answer: BatchRow, i: number): void {
   } else {
     member.resolve({
       outcome: outcome as CloseAnswer['outcome'],
+      state: answer.state[i] ?? null,
       charged: BigInt(answer.charged[i] ?? 0n),
       available,
     });

@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/database.ts';
-import type { Money } from './money.ts';
+import { assert } from '../lib/assert.ts';
+import { money_max, type Money } from './money.ts';
 
 /** Makes the balance row of a new account; part of the transaction that makes the account. */
 export async function openBalance(tx: Queryable, account_id: string, currency: string): Promise<void> {
@@ -12,6 +13,7 @@ export async function openBudget(
   key: { id: string; account_id: string; limit_month: Money | null },
   now: Date,
 ): Promise<void> {
+  checkLimit(key.limit_month);
   await tx.query('insert into budgets (key_id, account_id, limit_month, month) values ($1, $2, $3, month_of($4))', [
     key.id,
     key.account_id,
@@ -20,36 +22,48 @@ export async function openBudget(
   ]);
 }
 
-/** Changes or lifts (null) the monthly limit of a key. False if there is no such key. */
+/** Changes or lifts (null) the monthly limit of a key, from the next hold on. False if there is no such key. */
 export async function setLimit(db: Queryable, key_id: string, limit_month: Money | null): Promise<boolean> {
-  const rows = await db.query('update budgets set limit_month = $2 where key_id = $1 returning key_id', [
-    key_id,
-    limit_month,
-  ]);
-  return rows.length === 1;
+  checkLimit(limit_month);
+  const rows = await db.query<{ changed: boolean }>('select money_limit($1, $2) as changed', [key_id, limit_month]);
+  return rows[0]?.changed ?? false;
+}
+
+function checkLimit(limit_month: Money | null): void {
+  assert(limit_month === null || (limit_month >= 0n && limit_month <= money_max), 'a limit is from zero to money_max');
 }
 
 export type Credit = {
   account_id: string;
-  /** `topup`: money came in (> 0). `adjustment`: a correction by the operator, either sign. */
+  /** `topup`: money came in (> 0). `adjustment`: a correction by the operator, either sign, never zero. */
   type: 'topup' | 'adjustment';
   amount: Money;
-  /** Names the event in the outside world: the same ref is booked once. */
+  /** Names the event in the outside world: the same ref is booked once. 1 to 255 characters. */
   ref: string;
   reason: string;
 };
 
-/** `exists`: this ref was booked before. `insufficient`: it would take more than is available. */
-export type CreditAnswer = { outcome: 'booked' | 'exists' | 'insufficient'; available: Money };
+/**
+ * `exists`: this ref was booked before. `conflict`: it was, but with another amount; nothing was booked
+ * now. `insufficient`: it would take more than is available. `too_large`: the account would have more
+ * than money_max.
+ */
+export type CreditAnswer = {
+  outcome: 'booked' | 'exists' | 'conflict' | 'insufficient' | 'too_large';
+  available: Money;
+};
 
 export async function credit(db: Queryable, movement: Credit, now: Date): Promise<CreditAnswer> {
+  const { account_id, type, amount, ref, reason } = movement;
+  assert(type === 'topup' ? amount > 0n : amount !== 0n, 'a top-up is above zero, an adjustment is not zero');
+  assert(amount <= money_max && amount >= -money_max, 'no movement is larger than money_max');
   const rows = await db.query<CreditAnswer>('select * from money_credit($1, $2, $3, $4, $5, $6)', [
     now,
-    movement.account_id,
-    movement.type,
-    movement.amount,
-    `${movement.type}:${movement.ref}`,
-    movement.reason,
+    account_id,
+    type,
+    amount,
+    ref,
+    reason,
   ]);
   const answer = rows[0];
   if (!answer) throw new Error('money_credit answered nothing');
@@ -93,7 +107,7 @@ export type Entry = {
   available_after: Money;
   held_after: Money;
   key_id: string | null;
-  ref: string | null;
+  ref: string;
   model: string | null;
   reason: string | null;
   created_at: Date;
@@ -109,7 +123,7 @@ export type EntryFilter = {
   types?: Entry['type'][];
 };
 
-/** Entries newest first; one more than `limit` is never returned, see `has_more`. */
+/** At most `limit` entries, newest first; `has_more`: there are further ones in the direction asked for. */
 export async function listEntries(
   db: Queryable,
   filter: EntryFilter,
@@ -119,7 +133,7 @@ export async function listEntries(
     `select number, type, available, held, revenue + loss as charged, available_after, held_after,
             key_id, ref, model, reason, created_at
        from ledger_entries
-      where account_id = $1 and ($2::bigint is null or number < $2) and ($3::bigint is null or number > $3)
+      where account_id = $1 and number < coalesce($2::bigint, 9223372036854775807) and number > coalesce($3::bigint, 0)
         and ($4::text[] is null or type = any ($4))
       order by number ${upwards ? 'asc' : 'desc'} limit $5`,
     [filter.account_id, filter.after ?? null, filter.before ?? null, filter.types ?? null, filter.limit + 1],
@@ -156,8 +170,13 @@ export async function usageOf(
   db: Queryable,
   range: { account_id: string; from: Date; to: Date; group_by: UsageGroup[] },
 ): Promise<UsageRow[]> {
-  const columns = range.group_by.map((group) => group_columns[group]);
-  const names = range.group_by.map((group) => `"${group}"`);
+  const groups = [...new Set(range.group_by)];
+  assert(
+    groups.every((group) => Object.hasOwn(group_columns, group)),
+    'usage is grouped by known names, which become part of the statement',
+  );
+  const columns = groups.map((group) => group_columns[group]);
+  const names = groups.map((group) => `"${group}"`);
   const list = (items: string[]) => items.map((item) => `${item}, `).join('');
   return db.query<UsageRow>(
     `with charges as (
