@@ -78,6 +78,7 @@ export function docsEndpoints<App>(): Endpoint<App>[] {
   });
   return [
     get('/docs', () => htmlAnswer(page, content_security_policy)),
+    get('/docs/', () => htmlAnswer(page, content_security_policy)),
     get('/docs/start.js', () => ({ status: 200, body: start, headers: scriptHeaders })),
     get('/docs/scalar.js', async () => ({
       status: 200,

@@ -50,6 +50,8 @@ export type Timeouts = {
   /** How long the body of a refused request may still arrive. */
   discard_ms: number;
   check_every_ms: number;
+  /** A connection on which nothing moves; longer than the longest `wait`. */
+  silence_ms: number;
 };
 
 /** Load balancers keep connections for 60 s: ours must live longer, or they send into a closed one. */
@@ -60,6 +62,7 @@ const default_timeouts: Timeouts = {
   keep_alive_ms: 72_000,
   discard_ms: 15_000,
   check_every_ms: 5_000,
+  silence_ms: 330_000,
 };
 
 const header_bytes_max = 64 * 1024;
@@ -154,6 +157,7 @@ function makeServer<App>(context: Context<App>): FastifyInstance {
     forceCloseConnections: 'idle',
     keepAliveTimeout: timeouts.keep_alive_ms,
     requestTimeout: timeouts.request_ms,
+    connectionTimeout: timeouts.silence_ms,
     trustProxy: trusted_proxies.length > 0 ? [...trusted_proxies] : false,
     routerOptions: { maxParamLength: url_length_max, querystringParser: () => ({}) },
     http: {
@@ -216,8 +220,11 @@ async function receive<App>(context: Context<App>, request: FastifyRequest, repl
   return undefined;
 }
 
+/** `GET http://host/path`, as to a proxy: the router takes it for /path too (RFC 9112, 3.2.2). */
+const absolute_form = /^https?:\/\/[^/?#]*/i;
+
 function begin<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): void {
-  const url = request.raw.url ?? '/';
+  const url = (request.raw.url ?? '/').replace(absolute_form, '');
   const question = url.indexOf('?');
   const path = question === -1 ? url : url.slice(0, question);
   request.state = {

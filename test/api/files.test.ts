@@ -1,67 +1,28 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises';
-import { createServer, request, type IncomingHttpHeaders, type Server } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir, readlink } from 'node:fs/promises';
+import { request, type IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { serveFile } from '../../src/api/files.ts';
-import { openDiskStorage } from '../../src/storage/disk.ts';
-import type { Extension } from '../../src/storage/media-types.ts';
 import { makeLink } from '../../src/storage/links.ts';
+import type { Extension } from '../../src/storage/media-types.ts';
 import { parseRange } from '../../src/storage/range.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { newKey, picture } from '../storage/samples.ts';
+import { expires_at_ms, now_ms, secret, startFileServer, type FileServer } from './file-server.ts';
 
-const secret = 'a secret of the tests';
-const expires_at_ms = 1_800_000_000_000;
-const clock = { now_ms: expires_at_ms - 60_000 };
-
-let folder = '';
+let files: FileServer;
 let storage: Storage;
-let server: Server;
 let base_url = '';
-
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'medley-files-'));
-  storage = await openDiskStorage(folder);
-  server = createServer((incoming, outgoing) => {
-    const url = new URL(incoming.url ?? '', 'http://localhost');
-    const query: Record<string, unknown> = {};
-    for (const name of url.searchParams.keys()) {
-      const values = url.searchParams.getAll(name);
-      query[name] = values.length > 1 ? values : values[0];
-    }
-    const key = (incoming.url ?? '').replace(/\?.*$/, '').replace('/files/', '');
-    const { method = '', headers } = incoming;
-    void serveFile({ storage, secret, now_ms: clock.now_ms }, { method, key, query, headers, request_id: 'req_1' })
-      .then((reply) => {
-        outgoing.writeHead(reply.status, reply.headers);
-        if (!reply.stream) return void outgoing.end(reply.body);
-        return pipeline(reply.stream, outgoing);
-      })
-      .catch(() => outgoing.destroy());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  files = await startFileServer();
+  ({ storage, base_url } = files);
 });
+afterAll(() => files.stop());
 
-afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true, force: true });
-});
-
-/** Stores a file and gives its link. */
-async function publish(bytes: Buffer, extension: Extension = 'png') {
-  const key = newKey(extension);
-  await storage.put(key, bytes, { content_type: 'image/png', size_limit_bytes: 1e9 });
-  return { key, url: makeLink(secret, { base_url, key, expires_at_ms }).url };
-}
+const publish = (bytes: Buffer, extension?: Extension) => files.publish(bytes, extension);
 
 type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 
@@ -123,7 +84,7 @@ describe('GET /files', () => {
     const key = newKey();
     await storage.put(key, digits, { content_type: 'image/png', size_limit_bytes: 10 });
     const max_age = async (left_ms: number) => {
-      const { url } = makeLink(secret, { base_url, key, expires_at_ms: clock.now_ms + left_ms });
+      const { url } = makeLink(secret, { base_url, key, expires_at_ms: now_ms + left_ms });
       return (await call(url)).headers['cache-control'];
     };
     expect(await max_age(1_999)).toBe('private, max-age=1');
@@ -145,7 +106,7 @@ describe('GET /files', () => {
     const removed = await publish(digits);
     await storage.remove([removed.key]);
     const absent = makeLink(secret, { base_url, key: newKey(), expires_at_ms }).url;
-    const expired = makeLink(secret, { base_url, key, expires_at_ms: clock.now_ms }).url;
+    const expired = makeLink(secret, { base_url, key, expires_at_ms: now_ms }).url;
     const forged = makeLink('another secret of the tests', { base_url, key, expires_at_ms }).url;
     const bare = url.replace(/\?.*/, '');
     for (const each of [
@@ -324,7 +285,7 @@ describe('a file that changes meanwhile', () => {
       },
     };
     const reply = await serveFile(
-      { storage: changing, secret, now_ms: clock.now_ms },
+      { storage: changing, secret, now_ms },
       { method: 'GET', key, query: { exp, sig }, headers: { range: 'bytes=0-' }, request_id: 'req_1' },
     );
     expect(puts).toBe(2);
@@ -338,7 +299,7 @@ describe('a client that goes away', () => {
     const links = await readdir('/proc/self/fd').then((fds) =>
       Promise.all(fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''))),
     );
-    return links.filter((path) => path.startsWith(folder));
+    return links.filter((path) => path.startsWith(files.folder));
   };
 
   test('leaves no file open, and a slow one is waited for', async () => {

@@ -209,6 +209,14 @@ describe('200', () => {
     expect((await send('GET', '/%76%31/tasks', { key: null })).status).toBe(401);
   });
 
+  test('a request line with a whole URL means its path', async () => {
+    const ask = async (url: string, key = 'Bearer key_1') =>
+      parseRaw(await sendRaw(`GET ${url} HTTP/1.1\r\nhost: a\r\nauthorization: ${key}\r\nconnection: close\r\n\r\n`));
+    expect((await ask('http://a/v1/tasks?limit=5')).json()).toMatchObject({ path: '/v1/tasks', query: { limit: '5' } });
+    expect((await ask('http://evil/v1/nothing', 'none')).status).toBe(401);
+    expect((await ask('HTTPS://evil/v1/messages')).json()).toEqual(messages_error('invalid_request'));
+  });
+
   test('query parameters are decoded, object parameters keep their key', async () => {
     const answer = await send('GET', '/v1/tasks?limit=5&metadata[na%20me]=a+b%26c&metadata%5Bx%5D=');
     expect(answer.json()['query']).toEqual({ limit: '5', 'metadata[na me]': 'a b&c', 'metadata[x]': '' });
@@ -882,6 +890,16 @@ describe('slow clients', () => {
       );
       expect(parseRaw(text).json()).toEqual(messages_error('invalid_request'));
       expect(parseRaw(text).error()['message']).toMatch(/too slowly/);
+    } finally {
+      await slow.close();
+    }
+  });
+
+  test('a connection on which nothing moves is cut', async () => {
+    const slow = await startHarness(endpoints, { timeouts: { ...timeouts, silence_ms: 100 } });
+    try {
+      script = () => new Promise(() => {});
+      await expect(slow.send('POST', '/v1/scripted')).rejects.toThrow(/closed|ECONNRESET/);
     } finally {
       await slow.close();
     }
