@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -61,6 +62,29 @@ describe.concurrent('a worker killed with -9', () => {
     expect([...attempts]).toEqual([1]);
     await engine.stop();
     expect(engine.lines).toEqual([]);
+  });
+
+  it('and only then: a long job of a living worker is not taken from it', async (context) => {
+    const { database } = await prepare(context);
+    const engines = [await testEngine(database.db, ['long']), await testEngine(database.db, ['long'])];
+    let begun = 0;
+    for (const engine of engines) {
+      engine.work('long', {
+        slots: 4,
+        handler: async (job) => {
+          begun += 1;
+          await sleep(9_000, undefined, { signal: job.signal });
+          return 'done';
+        },
+      });
+    }
+    const id = await engines[0]?.send(database.db, 'long', {});
+    // Twice as long as its heartbeat, and the worker touches every 3 s.
+    await database.db.query('update pgboss.job set heartbeat_seconds = 4 where id = $1', [id]);
+    await until('it is done', 15_000, async () => (await countJobs(database.db, 'long')) === 0);
+    expect(begun).toBe(1);
+    await Promise.all(engines.map((engine) => engine.stop()));
+    expect(engines.flatMap((engine) => engine.lines)).toEqual([]);
   });
 
   it('ten times over the same job: the eleventh start knows it and ends it', async (context) => {

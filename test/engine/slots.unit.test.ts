@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Complaints } from '../../src/engine/complaints.ts';
+import type { Claim, Handler, Settlement } from '../../src/engine/job.ts';
+import { Slots } from '../../src/engine/slots.ts';
+
+function claim(id: string, heartbeat_s = 10): Claim {
+  return { id, retry_count: 0, heartbeat_s, data: {} };
+}
+
+type Fetch = (count: number) => Promise<Claim[]>;
+
+/** Slots over a queue in memory; `settled` is what the database would have been told. */
+function slotsOver(fetch: Fetch, slots: number, handler: Handler) {
+  const settled: [string, Settlement['fate']][] = [];
+  const complaints: string[] = [];
+  const note = (_details: object, message: string) => void complaints.push(message);
+  const over = new Slots({
+    queue: 'q',
+    slots,
+    handler,
+    fetch: (_queue, count) => fetch(count),
+    settle: async (_queue, { id }, { fate }) => void settled.push([id, fate]),
+    complaints: new Complaints({ warn: note, error: note }),
+  });
+  return { slots: over, settled, complaints };
+}
+
+/** Hands out `waiting` a millisecond later, and notes how many were asked for. */
+function fetchFrom(waiting: Claim[], asked: number[] = []): Fetch {
+  return async (count) => {
+    asked.push(count);
+    await sleep(1);
+    return waiting.splice(0, count);
+  };
+}
+
+const done: Handler = async () => 'done';
+
+describe('slots', () => {
+  it('ask for as many jobs as are free, again while there may be more, and then no more', async () => {
+    const asked: number[] = [];
+    const { slots, settled } = slotsOver(fetchFrom([claim('a'), claim('b'), claim('c')], asked), 2, done);
+    slots.wake();
+    await expect.poll(() => settled.map(([id]) => id)).toEqual(['a', 'b', 'c']);
+    await slots.idle();
+    await sleep(20);
+    expect(asked[0]).toBe(2);
+    expect(asked.length).toBeLessThanOrEqual(3);
+  });
+
+  it('do not forget a wake that comes during a fetch', async () => {
+    const waiting: Claim[] = [];
+    const { slots, settled } = slotsOver(fetchFrom(waiting), 2, done);
+    slots.wake();
+    waiting.push(claim('late'));
+    slots.wake();
+    await expect.poll(() => settled).toEqual([['late', 'done']]);
+  });
+
+  it('let go of a job when the database was silent for a heartbeat, and tell nothing of its outcome', async () => {
+    const aborted: unknown[] = [];
+    const { slots, settled, complaints } = slotsOver(
+      fetchFrom([claim('silent', 0.3), claim('fresh')]),
+      2,
+      async (job) => {
+        if (job.id === 'fresh') await sleep(500);
+        else await sleep(5_000, undefined, { signal: job.signal }).catch(() => aborted.push(job.id));
+        return 'done';
+      },
+    );
+    slots.wake();
+    await expect.poll(() => slots.held().length).toBe(2);
+    slots.loseSilent();
+    expect(slots.held().length).toBe(2);
+    await sleep(350);
+    slots.loseSilent();
+    await slots.idle();
+    expect(aborted).toEqual(['silent']);
+    expect(settled).toEqual([['fresh', 'done']]);
+    expect(complaints).toEqual(['engine: a job of q was lost']);
+  });
+
+  it('complain of a fetch that fails, and ask again at the next wake', async () => {
+    const healthy = fetchFrom([claim('a')]);
+    let broken = true;
+    const fetch: Fetch = async (count) => {
+      if (broken) throw new Error('no database');
+      return healthy(count);
+    };
+    const { slots, settled, complaints } = slotsOver(fetch, 1, done);
+    slots.wake();
+    await expect.poll(() => complaints).toEqual(['engine: jobs of q cannot be fetched']);
+    broken = false;
+    slots.wake();
+    await expect.poll(() => settled[0]).toEqual(['a', 'done']);
+    slots.close();
+  });
+});
