@@ -18,6 +18,7 @@ import {
   ask,
   copyProgram,
   is_root,
+  quick,
   removeFolder,
   startChild,
   temporaryFolder,
@@ -85,7 +86,7 @@ describe('as an ordinary user', () => {
     giveToOrdinary(folder);
     const first = await startChild(data_dir, program);
     await first.stop();
-    const as_root = await startEmbedded({ data_dir });
+    const as_root = await startEmbedded({ data_dir, settings: quick });
     expect(statSync(`/proc/${as_root.pid}`).uid).toBe(ordinary?.uid);
     await as_root.stop();
     const again = await startChild(data_dir, program);
@@ -94,7 +95,7 @@ describe('as an ordinary user', () => {
   });
 
   test.runIf(is_root)('a folder that root started before is refused with a reason', async () => {
-    await (await startEmbedded({ data_dir })).stop();
+    await (await startEmbedded({ data_dir, settings: quick })).stop();
     const child = await startChild(data_dir, program);
     expect(child.answer.failed).toContain('belongs to another user: start Medley as that user');
     await child.stop();
@@ -113,7 +114,7 @@ describe.runIf(is_root)('as root', () => {
   const server_user = findUser('postgres') ?? findUser('nobody');
 
   test('PostgreSQL runs as postgres or nobody, in the data folder if that user can enter it', async () => {
-    const embedded = await startEmbedded({ data_dir });
+    const embedded = await startEmbedded({ data_dir, settings: quick });
     expect(embedded.connection.host).toBe(join(data_dir, 'postgres/run'));
     expect(statSync(`/proc/${embedded.pid}`).uid).toBe(server_user?.uid);
     expect(statSync(join(data_dir, 'postgres/password'))).toMatchObject({ uid: 0, mode: 0o100600 });
@@ -122,7 +123,7 @@ describe.runIf(is_root)('as root', () => {
 
   test('below a folder of mode 0700 the cluster lives in /var/lib/medley, with a pointer to it', async () => {
     chmodSync(folder, 0o700);
-    const first = await startEmbedded({ data_dir });
+    const first = await startEmbedded({ data_dir, settings: quick });
     const home = dirname(first.connection.host);
     expect(home).toMatch(/^\/var\/lib\/medley\/[0-9a-f]{16}$/);
     expect(JSON.parse(readFileSync(join(data_dir, 'postgres.json'), 'utf8'))).toEqual({ home, data_dir });
@@ -130,33 +131,33 @@ describe.runIf(is_root)('as root', () => {
     await first.stop();
 
     chmodSync(folder, 0o755);
-    const second = await startEmbedded({ data_dir });
+    const second = await startEmbedded({ data_dir, settings: quick });
     expect(await ask(second.connection, 'select n from kept')).toEqual([{ n: 7 }]);
     await second.stop();
   });
 
   test('a moved data folder finds its cluster, a copied one does not share it', async () => {
     chmodSync(folder, 0o700);
-    const first = await startEmbedded({ data_dir });
+    const first = await startEmbedded({ data_dir, settings: quick });
     await first.stop();
     const moved = join(folder, 'moved');
     renameSync(data_dir, moved);
-    const second = await startEmbedded({ data_dir: moved });
+    const second = await startEmbedded({ data_dir: moved, settings: quick });
     expect(second.connection.host).toBe(first.connection.host);
     await second.stop();
     cpSync(moved, data_dir, { recursive: true });
-    await expect(startEmbedded({ data_dir })).rejects.toThrow(`is a copy of ${moved}`);
+    await expect(startEmbedded({ data_dir, settings: quick })).rejects.toThrow(`is a copy of ${moved}`);
     rmSync(join(data_dir, 'postgres.json'));
   });
 
   test('a data folder that was removed and made again begins anew', async () => {
     chmodSync(folder, 0o700);
-    const first = await startEmbedded({ data_dir });
+    const first = await startEmbedded({ data_dir, settings: quick });
     await ask(first.connection, 'create table kept as select 7 as n');
     await first.stop();
     const home = findHome(data_dir)?.path ?? '';
     rmSync(data_dir, { recursive: true });
-    const second = await startEmbedded({ data_dir });
+    const second = await startEmbedded({ data_dir, settings: quick });
     await expect(ask(second.connection, 'select n from kept')).rejects.toThrow('does not exist');
     await second.stop();
     expect(findHome(data_dir)?.path).toBe(`${home}-2`);
@@ -165,10 +166,10 @@ describe.runIf(is_root)('as root', () => {
 
   test('a cluster that is gone is not silently replaced by an empty one', async () => {
     chmodSync(folder, 0o700);
-    await (await startEmbedded({ data_dir })).stop();
+    await (await startEmbedded({ data_dir, settings: quick })).stop();
     const home = findHome(data_dir)?.path ?? '';
     rmSync(home, { recursive: true });
-    await expect(startEmbedded({ data_dir })).rejects.toThrow(`lived in ${home}, which is gone`);
+    await expect(startEmbedded({ data_dir, settings: quick })).rejects.toThrow(`lived in ${home}, which is gone`);
     rmSync(join(data_dir, 'postgres.json'));
   });
 
@@ -176,8 +177,10 @@ describe.runIf(is_root)('as root', () => {
     const inner = join(folder, 'inner');
     mkdirSync(inner);
     chmodSync(inner, 0o755);
-    await (await startEmbedded({ data_dir: join(inner, 'data') })).stop();
+    await (await startEmbedded({ data_dir: join(inner, 'data'), settings: quick })).stop();
     chmodSync(inner, 0o700);
-    await expect(startEmbedded({ data_dir: join(inner, 'data') })).rejects.toThrow(`chmod o+x ${inner}`);
+    await expect(startEmbedded({ data_dir: join(inner, 'data'), settings: quick })).rejects.toThrow(
+      `chmod o+x ${inner}`,
+    );
   });
 });

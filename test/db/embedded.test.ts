@@ -10,7 +10,7 @@ import {
   type Connection,
   type Embedded,
 } from '../../src/db/embedded.ts';
-import { ask, keepBusy, removeFolder, spawnChild, startChild, temporaryFolder } from '../helpers/embedded.ts';
+import { ask, keepBusy, quick, removeFolder, spawnChild, startChild, temporaryFolder } from '../helpers/embedded.ts';
 
 let folder: string;
 let data_dir: string;
@@ -24,7 +24,7 @@ beforeEach(() => {
 
 afterEach(() => removeFolder(folder));
 
-const start = (): Promise<Embedded> => startEmbedded({ data_dir, log: (line) => log.push(line) });
+const start = (): Promise<Embedded> => startEmbedded({ data_dir, settings: quick, log: (line) => log.push(line) });
 
 /** Resolves when the log has a line that fits. */
 async function logged(pattern: RegExp): Promise<void> {
@@ -49,7 +49,7 @@ describe('a data folder', () => {
   });
 
   test('is nobody else’s to open: no TCP, a private socket folder, a password', async () => {
-    const embedded = await start();
+    const embedded = await startEmbedded({ data_dir });
     const { connection } = embedded;
     expect(statSync(connection.host).mode & 0o077).toBe(0);
     await expect(ask({ ...connection, password: 'guess' }, 'select 1')).rejects.toThrow(
@@ -144,7 +144,11 @@ describe('after a kill -9', () => {
   test('of the service, a server with other settings is replaced', async () => {
     const child = await startChild(data_dir);
     await child.kill();
-    const embedded = await startEmbedded({ data_dir, settings: { work_mem: '5MB' }, log: (line) => log.push(line) });
+    const embedded = await startEmbedded({
+      data_dir,
+      settings: { ...quick, work_mem: '5MB' },
+      log: (line) => log.push(line),
+    });
     expect(embedded.adopted).toBe(false);
     expect(embedded.pid).not.toBe(child.answer.pid);
     expect(await ask(embedded.connection, 'show work_mem')).toEqual([{ work_mem: '5MB' }]);
@@ -180,7 +184,7 @@ describe('after a kill -9', () => {
     const home = join(data_dir, 'postgres');
     const draft = () => (existsSync(home) ? readdirSync(home) : []).find((name) => name.startsWith('new-'));
     await expect
-      .poll(() => existsSync(join(home, draft() ?? 'none', 'data', 'PG_VERSION')), { interval: 1 })
+      .poll(() => existsSync(join(home, draft() ?? 'none', 'data', 'PG_VERSION')), { timeout: 20_000, interval: 1 })
       .toBe(true);
     child.kill('SIGKILL');
     expect(existsSync(join(home, 'data'))).toBe(false);
@@ -245,7 +249,7 @@ test('a server that does not react to a stop is killed', async () => {
 describe('a command', () => {
   test('uses the database of the service, and leaves it running', async () => {
     const child = await startChild(data_dir);
-    const opened = await openEmbedded({ data_dir });
+    const opened = await openEmbedded({ data_dir, settings: quick });
     expect(opened.connection).toEqual(child.answer.connection);
     expect(opened.url).toBe(child.answer.url);
     await opened.close();
@@ -254,14 +258,14 @@ describe('a command', () => {
   });
 
   test('without a service has its own for as long as it lasts; others wait for it', async () => {
-    const first = await openEmbedded({ data_dir });
+    const first = await openEmbedded({ data_dir, settings: quick });
     let closed = false;
     const use = async (place: Promise<{ connection: Connection }>): Promise<void> => {
       const { connection } = await place;
       expect(closed).toBe(true);
       expect(await ask(connection, 'select 1 as one')).toEqual([{ one: 1 }]);
     };
-    const second = openEmbedded({ data_dir });
+    const second = openEmbedded({ data_dir, settings: quick });
     const uses = [use(second).then(async () => (await second).close())];
     const service = start();
     uses.push(use(service).then(async () => (await service).stop()));
@@ -273,8 +277,10 @@ describe('a command', () => {
 
   test('waits for a service that is just starting', async () => {
     const starting = startChild(data_dir);
-    await expect.poll(() => existsSync(join(data_dir, 'postgres', 'owner.json')), { interval: 5 }).toBe(true);
-    const opened = await openEmbedded({ data_dir });
+    await expect
+      .poll(() => existsSync(join(data_dir, 'postgres', 'owner.json')), { timeout: 20_000, interval: 5 })
+      .toBe(true);
+    const opened = await openEmbedded({ data_dir, settings: quick });
     const child = await starting;
     expect(opened.connection).toEqual(child.answer.connection);
     await opened.close();

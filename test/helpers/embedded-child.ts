@@ -8,7 +8,11 @@ import { startEmbedded } from '../../src/db/embedded.ts';
 process.on('SIGINT', () => undefined);
 try {
   const log: string[] = [];
-  const embedded = await startEmbedded({ data_dir: process.argv[2] ?? '', log: (line) => log.push(line) });
+  const embedded = await startEmbedded({
+    data_dir: process.argv[2] ?? '',
+    settings: { fsync: 'off' },
+    log: (line) => log.push(line),
+  });
   const { pid, adopted, url, connection } = embedded;
   say({ pid, adopted, url, connection, log });
   process.stdin.on('end', () => void embedded.stop()).resume();

@@ -9,6 +9,9 @@ import pg from 'pg';
 import type { Connection } from '../../src/db/embedded.ts';
 import { findHome } from '../../src/db/embedded-home.ts';
 
+/** A kill ends processes, not the machine: what was written is there, on the disk or not. */
+export const quick = { fsync: 'off' };
+
 export const is_root = process.getuid?.() === 0;
 
 const repository = dirname(dirname(import.meta.dirname));

@@ -85,7 +85,7 @@ describe('two at once', () => {
   test('a start that was killed -9 with its npm holds up nobody', async () => {
     repository.holdInstall();
     const first = repository.run('start');
-    await expect.poll(() => repository.installations(), { interval: 10 }).toBe(1);
+    await expect.poll(() => repository.installations(), { timeout: 20_000, interval: 10 }).toBe(1);
     process.kill(first.pid, 'SIGKILL');
     process.kill(Number(readFileSync(join(repository.folder, 'installations'), 'utf8')), 'SIGKILL');
     repository.letInstall();
@@ -96,7 +96,7 @@ describe('two at once', () => {
   test('an npm that outlived its start is waited for, and its work is used', async () => {
     repository.holdInstall();
     const first = repository.run('start');
-    await expect.poll(() => repository.installations(), { interval: 10 }).toBe(1);
+    await expect.poll(() => repository.installations(), { timeout: 20_000, interval: 10 }).toBe(1);
     process.kill(first.pid, 'SIGKILL');
     const npm = readFileSync(join(repository.folder, 'installations'), 'utf8').trim();
     const second = repository.run('start');
@@ -163,7 +163,7 @@ describe('signals', () => {
   test('during the installation end it, and the lock is free', async () => {
     repository.holdInstall();
     const run = repository.run('start');
-    await expect.poll(() => repository.installations(), { interval: 10 }).toBe(1);
+    await expect.poll(() => repository.installations(), { timeout: 20_000, interval: 10 }).toBe(1);
     run.process.kill('SIGINT');
     expect(await run.ended()).toBe(130);
     expect(run.out).toBe('');
