@@ -140,7 +140,12 @@ class BossEngine implements Engine {
       slots: 1,
       handler: async (job) => {
         const begun_at_ms = performance.now();
-        await duty(job.signal).catch((error: unknown) => this.#complaints.error(`the duty ${name} failed`, error));
+        try {
+          await duty(job.signal);
+        } catch (error) {
+          if (job.signal.aborted) throw error;
+          this.#complaints.error(`the duty ${name} failed`, error);
+        }
         return { again_after_ms: Math.max(0, every_ms - (performance.now() - begun_at_ms)) };
       },
     });
