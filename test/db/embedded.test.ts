@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -187,6 +188,7 @@ describe('after a kill -9', () => {
       .poll(() => existsSync(join(home, draft() ?? 'none', 'data', 'PG_VERSION')), { timeout: 20_000, interval: 1 })
       .toBe(true);
     child.kill('SIGKILL');
+    await once(child, 'exit');
     expect(existsSync(join(home, 'data'))).toBe(false);
 
     const embedded = await start();
