@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +13,7 @@ import { startServer } from '../../src/server.ts';
 import { task_rules } from '../../src/tasks/books.ts';
 import type { OutputItem } from '../../src/tasks/task.ts';
 import { startWorker } from '../../src/worker.ts';
-import { testDatabase } from './database.ts';
+import { testDatabase, type TestDatabase } from './database.ts';
 
 export type Client = {
   account_id: string;
@@ -57,6 +58,16 @@ export type Body = {
   units: Record<string, string>;
   total: Cost;
   day: string;
+  modality: string;
+  created: number;
+  owned_by: string;
+  display_name: string;
+  input_schema: { type: string; properties: Record<string, unknown>; required?: string[] };
+  output_types: string[];
+  pricing: { unit: string; amount: string; per: number; currency: string }[];
+  resets_at: string;
+  spent: Cost;
+  remaining: Cost | null;
 };
 
 export type Answered = { status: number; headers: Headers; text: string; json: Body };
@@ -64,10 +75,16 @@ export type Answered = { status: number; headers: Headers; text: string; json: B
 export type TestApp = {
   app: App;
   url: string;
-  /** A new account with a key. Amounts are decimal texts. */
-  client(options?: { currency?: string; credit?: string; limit?: string }): Promise<Client>;
+  /** A new account with a key, or a further key of `account_id`. Amounts are decimal texts. */
+  client(options?: ClientOptions): Promise<Client>;
+  /** Writes another medley.yaml and reloads it; throws if it is refused. */
+  configure(yaml: string): Promise<void>;
+  /** Another node on the same database and the same files, without a worker. Stop it first. */
+  beside(options?: TestAppOptions): Promise<TestApp>;
   stop(): Promise<void>;
 };
+
+export type ClientOptions = { currency?: string; credit?: string; limit?: string; account_id?: string };
 
 export type TestAppOptions = AppOptions & { yaml?: string; worker?: boolean; env?: Record<string, string> };
 
@@ -75,11 +92,26 @@ export type TestAppOptions = AppOptions & { yaml?: string; worker?: boolean; env
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = await testDatabase();
   const folder = mkdtempSync(join(tmpdir(), 'medley-app-'));
-  const config_file = join(folder, 'medley.yaml');
+  const node = await startNode({ database, folder }, options);
+  return {
+    ...node,
+    stop: async () => {
+      await node.stop();
+      await database.drop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What the nodes of one service share. */
+type Place = { database: TestDatabase; folder: string };
+
+async function startNode(place: Place, options: TestAppOptions): Promise<TestApp> {
+  const config_file = join(place.folder, `medley-${randomUUID()}.yaml`);
   if (options.yaml) writeFileSync(config_file, options.yaml);
   const env = {
-    DATABASE_URL: database.url,
-    MEDLEY_DATA: join(folder, 'data'),
+    DATABASE_URL: place.database.url,
+    MEDLEY_DATA: join(place.folder, 'data'),
     PORT: '0',
     ...(options.yaml && { MEDLEY_CONFIG: config_file }),
     ...options.env,
@@ -93,29 +125,29 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     app,
     url,
     client: (wanted) => makeClient(app, url, wanted ?? {}),
-    stop: async () => {
-      await app.stop();
-      await database.drop();
-      rmSync(folder, { recursive: true, force: true });
+    configure: async (yaml) => {
+      writeFileSync(config_file, yaml);
+      const result = await app.catalog.reload();
+      if (!result.ok) throw new Error(result.message);
     },
+    beside: (more) => startNode(place, { worker: false, ...more }),
+    stop: () => app.stop(),
   };
 }
 
-async function makeClient(
-  app: App,
-  url: string,
-  { currency = 'USD', credit = '100', limit }: { currency?: string; credit?: string; limit?: string },
-): Promise<Client> {
+async function makeClient(app: App, url: string, options: ClientOptions): Promise<Client> {
   const now = new Date(app.clock.now());
-  const account = await createAccount(
-    app.db,
-    { name: 'Test', currency, initial_credit: parseMoney(credit) ?? 0n },
-    now,
-  );
-  const limit_month = limit === undefined ? null : (parseMoney(limit) ?? 0n);
-  const { key, text } = await createKey(app.db, { account_id: account.id, name: 'Test', limit_month }, now);
+  const account_id = options.account_id ?? (await makeAccount(app, options, now));
+  const limit_month = options.limit === undefined ? null : (parseMoney(options.limit) ?? 0n);
+  const { key, text } = await createKey(app.db, { account_id, name: 'Test', limit_month }, now);
   const call: Client['call'] = (method, path, body, headers) => send(url + path, method, text, body, headers);
-  return { account_id: account.id, key_id: key.id, key: text, call };
+  return { account_id, key_id: key.id, key: text, call };
+}
+
+async function makeAccount(app: App, { currency = 'USD', credit = '100' }: ClientOptions, now: Date): Promise<string> {
+  const initial_credit = parseMoney(credit) ?? 0n;
+  const account = await createAccount(app.db, { name: 'Test', currency, initial_credit }, now);
+  return account.id;
 }
 
 async function send(
