@@ -70,7 +70,7 @@ export function giveToServer(home: Home, path: string): void {
 }
 
 /** Makes a folder with exactly this mode, whatever the umask; an existing one stays as it is. */
-export function makeFolder(path: string, mode: number): void {
+function makeFolder(path: string, mode: number): void {
   if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, mode);
 }
 
