@@ -59,7 +59,10 @@ async function collect(raw: IncomingMessage, limit_bytes: number, idle_ms: numbe
     else chunks.push(chunk);
   };
   const onEnd = () => resolve(Buffer.concat(chunks, size_bytes));
-  const onClose = () => reject(new ApiError('invalid_request', 'The connection ended before the body did.'));
+  const onClose = () => {
+    // Comes after every `end` too, and before the promise has gone on.
+    if (!raw.complete) reject(new ApiError('invalid_request', 'The connection ended before the body did.'));
+  };
   raw.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   try {
     return await promise;

@@ -5,12 +5,15 @@ import type { ParameterDocs } from './endpoint.ts';
 /** The query's parameters, decoded. Of `metadata[color]=red` the name is `metadata[color]`. */
 export type Query = ReadonlyMap<string, string>;
 
+const empty: Query = new Map();
+
 /**
  * Parses the text behind `?`. Throws ApiError 400 for what cannot be decoded, for a parameter that
  * comes twice, and, unless `declared` is undefined, for one that is not declared: a misspelt filter
  * that is ignored shows other people's idea of the data.
  */
 export function parseQuery(text: string, declared: Record<string, ParameterDocs> | undefined): Query {
+  if (text === '') return empty;
   const query = new Map<string, string>();
   for (const pair of text.split('&')) {
     if (pair === '') continue;

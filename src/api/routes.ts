@@ -18,6 +18,8 @@ export type RouteTable<App> = {
   params(endpoint: Endpoint<App>, found: unknown): Record<string, string> | undefined;
 };
 
+const none: Record<string, string> = {};
+
 type Pattern<App> = { endpoint: Endpoint<App>; regex: RegExp; names: string[] };
 
 export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTable<App> {
@@ -42,9 +44,10 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
       return known.length > 0 ? wrongMethod(method, known) : notFound(method, decode(path), at);
     },
     params(endpoint, found) {
+      const names = namesOf.get(endpoint) ?? [];
+      if (names.length === 0) return none;
       const values = Object.values(found ?? {}).map(String);
       if (values.includes('')) return undefined;
-      const names = namesOf.get(endpoint) ?? [];
       return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
     },
   };

@@ -13,6 +13,8 @@ type Log = (fields: object, message: string) => void;
 /** A request that was accepted on a socket, and its answer. */
 type Exchange = { response: ServerResponse; format: ErrorFormat; request_id: string };
 
+export type SocketErrors = ReturnType<typeof makeSocketErrors>;
+
 /**
  * Answers what Node's HTTP parser refuses, so before there is a request: malformed HTTP, headers that
  * are too large or too slow. The answer has our format, and the connection ends with it.

@@ -2,7 +2,8 @@ import { connect } from 'node:net';
 import { request } from 'undici';
 import type { Caller } from '../../src/accounts/authenticate.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
-import { makePipeline, type Pipeline, type PipelineOptions } from '../../src/api/pipeline.ts';
+import type { PipelineOptions } from '../../src/api/options.ts';
+import { makePipeline, type Pipeline } from '../../src/api/pipeline.ts';
 import { ApiError } from '../../src/errors.ts';
 import { memoryWindows } from '../../src/limits/window.ts';
 

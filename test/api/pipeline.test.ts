@@ -799,6 +799,17 @@ describe('500', () => {
     expect((await send('POST', '/v1/scripted')).json()).toEqual(service_error('internal_error'));
   });
 
+  test('that cannot even be sent ends the connection, not the service', async () => {
+    script = () => {
+      throw new ApiError('conflict', 'No.', { headers: { 'x-bad': 'a\nb' } });
+    };
+    await expect(send('POST', '/v1/scripted')).rejects.toThrow(/closed|ECONNRESET/);
+    script = () => ({ status: 200, body: {}, headers: { 'x-bad': 'a\nb' } });
+    expect((await send('POST', '/v1/scripted')).status).toBe(500);
+    expect(harness.log.filter((line) => line.message === 'an error could not be sent')).toHaveLength(1);
+    expect((await send('GET', '/open')).status).toBe(200);
+  });
+
   test('of the key look-up, in the format of the path', async () => {
     const broken = await startHarness(endpoints, {
       authenticate: () => Promise.reject(new Error('the database is gone')),
@@ -824,11 +835,12 @@ describe('500', () => {
     script = () => ({
       status: 200,
       body: failing(''),
-      headers: { 'content-type': 'image/png', 'content-length': '99' },
+      headers: { 'content-type': 'image/png', 'content-length': '99', etag: '"1"' },
     });
     const answer = await send('GET', '/v1/scripted');
     expect(answer.status).toBe(500);
     expect(answer.json()).toEqual(service_error('internal_error'));
+    expect(answer.headers['etag']).toBeUndefined();
     script = () => ({
       status: 200,
       body: failing('abc'),

@@ -41,7 +41,7 @@ describe('parseQuery', () => {
       }
     };
     const texts = fc.oneof(fc.string(), fc.stringMatching(/^a=[%&=+a-f0-9]*$/));
-    fc.assert(fc.property(texts, (text) => expect(['parsed', 'invalid_request']).toContain(outcome(text))));
+    fc.assert(fc.property(texts, (text) => ['parsed', 'invalid_request'].includes(outcome(text))));
   });
 
   test('shows at most 60 characters of an unknown name', () => {

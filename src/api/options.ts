@@ -1,0 +1,50 @@
+import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
+import type { WindowName, Windows } from '../limits/window.ts';
+import type { Endpoint } from './endpoint.ts';
+
+export type PipelineLog = {
+  info(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+};
+
+export type PipelineOptions<App> = {
+  /** Handed to every endpoint; the pipeline itself does not look into it. */
+  app: App;
+  endpoints: readonly Endpoint<App>[];
+  /** The caller of these headers, or ApiError 401. */
+  authenticate(headers: KeyHeaders): Promise<Caller>;
+  windows: Windows;
+  /** Requests per minute and key; asked for each request, so that a reload counts at once. */
+  limits(): Record<WindowName, number>;
+  cors_origins(): readonly string[];
+  trusted_proxies: readonly string[];
+  log: PipelineLog;
+  /** Monotonic milliseconds; the windows are counted with it. */
+  elapsed_ms?: () => number;
+  timeouts?: Partial<Timeouts>;
+};
+
+/** Milliseconds. */
+export type Timeouts = {
+  headers_ms: number;
+  /** The whole request, body included. */
+  request_ms: number;
+  body_idle_ms: number;
+  keep_alive_ms: number;
+  /** How long the body of a refused request may still arrive. */
+  discard_ms: number;
+  check_every_ms: number;
+  /** A connection on which nothing moves; longer than the longest `wait`. */
+  silence_ms: number;
+};
+
+/** Load balancers keep connections for 60 s: ours must live longer, or they send into a closed one. */
+export const default_timeouts: Timeouts = {
+  headers_ms: 30_000,
+  request_ms: 300_000,
+  body_idle_ms: 30_000,
+  keep_alive_ms: 72_000,
+  discard_ms: 15_000,
+  check_every_ms: 5_000,
+  silence_ms: 330_000,
+};
