@@ -72,6 +72,23 @@ export type Reloaded = { node: string; ok: boolean; message: string };
 
 export const queues = [{ name: 'task.start' }, { name: 'task.poll' }];
 
+/** Logs to stderr: stdout belongs to what a person is told. */
+export function openLog(level: string): Logger {
+  return pino({ level, serializers: { err: leanError } }, pino.destination(2));
+}
+
+/** Errors of libraries carry whole connections and requests; the log gets what one reads. */
+function leanError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { name, message, stack } = error;
+  return {
+    name,
+    message,
+    ...('code' in error && { code: error.code }),
+    stack: stack?.split('\n').slice(1, 6).join('\n'),
+  };
+}
+
 /** Opens everything; what was opened is closed again if a later part fails. */
 export async function makeApp(config: Config, options: AppOptions = {}): Promise<App> {
   const closers: (() => Promise<void> | void)[] = [];
@@ -94,7 +111,7 @@ async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> 
 
 async function openApp(config: Config, options: AppOptions, onStop: App['onStop'], stop: App['stop']): Promise<App> {
   const clock = options.clock ?? systemClock;
-  const log = options.log ?? pino({ level: config.log_level }, pino.destination(2));
+  const log = options.log ?? openLog(config.log_level);
   const adapters = { ...built_in, ...options.adapters };
   const catalog = await openCatalog({
     config_file: config.config_file,

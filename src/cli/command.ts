@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { pino, type Logger } from 'pino';
-import { makeApp, type App } from '../app.ts';
+import { makeApp, openLog, type App } from '../app.ts';
 import { readConfig } from '../config.ts';
 import { parseMoney, type Money } from '../money/money.ts';
 
@@ -33,16 +32,12 @@ export function says(command: Command, action: (...words: string[]) => Promise<S
  * one, and closes them again.
  */
 export async function withApp<T>(work: (app: App) => Promise<T>): Promise<T> {
-  const app = await makeApp(readConfig(), { command: true, log: quietLog() });
+  const app = await makeApp(readConfig(), { command: true, log: openLog('error') });
   try {
     return await work(app);
   } finally {
     await app.stop();
   }
-}
-
-function quietLog(): Logger {
-  return pino({ level: 'error' }, pino.destination(2));
 }
 
 /** A decimal amount of an argument; `signed` accepts a minus. Throws CommandError (usage). */

@@ -100,6 +100,10 @@ async function runTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
 
 async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   const client = await pool.connect();
+  // The pool listens to idle clients only: a server that dies between two statements of ours would
+  // end the process by an `error` nobody hears. The next statement tells us anyway.
+  const onError = () => undefined;
+  client.on('error', onError);
   let broken: Error | undefined;
   try {
     await client.query('begin');
@@ -118,6 +122,7 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
     );
     throw error;
   } finally {
+    client.off('error', onError);
     client.release(broken);
   }
 }
