@@ -176,7 +176,7 @@ export const money_rules: readonly Rule[] = [
            where k.spent <> coalesce(m.spent, 0) + coalesce(s.cost, 0)`,
   },
   {
-    name: 'no charge is of a month that the key has not reached',
+    name: 'every movement counts in a month between its own and that of its key',
     sql: `select e.account_id || ' #' || e.number as subject, 'counts in ' || e.month as detail, abs(e.held) as off_by
             from (${fresh}) e left join budgets k on k.key_id = e.key_id and k.account_id = e.account_id
            where e.key_id is not null and (k.key_id is null or e.month > k.month
@@ -236,7 +236,7 @@ export const money_rules: readonly Rule[] = [
 ];
 
 /** What only a full run looks at: entries of accounts that there are not. */
-const full_rules: readonly Rule[] = [
+export const full_rules: readonly Rule[] = [
   {
     name: 'every entry belongs to an account',
     sql: `select e.account_id || ' #' || e.number as subject, 'there is no such account' as detail,

@@ -1,0 +1,276 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Db } from '../../src/db/database.ts';
+import {
+  close,
+  hold,
+  makeHoldBatcher,
+  type CloseAnswer,
+  type CloseRequest,
+  type HoldAnswer,
+  type HoldRequest,
+} from '../../src/money/holds.ts';
+import { credit } from '../../src/money/ledger.ts';
+import { expectExactBooks } from '../helpers/books.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { closeOf, holdOf, noon, openKey, openWallet, standingOf, type Wallet } from './setup.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterEach(() => expectExactBooks(database.db));
+afterAll(() => database.drop());
+
+type Member = { verb: 'hold'; request: HoldRequest } | { verb: 'close'; request: CloseRequest };
+type Answer = HoldAnswer | CloseAnswer;
+
+/** A member before its wallet is known. */
+type Plan = { wallet: number; ref: string; verb: 'hold' | 'close'; amount: bigint; release: boolean; beyond: boolean };
+
+const plans = fc.record({
+  wallet: fc.nat(3),
+  ref: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+  verb: fc.constantFrom('hold', 'close'),
+  amount: fc.bigInt({ min: 0n, max: 60n }),
+  release: fc.boolean(),
+  beyond: fc.boolean(),
+}) satisfies fc.Arbitrary<Plan>;
+
+/** Batches one after the other; in one batch an account and ref stands once, as the batcher sees to. */
+const rounds = fc.array(
+  fc.record({
+    at: fc.constantFrom(
+      '2026-11-15T12:00:00Z',
+      '2026-11-30T23:59:59.999Z',
+      '2026-12-01T00:00:00Z',
+      '2027-02-28T01:00:00Z',
+    ),
+    members: fc.uniqueArray(plans, {
+      minLength: 2,
+      maxLength: 14,
+      selector: (plan) => `${plan.wallet >> 1} ${plan.ref}`,
+    }),
+  }),
+  { minLength: 1, maxLength: 5 },
+);
+
+/** Wallets 0 and 1 are two keys of one account, one of them limited; so are 2 and 3, in PLN. */
+async function openWallets(db: Db): Promise<Wallet[]> {
+  const usd = await openWallet(db, { credit: 150n, limit: 70n });
+  const pln = await openWallet(db, { credit: 100n, currency: 'PLN' });
+  return [
+    usd,
+    { ...usd, key_id: await openKey(db, usd.account_id) },
+    pln,
+    { ...pln, key_id: await openKey(db, pln.account_id, 40n) },
+  ];
+}
+
+function memberOf(plan: Plan, wallets: Wallet[]): Member {
+  const wallet = wallets[plan.wallet];
+  if (!wallet) throw new Error('there is no such wallet');
+  if (plan.verb === 'hold') return { verb: 'hold', request: holdOf(wallet, plan.ref, plan.amount) };
+  const request = closeOf(wallet, plan.ref, plan.release ? null : plan.amount, plan.beyond);
+  return { verb: 'close', request: plan.release ? request : { ...request, units: { second: String(plan.amount) } } };
+}
+
+async function oneByOne(db: Db, members: Member[], now: Date): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (const member of members) {
+    answers.push(member.verb === 'hold' ? await hold(db, member.request, now) : await close(db, member.request, now));
+  }
+  return answers;
+}
+
+async function together(db: Db, members: Member[], now: Date): Promise<Answer[]> {
+  const batcher = makeHoldBatcher(db, () => now);
+  return Promise.all(
+    members.map((member): Promise<Answer> =>
+      member.verb === 'hold' ? batcher.hold(member.request) : batcher.close(member.request),
+    ),
+  );
+}
+
+/** Everything that money wrote for these wallets, with numbers in place of ids. */
+async function stateOf(db: Db, wallets: Wallet[]): Promise<string> {
+  const account_ids = [...new Set(wallets.map((wallet) => wallet.account_id))];
+  const key_ids = wallets.map((wallet) => wallet.key_id);
+  const tables = [
+    'select account_id, amount, held, entries, currency from balances where account_id = any ($1) order by 1',
+    'select key_id, spent, held, month::text from budgets where account_id = any ($1) order by 1',
+    'select * from open_holds where account_id = any ($1) order by account_id, ref',
+    `select * from ledger_entries where account_id = any ($1) and type <> 'topup' order by account_id, number`,
+  ];
+  const rows = await Promise.all(tables.map((sql) => db.query(sql, [account_ids])));
+  let text = JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+  for (const [i, id] of [...account_ids, ...key_ids].entries()) text = text.replaceAll(id, `#${i}`);
+  return text;
+}
+
+test('a batch does what the same calls do one after the other', { timeout: 60_000 }, async () => {
+  const { db } = database;
+  await fc.assert(
+    fc.asyncProperty(rounds, async (batches) => {
+      const [apart, joined] = [await openWallets(db), await openWallets(db)];
+      for (const { at, members } of batches) {
+        const now = new Date(at);
+        const expected = await oneByOne(
+          db,
+          members.map((plan) => memberOf(plan, apart)),
+          now,
+        );
+        const got = await together(
+          db,
+          members.map((plan) => memberOf(plan, joined)),
+          now,
+        );
+        expect(got).toEqual(expected);
+      }
+      expect(await stateOf(db, joined)).toBe(await stateOf(db, apart));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a refused first member does not shift what is written for the others', async () => {
+  const { db } = database;
+  const poor = await openWallet(db);
+  const rich = await openWallet(db, { credit: 100n });
+  const answers = await together(
+    db,
+    [
+      { verb: 'hold', request: holdOf(poor, 'a', 1n) },
+      { verb: 'hold', request: holdOf(rich, 'a', 60n) },
+      { verb: 'close', request: closeOf(poor, 'x', 1n) },
+      { verb: 'hold', request: holdOf(rich, 'b', 40n) },
+    ],
+    noon,
+  );
+  expect(answers.map((answer) => answer.outcome)).toEqual(['insufficient', 'held', 'closed', 'held']);
+  expect(await standingOf(db, rich)).toMatchObject({ held: 100n });
+});
+
+test('a member that breaks a rule of the database fails alone', async () => {
+  const { db } = database;
+  const wallet = await openWallet(db, { credit: 100n });
+  const stranger = await openWallet(db, { credit: 100n });
+  const batcher = makeHoldBatcher(db, () => noon);
+  const outcomes = await Promise.allSettled([
+    batcher.hold(holdOf(wallet, 'a', 10n)),
+    batcher.hold(holdOf({ ...wallet, key_id: stranger.key_id }, 'b', 10n)),
+    batcher.hold(holdOf({ ...wallet, account_id: 'acct_none' }, 'c', 10n)),
+    batcher.hold({ ...holdOf(wallet, 'd', 10n), kind: 'smell' }),
+    batcher.hold({ ...holdOf(wallet, 'e', 10n), model: 'NUL \0' }),
+    batcher.hold(holdOf(wallet, 'f', -1n)),
+    batcher.hold(holdOf(wallet, 'g', 2n ** 80n)),
+    batcher.close(closeOf(wallet, 'none', 1n)),
+    batcher.hold(holdOf(wallet, 'h', 10n)),
+  ]);
+  expect(outcomes.map((each) => (each.status === 'fulfilled' ? each.value.outcome : 'error'))).toEqual([
+    'held',
+    'error',
+    'error',
+    'error',
+    'error',
+    'error',
+    'insufficient',
+    'closed',
+    'held',
+  ]);
+  expect(await standingOf(db, wallet)).toMatchObject({ held: 20n });
+});
+
+test('members of one account and ref wait for each other: a hold, its end and its repetitions', async () => {
+  const { db } = database;
+  const wallet = await openWallet(db, { credit: 100n });
+  const batcher = makeHoldBatcher(db, () => noon);
+  const answers = await Promise.all([
+    batcher.hold(holdOf(wallet, 'a', 10n)),
+    batcher.hold(holdOf(wallet, 'a', 10n)),
+    batcher.close(closeOf(wallet, 'a', 7n)),
+    batcher.close(closeOf(wallet, 'a', null)),
+    batcher.hold(holdOf(wallet, 'b', 10n)),
+  ]);
+  expect(answers.map((answer) => answer.outcome)).toEqual(['held', 'exists', 'settled', 'closed', 'held']);
+  expect(await standingOf(db, wallet)).toMatchObject({ amount: 93n, held: 10n });
+});
+
+test(
+  'many callers at once get their own answers, and the sums are those of their answers',
+  { timeout: 60_000 },
+  async () => {
+    const { db } = database;
+    const wallets = await Promise.all(
+      Array.from({ length: 20 }, () => openWallet(db, { credit: 2_000n, limit: 1_500n })),
+    );
+    const batchers = [makeHoldBatcher(db, () => noon, { lanes: 2 }), makeHoldBatcher(db, () => noon, { batch_max: 7 })];
+    const charged = wallets.map(() => 0n);
+    let refused = 0;
+    const caller = async (c: number) => {
+      const batcher = batchers[c % 2];
+      if (!batcher) throw new Error('there are two');
+      for (let round = 0; round < 12; round++) {
+        const w = (c * 7 + round) % wallets.length;
+        const wallet = wallets[w];
+        if (!wallet) throw new Error('there are twenty');
+        const ref = `${c}-${round}`;
+        const held = await batcher.hold(holdOf(wallet, ref, 100n));
+        if (held.outcome !== 'held') {
+          refused += 1;
+          continue;
+        }
+        const answer = await batcher.close(
+          closeOf(wallet, ref, (c + round) % 5 === 0 ? null : BigInt(c % 130), c % 3 === 0),
+        );
+        expect(answer.outcome).not.toBe('closed');
+        charged[w] = (charged[w] ?? 0n) + answer.charged;
+      }
+    };
+    await Promise.all(Array.from({ length: 128 }, (_, c) => caller(c)));
+    expect(refused).toBeGreaterThan(0);
+    for (const [w, wallet] of wallets.entries()) {
+      expect(await standingOf(db, wallet)).toMatchObject({
+        amount: 2_000n - (charged[w] ?? 0n),
+        held: 0n,
+        spent: charged[w],
+      });
+    }
+  },
+);
+
+test('a brand-new account and key: the first calls of all are exact', async () => {
+  const { db } = database;
+  for (let round = 0; round < 5; round++) {
+    const wallet = await openWallet(db);
+    const batcher = makeHoldBatcher(db, () => noon);
+    const first = { account_id: wallet.account_id, type: 'topup', amount: 10n, ref: 'first', reason: 'x' } as const;
+    const calls = Array.from({ length: 40 }, (_, i) =>
+      i % 2 === 0 ? batcher.hold(holdOf(wallet, `b${i}`, 3n)) : hold(db, holdOf(wallet, `s${i}`, 3n), noon),
+    );
+    const [credited, ...answers] = await Promise.all([credit(db, first, noon), ...calls]);
+    expect(credited.outcome).toBe('booked');
+    expect(answers.filter((answer) => answer.outcome === 'held').length).toBeLessThanOrEqual(3);
+    const { held } = await standingOf(db, wallet);
+    expect(held).toBe(3n * BigInt(answers.filter((answer) => answer.outcome === 'held').length));
+  }
+});
+
+test('when the database is gone every waiting caller is told, not only the first batch', async () => {
+  const { db } = database;
+  const wallet = await openWallet(db, { credit: 100n });
+  let calls = 0;
+  const gone: Db = {
+    ...db,
+    query: () => {
+      calls += 1;
+      return Promise.reject(new Error('connection refused'));
+    },
+  };
+  const batcher = makeHoldBatcher(gone, () => noon, { batch_max: 10 });
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 1_000 }, (_, i) => batcher.hold(holdOf(wallet, `x${i}`, 1n))),
+  );
+  expect(outcomes.every((each) => each.status === 'rejected')).toBe(true);
+  expect(calls).toBe(3);
+});

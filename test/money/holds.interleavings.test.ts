@@ -1,0 +1,159 @@
+import type { PoolClient } from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectExactBooks } from '../helpers/books.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+
+/**
+ * Like PostgreSQL's isolation tester: two or three sessions of three steps each (begin and read, the
+ * call, the end) in every order. A step that waits for another session's lock is left waiting and the
+ * next ones go on. The outcome must be that of the sessions one after the other, in one of the orders.
+ */
+const verbs: Record<string, string> = {
+  hold: `select outcome from money_hold('2026-11-15', $1, $2, 'x', 40, 'm', 'chat', null)`,
+  settle: `select outcome, charged from money_close('2026-11-15', $1, 'open', 50, true, null) where $2 <> ''`,
+  release: `select outcome, state from money_close('2026-11-15', $1, 'open', null, false, null) where $2 <> ''`,
+  top_up: `select outcome from money_credit('2026-11-15', $1, 'topup', 25, 'paid', 'r') where $2 <> ''`,
+  limit: `select money_limit($2, 90) where $1 <> ''`,
+  next_month: `select outcome from money_hold('2026-12-01', $1, $2, 'y', 45, 'm', 'chat', null)`,
+  batch: `select outcome from money_batch('2026-11-15', '{hold,close}', array[$1, $1], array[$2, null], '{z,open}', '{30,10}',
+            '{m,null}', '{chat,null}', '{null,null}', '{false,false}', '{null,null}')`,
+};
+
+/** Each has 80 available, 30 held by `open`, and a key with a limit of 80, of which 20 are spent. */
+const make_wallets = `
+  insert into accounts select 'a' || i, 'n', 'USD', 'active', 'whsec_', '2026-11-01' from generate_series(1, 1000) i;
+  insert into api_keys select 'k' || i, 'a' || i, 'n', sha256(i::text::bytea), '', '', '2026-11-01' from generate_series(1, 1000) i;
+  insert into balances select id, 'USD' from accounts;
+  insert into budgets select id, account_id, 80, '2026-11-01' from api_keys;
+  select count(money_credit('2026-11-01', id, 'topup', 130, 'first', 'r')) from accounts;
+  select count(money_hold('2026-11-01', account_id, id, 'spent', 20, 'm', 'chat', null)) from api_keys;
+  select count(money_close('2026-11-01', id, 'spent', 20, false, null)) from accounts;
+  select count(money_hold('2026-11-01', account_id, id, 'open', 30, 'm', 'chat', null)) from api_keys`;
+
+const outcome_of = `
+  select b.amount, b.held, k.limit_month, k.spent, k.held, k.month::text,
+         (select array_agg(type || ref || available || ' ' || held || ' ' || available_after order by number)::text
+            from ledger_entries where account_id = b.account_id)
+    from balances b join budgets k using (account_id) where account_id = $1`;
+
+/** One session: what it calls, and how it ends. */
+type Session = { verb: string; end: 'commit' | 'rollback' };
+
+let database: TestDatabase;
+let wallets = 0;
+let waited = 0;
+const clients: { client: PoolClient; pid: number }[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await database.db.pool.query(make_wallets);
+  for (let i = 0; i < 3; i++) {
+    const client = await database.db.pool.connect();
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    clients.push({ client, pid: rows[0]?.pid ?? 0 });
+  }
+});
+afterAll(async () => {
+  for (const { client } of clients) client.release();
+  await database.drop();
+});
+
+/** All orders of `left[i]` steps of each session i, as lists of session numbers. */
+function ordersOf(left: number[]): number[][] {
+  if (left.every((steps) => steps === 0)) return [[]];
+  return left.flatMap((steps, i) =>
+    steps === 0 ? [] : ordersOf(left.map((each, j) => (j === i ? each - 1 : each))).map((rest) => [i, ...rest]),
+  );
+}
+
+/** Runs the sessions' steps in `order` on a wallet of their own; answers and rows as one text. */
+async function run(sessions: Session[], order: number[]): Promise<string> {
+  wallets += 1;
+  const [account_id, key_id] = [`a${wallets}`, `k${wallets}`];
+  const answers: string[] = [];
+  const steps = sessions.map(({ verb, end }, i) => [
+    (client: PoolClient) => client.query(`begin; select * from balances where account_id = '${account_id}'`),
+    async (client: PoolClient) => {
+      const { rows } = await client.query(verbs[verb] ?? '', [account_id, key_id]);
+      answers[i] = end === 'commit' ? plain(rows) : end;
+    },
+    (client: PoolClient) => client.query(end),
+  ]);
+  const waiting = new Map<number, Promise<unknown>>();
+  const todo = [...order];
+  while (todo.length > 0) {
+    // What a waiting session would do next comes when the step it waits in is done.
+    const next = todo.findIndex((i) => !waiting.has(i));
+    expect(next, 'no session can go on').toBeGreaterThanOrEqual(0);
+    const [i = 0] = todo.splice(next, 1);
+    const step = steps[i]?.shift();
+    if (step) waiting.set(i, step(clientOf(i).client));
+    // This step first: its end may be what the others wait for.
+    for (const j of new Set([i, ...waiting.keys()])) {
+      if (!(await isBlocked(clientOf(j).pid, waiting.get(j)))) waiting.delete(j);
+    }
+    if (waiting.has(i)) waited += 1;
+  }
+  const { rows } = await database.db.pool.query({ text: outcome_of, values: [account_id], rowMode: 'array' });
+  return plain([answers, rows]);
+}
+
+function clientOf(i: number): { client: PoolClient; pid: number } {
+  const found = clients[i];
+  if (!found) throw new Error('there are three');
+  return found;
+}
+
+function plain(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each));
+}
+
+/** True as soon as the server says that `pid` waits for a lock; false when `done` is done. */
+async function isBlocked(pid: number, done: Promise<unknown> = Promise.resolve()): Promise<boolean> {
+  let finished = false;
+  const watch = done.then(() => (finished = true));
+  for (;;) {
+    const ask = database.db.query<{ blocked: boolean }>('select pg_blocking_pids($1) <> $2 as blocked', [pid, []]);
+    await Promise.race([watch, ask]);
+    if (finished) return false;
+    if ((await ask)[0]?.blocked) return true;
+  }
+}
+
+/** Runs `orders` and expects of each what some order of whole sessions gives. */
+async function expectSerial(sessions: Session[], orders: number[][]): Promise<void> {
+  const whole = ordersOf(sessions.map(() => 1)).map((order) => order.flatMap((i) => [i, i, i]));
+  const serial: string[] = [];
+  for (const order of whole) serial.push(await run(sessions, order));
+  for (const order of orders) {
+    const name = `${sessions.map(({ verb, end }) => `${verb} ${end}`).join(' | ')}, steps ${order.join('')}`;
+    expect(serial, name).toContain(await run(sessions, order));
+  }
+}
+
+test('two sessions, step by step in every order, end like one after the other', { timeout: 120_000 }, async () => {
+  const orders = ordersOf([3, 3]);
+  expect(orders).toHaveLength(20);
+  const names = Object.keys(verbs);
+  for (const [i, verb] of names.entries()) {
+    for (const second of names.slice(i)) {
+      const other: Session = { verb: second, end: 'commit' };
+      await expectSerial([{ verb, end: 'commit' }, other], orders);
+      await expectSerial(
+        [{ verb, end: 'rollback' }, other],
+        orders.filter((_, n) => n % 4 === 1),
+      );
+    }
+  }
+  expect(waited).toBeGreaterThan(100);
+  await expectExactBooks(database.db);
+});
+
+test('three sessions too, in every 56th order', { timeout: 120_000 }, async () => {
+  const orders = ordersOf([3, 3, 3]).filter((_, i) => i % 56 === 9);
+  for (const chosen of ['hold release hold', 'settle release batch', 'limit hold next_month', 'top_up batch settle']) {
+    const sessions = chosen.split(' ').map((verb): Session => ({ verb, end: 'commit' }));
+    await expectSerial(sessions, orders);
+  }
+  await expectExactBooks(database.db);
+});
