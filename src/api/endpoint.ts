@@ -3,7 +3,9 @@ import type { Readable } from 'node:stream';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { ErrorFormat } from '../errors.ts';
 import type { WindowName } from '../limits/window.ts';
-import type { Query } from './query.ts';
+
+/** The query's parameters, decoded. Of `metadata[color]=red` the name is `metadata[color]`. */
+export type Query = ReadonlyMap<string, string>;
 
 /** One request that has passed the pipeline, as an endpoint sees it. */
 export type PublicCall = {

@@ -3,8 +3,8 @@ import type { App } from '../app.ts';
 import { kinds, units, type Model } from '../catalog/model.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { ApiError } from '../errors.ts';
-import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
-import { oneOf, type Query, wholeNumber } from './query.ts';
+import type { Answer, Call, Endpoint, ParameterDocs, Query } from './endpoint.ts';
+import { oneOf, wholeNumber } from './query.ts';
 import { listOf } from './schemas.ts';
 
 export const model_schema = Type.Object(

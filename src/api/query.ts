@@ -1,9 +1,6 @@
 import { ApiError } from '../errors.ts';
 import { nearest } from '../lib/edit-distance.ts';
-import type { ParameterDocs } from './endpoint.ts';
-
-/** The query's parameters, decoded. Of `metadata[color]=red` the name is `metadata[color]`. */
-export type Query = ReadonlyMap<string, string>;
+import type { ParameterDocs, Query } from './endpoint.ts';
 
 const empty: Query = new Map();
 

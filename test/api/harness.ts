@@ -43,7 +43,7 @@ export type Received = {
   error(): Record<string, unknown>;
 };
 
-export function caller(number: number): Caller {
+function caller(number: number): Caller {
   return {
     account: { id: `acct_${number}`, name: `Account ${number}`, currency: 'USD', status: 'active' },
     key: { id: `key_${number}`, name: `Key ${number}` },
