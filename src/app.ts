@@ -70,7 +70,7 @@ export const reloaded_channel = 'reloaded';
 /** What a node answers to `medley reload`, as base64url of its JSON. */
 export type Reloaded = { node: string; ok: boolean; message: string };
 
-export const queues = [{ name: 'task.start' }, { name: 'task.poll' }];
+const queues = [{ name: 'task.start' }, { name: 'task.poll' }];
 
 /** Logs to stderr: stdout belongs to what a person is told. */
 export function openLog(level: string): Logger {

@@ -1,8 +1,8 @@
 import { makeFirstAccount } from './accounts/first.ts';
-import { makeApp, type App } from './app.ts';
+import { makeApp, reload_channel, type App } from './app.ts';
 import { CatalogError } from './catalog/file.ts';
 import { ConfigError, readConfig } from './config.ts';
-import { DataFolderInUse, EmbeddedError } from './db/embedded.ts';
+import { EmbeddedError } from './db/embedded.ts';
 import { MigrationError } from './db/migrate.ts';
 import { armFailpoints } from './lib/failpoint.ts';
 import { startServer } from './server.ts';
@@ -18,8 +18,9 @@ const repeat_ms = 1_500;
 async function main(): Promise<void> {
   const config = readConfig();
   if (config.failpoints) armFailpoints(config.failpoints);
-  const app = await makeApp(config);
-  stopOnSignals(app);
+  const opening = makeApp(config);
+  stopOnSignals(opening);
+  const app = await opening;
   if (config.role !== 'api') await startWorker(app);
   if (config.role === 'worker') return console.log('Medley worker is running.');
   await startServer(app);
@@ -55,7 +56,8 @@ function curlLine(base_url: string, key: string): string {
   return `curl -sS -o hello.png "$(${create} | sed 's/.*"url":"\\([^"]*\\)".*/\\1/')" && echo hello.png`;
 }
 
-function stopOnSignals(app: App): void {
+/** From the first moment on: a start that is broken off must not leave a PostgreSQL behind. */
+function stopOnSignals(opening: Promise<App>): void {
   let first_at_ms: number | undefined;
   const onSignal = () => {
     const now_ms = performance.now();
@@ -65,28 +67,27 @@ function stopOnSignals(app: App): void {
     }
     first_at_ms = now_ms;
     setTimeout(() => process.exit(1), stop_limit_ms).unref();
-    app.stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error);
-        process.exit(1);
-      },
-    );
+    opening.then((app) => app.stop()).then(() => process.exit(0), fail);
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
-  process.on('SIGHUP', () =>
-    process.stdin.isTTY
-      ? onSignal()
-      : void app.catalog.reload().then((result) => console.log(result.ok ? 'Configuration reloaded.' : result.message)),
-  );
+  process.on('SIGHUP', () => {
+    if (process.stdin.isTTY) onSignal();
+    else void opening.then((app) => app.notifier.notify(reload_channel, 'hangup'));
+  });
+}
+
+/** What the operator can mend is told in a sentence; everything else with its stack. */
+function fail(error: unknown): never {
+  const kinds = [ConfigError, CatalogError, MigrationError, EmbeddedError];
+  const expected = kinds.some((kind) => error instanceof kind) || isCode(error, 'EADDRINUSE');
+  console.error(expected && error instanceof Error ? error.message : error);
+  process.exit(1);
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 process.on('unhandledRejection', (error) => console.error('A promise was rejected that nobody waited for:', error));
 
-main().catch((error: unknown) => {
-  const expected = [ConfigError, CatalogError, MigrationError, DataFolderInUse, EmbeddedError].some(
-    (kind) => error instanceof kind,
-  );
-  console.error(expected && error instanceof Error ? error.message : error);
-  process.exit(1);
-});
+main().catch(fail);

@@ -1,7 +1,7 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { makeApp, openLog, type App } from '../app.ts';
 import { readConfig } from '../config.ts';
-import { parseMoney, type Money } from '../money/money.ts';
+import { exact, money_max, parseMoney, type Money } from '../money/money.ts';
 
 /** The caller's mistake in a command: told on stderr, exit code 1 (usage: 2). */
 export class CommandError extends Error {

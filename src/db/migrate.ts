@@ -14,7 +14,7 @@ export class MigrationError extends Error {
 const folder = new URL('../../migrations/', import.meta.url);
 
 /** All migrations of this program, lowest number first. */
-export function readMigrations(): Migration[] {
+function readMigrations(): Migration[] {
   return readdirSync(folder)
     .filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name))
     .toSorted()

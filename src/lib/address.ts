@@ -22,7 +22,7 @@ const denied_addresses = new Set(['168.63.129.16']);
 const private_ranges = new Set(['private', 'loopback', 'uniqueLocal', 'carrierGradeNat']);
 
 /** May a connection go to this IP address (any spelling that the URL parser yields)? */
-export function addressAllowed(text: string, rules: AddressRules): boolean {
+function addressAllowed(text: string, rules: AddressRules): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text); // ::ffff:1.2.3.4 is judged as 1.2.3.4
   if (rules.allow.some((range) => inRange(address, range))) return true;

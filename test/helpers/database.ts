@@ -4,7 +4,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import pg from 'pg';
 
 /** The cluster of this test run: made by global-setup.ts. */
-export function clusterUrl(): string {
+function clusterUrl(): string {
   const url = process.env['MEDLEY_TEST_CLUSTER'];
   if (!url) throw new Error('No test cluster: run the tests by npm test, or set MEDLEY_TEST_CLUSTER.');
   return url;

@@ -1,0 +1,300 @@
+/**
+ * POST /v1/generate with everything switched on (key, window, schema, hold, ledger, job) beside the
+ * same database call by pgbench; the way from creation to start on an idle service; how fast one
+ * worker drains a backlog; memory. `npm run bench generate [-- --quick]`
+ */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pool } from 'undici';
+import { createAccount } from '../src/accounts/accounts.ts';
+import { createKey } from '../src/accounts/keys.ts';
+import { openDatabase, type Db } from '../src/db/database.ts';
+import { startEmbedded, type Connection } from '../src/db/embedded.ts';
+import { checkBooks } from '../src/money/books.ts';
+import { task_rules } from '../src/tasks/books.ts';
+import { table, writeResults } from './report.ts';
+
+const quick = process.argv.includes('--quick');
+const warm_up_s = quick ? 2 : 30;
+const measured_s = quick ? 3 : 15;
+const rounds = quick ? 1 : 3;
+const accounts = 120;
+const keys_per_account = 5;
+const port = 18_099;
+const pgbench = findPgbench();
+
+const children = new Set<ChildProcess>();
+
+const yaml = `
+version: 1
+limits: { generate_per_minute: 1000000, chat_per_minute: 1000000, failed_per_24h: 1000000 }
+`;
+
+type Bench = {
+  db: Db;
+  url: string;
+  connection: Connection;
+  keys: { account_id: string; key_id: string; text: string }[];
+  folder: string;
+};
+
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
+  chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
+  writeFileSync(join(folder, 'medley.yaml'), yaml);
+  const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
+  const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
+  try {
+    const first = await startService('all', folder, embedded.url);
+    const bench = { db, url: embedded.url, connection: embedded.connection, keys: await makeKeys(db), folder };
+    const idle = await measureIdle(bench);
+    await stopService(first);
+    const drain = await measureDrain(bench);
+    const api = await startService('api', folder, embedded.url);
+    const creates = await measureCreates(bench, api);
+    await stopService(api);
+    const rows = [...creates, ...idle, ...drain];
+    const books = await checkBooks(db, { full: true, more: task_rules });
+    rows.push(['difference of the books', `${books.difference} (${books.entries} entries)`]);
+    console.log(table([['what', 'figure'], ...rows]));
+    if (!quick) writeResults('generate', `npm run bench generate`, [['what', 'figure'], ...rows]);
+  } finally {
+    for (const child of children) child.kill('SIGKILL');
+    await db.close();
+    await embedded.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function startService(role: 'api' | 'worker' | 'all', folder: string, url: string): Promise<ChildProcess> {
+  const env = {
+    ...process.env,
+    DATABASE_URL: url,
+    MEDLEY_DATA: join(folder, 'files'),
+    MEDLEY_CONFIG: join(folder, 'medley.yaml'),
+    MEDLEY_ROLE: role,
+    PORT: String(port),
+  };
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts')], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.add(child);
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => String(chunk).includes('running') && resolve());
+    child.once('exit', () => reject(new Error(`the ${role} process ended`)));
+  });
+  console.log(`${role} is running`);
+  return child;
+}
+
+async function stopService(child: ChildProcess): Promise<void> {
+  child.kill('SIGTERM');
+  if (child.exitCode === null) await once(child, 'exit');
+}
+
+async function makeKeys(db: Db): Promise<Bench['keys']> {
+  const now = new Date();
+  const keys = [];
+  for (let i = 0; i < accounts; i++) {
+    const account = await createAccount(
+      db,
+      { name: `bench ${i}`, currency: 'USD', initial_credit: 1_000_000_000_000n },
+      now,
+    );
+    for (let k = 0; k < keys_per_account; k++) {
+      const { key, text } = await createKey(db, { account_id: account.id, name: 'bench', limit_month: null }, now);
+      keys.push({ account_id: account.id, key_id: key.id, text });
+    }
+  }
+  await db.query('create table bench_keys (n serial primary key, account_id text, key_id text)');
+  await db.query('insert into bench_keys (account_id, key_id) select * from unnest($1::text[], $2::text[])', [
+    keys.map((key) => key.account_id),
+    keys.map((key) => key.key_id),
+  ]);
+  return keys;
+}
+
+/** Creates/s over HTTP and by pgbench, in alternating rounds; medians. */
+async function measureCreates(bench: Bench, api: ChildProcess): Promise<string[][]> {
+  await createFor(bench, warm_up_s * 1000, 64);
+  const ours: Round[] = [];
+  const theirs: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    ours.push(await createFor(bench, measured_s * 1000, 64));
+    if (pgbench) theirs.push(runPgbench(bench, 64));
+    await forget(bench.db);
+  }
+  const one = await createFor(bench, measured_s * 500, 1);
+  const hot = await createFor({ ...bench, keys: bench.keys.slice(0, keys_per_account) }, measured_s * 500, 64);
+  await forget(bench.db);
+  const rate = median(ours.map((round) => round.rate));
+  const rows = [
+    [`creates/s, 64 connections, ${accounts} accounts`, rate.toFixed(0)],
+    [
+      '… latency p50 / p99',
+      `${median(ours.map((round) => round.p50_ms)).toFixed(1)} / ${median(ours.map((round) => round.p99_ms)).toFixed(1)} ms`,
+    ],
+    [
+      'creates/s, 1 connection (p50 / p99)',
+      `${one.rate.toFixed(0)} (${one.p50_ms.toFixed(2)} / ${one.p99_ms.toFixed(2)} ms)`,
+    ],
+    ['creates/s, 64 connections, one hot account', hot.rate.toFixed(0)],
+    ['memory of the API process after that', `${residentMegabytes(api)} MB`],
+  ];
+  if (pgbench) {
+    rows.push(['pgbench, the same call, 64 clients', `${median(theirs).toFixed(0)}/s`]);
+    rows.push(['ours : pgbench', `${((100 * rate) / median(theirs)).toFixed(0)} %`]);
+  } else rows.push(['pgbench', 'not installed here']);
+  return rows;
+}
+
+type Round = { rate: number; p50_ms: number; p99_ms: number };
+
+const body = JSON.stringify({ model: 'sandbox/image', input: { prompt: '[[fail]] bench', width: 64, height: 64 } });
+
+async function createFor(
+  bench: Bench,
+  duration_ms: number,
+  connections: number,
+  count = Number.POSITIVE_INFINITY,
+): Promise<Round> {
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections, pipelining: 1 });
+  const latencies: number[] = [];
+  const started_ms = performance.now();
+  let next = 0;
+  const loop = async () => {
+    while (performance.now() - started_ms < duration_ms && next < count) {
+      const key = bench.keys[next++ % bench.keys.length];
+      const sent_ms = performance.now();
+      const answer = await pool.request({
+        path: '/v1/generate',
+        method: 'POST',
+        headers: { authorization: `Bearer ${key?.text}`, 'content-type': 'application/json' },
+        body,
+      });
+      const text = await answer.body.text();
+      if (answer.statusCode !== 202) throw new Error(`${answer.statusCode} ${text}`);
+      latencies.push(performance.now() - sent_ms);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, loop));
+  const elapsed_s = (performance.now() - started_ms) / 1000;
+  await pool.close();
+  return { rate: latencies.length / elapsed_s, p50_ms: quantile(latencies, 0.5), p99_ms: quantile(latencies, 0.99) };
+}
+
+/** The statement that the service sends, with random keys, by PostgreSQL's own load generator. */
+function runPgbench(bench: Bench, clients: number): number {
+  const script = join(bench.folder, 'create.sql');
+  const pricing = '{"currency":"USD","rate":"1","rows":[{"unit":"image","amount":"0.01","per":1}]}';
+  writeFileSync(
+    script,
+    `\\set n random(1, ${bench.keys.length})
+select c.* from bench_keys k, create_task(now(), k.account_id, k.key_id, 'task_0' || left(translate(gen_random_uuid()::text, '-', ''), 25),
+  'sandbox/image', 'image', '{"prompt":"bench"}', '{}', null, 'USD', '${pricing}', '{"image":"1"}', 10000,
+  now() + interval '1 hour', 25, null, null) c where k.n = :n;\n`,
+  );
+  const { host, port: database_port, user, password, database } = bench.connection;
+  const words = ['-n', '-M', 'prepared', '-f', script, '-c', String(clients), '-j', '2', '-T', String(measured_s)];
+  const output = execFileSync(
+    pgbench ?? 'pgbench',
+    [...words, '-h', host, '-p', String(database_port), '-U', user, database],
+    {
+      encoding: 'utf8',
+      env: { ...process.env, PGPASSWORD: password },
+    },
+  );
+  return Number(/tps = ([\d.]+)/.exec(output)?.[1]);
+}
+
+/** Ends what is open, so that the next round begins with an empty queue. */
+async function forget(db: Db): Promise<void> {
+  await db.query('truncate pgboss.job_common');
+  await db.query('vacuum analyze');
+}
+
+/** A backlog and one worker: tasks that start and fail (no file), then small pictures. */
+async function measureDrain(bench: Bench): Promise<string[][]> {
+  const backlog = quick ? 1_000 : 10_000;
+  const api = await startService('api', bench.folder, bench.url);
+  await createFor(bench, 600_000, 64, backlog);
+  await stopService(api);
+  const before = await finished(bench.db);
+  const started_ms = performance.now();
+  const worker = await startService('worker', bench.folder, bench.url);
+  const first_ms = performance.now();
+  while ((await finished(bench.db)) - before < backlog && performance.now() - started_ms < 300_000) await sleep(100);
+  const rate = ((await finished(bench.db)) - before) / ((performance.now() - first_ms) / 1000);
+  const memory = residentMegabytes(worker);
+  await stopService(worker);
+  return [
+    [`tasks/s drained by one worker (backlog of ${backlog}, run starts and fails: no file)`, rate.toFixed(0)],
+    ['memory of the worker process after that', `${memory} MB`],
+  ];
+}
+
+/** One task at a time on an idle service: from its creation to the first attempt. */
+async function measureIdle(bench: Bench): Promise<string[][]> {
+  const tasks = quick ? 50 : 300;
+  const since = new Date();
+  for (let i = 0; i < tasks; i++) {
+    await createFor(bench, 60_000, 1, 1);
+    await sleep(30);
+  }
+  const rows = await bench.db.query<{ ms: number }>(
+    `select extract(epoch from a.created_at - t.created_at)::float8 * 1000 as ms
+       from tasks t join attempts a on a.account_id = t.account_id and a.task_id = t.id where t.created_at > $1`,
+    [since],
+  );
+  const waits = rows.map((row) => row.ms);
+  return [
+    [
+      `idle create → start, ${waits.length} tasks (p50 / p99)`,
+      `${quantile(waits, 0.5).toFixed(1)} / ${quantile(waits, 0.99).toFixed(1)} ms`,
+    ],
+  ];
+}
+
+async function finished(db: Db): Promise<number> {
+  const rows = await db.query<{ n: number }>('select count(*)::int as n from tasks where completed_at is not null');
+  return rows[0]?.n ?? 0;
+}
+
+function residentMegabytes(child: ChildProcess): string {
+  try {
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024).toFixed(0);
+  } catch {
+    return 'unknown';
+  }
+}
+
+function findPgbench(): string | undefined {
+  try {
+    return (
+      execFileSync('sh', ['-c', 'ls /usr/lib/postgresql/*/bin/pgbench 2>/dev/null | tail -1 || command -v pgbench'], {
+        encoding: 'utf8',
+      }).trim() || undefined
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+function quantile(values: number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
+}
+
+function median(values: number[]): number {
+  return quantile(values, 0.5);
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+await main();

@@ -1,0 +1,21 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+
+/** Rows, the first of them the header, as a Markdown table with columns of equal width. */
+export function table(rows: string[][]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  const line = (cells: string[]) =>
+    `| ${widths.map((width, column) => (cells[column] ?? '').padEnd(width)).join(' | ')} |`;
+  const [header = [], ...rest] = rows;
+  return [line(header), line(widths.map((width) => '-'.repeat(width))), ...rest.map(line)].join('\n');
+}
+
+/** Writes bench/results/NAME.md: the machine, the command, the figures. */
+export function writeResults(name: string, command: string, rows: string[][]): void {
+  const folder = join(import.meta.dirname, 'results');
+  mkdirSync(folder, { recursive: true });
+  const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}`;
+  const text = `# ${name}\n\n${new Date().toISOString().slice(0, 10)}, \`${command}\`, on ${machine}.\n\n${table(rows)}\n`;
+  writeFileSync(join(folder, `${name}.md`), text);
+}
