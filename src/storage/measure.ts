@@ -32,28 +32,39 @@ const duration_max = 86_400;
 // One library per process, and its cache keeps removed files open and answers by their path alone.
 sharp.cache(false);
 
+/**
+ * `spent`: something of the parser may still be running, and the next file should be measured by
+ * another process.
+ */
+export type Measurement = { result: ProbeResult; spent: boolean };
+
 /** Reads headers and indexes, decodes nothing. Hostile files may loop or eat memory: see probe.ts. */
-export async function measure(origin: string | Uint8Array): Promise<ProbeResult> {
+export async function measure(origin: string | Uint8Array): Promise<Measurement> {
   const source = openByteSource(origin);
+  let spent = false;
   try {
-    return await measureSource(source);
+    const container = inspect(source);
+    if (typeof container !== 'string') return { result: container, spent };
+    const picture = pictures[container];
+    spent = !picture;
+    const measures = picture ? await measurePicture(source, picture) : await measureTracks(source, container);
+    const { content_type } = mediaType(measures.extension);
+    const probe = { ...measures, content_type, size_bytes: source.size_bytes };
+    return { result: { ok: true, probe }, spent: false };
   } catch (error) {
     const reason = error instanceof ReadTooLarge ? 'too_large' : 'damaged';
-    return failed(reason, error instanceof Error ? error.message : String(error));
+    return { result: failed(reason, error instanceof Error ? error.message : String(error)), spent };
   } finally {
     source.close();
   }
 }
 
-async function measureSource(source: ByteSource): Promise<ProbeResult> {
+/** The container, if the file is one and whole. */
+function inspect(source: ByteSource): Container | ProbeResult {
   if (source.size_bytes === 0) return failed('empty', 'The file is empty.');
   const container = sniff(source.read(0, sniff_bytes));
   if (!container) return failed('unrecognized', 'The file is of no known media type.');
-  if (!isComplete(source, container)) return failed('truncated', `The ${container} file is cut off.`);
-  const picture = pictures[container];
-  const measures = picture ? await measurePicture(source, picture) : await measureTracks(source, container);
-  const { content_type } = mediaType(measures.extension);
-  return { ok: true, probe: { ...measures, content_type, size_bytes: source.size_bytes } };
+  return isComplete(source, container) ? container : failed('truncated', `The ${container} file is cut off.`);
 }
 
 type Measures = Omit<Probe, 'content_type' | 'size_bytes'>;

@@ -1,21 +1,24 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { access, constants, rm, writeFile } from 'node:fs/promises';
+import { access, constants, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assert } from '../lib/assert.ts';
 import { failed, type ProbeResult } from './probe-result.ts';
+import type { Measurement } from './measure.ts';
 import type { ProbeReply } from './probe-process.ts';
 
 /** Honest files take 1 to 200 ms. */
 const probe_timeout_ms = 1_500;
 
-/** Loading the libraries takes 0.3 s; a machine that needs this long is out of order. */
-const start_timeout_ms = 30_000;
+/** Loading the libraries takes 0.3 s; a machine that needs this long to say a word is out of order. */
+const answer_timeout_ms = 30_000;
 
 /** More is handed over in a file: each MB sent takes 4 ms and is copied three times. */
 const sent_bytes_max = 2 ** 18;
+
+const crashed = failed('crashed', 'The parser crashed or ran out of memory.');
 
 /** So that one hostile file does not hold up all others. */
 const processes_max = 2;
@@ -23,11 +26,12 @@ const processes_max = 2;
 /**
  * Type, size, width, height and duration of a file, from its bytes (or those at a path, of which
  * only what is needed is read), never from its name. Files that cannot be measured answer with a
- * reason, within two seconds, whatever is in them. Throws if the path cannot be read.
+ * reason, within 1.5 s and what a process needs to start, whatever is in them. Throws if the path
+ * cannot be read.
  *
- * It runs in processes of its own. The parsers can be led into endless loops (a FLAC file of 260
- * bytes does it) and endless lists, and V8 ends the whole process when a heap, even that of a
- * limited thread, overflows at once.
+ * It runs in processes of its own, which know no secrets of ours. The parsers can be led into
+ * endless loops (43 bytes of FLAC do it) and endless lists, and V8 ends the whole process when a
+ * heap, even that of a limited thread, overflows at once.
  */
 export async function probeMedia(origin: string | Uint8Array): Promise<ProbeResult> {
   if (typeof origin === 'string') {
@@ -35,12 +39,21 @@ export async function probeMedia(origin: string | Uint8Array): Promise<ProbeResu
   } else if (origin.byteLength > sent_bytes_max) {
     return probeThroughFile(origin);
   }
+  const first = await measureInProcess(origin);
+  const second = first === 'dead' ? await measureInProcess(origin) : first;
+  return second === 'dead' ? crashed : second;
+}
+
+/** `dead`: the process never took the file; somebody killed it while it rested. */
+async function measureInProcess(origin: string | Uint8Array): Promise<ProbeResult | 'dead'> {
   const child = await takeProcess();
   let reusable = false;
   try {
-    const result = resultOf(await ask(child, origin));
-    // What a bad file did to the process stays unknown, unless no parser has seen it.
-    reusable = result.ok || ['empty', 'unrecognized', 'truncated'].includes(result.reason);
+    child.send(origin);
+    const answer = await nextAnswer(child);
+    if (answer.event === 'exit' && !answer.begun) return 'dead';
+    const { result, spent } = measurementOf(answer);
+    reusable = !spent;
     return result;
   } finally {
     giveBack(child, reusable);
@@ -48,7 +61,9 @@ export async function probeMedia(origin: string | Uint8Array): Promise<ProbeResu
 }
 
 async function probeThroughFile(bytes: Uint8Array): Promise<ProbeResult> {
-  const path = join(tmpdir(), `medley-probe-${randomUUID()}`);
+  swept ??= sweepLeftovers();
+  await swept;
+  const path = join(tmpdir(), `${file_prefix}${process.pid}-${randomUUID()}`);
   try {
     await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
     return await probeMedia(path);
@@ -57,7 +72,21 @@ async function probeThroughFile(bytes: Uint8Array): Promise<ProbeResult> {
   }
 }
 
-const idle = new Set<ChildProcess>();
+const file_prefix = 'medley-probe-';
+let swept: Promise<void> | undefined;
+
+/** What services that were killed left behind, once a process; none that is in use is an hour old. */
+async function sweepLeftovers(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(file_prefix));
+  for (const path of names.map((name) => join(tmpdir(), name))) {
+    const stats = await stat(path).catch(() => undefined); // another service sweeps, too
+    const old = stats?.isFile() && stats.mtimeMs < Date.now() - 3_600_000;
+    if (old) await rm(path, { force: true }).catch(() => {}); // or it belongs to another user
+  }
+}
+
+/** Processes without work, some still starting; together with those at work, `processes_max`. */
+const idle: Promise<ChildProcess>[] = [];
 const waiting: (() => void)[] = [];
 let taken = 0;
 
@@ -66,10 +95,9 @@ async function takeProcess(): Promise<ChildProcess> {
   if (taken >= processes_max) await new Promise<void>((resolve) => waiting.push(resolve));
   else taken += 1;
   try {
-    const [child] = idle;
-    if (!child) return await startProcess();
-    idle.delete(child);
-    keepsAlive(child, true);
+    const ready = await idle.shift()?.catch(() => undefined);
+    const child = ready?.connected ? ready : await startProcess();
+    keepAlive(child, true);
     return child;
   } catch (error) {
     passOn();
@@ -77,13 +105,15 @@ async function takeProcess(): Promise<ChildProcess> {
   }
 }
 
+/** One that cannot be used again is replaced at once, so that the next file need not wait for it. */
 function giveBack(child: ChildProcess, reusable: boolean): void {
-  if (reusable && child.connected) {
-    idle.add(child);
-    keepsAlive(child, false);
-  } else {
-    child.kill('SIGKILL');
-  }
+  if (!reusable) child.kill('SIGKILL');
+  const successor = reusable ? Promise.resolve(child) : startProcess();
+  idle.push(successor);
+  successor.then(
+    (ready) => keepAlive(ready, false),
+    () => {}, // whoever takes it tries again
+  );
   passOn();
 }
 
@@ -94,8 +124,8 @@ function passOn(): void {
   else taken -= 1;
 }
 
-/** Whether the service waits for this process before it ends; it does not for an idle one. */
-function keepsAlive(child: ChildProcess, yes: boolean): void {
+/** An idle process does not keep the service alive. */
+function keepAlive(child: ChildProcess, yes: boolean): void {
   if (yes) child.ref();
   else child.unref();
   if (yes) child.channel?.ref();
@@ -105,41 +135,56 @@ function keepsAlive(child: ChildProcess, yes: boolean): void {
 async function startProcess(): Promise<ChildProcess> {
   const source = fileURLToPath(new URL('./probe-process.ts', import.meta.url));
   const file = source.replace(/\.ts$/, extname(import.meta.url)); // `.js` once published
-  const child = fork(file, { execArgv: [], serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const child = fork(file, {
+    execArgv: [],
+    env: {},
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
   child.on('error', () => {}); // a message to a process that has just died
-  child.on('exit', () => idle.delete(child));
-  const first = await nextEvent(child, start_timeout_ms);
+  const first = await nextAnswer(child);
   if (first.event === 'message') return child;
   child.kill('SIGKILL');
   throw new Error(`The process that measures files did not start (${first.event}): node ${file}`);
 }
 
-function ask(child: ChildProcess, origin: string | Uint8Array): Promise<ChildEvent> {
-  child.send(origin);
-  return nextEvent(child, probe_timeout_ms);
-}
-
-function resultOf(answer: ChildEvent): ProbeResult {
-  if (answer.event === 'timeout') return failed('timeout', `Measuring took longer than ${probe_timeout_ms} ms.`);
-  if (answer.event === 'exit') return failed('crashed', 'The parser crashed or ran out of memory.');
+function measurementOf(answer: ChildAnswer): Measurement {
+  if (answer.event === 'timeout') {
+    return { result: failed('timeout', `Measuring took longer than ${probe_timeout_ms} ms.`), spent: true };
+  }
+  if (answer.event === 'exit') {
+    return { result: crashed, spent: true };
+  }
   if ('unreadable' in answer.reply) throw new Error(answer.reply.unreadable);
   assert('result' in answer.reply, 'the process that measures files gave no result');
-  return answer.reply.result;
+  return answer.reply;
 }
 
-type ChildEvent = { event: 'message'; reply: ProbeReply } | { event: 'exit' } | { event: 'timeout' };
+type ChildAnswer =
+  | { event: 'message'; reply: ProbeReply }
+  /** `begun`: it had taken the file in hand. */
+  | { event: 'exit'; begun: boolean }
+  | { event: 'timeout' };
 
-/** What the process does first. */
-function nextEvent(child: ChildProcess, timeout_ms: number): Promise<ChildEvent> {
+/** What becomes of the process: it says it is ready, it answers, it dies, it takes too long. */
+function nextAnswer(child: ChildProcess): Promise<ChildAnswer> {
   return new Promise((resolve) => {
-    const onMessage = (reply: unknown) => settle({ event: 'message', reply: reply as ProbeReply }); // see probe-process.ts
-    const onExit = () => settle({ event: 'exit' });
-    const timer = setTimeout(() => settle({ event: 'timeout' }), timeout_ms);
-    const settle = (event: ChildEvent) => {
+    let begun = false;
+    const settle = (answer: ChildAnswer) => {
       clearTimeout(timer);
       child.off('message', onMessage).off('exit', onExit);
-      resolve(event);
+      resolve(answer);
     };
+    const onTimeout = () => settle({ event: 'timeout' });
+    const onExit = () => settle({ event: 'exit', begun });
+    const onMessage = (message: unknown) => {
+      const reply = message as ProbeReply; // probe-process.ts sends nothing else
+      if (!('begun' in reply)) return settle({ event: 'message', reply });
+      begun = true;
+      clearTimeout(timer);
+      timer = setTimeout(onTimeout, probe_timeout_ms);
+    };
+    let timer = setTimeout(onTimeout, answer_timeout_ms);
     child.on('message', onMessage).on('exit', onExit);
   });
 }

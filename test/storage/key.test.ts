@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AssertionError } from '../../src/lib/assert.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { outputKey, parseKey } from '../../src/storage/key.ts';
+import { newKey } from './samples.ts';
+
+describe('storage keys', () => {
+  test('name account, task, position and extension, and are taken apart again', () => {
+    const parts = { account_id: newId('acct'), task_id: newId('task'), index: 12, extension: 'mp4' } as const;
+    expect(outputKey(parts)).toBe(`${parts.account_id}/${parts.task_id}/12.mp4`);
+    expect(parseKey(outputKey(parts))).toEqual(parts);
+  });
+
+  test('are not made of anything else', () => {
+    const parts = { account_id: newId('acct'), task_id: newId('task'), index: 0, extension: 'png' } as const;
+    for (const wrong of [
+      { account_id: '..' },
+      { account_id: parts.task_id },
+      { task_id: '' },
+      { task_id: `${parts.task_id}/..` },
+      { index: -1 },
+      { index: 1.5 },
+      { index: 10_000 },
+    ]) {
+      expect(() => outputKey({ ...parts, ...wrong }), `${JSON.stringify(wrong)}`).toThrow(AssertionError);
+    }
+  });
+
+  test('with one character changed, added or taken are other keys or none', () => {
+    const key = newKey();
+    const change = fc.tuple(fc.nat(key.length - 1), fc.string({ maxLength: 2 }));
+    const others = fc.sample(change, 2000).map(([at, text]) => key.slice(0, at) + text + key.slice(at + 1));
+    const misread = others.filter((other) => {
+      const parts = parseKey(other);
+      return parts !== undefined && outputKey(parts) !== other;
+    });
+    expect(misread).toEqual([]);
+  });
+
+  test.each([
+    '',
+    '/',
+    '.',
+    '..',
+    '../../etc/passwd',
+    '/etc/passwd',
+    '.incoming/x.part',
+    `${newKey()}/`,
+    `/${newKey()}`,
+    `./${newKey()}`,
+    newKey().replace('/', '//'),
+    newKey().replace('/', '/../'),
+    newKey().replaceAll('/', '\\'),
+    newKey().toUpperCase(),
+    newKey().replace('0.png', '00.png'),
+    newKey().replace('0.png', '0.svg'),
+    newKey().replace('0.png', '0.html'),
+    newKey().replace('0.png', '0.constructor'),
+    newKey().replace('0.png', '0.png\n'),
+    newKey().replace('0.png', '0.png\0'),
+    newKey().replace('acct_', 'acct%5F'),
+  ])('%j is none', (text) => {
+    expect(parseKey(text)).toBeUndefined();
+  });
+});
