@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
+import package_json from '../package.json' with { type: 'json' };
 import { accountCommands } from './cli/account.ts';
 import { booksCommand } from './cli/books.ts';
 import { CommandError } from './cli/command.ts';
@@ -13,16 +14,24 @@ import { ConfigError } from './config.ts';
 const failure = 1;
 const usage = 2;
 
-/** Exit code 0: done. 1: it failed. 2: the command or the configuration is wrong. */
+/**
+ * Exit code 0: done. 1: it failed. 2: the command or the configuration is wrong. What went wrong is
+ * told on stderr, and with --json on stdout too: there is always one object there.
+ */
 async function run(words: string[]): Promise<void> {
   const program = new Command('medley').description('Operator commands of Medley; each takes --json.');
+  program.version(package_json.version);
   for (const add of [accountCommands, keyCommands, taskCommands, booksCommand, configCommands, doctorCommands])
     add(program);
   strict(program);
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
-    process.exitCode = explain(error);
+    const { message, exit_code } = explain(error);
+    process.exitCode = exit_code;
+    if (exit_code === 0) return;
+    if (!(error instanceof CommanderError)) console.error(message); // commander has told its own
+    if (words.includes('--json')) process.stdout.write(`${JSON.stringify({ error: { message } })}\n`);
   }
 }
 
@@ -32,15 +41,15 @@ function strict(command: Command): void {
   for (const child of command.commands) strict(child);
 }
 
-/** Commander has told its own errors already. */
-function explain(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usage;
-  if (error instanceof CommandError || error instanceof CatalogError || error instanceof ConfigError) {
-    console.error(error.message);
-    return error instanceof CommandError ? error.exit_code : usage;
+function explain(error: unknown): { message: string; exit_code: number } {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof CommanderError) {
+    const help_shown = error.code === 'commander.help';
+    const told = help_shown ? 'A command is missing.' : message.replace(/^error: /, '');
+    return { message: told, exit_code: error.exitCode === 0 ? 0 : usage };
   }
-  console.error(error instanceof Error ? error.message : error);
-  return failure;
+  if (error instanceof CommandError) return { message, exit_code: error.exit_code };
+  return { message, exit_code: error instanceof CatalogError || error instanceof ConfigError ? usage : failure };
 }
 
 await run(process.argv.slice(2));

@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import { createAccount, findAccount, listAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
 import { keys_channel, type App } from '../app.ts';
 import { nearest } from '../lib/edit-distance.ts';
-import { balanceOf, credit, type Balance } from '../money/ledger.ts';
-import { exact } from '../money/money.ts';
-import { CommandError, readMoney, says, table, withApp, type Said } from './command.ts';
+import { balanceOf, credit, type Balance, type CreditAnswer } from '../money/ledger.ts';
+import { exact, money_max } from '../money/money.ts';
+import { CommandError, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
 export function accountCommands(program: Command): void {
   const account = program.command('account').description('accounts: who pays');
@@ -43,8 +43,7 @@ async function createOne(app: App, options: { name?: string; currency?: string; 
       2,
     );
   }
-  const name = options.name ?? '';
-  if (name.length < 1 || name.length > 200) throw new CommandError('--name must have 1 to 200 characters.', 2);
+  const name = readText(options.name, '--name', 200);
   const initial_credit = readMoney(options.credit ?? '0', '--credit');
   const made = await createAccount(app.db, { name, currency, initial_credit }, new Date(app.clock.now()));
   const json = { ...(await described(app, made)), webhook_secret: made.webhook_secret };
@@ -57,22 +56,33 @@ async function creditOne(
   amount_text: string,
   options: { reason?: string; ref?: string },
 ): Promise<Said> {
-  const account = await found(app, id);
   const amount = readMoney(amount_text, 'AMOUNT', { signed: true });
   if (amount === 0n) throw new CommandError('AMOUNT must not be zero.', 2);
-  const movement = {
-    account_id: account.id,
-    type: amount > 0n ? 'topup' : 'adjustment',
-    amount,
-    ref: options.ref ?? randomUUID(),
-    reason: options.reason ?? '',
-  } as const;
-  const answer = await credit(app.db, movement, new Date(app.clock.now()));
-  if (answer.outcome === 'insufficient')
-    throw new CommandError(`Only ${exact(answer.available)} ${account.currency} is available.`);
+  const reason = readText(options.reason, '--reason', 500);
+  const ref = options.ref === undefined ? randomUUID() : readText(options.ref, '--ref', 255);
+  const account = await found(app, id);
+  const type = amount > 0n ? 'topup' : 'adjustment';
+  const answer = await credit(app.db, { account_id: account.id, type, amount, ref, reason }, new Date(app.clock.now()));
+  const refusal = refusalOf(answer, account, ref);
+  if (refusal !== undefined) throw new CommandError(`${refusal} Nothing was booked.`);
   const json = { ...(await described(app, account)), booked: answer.outcome === 'booked' };
   const note = answer.outcome === 'exists' ? ' (this --ref was booked before, nothing was booked now)' : '';
   return { json, text: `balance ${json.balance} ${account.currency}${note}` };
+}
+
+/** Why nothing was booked; undefined if it was, now or by the same words before. */
+function refusalOf({ outcome, available }: CreditAnswer, account: Account, ref: string): string | undefined {
+  switch (outcome) {
+    case 'booked':
+    case 'exists':
+      return undefined;
+    case 'conflict':
+      return `--ref ${ref} was booked before, with another amount.`;
+    case 'insufficient':
+      return `Only ${exact(available)} ${account.currency} is available.`;
+    case 'too_large':
+      return `The account would have more than ${exact(money_max)} ${account.currency}.`;
+  }
 }
 
 async function listAll(app: App): Promise<Said> {

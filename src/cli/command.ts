@@ -27,12 +27,19 @@ export function says(command: Command, action: (...words: string[]) => Promise<S
   });
 }
 
+/** A text of an argument with 1 to `length_max` characters. Throws CommandError (usage). */
+export function readText(text: string | undefined, name: string, length_max: number): string {
+  if (text !== undefined && text.length >= 1 && text.length <= length_max && !text.includes('\0')) return text;
+  throw new CommandError(`${name} must have 1 to ${length_max} characters.`, 2);
+}
+
 /**
  * Opens the service's parts for one command, beside a running service on the same data or without
- * one, and closes them again.
+ * one, and closes them again. A command tells its own failures: what its parts complain of while they
+ * close is nobody's concern.
  */
 export async function withApp<T>(work: (app: App) => Promise<T>): Promise<T> {
-  const app = await makeApp(readConfig(), { command: true, log: openLog('error') });
+  const app = await makeApp(readConfig(), { command: true, log: openLog('silent') });
   try {
     return await work(app);
   } finally {
@@ -45,7 +52,7 @@ export function readMoney(text: string, name: string, options: { signed?: boolea
   const value = parseMoney(text);
   if (value === undefined || (value < 0n && !options.signed)) {
     throw new CommandError(
-      `${name} must be a decimal amount such as 25.00 with at most six fraction digits, not "${text}".`,
+      `${name} must be a decimal amount such as 25.00, with at most six fraction digits and not above ${exact(money_max)}; not "${text}".`,
       2,
     );
   }

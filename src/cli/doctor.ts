@@ -3,7 +3,9 @@ import type { Command } from 'commander';
 import type { App } from '../app.ts';
 import { showProblem } from '../catalog/problem.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
+import { newId } from '../lib/ids.ts';
 import { checkBooks } from '../money/books.ts';
+import { outputKey } from '../storage/key.ts';
 import { task_rules } from '../tasks/books.ts';
 import { says, withApp, type Said } from './command.ts';
 
@@ -40,14 +42,16 @@ async function examine(app: App): Promise<Said> {
 const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: string }>> = {
   node: async () => ({ ok: Number(process.versions.node.split('.')[0]) >= 24, detail: process.version }),
   database: async (app) => {
-    const rows = await app.db.query<{ version: string; fsync: string; sync: string }>(
-      `select version(), current_setting('fsync') as fsync, current_setting('synchronous_commit') as sync`,
+    const rows = await app.db.query<{ version: string; fsync: string; sync: string; place: string | null }>(
+      `select version(), current_setting('fsync') as fsync, current_setting('synchronous_commit') as sync,
+              case when pg_has_role('pg_read_all_settings', 'usage') then current_setting('data_directory') end as place`,
     );
     const [row] = rows;
     const durable = row?.fsync === 'on' && row.sync !== 'off';
+    const place = app.config.database_url === undefined ? ` in ${row?.place ?? app.config.data_dir}` : '';
     return {
       ok: durable,
-      detail: `${row?.version.split(' on ')[0]}, ${durable ? 'durable' : 'NOT durable: fsync or synchronous_commit is off'}`,
+      detail: `${row?.version.split(' on ')[0]}${place}, ${durable ? 'durable' : 'NOT durable: fsync or synchronous_commit is off'}`,
     };
   },
   clock: async (app) => {
@@ -56,16 +60,11 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
     return { ok: skew_ms <= skew_ms_max, detail: `${Math.round(skew_ms)} ms from the database's` };
   },
   storage: async (app) => {
-    const key = 'doctor/doctor/0.bin';
-    await app.storage.put(key, Buffer.from('medley'), {
-      content_type: 'application/octet-stream',
-      size_limit_bytes: 100,
-    });
-    const kept = (await app.storage.stat(key))?.size_bytes === 6;
-    await app.storage.remove([key]);
+    const kept = await keepsFiles(app);
     const { bavail, bsize } = await statfs(app.config.data_dir);
     const free_bytes = bavail * bsize;
-    return { ok: kept && free_bytes >= free_bytes_min, detail: `${(free_bytes / 1e9).toFixed(1)} GB free` };
+    const detail = `${(free_bytes / 1e9).toFixed(1)} GB free in ${app.config.data_dir}`;
+    return { ok: kept && free_bytes >= free_bytes_min, detail: kept ? detail : `a file was not kept; ${detail}` };
   },
   catalogue: async (app) => {
     const { models, warnings } = app.catalog.current;
@@ -81,3 +80,15 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
     return { ok: true, detail: local ? `${url} (only this machine: set MEDLEY_BASE_URL for others)` : url };
   },
 };
+
+/** Writes a file as an output is written, looks for it, and takes it away again. */
+async function keepsFiles(app: App): Promise<boolean> {
+  const key = outputKey({ account_id: newId('acct'), task_id: newId('task'), index: 0, extension: 'bin' });
+  const bytes = Buffer.from('medley');
+  try {
+    await app.storage.put(key, bytes, { content_type: 'application/octet-stream', size_limit_bytes: bytes.length });
+    return (await app.storage.stat(key))?.size_bytes === bytes.length;
+  } finally {
+    await app.storage.remove([key]);
+  }
+}

@@ -4,7 +4,7 @@ import { keys_channel, type App } from '../app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
 import { exact, type Money } from '../money/money.ts';
 import { found } from './account.ts';
-import { CommandError, readMoney, says, table, withApp, type Said } from './command.ts';
+import { CommandError, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
 export function keyCommands(program: Command): void {
   const key = program.command('key').description('API keys');
@@ -30,10 +30,9 @@ export function keyCommands(program: Command): void {
 }
 
 async function createOne(app: App, options: { account?: string; name?: string; monthlyLimit?: string }): Promise<Said> {
-  const account = await found(app, options.account ?? '');
-  const name = options.name ?? '';
-  if (name.length < 1 || name.length > 200) throw new CommandError('--name must have 1 to 200 characters.', 2);
+  const name = readText(options.name, '--name', 200);
   const limit_month = options.monthlyLimit === undefined ? null : readMoney(options.monthlyLimit, '--monthly-limit');
+  const account = await found(app, options.account ?? '');
   const { key, text } = await createKey(
     app.db,
     { account_id: account.id, name, limit_month },

@@ -4,7 +4,8 @@ import { exact } from '../money/money.ts';
 import { findTask, listAllTasks } from '../tasks/list.ts';
 import { finish } from '../tasks/finish.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
-import { CommandError, says, table, withApp, type Said } from './command.ts';
+import { found as foundAccount } from './account.ts';
+import { CommandError, readText, says, table, withApp, type Said } from './command.ts';
 
 export function taskCommands(program: Command): void {
   const task = program.command('task').description('generation tasks');
@@ -32,6 +33,7 @@ async function listSome(app: App, options: { account?: string; status?: string; 
   if (options.status !== undefined && !statuses.includes(options.status)) {
     throw new CommandError(`--status must be one of ${statuses.join(', ')}.`, 2);
   }
+  if (options.account !== undefined) await foundAccount(app, options.account);
   const tasks = (await listAllTasks(app.db, { account_id: options.account, status: options.status, limit })).map(
     described,
   );
@@ -75,6 +77,7 @@ async function showOne(app: App, id: string): Promise<Said> {
 }
 
 async function failOne(app: App, id: string, options: { reason?: string }): Promise<Said> {
+  const reason = readText(options.reason, '--reason', 500);
   const task = await found(app, id);
   const ended = await finish(app, refOf(task), {
     status: 'failed',
@@ -82,7 +85,7 @@ async function failOne(app: App, id: string, options: { reason?: string }): Prom
     message: 'The task was ended by the operator; it costs nothing.',
     counts: false,
     attempt: 'canceled',
-    reason: `operator: ${options.reason ?? ''}`,
+    reason: `operator: ${reason}`,
   });
   if (ended === 'final') throw new CommandError(`${id} is ${task.status} already.`);
   return {
