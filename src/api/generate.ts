@@ -68,7 +68,7 @@ async function handleGenerate(
 /** Whole seconds from 0; more than 300 is 300. Anything else is a 400 that names it. */
 export function readWait(text: string | undefined): number {
   if (text === undefined) return 0;
-  if (!/^\d{1,9}$/.test(text)) {
+  if (!/^\d+$/.test(text)) {
     const message = `wait must be a whole number of seconds from 0 to ${wait_s_max} (got ${JSON.stringify(text.slice(0, 60))}).`;
     throw new ApiError('invalid_request', message, { param: 'wait' });
   }
