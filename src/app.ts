@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { pino, type Logger } from 'pino';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog.ts';
-import type { Config } from './config.ts';
+import { ConfigError, type Config } from './config.ts';
 import { openDatabase, type Db } from './db/database.ts';
 import { openEmbedded, startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
@@ -62,6 +62,10 @@ export type AppOptions = {
   command?: boolean;
 };
 
+/** Ignoring it would let a key make as many times its limit of requests as there are nodes. */
+const no_redis =
+  'REDIS_URL is set, but this version counts requests on each API node for itself. Unset it and run one API node (workers may be many).';
+
 /** Channels between nodes besides the engine's. */
 export const keys_channel = 'keys_changed';
 export const reload_channel = 'reload';
@@ -110,6 +114,7 @@ async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> 
 }
 
 async function openApp(config: Config, options: AppOptions, onStop: App['onStop'], stop: App['stop']): Promise<App> {
+  if (config.redis_url) throw new ConfigError(no_redis);
   const clock = options.clock ?? systemClock;
   const log = options.log ?? openLog(config.log_level);
   const adapters = { ...built_in, ...options.adapters };
@@ -162,12 +167,16 @@ async function openApp(config: Config, options: AppOptions, onStop: App['onStop'
   };
 }
 
+/** A NOTIFY holds 8,000 bytes, and base64 takes four for three. */
+const message_length_max = 2_000;
+
 /** Reads the configuration again and tells whoever asked how that went. */
 async function reload(catalog: CatalogHolder, notifier: Notifier, log: Logger): Promise<void> {
   const result = await catalog.reload();
-  const answer: Reloaded = { node: `${hostname()} ${process.pid}`, ok: result.ok, message: result.message };
+  const message = result.message.slice(0, message_length_max);
+  const answer: Reloaded = { node: `${hostname()} ${process.pid}`, ok: result.ok, message };
   log[result.ok ? 'info' : 'error'](answer, 'configuration reload');
-  notifier.notify(reloaded_channel, Buffer.from(JSON.stringify(answer).slice(0, 4000)).toString('base64url'));
+  notifier.notify(reloaded_channel, Buffer.from(JSON.stringify(answer)).toString('base64url'));
 }
 
 function localUrl(address: { host: string; port: number }): string {
