@@ -105,6 +105,7 @@ describe('prices and estimates that surprise', () => {
         video('price: [▸{ unit: second, amount: "2", when: { resolution: [480p, 720p], steps: "1" } }]', 'price'),
         `.price[0]: ${fits_none}`,
       ],
+      [video('price: [▸{ unit: second, amount: "2", when: { mode: [a, b] } }]', 'price'), `.price[0]: ${fits_none}`],
       [video('price: [▸{ unit: second, amount: "2", when: { length: 5 } }]', 'price'), `.price[0]: ${fits_none}`],
       [
         video('estimate: { second: ▸$input.length }', 'estimate'),

@@ -188,7 +188,7 @@ describe('what does not fit together', () => {
       ],
       [
         video('routes: [{ provider: p, cost: [{ unit: second, amount: "1", when: { ▸size: 1 } }] }]', 'routes'),
-        'models[0].routes[0].cost[0].when.size: the input_schema has no field "size". There are: prompt, text, duration, length, steps, resolution.',
+        'models[0].routes[0].cost[0].when.size: the input_schema has no field "size". There are: prompt, text, duration, length, steps, resolution, mode.',
       ],
       [
         video('routes: [{ provider: p, input: { a: { b: [▸$input.promt] } } }]', 'routes'),

@@ -64,9 +64,18 @@ describe('checkInput', () => {
   });
 
   it('keeps two schemas of the same name apart', () => {
-    const named = (type: string) => ({ $id: 'https://example.com/named', type: 'object', properties: { a: { type } } });
+    const named = (type: string) => ({
+      $id: 'https://example.com/named',
+      type: 'object',
+      properties: { a: { $ref: '#value' } },
+      $defs: { value: { $anchor: 'value', type } },
+    });
     expect(checkInput('m', named('string'), { a: 'x' })).toMatchObject({ ok: true });
     expect(checkInput('m', named('number'), { a: 'x' })).toMatchObject({ ok: false });
+    const part = { type: 'object', $defs: { part: { $id: 'https://example.com/part' } } };
+    const whole = { $id: 'https://example.com/part', type: 'object' };
+    expect(checkInput('m', part, {})).toMatchObject({ ok: true });
+    expect(checkInput('m', whole, {})).toMatchObject({ ok: true });
   });
 });
 

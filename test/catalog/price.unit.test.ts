@@ -175,6 +175,8 @@ describe('chargeAmount', () => {
     expect(chargeAmount(both, { second: '5.25', image: '1' }, held)).toBe(1_500_000n);
     expect(chargeAmount(both, { second: '5.251', image: '1' }, held)).toBe(1_525_100n);
     expect(chargeAmount(both, { second: '5.251', image: '2' }, held)).toBe(2_500_000n);
+    expect(chargeAmount(both, { second: '30.6', image: '1' }, { second: '30', image: '2' })).toBe(4_000_000n);
+    expect(chargeAmount(both, { second: '30.601', image: '1' }, { second: '30', image: '2' })).toBe(4_060_100n);
   });
 
   it('gives no slack to what is counted', () => {
@@ -187,6 +189,9 @@ describe('chargeAmount', () => {
     const minutes = usd(['minute', '0.6']);
     expect(chargeAmount(minutes, { request: '1', second: '61.5' }, { minute: '2' })).toBe(615_000n);
     expect(chargeAmount(minutes, { second: '120.25' }, { minute: '2' })).toBe(1_200_000n);
+    const both = usd(['minute', '0.6'], ['image', '1']);
+    expect(chargeAmount(both, { second: '6.25', image: '0' }, { minute: '0.1', image: '1' })).toBe(60_000n);
+    expect(chargeAmount(both, { second: '6.251', image: '0' }, { minute: '0.1', image: '1' })).toBe(62_510n);
   });
 
   it('rounds half up, once', () => {
@@ -207,7 +212,7 @@ describe('unitsOfOutputs', () => {
       ],
       { request: '1', image: '2', megapixel: '0.589825' },
     ],
-    ['a video', [{ type: 'video', width: 854, height: 480, duration: 5.0050001 }], { request: '1', second: '5.005' }],
+    ['a video', [{ type: 'video', width: 854, height: 480, duration: 1.0009999 }], { request: '1', second: '1.001' }],
     [
       'several sounds',
       [

@@ -38,7 +38,7 @@ const parts = {
   schema:
     'input_schema: { type: object, required: [prompt], properties: { prompt: { type: string }, text: { type: string }, ' +
     'duration: { type: number, default: 5 }, length: { type: number }, steps: { enum: ["1", "2"], default: "1" }, ' +
-    'resolution: { enum: [480p, 720p], default: 480p } } }',
+    'resolution: { enum: [480p, 720p], default: 480p }, mode: { enum: [a, b] } } }',
   price: 'price: [{ unit: second, amount: "0.1" }]',
   estimate: 'estimate: { second: $input.duration }',
   routes: 'routes: [{ provider: p }]',
