@@ -1,5 +1,5 @@
 import sharp from 'sharp';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { testClock } from '../helpers/clock.ts';
 import { expectExactBooks, startTestApp, type Answered, type Body, type Client, type TestApp } from '../helpers/app.ts';
 import { bytesAdapter } from '../helpers/bytes-adapter.ts';
@@ -71,7 +71,7 @@ const failure = once(() => generate('sandbox/image', { prompt: '[[fail]] x' }));
 /** A task in each of its four states, as GET shows it then. */
 const inEveryState = once(async (): Promise<Record<'queued' | 'running' | 'succeeded' | 'failed', Body>> => {
   const { json: queued } = await generate('sandbox/image', { prompt: '[[delay 700ms]] x', width: 64, height: 32 }, '');
-  await expect.poll(async () => (await get(queued.id)).json.status, { interval: 20 }).toBe('running');
+  await vi.waitUntil(async () => (await get(queued.id)).json.status === 'running', { interval: 20, timeout: 5_000 });
   const { json: running } = await get(queued.id);
   const { json: succeeded } = await drawing();
   const { json: failed } = await failure();

@@ -1,0 +1,374 @@
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { openAttempt } from '../../src/tasks/attempts.ts';
+import { startWorker } from '../../src/worker.ts';
+import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { elapse } from '../helpers/clock.ts';
+import { scripted, startUpstream, type Behaviour, type Upstream } from '../helpers/upstream.ts';
+
+/** Specification 3: states and transitions, on an upstream that does as it is told. Two failures pause an account. */
+
+const yaml = (url: string) => `
+version: 1
+limits: { generate_per_minute: 100000, other_per_minute: 100000, failed_per_24h: 2 }
+providers:
+  one: { adapter: scripted, base_url: "${url}", allow_private: true }
+models:
+  - id: test/pair
+    kind: image
+    input_schema: &schema { type: object, additionalProperties: false, properties: { n: { type: integer, default: 1 } } }
+    price: &price [{ unit: image, amount: "0.03" }]
+    estimate: &estimate { image: $input.n }
+    routes: &routes
+      - { id: a, provider: one, upstream_model: pair-a, timeout: { start: 2s, total: 4s } }
+      - { id: b, provider: one, upstream_model: pair-b, timeout: { start: 2s, total: 4s } }
+  - id: test/bold
+    kind: image
+    input_schema: *schema
+    price: *price
+    estimate: *estimate
+    routes:
+      - { id: a, provider: one, upstream_model: pair-a, on_ambiguous_submit: failover }
+      - { id: b, provider: one, upstream_model: pair-b }
+  - id: test/probed
+    kind: image
+    input_schema: *schema
+    price: *price
+    estimate: *estimate
+    routes: *routes
+  - id: test/film
+    kind: video
+    input_schema: *schema
+    price: [{ unit: second, amount: "0.01" }]
+    estimate: { second: 1 }
+    routes: [{ id: a, provider: one, upstream_model: pair-a }]
+`;
+
+let upstream: Upstream;
+let service: TestApp;
+let idle: TestApp;
+let client: Client;
+
+beforeAll(async () => {
+  const shape = { width: 64, height: 48, channels: 3, background: '#c33' } as const;
+  upstream = await startUpstream(await sharp({ create: shape }).png().toBuffer());
+  service = await startTestApp({ yaml: yaml(upstream.url), adapters: { scripted } });
+  idle = await startTestApp({ yaml: yaml(upstream.url), adapters: { scripted }, worker: false });
+});
+afterAll(async () => {
+  await service.stop();
+  await idle.stop();
+  await upstream.close();
+});
+beforeEach(async () => {
+  client = await service.client();
+  await service.app.db.query('delete from route_health');
+  elapse(1_100); // what a node knows of routes is at most a second old
+  upstream.stoppable = true;
+  routes(['done'], ['done']);
+});
+afterEach(async () => {
+  await expectExactBooks(service.app);
+  await expectExactBooks(idle.app);
+});
+
+function routes(a: Behaviour[], b: Behaviour[]): void {
+  upstream.script('pair-a', ...a);
+  upstream.script('pair-b', ...b);
+}
+
+const generate = (input: object = {}, wait = 10, model = 'test/pair', by = client): Promise<Answered> =>
+  by.call('POST', `/v1/generate?wait=${wait}`, { model, input });
+const get = async (id: string, by = client) => (await by.call('GET', `/v1/tasks/${id}`)).json;
+const cancel = (id: string, by = client): Promise<Answered> => by.call('POST', `/v1/tasks/${id}/cancel`);
+const submitsOf = (id: string) => upstream.submits.filter(({ task_id }) => task_id === id).map(({ route }) => route);
+const reaches = (id: string, status: string) =>
+  vi.waitUntil(async () => (await get(id)).status === status, { interval: 20, timeout: 5_000 });
+
+async function money(by = client): Promise<{ available: string; held: string }> {
+  const { json } = await by.call('GET', '/v1/balance');
+  return { available: json.available.exact, held: json.held.exact };
+}
+
+/** What the ledger booked for a task, newest first. */
+async function movements(id: string, by = client): Promise<string[]> {
+  const { json } = await by.call('GET', '/v1/balance/transactions');
+  return json.data.filter((entry) => entry.reference_id === id).map((entry) => entry.type);
+}
+
+/** Whether two of what `fail` does pause the account. */
+async function countsTowardPause(fail: () => Promise<unknown>, by = client): Promise<boolean> {
+  await fail();
+  await fail();
+  const { status } = await generate({}, 0, 'test/pair', by);
+  expect([202, 429]).toContain(status);
+  return status === 429;
+}
+
+it('S3-1 succeeded and failed are final: what comes later changes nothing', async () => {
+  routes(['run forever'], ['done']);
+  const { json: task } = await generate({}, 0);
+  await reaches(task.id, 'running');
+  const answers = await Promise.all(Array.from({ length: 12 }, () => cancel(task.id)));
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array<number>(11).fill(409)]);
+  const winner = answers.find(({ status }) => status === 200);
+  expect((await client.call('GET', `/v1/tasks/${task.id}`)).text).toBe(winner?.text);
+});
+
+it('S3-2 a run that produced output ends its task as succeeded, from queued or running', async () => {
+  expect((await generate()).json.status).toBe('succeeded');
+  routes(['run'], ['done']);
+  const { json: task } = await generate({}, 0);
+  await reaches(task.id, 'running');
+  await reaches(task.id, 'succeeded');
+  expect((await get(task.id)).status).toBe('succeeded');
+});
+
+it('S3-3 on success the real cost is charged against the hold', async () => {
+  const { json: task } = await generate({ n: 3 });
+  expect(task).toMatchObject({ estimated_cost: { exact: '0.090000' }, cost: { exact: '0.030000' } });
+  expect(await money()).toEqual({ available: '99.970000', held: '0.000000' });
+});
+
+it('S3-4 on success output is filled', async () => {
+  expect((await generate()).json.output).toMatchObject([{ type: 'image', width: 64, height: 48 }]);
+});
+
+it('S3-5 on success completed_at is set', async () => {
+  routes(['run'], ['done']);
+  const { json: task } = await generate();
+  expect(Date.parse(task.completed_at ?? '')).toBeGreaterThan(Date.parse(task.started_at ?? ''));
+});
+
+it('S3-6 a run that started and ended in error ends its task as failed, with an error', async () => {
+  routes(['run then fail'], ['done']);
+  const { json: task } = await generate();
+  expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error', message: 'The run failed.' } });
+  expect(task.started_at).not.toBeNull();
+});
+
+it('S3-7 on failure the hold is released', async () => {
+  routes(['run then fail'], ['done']);
+  const { json: task } = await generate();
+  expect(await movements(task.id)).toEqual(['release', 'hold']);
+  expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
+});
+
+it('S3-8 on failure cost.amount is zero', async () => {
+  routes(['run then fail'], ['done']);
+  expect((await generate()).json.cost).toEqual({ amount: '0.00', currency: 'USD', exact: '0.000000' });
+});
+
+it('S3-9 a failure counts toward the limit of failed generations', async () => {
+  routes(['run then fail'], ['done']);
+  expect(await countsTowardPause(() => generate())).toBe(true);
+});
+
+it('S3-10 when a route fails before starting, the next one is tried, and the task does not fail for that', async () => {
+  routes(['refuse'], ['done']);
+  const { json: task } = await generate();
+  expect(task).toMatchObject({ status: 'succeeded', error: null });
+  expect(submitsOf(task.id)).toEqual(['pair-a', 'pair-b']);
+});
+
+it('S7.3-3 a failed task is not retried in a loop', async () => {
+  routes(['run then fail'], ['done']);
+  const { json: task } = await generate();
+  await new Promise((resolve) => setTimeout(resolve, 200)); // four polls of this upstream
+  expect(submitsOf(task.id)).toEqual(['pair-a']);
+  expect((await get(task.id)).status).toBe('failed');
+});
+
+it('D-task-4 a task is created queued', async () => {
+  const by = await idle.client();
+  const { json: task } = await generate({}, 0, 'test/pair', by);
+  expect([task.status, (await get(task.id, by)).status]).toEqual(['queued', 'queued']);
+});
+
+it('D-task-5 it is running when the upstream has started, not when it has only accepted', async () => {
+  routes(['queue'], ['done']);
+  const before = upstream.polls.length;
+  const { json: waiting } = await generate({}, 0);
+  await vi.waitUntil(() => upstream.polls.length >= before + 3, { interval: 20, timeout: 5_000 });
+  expect(await get(waiting.id)).toMatchObject({ status: 'queued', started_at: null });
+  await cancel(waiting.id);
+  routes(['run forever'], ['done']);
+  const { json: started } = await generate({}, 0);
+  await reaches(started.id, 'running');
+  expect((await get(started.id)).started_at).not.toBeNull();
+  expect((await cancel(started.id)).status).toBe(200);
+});
+
+it('D-noroute-1 no route could be started: the task is failed with upstream_error', async () => {
+  routes(['refuse'], ['refuse']);
+  const { status, json: task } = await generate();
+  expect(status).toBe(202);
+  expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, started_at: null });
+});
+
+it('D-noroute-2 no route could be started: everything is refunded', async () => {
+  routes(['refuse'], ['refuse']);
+  await generate();
+  expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
+});
+
+it('D-noroute-3 no route could be started: it does not count toward the 25', async () => {
+  routes(['refuse'], ['refuse']);
+  expect(await countsTowardPause(() => generate())).toBe(false);
+});
+
+it('D-fail-1 a task counts if its run started and then failed, also by an output that is none', async () => {
+  expect(await countsTowardPause(() => generate({}, 10, 'test/film'))).toBe(true);
+});
+
+it('D-fail-2 cancelled before the start: not counted', async () => {
+  const by = await idle.client();
+  const fail = async () => cancel((await generate({}, 0, 'test/pair', by)).json.id, by);
+  expect(await countsTowardPause(fail, by)).toBe(false);
+});
+
+it('D-fail-3 an ambiguous submit is our own outage: not counted', async () => {
+  routes(['cut'], ['done']);
+  expect(await countsTowardPause(() => generate())).toBe(false);
+});
+
+it('D-fail-4 a worker that died while submitting is our own outage: not repeated, not counted', async () => {
+  const { app } = idle;
+  const by = await idle.client();
+  const orphan = async () => {
+    const { json: task } = await generate({}, 0, 'test/pair', by);
+    const ref = { account_id: by.account_id, task_id: task.id };
+    await openAttempt(app, ref, { number: 1, route: 'test/pair#a', provider: 'one' });
+    return task.id;
+  };
+  const ids = [await orphan(), await orphan()];
+  const node = await idle.beside({ yaml: yaml(upstream.url), adapters: { scripted } });
+  await startWorker(node.app);
+  for (const id of ids) await vi.waitUntil(async () => (await get(id, by)).completed_at, { timeout: 5_000 });
+  await node.stop();
+  for (const id of ids) {
+    expect(await get(id, by)).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });
+    expect(submitsOf(id)).toEqual([]);
+  }
+  expect((await generate({}, 0, 'test/pair', by)).status).toBe(202);
+});
+
+it('D-cancel-1 a task that has not started is cancelled: 200, failed with canceled, refunded', async () => {
+  const by = await idle.client();
+  const { json: task } = await generate({}, 0, 'test/pair', by);
+  const answer = await cancel(task.id, by);
+  expect(answer).toMatchObject({ status: 200, json: { id: task.id, status: 'failed', error: { type: 'canceled' } } });
+  expect(await money(by)).toEqual({ available: '100.000000', held: '0.000000' });
+});
+
+it('D-cancel-2 so is a running one whose upstream confirms that it stopped unbilled', async () => {
+  routes(['run forever'], ['done']);
+  const { json: task } = await generate({}, 0);
+  await reaches(task.id, 'running');
+  const before = upstream.cancels.length;
+  expect(await cancel(task.id)).toMatchObject({ status: 200, json: { status: 'failed', error: { type: 'canceled' } } });
+  expect(upstream.cancels.length).toBe(before + 1);
+  expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
+});
+
+it('D-cancel-3 a final task is not cancelled: 409 with code conflict', async () => {
+  const { json: task } = await generate();
+  expect(await cancel(task.id)).toMatchObject({
+    status: 409,
+    json: { error: { type: 'invalid_request', code: 'conflict' } },
+  });
+  expect((await get(task.id)).status).toBe('succeeded');
+});
+
+it('D-cancel-4 nor is one that its upstream bills anyway: 409, and it goes on', async () => {
+  routes(['run forever'], ['done']);
+  upstream.stoppable = false;
+  const { json: task } = await generate({}, 0);
+  await reaches(task.id, 'running');
+  expect(await cancel(task.id)).toMatchObject({ status: 409, json: { error: { code: 'conflict' } } });
+  expect((await get(task.id)).status).toBe('running');
+  upstream.stoppable = true;
+  expect((await cancel(task.id)).status).toBe(200);
+});
+
+it('D-cancel-5 a cancel after the start counts toward the 25', async () => {
+  routes(['run forever'], ['done']);
+  const stop = async () => {
+    const { json: task } = await generate({}, 0);
+    await reaches(task.id, 'running');
+    expect((await cancel(task.id)).status).toBe(200);
+  };
+  expect(await countsTowardPause(stop)).toBe(true);
+});
+
+it('D-ambiguous-1 a submit without an answer fails the task by default: refunded, on no other route', async () => {
+  routes(['cut'], ['done']);
+  const { json: task } = await generate();
+  expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
+  expect(submitsOf(task.id)).toEqual(['pair-a']);
+  expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
+});
+
+it('D-ambiguous-2 it is written down for the operator', async () => {
+  routes(['cut'], ['done']);
+  const { json: task } = await generate();
+  const attempts = await service.app.db.query('select state from attempts where task_id = $1', [task.id]);
+  expect(attempts).toEqual([{ state: 'ambiguous' }]);
+});
+
+it('D-ambiguous-3 it goes to the next route where the operator chose that for the route', async () => {
+  routes(['cut'], ['done']);
+  const { json: task } = await generate({}, 10, 'test/bold');
+  expect(task.status).toBe('succeeded');
+  expect(submitsOf(task.id)).toEqual(['pair-a', 'pair-b']);
+});
+
+/** Writes down that both routes of test/probed are not to be used for `pause_ms`, as a breaker does. */
+async function openCircuits(cause: 'upstream_error' | 'timeout', pause_ms: number): Promise<void> {
+  for (const id of ['a', 'b']) {
+    await service.app.db.query(
+      'insert into route_health (route, cause, openings, opened_at, retry_at) values ($1, $2, 1, $3, $4)',
+      [`test/probed#${id}`, cause, new Date(), new Date(Date.now() + pause_ms)],
+    );
+  }
+  elapse(1_100);
+}
+
+it('D-circuit-1 every route is open-circuited: 502 upstream_error, nothing created, nothing held', async () => {
+  await openCircuits('upstream_error', 30_000);
+  expect(await generate({}, 0, 'test/probed')).toMatchObject({
+    status: 502,
+    json: { error: { type: 'upstream_error' } },
+  });
+  expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
+  expect((await client.call('GET', '/v1/tasks')).json.data).toEqual([]);
+});
+
+it('D-circuit-2 504 timeout if they time out', async () => {
+  await openCircuits('timeout', 30_000);
+  expect(await generate({}, 0, 'test/probed')).toMatchObject({ status: 504, json: { error: { type: 'timeout' } } });
+});
+
+it('D-circuit-3 each half-open route lets one request through as a probe, so a model always heals', async () => {
+  await openCircuits('upstream_error', -1_000);
+  const answers = await Promise.all(Array.from({ length: 6 }, () => generate({}, 10, 'test/probed')));
+  const statuses = answers.map(({ status }) => status).toSorted();
+  expect(statuses.slice(0, 2)).toEqual([202, 202]);
+  expect(statuses.slice(-1)).toEqual([502]);
+  await service.app.db.query('delete from route_health where route = $1', ['test/probed#b']);
+  elapse(1_100);
+  expect((await generate({}, 10, 'test/probed')).json.status).toBe('succeeded');
+  expect(await service.app.db.query('select 1 from route_health')).toEqual([]);
+});
+
+it('D-circuit-4 failures that a directive caused never feed a breaker', async () => {
+  const by = await service.client();
+  for (let i = 0; i < 6; i++) {
+    const body = { model: 'sandbox/image', input: { prompt: '[[fail before start]] x' } };
+    const refused = await by.call('POST', '/v1/generate?wait=10', body);
+    expect(refused).toMatchObject({ status: 202, json: { status: 'failed' } });
+  }
+  expect(await service.app.db.query('select 1 from route_health')).toEqual([]);
+  const fine = { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 } };
+  expect((await by.call('POST', '/v1/generate?wait=10', fine)).json.status).toBe('succeeded');
+});
