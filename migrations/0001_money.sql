@@ -16,7 +16,8 @@ create table accounts (
   currency text not null check (currency ~ '^[A-Z]{3}$'),
   status text not null default 'active' check (status in ('active', 'blocked')),
   webhook_secret text not null check (webhook_secret like 'whsec\_%'),
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  unique (id, currency)
 );
 
 -- room: accounts
@@ -28,7 +29,8 @@ create table api_keys (
   prefix text not null,
   last_four text not null,
   created_at timestamptz not null,
-  deleted_at timestamptz
+  deleted_at timestamptz,
+  unique (id, account_id)
 );
 create index api_keys_of_account on api_keys (account_id, created_at);
 
@@ -36,7 +38,7 @@ create index api_keys_of_account on api_keys (account_id, created_at);
 -- almost never written, so the two stand apart. Free room on the page keeps those rewrites HOT.
 -- room: money
 create table balances (
-  account_id text primary key references accounts,
+  account_id text primary key,
   currency text not null,
   amount bigint not null default 0,  -- available + held
   held bigint not null default 0,
@@ -44,17 +46,19 @@ create table balances (
   check (held >= 0),
   check (amount >= held),
   check (amount <= 1000000000000000), -- a billion units (money_max): sums of thousands still fit a bigint
-  check (entries >= 0)
+  check (entries >= 0),
+  foreign key (account_id, currency) references accounts (id, currency)
 ) with (fillfactor = 50);
 
 -- room: money
 create table budgets (
-  key_id text primary key references api_keys,
+  key_id text primary key,
   account_id text not null references balances,
   limit_month bigint check (limit_month between 0 and 1000000000000000), -- null: no limit
   month date not null check (extract(day from month) = 1),
   spent bigint not null default 0 check (spent >= 0), -- belongs to `month`
-  held bigint not null default 0 check (held >= 0)    -- open holds count in the current month
+  held bigint not null default 0 check (held >= 0),   -- open holds count in the current month
+  foreign key (key_id, account_id) references api_keys (id, account_id)
 ) with (fillfactor = 50);
 
 -- The open holds, and nothing else: closing one deletes its row. What became of it is the ledger's
@@ -130,7 +134,7 @@ create view holds as
 -- from here.
 -- room: money
 create table book_marks (
-  account_id text primary key references accounts,
+  account_id text primary key references balances,
   number bigint not null,
   available bigint not null,
   held bigint not null
@@ -138,7 +142,7 @@ create table book_marks (
 
 -- room: money
 create table book_key_marks (
-  key_id text primary key references api_keys,
+  key_id text primary key references budgets,
   month date not null,
   spent bigint not null
 );

@@ -177,12 +177,6 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
   ],
   ['one currency per account', () => `update balances set currency = 'EUR' where ${own()}`],
   [
-    'every key has a budget in its own account',
-    () => `update budgets set account_id = '${zlotys.account_id}' where key_id = '${second_key}'`,
-    '0.000000',
-  ],
-  ['every key has a budget in its own account', () => `delete from budgets where key_id = '${second_key}'`, '0.000000'],
-  [
     'money in − costs − corrections = balances, per currency',
     () => `update ledger_entries set topup_source = topup_source - 1 where ${own()} and type = 'topup'`,
   ],

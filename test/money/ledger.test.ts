@@ -186,6 +186,9 @@ describe('usage', () => {
 /** Rows that no function of ours writes; the tables must refuse them from anybody. */
 const impossible: [string, (wallet: Wallet) => string][] = [
   ['more held than there is', (w) => `update balances set held = amount + 1 where account_id = '${w.account_id}'`],
+  ['a balance in another currency', (w) => `update balances set currency = 'EUR' where account_id = '${w.account_id}'`],
+  ['another currency of an account', (w) => `update accounts set currency = 'EUR' where id = '${w.account_id}'`],
+  ['a budget in another account', (w) => budgetElsewhere(w)],
   ['less than nothing held', (w) => `update balances set held = -1 where account_id = '${w.account_id}'`],
   ['more than a billion', (w) => `update balances set amount = ${money_max + 1n} where account_id = '${w.account_id}'`],
   ['a budget spent below zero', (w) => `update budgets set spent = -1 where key_id = '${w.key_id}'`],
@@ -236,6 +239,11 @@ const impossible: [string, (wallet: Wallet) => string][] = [
   ],
 ];
 
+function budgetElsewhere(wallet: Wallet): string {
+  const other = `(select account_id from balances where account_id <> '${wallet.account_id}' limit 1)`;
+  return `update budgets set account_id = ${other} where key_id = '${wallet.key_id}'`;
+}
+
 function paid(wallet: Wallet, type: string): object {
   const event = type === 'hold' ? 'hold' : 'close';
   return { type, event, key_id: wallet.key_id, model: 'm', kind: 'chat', reason: null };
@@ -264,7 +272,9 @@ function entryRow(wallet: Wallet, wrong: object): string {
 
 test.each(impossible)('the tables refuse %s', async (_, sql) => {
   const wallet = await openWallet(database.db, { credit: 100n });
-  await expect(database.db.query(sql(wallet))).rejects.toMatchObject({ code: expect.stringMatching(/^235(05|14)$/) });
+  await expect(database.db.query(sql(wallet))).rejects.toMatchObject({
+    code: expect.stringMatching(/^235(03|05|14)$/),
+  });
 });
 
 test('the tables accept the row that the refused ones differ from', async () => {
