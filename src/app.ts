@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { pino, type Logger } from 'pino';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog.ts';
+import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
 import { openDatabase, type Db } from './db/database.ts';
 import { openEmbedded, startEmbedded } from './db/embedded.ts';
@@ -124,6 +125,7 @@ async function openApp(config: Config, options: AppOptions, onStop: App['onStop'
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
   });
 
+  if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));
   const db = await openData(config, log, options, onStop);
   await migrate(db);
   const onError = (error: Error) => log.warn({ err: error }, 'a NOTIFY connection failed');
