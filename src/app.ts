@@ -42,6 +42,8 @@ export type App = {
   readonly secret: string;
   /** Where the public reaches this service; never taken from a request. No slash at its end. */
   base_url(): string;
+  /** Where it listens, for a browser on this machine. */
+  local_url(): string;
   /** What is told of once the server listens: PORT 0 means that the system chooses. */
   setListening(address: { host: string; port: number }): void;
   addressRules(): AddressRules;
@@ -161,6 +163,7 @@ async function openApp(config: Config, options: AppOptions, onStop: App['onStop'
     authenticator,
     holds: makeHoldBatcher(db, () => new Date(clock.now())),
     secret,
+    local_url: () => localUrl(listening),
     base_url: () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening),
     setListening: (address) => (listening = address),
     addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),

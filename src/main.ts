@@ -29,7 +29,7 @@ async function main(): Promise<void> {
 
 /** The address, and on the first start the key; nothing else of length. */
 async function greet(app: App): Promise<void> {
-  const base_url = app.base_url();
+  const url = app.local_url();
   const { base_currency } = app.catalog.current.settings;
   const first = await makeFirstAccount(
     app.db,
@@ -38,21 +38,19 @@ async function greet(app: App): Promise<void> {
   );
   const loopback = /^(127\.|localhost$|\[?::1\]?$)/.test(app.config.host);
   if (!loopback && !app.config.base_url && !app.catalog.current.settings.base_url) {
-    console.log(`Warning: links in answers will begin with ${base_url}. Set MEDLEY_BASE_URL to the public address.`);
+    console.log(`Warning: links in answers will begin with ${url}. Set MEDLEY_BASE_URL to the public address.`);
   }
   if (app.config.allow_private) {
     console.log('Warning: MEDLEY_ALLOW_PRIVATE=1 lets webhooks reach private addresses. For local development only.');
   }
-  console.log(`\nMedley is running at ${base_url}   (API reference: ${base_url}/docs)\n`);
+  console.log(`\nMedley is running at ${url}   (API reference: ${url}/docs)\n`);
   if (first) console.log(`API key, shown only now: ${first.key}\n`);
-  console.log(
-    `Make a picture${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(base_url, first?.key ?? '$KEY')}\n`,
-  );
+  console.log(`Make a picture${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(url, first?.key ?? '$KEY')}\n`);
 }
 
 /** One line for any POSIX shell with curl: creates a task, takes the link from its answer, saves the file. */
-function curlLine(base_url: string, key: string): string {
-  const create = `curl -sS '${base_url}/v1/generate?wait=60' -H "Authorization: Bearer ${key}" -H 'Content-Type: application/json' -d '{"model":"sandbox/image","input":{"prompt":"Hello from Medley"}}'`;
+function curlLine(url: string, key: string): string {
+  const create = `curl -sS '${url}/v1/generate?wait=60' -H "Authorization: Bearer ${key}" -H 'Content-Type: application/json' -d '{"model":"sandbox/image","input":{"prompt":"Hello from Medley"}}'`;
   return `curl -sS -o hello.png "$(${create} | sed 's/.*"url":"\\([^"]*\\)".*/\\1/')" && echo hello.png`;
 }
 
