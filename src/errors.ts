@@ -16,7 +16,6 @@ const kinds = {
   conflict: { status: 409, type: 'invalid_request' },
   too_large: { status: 413, type: 'invalid_request' },
   unsupported_media_type: { status: 415, type: 'invalid_request' },
-  headers_too_large: { status: 431, type: 'invalid_request' },
   rate_limit: { status: 429, type: 'rate_limit' },
   failures_pause: { status: 429, type: 'rate_limit_error' },
   internal_error: { status: 500, type: 'internal_error' },

@@ -16,7 +16,6 @@ const table: [ErrorKind, number, string][] = [
   ['invalid_input', 422, 'invalid_request'],
   ['rate_limit', 429, 'rate_limit'],
   ['failures_pause', 429, 'rate_limit_error'],
-  ['headers_too_large', 431, 'invalid_request'],
   ['internal_error', 500, 'internal_error'],
   ['upstream_error', 502, 'upstream_error'],
   ['unavailable', 503, 'upstream_error'],

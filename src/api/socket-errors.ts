@@ -54,7 +54,7 @@ function codeOf(error: Error): unknown {
 
 function toApiError(error: Error): ApiError {
   const code = codeOf(error);
-  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('headers_too_large', 'The headers are larger than 64 KiB.');
+  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('invalid_request', 'The headers are larger than 64 KiB.');
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return new ApiError('too_large', 'The chunk extensions are too large.');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('invalid_request', 'The request arrived too slowly.');
   return new ApiError('invalid_request', 'The request is not valid HTTP.');
