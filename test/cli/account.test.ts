@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { commandsBeside, type Commands } from './medley.ts';
+
+let service: TestApp;
+let commands: Commands;
+
+beforeAll(async () => {
+  service = await startTestApp();
+  commands = commandsBeside(service);
+});
+afterAll(async () => {
+  await expectExactBooks(service.app);
+  await service.stop();
+});
+
+const image = { model: 'sandbox/image', input: { prompt: 'x' } };
+
+describe('account create', () => {
+  it('makes an account with a first top-up in one of the currencies', async () => {
+    const made = await commands.ok('account', 'create', '--name', 'Żółw', '--currency', 'PLN', '--credit', '25.00');
+    expect(Object.keys(made)).toEqual(
+      expect.arrayContaining(['id', 'name', 'currency', 'balance', 'webhook_secret', 'status']),
+    );
+    expect(made).toMatchObject({ name: 'Żółw', currency: 'PLN', balance: '25.000000', status: 'active' });
+    expect(made.id).toMatch(/^acct_/);
+    expect(made.webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const client = await service.client({ account_id: made.id });
+    expect((await client.call('GET', '/v1/balance')).json.balance).toEqual({
+      amount: '25.00',
+      currency: 'PLN',
+      exact: '25.000000',
+    });
+  });
+
+  it('has the base currency and nothing on it unless told otherwise; a person reads three lines', async () => {
+    const { code, out } = await commands.text('account', 'create', '--name', 'Plain');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^acct_\w+\nbalance 0\.000000 USD\nwebhook secret whsec_\S+\n$/);
+  });
+
+  it.each([
+    ['a missing name', [], '--name'],
+    ['an empty name', ['--name', ''], '--name must have 1 to 200 characters'],
+    ['an unknown currency', ['--name', 'N', '--currency', 'usd'], 'Did you mean USD?'],
+    ['a negative credit', ['--name', 'N', '--credit', '-1'], '--credit must be a decimal amount'],
+  ])('%s is a usage error', async (_, words, message) => {
+    expect(await commands.fails(2, 'account', 'create', ...words)).toContain(message);
+  });
+});
+
+describe('account credit', () => {
+  it('books each --ref once, and another amount under the same --ref not at all', async () => {
+    const { account_id } = await service.client({ credit: '1' });
+    const credit = (amount: string) => ['account', 'credit', account_id, amount, '--reason', 'invoice', '--ref', 'f-1'];
+    expect(await commands.ok(...credit('0.000001'))).toMatchObject({ balance: '1.000001', booked: true });
+    expect(await commands.ok(...credit('0.000001'))).toMatchObject({ balance: '1.000001', booked: false });
+    expect(await commands.fails(1, ...credit('5'))).toBe(
+      '--ref f-1 was booked before, with another amount. Nothing was booked.',
+    );
+    expect(await commands.ok('account', 'show', account_id)).toMatchObject({ balance: '1.000001' });
+  });
+
+  it('takes away with a minus, down to nothing and never further', async () => {
+    const { account_id, call } = await service.client({ credit: '3' });
+    await call('POST', '/v1/generate', { ...image, input: { prompt: '[[delay 1h]]' } });
+    const credit = (amount: string) => ['account', 'credit', account_id, amount, '--reason', 'correction'];
+    expect(await commands.fails(1, ...credit('-3'))).toBe('Only 2.990000 USD is available. Nothing was booked.');
+    const after = await commands.ok(...credit('-2.99'));
+    expect(after).toMatchObject({ balance: '0.010000', held: '0.010000', available: '0.000000' });
+  });
+
+  it('never makes an account richer than a billion', async () => {
+    const { account_id } = await service.client({ credit: '1' });
+    const credit = (amount: string) => ['account', 'credit', account_id, amount, '--reason', 'r'];
+    expect(await commands.fails(1, ...credit('1000000000'))).toContain('would have more than 1000000000.000000 USD');
+    expect(await commands.fails(2, ...credit('1000000001'))).toContain('not above 1000000000.000000');
+  });
+
+  it.each([
+    ['no reason', ['1'], '--reason'],
+    ['an empty reason', ['1', '--reason', ''], '--reason must have 1 to 500 characters'],
+    ['an empty reference', ['1', '--reason', 'r', '--ref', ''], '--ref must have 1 to 255 characters'],
+    ['zero', ['0.00', '--reason', 'r'], 'AMOUNT must not be zero'],
+    ['a seventh fraction digit', ['0.0000001', '--reason', 'r'], 'AMOUNT must be a decimal amount'],
+  ])('%s is a usage error', async (_, words, message) => {
+    expect(await commands.fails(2, 'account', 'credit', 'acct_x', ...words)).toContain(message);
+  });
+
+  it('names the account that is not there', async () => {
+    expect(await commands.fails(1, 'account', 'credit', 'acct_x', '1', '--reason', 'r')).toBe(
+      'There is no account "acct_x". "medley account list" shows them.',
+    );
+  });
+});
+
+describe('account list and show', () => {
+  it('tell the same, the list of all accounts, oldest first', async () => {
+    const { account_id } = await service.client({ currency: 'PLN', credit: '7.5' });
+    const [shown, { accounts }] = await Promise.all([
+      commands.ok('account', 'show', account_id),
+      commands.ok('account', 'list'),
+    ]);
+    expect(shown).toMatchObject({ id: account_id, currency: 'PLN', balance: '7.500000', held: '0.000000' });
+    expect(accounts.at(-1)).toEqual(shown);
+    const { out } = await commands.text('account', 'list');
+    expect(out.split('\n')[0]).toMatch(/^account +name +currency +balance +held +status$/);
+    expect(out).toMatch(new RegExp(`^${account_id} +Test +PLN +7.500000 +0.000000 +active$`, 'm'));
+  });
+});
+
+describe('account block', () => {
+  it('stops new work within a second on a running service, not reading; unblock allows it again', async () => {
+    const { account_id, call } = await service.client();
+    const status = async () => (await call('POST', '/v1/generate', image)).status;
+    expect(await status()).toBe(202);
+    expect(await commands.ok('account', 'block', account_id)).toMatchObject({ id: account_id, status: 'blocked' });
+    await expect.poll(status, { timeout: 1_000, interval: 20 }).toBe(403);
+    expect((await call('GET', '/v1/balance')).status).toBe(200);
+    expect(await commands.ok('account', 'unblock', account_id)).toMatchObject({ status: 'active' });
+    await expect.poll(status, { timeout: 1_000, interval: 20 }).toBe(202);
+  });
+});

@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { embeddedConnection } from '../../src/db/embedded.ts';
+import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { commandsOf, medley, readObject, type Commands } from './medley.ts';
+
+/** No service runs: each command starts the embedded PostgreSQL for itself and stops it again. */
+describe('without a running service', () => {
+  let folder = '';
+  let commands: Commands;
+
+  beforeAll(() => {
+    folder = temporaryFolder(0o755);
+    commands = commandsOf({ MEDLEY_DATA: join(folder, 'data'), PORT: '0' });
+  });
+  afterAll(() => removeFolder(folder));
+
+  it('migrate makes the database; two at once are one after the other; nothing runs afterwards', async () => {
+    const [first, second] = await Promise.all([commands.ok('migrate'), commands.ok('migrate')]);
+    expect(first.applied).toEqual(second.applied);
+    expect(first.applied[0]).toBe('0001_money.sql');
+    expect(first.pending).toEqual([]);
+    expect(await embeddedConnection(join(folder, 'data'))).toBeUndefined();
+  });
+
+  it('accounts and keys are made, and the next command finds them', async () => {
+    const { id } = await commands.ok('account', 'create', '--name', 'Alone', '--credit', '2');
+    const key = await commands.ok('key', 'create', '--account', id);
+    const { keys } = await commands.ok('key', 'list', '--account', id);
+    expect(keys.map((each) => each.id)).toEqual([key.id]);
+    expect(await commands.ok('books')).toMatchObject({ ok: true, accounts: 1, entries: 1 });
+  });
+
+  it('doctor finds everything in order and says where things are', async () => {
+    const { ok, checks } = await commands.ok('doctor');
+    expect(ok).toBe(true);
+    expect(checks.map((check) => [check.name, check.ok])).toEqual(
+      ['node', 'database', 'clock', 'storage', 'catalogue', 'books', 'address'].map((name) => [name, true]),
+    );
+    const detail = (name: string) => checks.find((check) => check.name === name)?.detail ?? '';
+    expect(detail('storage')).toContain(`in ${join(folder, 'data')}`);
+    const [, place = ''] = / in (\/.+), durable$/.exec(detail('database')) ?? [];
+    expect(existsSync(join(place, 'PG_VERSION'))).toBe(true);
+  });
+
+  it('doctor ends with 1 when something is wrong', async () => {
+    const said = await medley(['doctor', '--json'], {
+      MEDLEY_DATA: join(folder, 'data'),
+      MEDLEY_CONFIG: join(import.meta.dirname, '../../medley.example.yaml'), // models without a usable route
+    });
+    expect(said).toMatchObject({ code: 1, error: '' });
+    const { ok, checks } = readObject(said.out);
+    expect(ok).toBe(false);
+    expect(checks.filter((check) => !check.ok).map((check) => check.name)).toEqual(['catalogue']);
+  });
+
+  it('reload says that nobody answers', async () => {
+    expect(await commands.fails(1, 'reload')).toBe('No running service answered.');
+  });
+});
+
+describe('whatever goes wrong', () => {
+  const commands = commandsOf({ MEDLEY_DATA: join(import.meta.dirname, 'never-made') });
+
+  it('a database that cannot be reached is a failure, told in a sentence', async () => {
+    const unreachable = commandsOf({ DATABASE_URL: 'postgres://127.0.0.1:1/x' });
+    expect(await unreachable.fails(1, 'account', 'list')).toContain('ECONNREFUSED');
+  });
+
+  it('a wrong setting or configuration is a usage error', async () => {
+    expect(await commandsOf({ PORT: 'many' }).fails(2, 'account', 'list')).toContain('PORT must be a number');
+    const without_file = commandsOf({ MEDLEY_CONFIG: '/nowhere/medley.yaml' });
+    expect(await without_file.fails(2, 'account', 'list')).toContain('medley.yaml:1:1 file: cannot be read');
+  });
+
+  it('so are wrong words, with the likely one; help is not', async () => {
+    expect(await commands.fails(2, 'account', 'lst')).toContain("unknown command 'lst'");
+    expect((await commands.text('account', 'lst')).error).toContain('Did you mean list?');
+    expect(await commands.text('account')).toMatchObject({ code: 2, out: '' });
+    expect(await commands.text('--help')).toMatchObject({ code: 0, error: '' });
+    expect((await commands.text('--version')).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(existsSync(join(import.meta.dirname, 'never-made'))).toBe(false);
+  });
+});

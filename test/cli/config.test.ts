@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { commandsBeside, commandsOf, medley, readObject } from './medley.ts';
+
+let folder = '';
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'medley-config-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const poster = (name: string) => `version: 1
+models:
+  - id: acme/poster
+    kind: image
+    name: ${name}
+    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
+    price: [{ unit: image, amount: "0.02" }]
+    routes: [{ provider: sandbox, upstream_model: image }]
+`;
+
+const with_mistakes = `${poster('Poster')}limits: { generate_per_minute: lots }
+currencys: { USD: "1" }
+`;
+
+describe('config check', () => {
+  it('finds nothing wrong with a file that is in order', async () => {
+    const path = write('good.yaml', poster('Poster'));
+    const answer = await commandsOf({}).ok('config', 'check', path);
+    expect(answer).toEqual({ ok: true, file: path, errors: [], warnings: [] });
+    expect((await commandsOf({}).text('config', 'check', path)).out).toBe(`${path} is in order.\n`);
+  });
+
+  it('tells every mistake as file:line:col path: message and ends with 2', async () => {
+    const path = write('bad.yaml', with_mistakes);
+    const said = await medley(['config', 'check', path, '--json'], {});
+    expect(said.code).toBe(2);
+    const { ok, errors } = readObject(said.out);
+    expect(ok).toBe(false);
+    expect(errors.map((line) => line.replace(`${path}:`, ''))).toEqual([
+      expect.stringMatching(/^9:32 limits\.generate_per_minute: /),
+      expect.stringMatching(/^10:1 currencys: .*currencies/),
+    ]);
+    const text = await commandsOf({}).text('config', 'check', path);
+    expect(text).toMatchObject({ code: 2, out: `${errors.join('\n')}\n` });
+  });
+
+  it('takes the file of MEDLEY_CONFIG when none is named, and says when there is none', async () => {
+    const path = write('named.yaml', poster('Poster'));
+    expect(await commandsOf({ MEDLEY_CONFIG: path }).ok('config', 'check')).toMatchObject({ file: path });
+    const said = await medley(['config', 'check', join(folder, 'none.yaml'), '--json'], {});
+    expect(said.code).toBe(2);
+    expect(readObject(said.out).errors[0]).toContain('none.yaml:1:1 file: cannot be read');
+  });
+});
+
+describe('reload', () => {
+  let service: TestApp;
+
+  beforeAll(async () => {
+    service = await startTestApp({ yaml: poster('First') });
+  });
+  afterAll(() => service.stop());
+
+  it('lets the running service read its file again; a mistake changes nothing and is told', async () => {
+    const { config_file = '' } = service.app.config;
+    const commands = commandsBeside(service);
+    const { call } = await service.client();
+    const name = async () => (await call('GET', '/v1/models/acme/poster')).json.display_name;
+    expect(await name()).toBe('First');
+
+    writeFileSync(config_file, poster('Second'));
+    const reloaded = await commands.ok('reload');
+    expect(reloaded).toMatchObject({ ok: true, nodes: [{ ok: true, message: expect.stringContaining('models') }] });
+    expect(await name()).toBe('Second');
+
+    writeFileSync(config_file, with_mistakes);
+    // The command itself reads no configuration: it would not get as far as asking.
+    const said = await medley(['reload', '--json'], {
+      DATABASE_URL: service.app.config.database_url ?? '',
+      MEDLEY_DATA: service.app.config.data_dir,
+    });
+    expect(said.code).toBe(1);
+    const { nodes } = readObject(said.out);
+    expect(nodes[0]?.message).toMatch(/^rejected, the old configuration stays:\n.*:9:32 limits\.generate_per_minute: /);
+    expect(await name()).toBe('Second');
+  });
+});

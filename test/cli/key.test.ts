@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { commandsBeside, type Commands } from './medley.ts';
+
+let service: TestApp;
+let commands: Commands;
+
+beforeAll(async () => {
+  service = await startTestApp();
+  commands = commandsBeside(service);
+});
+afterAll(async () => {
+  await expectExactBooks(service.app);
+  await service.stop();
+});
+
+function withKey(key: string, path: string, body?: object): Promise<Response> {
+  return fetch(service.url + path, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+}
+
+/** Five cents. */
+const audio = { model: 'sandbox/audio', input: { prompt: 'x', duration: 5 } };
+
+describe('key create', () => {
+  it('makes a key that works at once, with its limit, and is shown only now', async () => {
+    const { account_id } = await service.client();
+    const words = ['--account', account_id, '--name', 'CI', '--monthly-limit', '5.00'];
+    const made = await commands.ok('key', 'create', ...words);
+    expect(made).toMatchObject({ name: 'CI', monthly_limit: '5.000000' });
+    expect(made.id).toMatch(/^key_/);
+    expect(made.key).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
+    const answer = await withKey(made.key, '/v1/balance');
+    expect(await answer.json()).toMatchObject({ key: { spend_limit: { amount: '5.00' } } });
+    const { keys } = await commands.ok('key', 'list', '--account', account_id);
+    expect(keys.find((key) => key.id === made.id)).toMatchObject({
+      key: `${made.key.slice(0, 8)}…${made.key.slice(-4)}`,
+      monthly_limit: '5.000000',
+      spent: '0.000000',
+      held: '0.000000',
+      deleted_at: null,
+    });
+    expect(JSON.stringify(keys)).not.toContain(made.key);
+  });
+
+  it('tells a person the key first', async () => {
+    const { account_id } = await service.client();
+    const { code, out } = await commands.text('key', 'create', '--account', account_id);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^mdl_\w{36}\nThis is shown only now\. Its id is key_\w+\.\n$/);
+  });
+
+  it('needs an account that is there, a name and a decimal limit', async () => {
+    const failures = await Promise.all([
+      commands.fails(2, 'key', 'create'),
+      commands.fails(1, 'key', 'create', '--account', 'acct_x'),
+      commands.fails(2, 'key', 'create', '--account', 'acct_x', '--monthly-limit', 'five'),
+    ]);
+    expect(failures.map((message) => /--account|no account|--monthly-limit/.exec(message)?.[0])).toEqual([
+      '--account',
+      'no account',
+      '--monthly-limit',
+    ]);
+  });
+});
+
+describe('key limit', () => {
+  it('counts from the next task on; none lifts it', async () => {
+    const { key, key_id } = await service.client();
+    const create = async () => (await withKey(key, '/v1/generate?wait=30', audio)).status;
+    expect(await create()).toBe(202);
+    expect(await commands.ok('key', 'limit', key_id, '0.09')).toEqual({ id: key_id, monthly_limit: '0.090000' });
+    expect(await create()).toBe(403);
+    expect(await commands.ok('key', 'limit', key_id, 'none')).toEqual({ id: key_id, monthly_limit: null });
+    expect(await create()).toBe(202);
+  });
+
+  it('needs a key that is there and a decimal amount', async () => {
+    expect(await commands.fails(1, 'key', 'limit', 'key_x', '1')).toBe('There is no key "key_x".');
+    expect(await commands.fails(2, 'key', 'limit', 'key_x', 'a lot')).toContain('AMOUNT must be a decimal amount');
+  });
+});
+
+describe('key delete', () => {
+  it('is felt by a running service within a second, once', async () => {
+    const { key, key_id, account_id } = await service.client();
+    const status = async () => (await withKey(key, '/v1/key')).status;
+    expect(await status()).toBe(200);
+    expect(await commands.ok('key', 'delete', key_id)).toEqual({ id: key_id, deleted: true });
+    await expect.poll(status, { timeout: 1_000, interval: 20 }).toBe(401);
+    const { keys } = await commands.ok('key', 'list', '--account', account_id);
+    expect(keys[0]?.deleted_at).toMatch(/^\d{4}-/);
+    expect(await commands.fails(1, 'key', 'delete', key_id)).toBe(`There is no key "${key_id}" to delete.`);
+  });
+});
