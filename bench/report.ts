@@ -13,9 +13,14 @@ export function table(rows: string[][]): string {
 
 /** Writes bench/results/NAME.md: the machine, the command, the figures. */
 export function writeResults(name: string, command: string, rows: string[][]): void {
+  writeSections(name, command, [table(rows)]);
+}
+
+/** The same with several tables and what is to be said about them. */
+export function writeSections(name: string, command: string, sections: string[]): void {
   const folder = join(import.meta.dirname, 'results');
   mkdirSync(folder, { recursive: true });
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}`;
-  const text = `# ${name}\n\n${new Date().toISOString().slice(0, 10)}, \`${command}\`, on ${machine}.\n\n${table(rows)}\n`;
-  writeFileSync(join(folder, `${name}.md`), text);
+  const head = [`# ${name}`, `${new Date().toISOString().slice(0, 10)}, \`${command}\`, on ${machine}.`];
+  writeFileSync(join(folder, `${name}.md`), `${[...head, ...sections].join('\n\n')}\n`);
 }

@@ -20,8 +20,11 @@ export type Rule = { name: string; sql: string };
 
 const findings_max = 100;
 
-/** A violation as the queries return it; `off_by` in millionths where it can be said. `total`: over all of its rule. */
-type Violation = { subject: string; detail: string; total: bigint };
+/** Several rules looked at in one query, which returns the name of the broken one with each row. */
+type Look = { names: readonly string[]; sql: string };
+
+/** A violation as a look returns it; `total`: the sum of what all of this look's are off by, in millionths. */
+type Violation = { name: string; subject: string; detail: string; total: bigint };
 
 /**
  * Recomputes what must hold from the ledger's entries alone, in one snapshot. Incremental: an
@@ -32,15 +35,15 @@ export async function checkBooks(
   db: Db,
   options: { full?: boolean; more?: readonly Rule[] } = {},
 ): Promise<BooksReport> {
-  const rules = [...money_rules, ...(options.full ? full_rules : []), ...(options.more ?? [])];
+  const looks = [...money_looks, ...(options.full ? [strangers] : []), ...(options.more ?? []).map(lookOf)];
   return db.tx(async (tx) => {
     await tx.query('set transaction isolation level repeatable read');
     if (options.full) await forgetMarks(tx);
     const findings: Finding[] = [];
     let difference = 0n;
-    for (const rule of rules) {
-      const violations = await violationsOf(tx, rule);
-      for (const { subject, detail } of violations) findings.push({ rule: rule.name, subject, detail });
+    for (const look of looks) {
+      const violations = await violationsOf(tx, look);
+      for (const { name, subject, detail } of violations) findings.push({ rule: name, subject, detail });
       difference += violations[0]?.total ?? 0n;
     }
     const ok = findings.length === 0;
@@ -49,14 +52,25 @@ export async function checkBooks(
   });
 }
 
+function lookOf(rule: Rule): Look {
+  return {
+    names: [rule.name],
+    sql: `select ${quoted(rule.name)} as name, subject, detail, off_by from (${rule.sql}) r`,
+  };
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
 async function forgetMarks(tx: Queryable): Promise<void> {
   await tx.query('delete from book_marks');
   await tx.query('delete from book_key_marks');
 }
 
-async function violationsOf(tx: Queryable, rule: Rule): Promise<Violation[]> {
+async function violationsOf(tx: Queryable, look: Look): Promise<Violation[]> {
   return tx.query<Violation>(
-    `select subject, detail, sum(abs(off_by)) over ()::bigint as total from (${rule.sql}) v limit ${findings_max}`,
+    `select name, subject, detail, sum(abs(off_by)) over ()::bigint as total from (${look.sql}) v limit ${findings_max}`,
   );
 }
 
@@ -74,17 +88,13 @@ async function counts(tx: Queryable): Promise<{ accounts: number; entries: numbe
 export const all_holds = `(select account_id, ref, kind, amount, state, cost from holds)`;
 
 /**
- * Entries behind each account's mark, with the number and the sums they should carry. One index range
- * per account: a run pays for what is new, not for all that is there.
+ * Entries behind each account's mark. One index range per account: a run pays for what is new, not for
+ * all that is there, whatever the planner believes of the tables' sizes (hence `offset 0`).
  */
 const fresh = `
-  select e.*, coalesce(m.number, 0) + row_number() over w as number_due,
-         coalesce(m.available, 0) + sum(e.available) over w as available_due,
-         coalesce(m.held, 0) + sum(e.held) over w as held_due
-    from balances b left join book_marks m using (account_id)
+  select e.* from balances b left join book_marks m using (account_id)
     join lateral (select * from ledger_entries e
-      where e.account_id = b.account_id and e.number > coalesce(m.number, 0) offset 0) e on true
-  window w as (partition by e.account_id order by e.number)`;
+      where e.account_id = b.account_id and e.number > coalesce(m.number, 0) offset 0) e on true`;
 
 const move_marks = [
   `insert into book_marks (account_id, number, available, held)
@@ -96,57 +106,136 @@ const move_marks = [
      where book_key_marks.month <> excluded.month or book_key_marks.spent <> excluded.spent`,
 ];
 
-/** The rules of this room; those of tasks and later rooms are handed to checkBooks as `more`. */
-export const money_rules: readonly Rule[] = [
+/** A rule about one entry: it is broken where `wrong` is true. */
+type EntryRule = { name: string; wrong: string; detail: string; off_by: string };
+
+/** `e` is the entry, `p` the one before it, `o` the other end of its hold, `h` the open hold. */
+const entry_rules: readonly EntryRule[] = [
   {
     name: 'the legs of every movement add up to nothing',
-    sql: `select account_id || ' #' || number as subject, 'legs do not add up' as detail,
-                 available + held + topup_source + revenue + loss + adjust as off_by
-            from (${fresh}) e where available + held + topup_source + revenue + loss + adjust <> 0`,
+    wrong: 'e.available + e.held + e.topup_source + e.revenue + e.loss + e.adjust <> 0',
+    detail: `'legs do not add up'`,
+    off_by: 'e.available + e.held + e.topup_source + e.revenue + e.loss + e.adjust',
   },
   {
     name: 'every movement is between the books of its type',
-    sql: `select account_id || ' #' || number as subject, type || ' touches another book' as detail, abs(strange) as off_by
-            from (select *, case type
-                when 'topup' then abs(held) + abs(revenue) + abs(loss) + abs(adjust) + greatest(-available, 0)
-                when 'hold' then abs(topup_source) + abs(revenue) + abs(loss) + abs(adjust) + greatest(-held, 0)
-                when 'settle' then abs(topup_source) + abs(adjust) + greatest(held, 0) + greatest(-revenue, 0)
-                  + greatest(loss, 0) + greatest(-revenue - loss, 0)
-                when 'release' then abs(topup_source) + abs(revenue) + abs(loss) + abs(adjust) + greatest(held, 0)
-                else abs(held) + abs(topup_source) + abs(revenue) + abs(loss) end as strange
-              from (${fresh}) e) e where strange <> 0`,
+    wrong: `case e.type
+      when 'topup' then e.available <= 0 or e.held <> 0 or e.revenue <> 0 or e.loss <> 0 or e.adjust <> 0
+      when 'hold' then e.held < 0 or e.topup_source <> 0 or e.revenue <> 0 or e.loss <> 0 or e.adjust <> 0
+      when 'settle' then e.held > 0 or e.topup_source <> 0 or e.revenue < 0 or e.loss > 0 or e.adjust <> 0
+        or e.revenue + e.loss < 0
+      when 'release' then e.held > 0 or e.topup_source <> 0 or e.revenue <> 0 or e.loss <> 0 or e.adjust <> 0
+      else e.held <> 0 or e.topup_source <> 0 or e.revenue <> 0 or e.loss <> 0 end`,
+    detail: `'a ' || e.type || ' touches another book'`,
+    off_by: 'greatest(abs(e.topup_source), abs(e.revenue), abs(e.loss), abs(e.adjust))',
   },
   {
     name: 'entries are numbered without gaps and each tells the sums so far',
-    sql: `select account_id || ' #' || number as subject,
-                 'expected #' || number_due || ', ' || available_due || ' available, ' || held_due || ' held' as detail,
-                 abs(available_after - available_due) + abs(held_after - held_due) as off_by
-            from (${fresh}) e
-           where number <> number_due or available_after <> available_due or held_after <> held_due`,
-  },
-  {
-    name: 'a balance is the sum of its entries',
-    sql: `select b.account_id as subject, 'balance row and ledger differ' as detail,
-                 abs(b.amount - b.held - coalesce(s.available, 0)) + abs(b.held - coalesce(s.held, 0)) as off_by
-            from balances b left join (
-              select account_id, sum(available) as available, sum(held) as held, sum(entries) as entries from (
-                select account_id, available, held, 1 as entries from (${fresh}) e
-                union all select account_id, available, held, number from book_marks) p
-              group by account_id) s using (account_id)
-           where b.amount - b.held <> coalesce(s.available, 0) or b.held <> coalesce(s.held, 0)
-              or b.entries <> coalesce(s.entries, 0)`,
+    wrong: `e.number <> 1 and p.number is null
+      or e.available_after <> coalesce(p.available_after, 0) + e.available
+      or e.held_after <> coalesce(p.held_after, 0) + e.held`,
+    detail: `'it does not follow from the entry before it'`,
+    off_by: `case when e.number = 1 or p.number is not null
+      then abs(e.available_after - coalesce(p.available_after, 0) - e.available)
+        + abs(e.held_after - coalesce(p.held_after, 0) - e.held) else 0 end`,
   },
   {
     name: 'available and held are never below zero',
+    wrong: 'e.available_after < 0 or e.held_after < 0',
+    detail: `'below zero afterwards'`,
+    off_by: 'greatest(-e.available_after, 0) + greatest(-e.held_after, 0)',
+  },
+  {
+    name: 'every movement counts in a month between its own and that of its key',
+    wrong: `e.month < date_trunc('month', e.created_at at time zone 'UTC')
+      or e.key_id is not null and (k.key_id is null or e.month > k.month)`,
+    detail: `'counts in ' || e.month`,
+    off_by: 'abs(e.held)',
+  },
+  {
+    name: 'every end closes an earlier hold of the same amount and key',
+    wrong: `e.event = 'close' and (o.held is distinct from -e.held or o.number > e.number
+      or o.key_id <> e.key_id or o.model <> e.model or o.kind <> e.kind)`,
+    detail: `e.type || ' without its hold'`,
+    off_by: 'abs(e.held + coalesce(o.held, 0))',
+  },
+  {
+    name: 'every hold is open or has an end',
+    wrong: `e.event = 'hold' and o.number is null and h.ref is null`,
+    detail: `'neither open nor closed'`,
+    off_by: 'e.held',
+  },
+  {
+    name: 'one currency per account',
+    wrong: 'e.currency <> b.currency',
+    detail: `'booked in ' || e.currency`,
+    off_by: 'abs(e.available) + abs(e.held)',
+  },
+];
+
+/** All of them in one pass; only an entry that breaks one pays for telling which. */
+const entries: Look = {
+  names: entry_rules.map((rule) => rule.name),
+  sql: `select v.name, e.account_id || ' #' || e.number as subject, v.detail, v.off_by
+    from (${fresh}) e join balances b using (account_id)
+    left join budgets k on k.key_id = e.key_id and k.account_id = e.account_id
+    left join lateral (select number, available_after, held_after from ledger_entries p
+      where p.account_id = e.account_id and p.number = e.number - 1 offset 0) p on true
+    left join lateral (select number, held, key_id, model, kind from ledger_entries o
+      where e.event in ('hold', 'close') and o.account_id = e.account_id and o.ref = e.ref
+        and o.event = case e.event when 'hold' then 'close' else 'hold' end offset 0) o on true
+    left join lateral (select ref from open_holds h
+      where e.event = 'hold' and o.number is null and h.account_id = e.account_id and h.ref = e.ref offset 0) h on true
+    join lateral (values ${entry_rules
+      .map((rule) => `(${quoted(rule.name)}, ${rule.detail}, (${rule.off_by})::numeric, ${rule.wrong})`)
+      .join(', ')}) v (name, detail, off_by, wrong) on v.wrong
+   where ${entry_rules.map((rule) => `(${rule.wrong})`).join(' or ')}`,
+};
+
+/** What balances and budgets say, against the sums of their entries: those before the marks, and the fresh ones. */
+const sums: Look = {
+  names: [
+    'a balance is the sum of its entries',
+    'what a key spent in its month is the sum of its charges',
+    'money in − costs − corrections = balances, per currency',
+  ],
+  sql: `with sums as materialized (
+      select account_id, currency, key_id, month, count(*) as entries, sum(available) as available, sum(held) as held,
+             sum(topup_source + revenue + loss + adjust) as others, sum(revenue + loss) as charged
+        from (${fresh}) e group by account_id, currency, key_id, month)
+    select 'a balance is the sum of its entries' as name, b.account_id as subject, 'balance row and ledger differ' as detail,
+           abs(b.amount - b.held - coalesce(m.available, 0) - coalesce(s.available, 0))
+             + abs(b.held - coalesce(m.held, 0) - coalesce(s.held, 0)) as off_by
+      from balances b left join book_marks m using (account_id)
+      left join (select account_id, sum(entries) as entries, sum(available) as available, sum(held) as held
+                   from sums group by account_id) s using (account_id)
+     where b.amount - b.held <> coalesce(m.available, 0) + coalesce(s.available, 0)
+        or b.held <> coalesce(m.held, 0) + coalesce(s.held, 0)
+        or b.entries <> coalesce(m.number, 0) + coalesce(s.entries, 0)
+    union all
+    select 'what a key spent in its month is the sum of its charges', k.key_id, 'spent differs from the charges of ' || k.month,
+           k.spent - coalesce(m.spent, 0) - coalesce(s.charged, 0)
+      from budgets k left join book_key_marks m on m.key_id = k.key_id and m.month = k.month
+      left join (select account_id, key_id, month, sum(charged) as charged from sums group by account_id, key_id, month) s
+           on s.account_id = k.account_id and s.key_id = k.key_id and s.month = k.month
+     where k.spent <> coalesce(m.spent, 0) + coalesce(s.charged, 0)
+    union all
+    select 'money in − costs − corrections = balances, per currency', currency, 'top-ups, costs and balances differ', sum(off)
+      from (select currency, amount as off from balances
+            union all select b.currency, -m.available - m.held from book_marks m join balances b using (account_id)
+            union all select currency, others from sums) s
+     group by currency having sum(off) <> 0`,
+};
+
+/** Rules about balances, budgets and open holds: small tables, read anew each time. */
+const standing_rules: readonly Rule[] = [
+  {
+    name: 'no balance and no budget is below zero',
     sql: `select account_id as subject, 'below zero' as detail, greatest(-held, 0) + greatest(held - amount, 0) as off_by
             from balances where held < 0 or amount < held
           union all
           select key_id, 'spent or held below zero', greatest(-held, 0) + greatest(-spent, 0)
-            from budgets where held < 0 or spent < 0
-          union all
-          select account_id || ' #' || number, 'below zero afterwards',
-                 greatest(-available_after, 0) + greatest(-held_after, 0)
-            from (${fresh}) e where available_after < 0 or held_after < 0`,
+            from budgets where held < 0 or spent < 0`,
   },
   {
     name: 'held is the sum of the open holds of the account',
@@ -166,72 +255,28 @@ export const money_rules: readonly Rule[] = [
            where coalesce(k.held, 0) <> coalesce(h.amount, 0)`,
   },
   {
-    name: 'what a key spent in its month is the sum of its charges',
-    sql: `select k.key_id as subject, 'spent differs from the charges of ' || k.month as detail,
-                 k.spent - coalesce(m.spent, 0) - coalesce(s.cost, 0) as off_by
-            from budgets k left join book_key_marks m on m.key_id = k.key_id and m.month = k.month
-            left join (select account_id, key_id, month, sum(revenue + loss) as cost
-                         from (${fresh}) e where type = 'settle' group by account_id, key_id, month) s
-                 on s.account_id = k.account_id and s.key_id = k.key_id and s.month = k.month
-           where k.spent <> coalesce(m.spent, 0) + coalesce(s.cost, 0)`,
-  },
-  {
-    name: 'every movement counts in a month between its own and that of its key',
-    sql: `select e.account_id || ' #' || e.number as subject, 'counts in ' || e.month as detail, abs(e.held) as off_by
-            from (${fresh}) e left join budgets k on k.key_id = e.key_id and k.account_id = e.account_id
-           where e.key_id is not null and (k.key_id is null or e.month > k.month
-              or e.month < date_trunc('month', e.created_at at time zone 'UTC'))`,
-  },
-  {
     name: 'every open hold has its entry, and no end',
     sql: `select h.account_id || ' ' || h.ref as subject, 'open hold and ledger differ' as detail,
                  abs(h.amount - coalesce(o.held, 0)) as off_by
             from open_holds h
-            left join ledger_entries o on o.account_id = h.account_id and o.ref = h.ref and o.event = 'hold'
-            left join ledger_entries c on c.account_id = h.account_id and c.ref = h.ref and c.event = 'close'
+            left join lateral (select * from ledger_entries o
+              where o.account_id = h.account_id and o.ref = h.ref and o.event = 'hold' offset 0) o on true
+            left join lateral (select number from ledger_entries c
+              where c.account_id = h.account_id and c.ref = h.ref and c.event = 'close' offset 0) c on true
            where o.held is distinct from h.amount or o.key_id <> h.key_id or o.model <> h.model or o.kind <> h.kind
               or c.number is not null`,
   },
-  {
-    name: 'every end closes an earlier hold of the same amount and key',
-    sql: `select c.account_id || ' ' || c.ref as subject, c.type || ' without its hold' as detail,
-                 abs(c.held + coalesce(o.held, 0)) as off_by
-            from (${fresh}) c
-            left join ledger_entries o on o.account_id = c.account_id and o.ref = c.ref and o.event = 'hold'
-           where c.type in ('settle', 'release')
-             and (o.held is distinct from -c.held or o.number > c.number or o.key_id <> c.key_id or o.model <> c.model
-               or o.kind <> c.kind)`,
-  },
-  {
-    name: 'every hold is open or has an end',
-    sql: `select o.account_id || ' ' || o.ref as subject, 'neither open nor closed' as detail, o.held as off_by
-            from (${fresh}) o
-           where o.type = 'hold'
-             and not exists (select from open_holds h where h.account_id = o.account_id and h.ref = o.ref)
-             and not exists (select from ledger_entries c
-                   where c.account_id = o.account_id and c.ref = o.ref and c.event = 'close')`,
-  },
-  {
-    name: 'one currency per account',
-    sql: `select e.account_id || ' #' || e.number as subject, 'booked in ' || e.currency as detail, abs(e.held) as off_by
-            from (${fresh}) e join balances b using (account_id) where e.currency <> b.currency`,
-  },
-  {
-    name: 'money in − costs − corrections = balances, per currency',
-    sql: `select currency as subject, 'top-ups, costs and balances differ' as detail, sum(off) as off_by from (
-              select currency, amount as off from balances
-              union all select b.currency, -m.available - m.held from book_marks m join balances b using (account_id)
-              union all select currency, topup_source + revenue + loss + adjust from (${fresh}) e) s
-           group by currency having sum(off) <> 0`,
-  },
 ];
 
-/** What only a full run looks at: entries of accounts that there are not. */
-export const full_rules: readonly Rule[] = [
-  {
-    name: 'every entry belongs to an account',
-    sql: `select e.account_id || ' #' || e.number as subject, 'there is no such account' as detail,
-                 abs(e.available) + abs(e.held) as off_by
-            from ledger_entries e where not exists (select from balances b where b.account_id = e.account_id)`,
-  },
-];
+const money_looks: readonly Look[] = [entries, sums, ...standing_rules.map(lookOf)];
+
+/** Only a full run looks for these: the others go account by account. */
+const strangers = lookOf({
+  name: 'every entry belongs to an account',
+  sql: `select e.account_id || ' #' || e.number as subject, 'there is no such account' as detail,
+               abs(e.available) + abs(e.held) as off_by
+          from ledger_entries e where not exists (select from balances b where b.account_id = e.account_id)`,
+});
+
+/** The names of this room's rules, as findings tell them. */
+export const money_rule_names: readonly string[] = [...money_looks, strangers].flatMap((look) => look.names);
