@@ -276,7 +276,7 @@ describe('200', () => {
 
   test('Expect: 100-continue gets its continue only when the body is wanted', async () => {
     const head = (key: string) =>
-      `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 7\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n`;
+      `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 7\r\nexpect: 100-continue\r\n\r\n`;
     const wanted = await sendRaw(head('key_1'), '{"a":1}');
     expect(wanted).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK/);
     const refused = await sendRaw(head('wrong'));
@@ -402,6 +402,26 @@ describe('400', () => {
     expect(answer.headers['content-type']).toMatch(/^application\/json/);
   });
 
+  test('a client that goes on sending nonsense can still read the answer', async () => {
+    const socket = connect({ port: harness.port, host: '127.0.0.1', allowHalfOpen: true });
+    const chunks: Buffer[] = [];
+    let failure: Error | undefined;
+    socket.on('error', (error) => (failure = error));
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write('hello there\r\n\r\n');
+    socket.pause();
+    for (let i = 0; i < 20; i++) {
+      socket.write(Buffer.alloc(10_000));
+      await new Promise((resolve) => setTimeout(resolve, 5)); // a chunk each, not one large write
+    }
+    socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
+    socket.on('end', () => socket.end());
+    socket.resume();
+    await closed;
+    expect(failure).toBeUndefined();
+    expect(parseRaw(Buffer.concat(chunks).toString()).status).toBe(400);
+  });
+
   test('malformed HTTP in the format of its path, if the path can be read', async () => {
     const broken = (path: string) => `POST ${path} HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n`;
     const messages = parseRaw(await sendRaw(broken('/v1/messages?beta=true')));
@@ -417,6 +437,33 @@ describe('400', () => {
     );
     expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
     expect(parseRaw(text).json()).toEqual(messages_error('invalid_request'));
+  });
+
+  test('behind an answer that is on its way: nothing is written into it', async () => {
+    const { promise: garbage_sent, resolve: sent } = Promise.withResolvers<void>();
+    script = () => ({
+      status: 200,
+      headers: { 'content-type': 'text/plain' },
+      body: Readable.from(
+        (async function* () {
+          yield 'first';
+          await garbage_sent;
+          yield 'second';
+        })(),
+      ),
+    });
+    const socket = connect(harness.port, '127.0.0.1');
+    let text = '';
+    socket.on('error', () => {});
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write('GET /v1/scripted HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\n\r\n');
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+      if (text.endsWith('first\r\n')) socket.write('garbage\r\n\r\n', () => setTimeout(sent, 100));
+    });
+    await closed;
+    expect(text).toContain('first');
+    expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
   });
 
   test('a body that stops before its end harms nobody', async () => {
@@ -917,8 +964,24 @@ describe('slow clients', () => {
     }
   });
 
+  test('a body that is slow but never stalls is taken', async () => {
+    const slow = await startHarness(endpoints, { timeouts: { ...timeouts, request_ms: 20_000 } });
+    const socket = connect(slow.port, '127.0.0.1');
+    const answered = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    socket.write(
+      'POST /v1/generate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n',
+    );
+    for (const byte of '{"a": "bcd"}') {
+      socket.write(byte);
+      await new Promise((resolve) => setTimeout(resolve, timeouts.body_idle_ms / 4)); // slowness is what is tested
+    }
+    expect(parseRaw((await answered).toString()).status).toBe(200);
+    socket.destroy();
+    await slow.close();
+  });
+
   test('an upload that was refused may go on for a while, not for ever', async () => {
-    const slow = await startHarness(endpoints, { timeouts });
+    const slow = await startHarness(endpoints, { timeouts: { ...timeouts, request_ms: 60_000 } });
     const socket = connect(slow.port, '127.0.0.1');
     socket.on('error', () => {});
     const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -982,11 +1045,37 @@ describe('closing', () => {
     const started = Date.now();
     await entered;
     const closed = closing.pipeline.close({ announce_ms: 0, grace_ms: 5_000 });
-    expect((await waiting).json()).toEqual({ told: true });
+    const answer = await waiting;
+    expect(answer.json()).toEqual({ told: true });
+    expect(answer.headers['connection']).toBe('close');
     await closed;
     expect(Date.now() - started).toBeLessThan(3_000);
     expect(closing.pipeline.draining.aborted).toBe(true);
     await expect(closing.send('GET', '/open')).rejects.toThrow(/ECONNREFUSED|closed/);
+  });
+
+  test('does not wait for clients that keep a finished connection', async () => {
+    const closing = await startHarness(endpoints);
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    script = () => ({
+      status: 200,
+      headers: { 'content-type': 'text/plain' },
+      body: Readable.from(
+        (async function* () {
+          yield 'first';
+          await released;
+          yield 'last';
+        })(),
+      ),
+    });
+    const socket = connect(closing.port, '127.0.0.1');
+    socket.write('GET /v1/scripted HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\n\r\n');
+    await new Promise((resolve) => socket.once('data', resolve));
+    const started = Date.now();
+    const closed = closing.pipeline.close({ announce_ms: 0, grace_ms: 10_000 });
+    release();
+    await closed;
+    expect(Date.now() - started).toBeLessThan(3_000);
   });
 
   test('cuts what does not end in time', async () => {

@@ -191,8 +191,10 @@ describe('chat paths without a chat model', () => {
     expect(answer.json).toMatchObject(body);
   });
 
-  test('count_tokens counts with the reads, the others with each other', async () => {
+  test('count_tokens counts with the reads, the others with each other, whatever the method', async () => {
     const limit = async (path: string) => (await post(path, {})).headers.get('x-ratelimit-limit-requests');
+    expect((await get('/v1/messages')).headers.get('x-ratelimit-limit-requests')).toBe('40');
+    expect((await get('/v1/generate')).headers.get('x-ratelimit-limit-requests')).toBe('600');
     expect([await limit(completions), await limit('/v1/messages'), await limit('/v1/messages/count_tokens')]).toEqual([
       '40',
       '40',
