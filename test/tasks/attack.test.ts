@@ -109,10 +109,9 @@ describe('money under attack', () => {
       });
     }
     expect(wins).toBe(100);
-    const entries = await app.db.query(
-      `select 1 from ledger_entries where account_id = $1 and event_key like 'settle:%'`,
-      [client.account_id],
-    );
+    const entries = await app.db.query(`select 1 from ledger_entries where account_id = $1 and event = 'close'`, [
+      client.account_id,
+    ]);
     expect(entries.length).toBe(100);
   });
 
