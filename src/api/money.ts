@@ -92,7 +92,7 @@ export const list_transactions: Endpoint<App> = {
   docs: {
     tag: 'Money',
     summary: 'List the movements of the balance',
-    description: 'The ledger, newest first. Adding up `amount` by `direction` gives the available balance.',
+    description: 'The ledger, newest first. Adding up `amount` by `direction` gives the balance, held money included.',
     query: {
       limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
       after: { description: 'Movements older than this one.', schema: { type: 'string' } },
@@ -138,13 +138,14 @@ function readEntryCursor(query: Call['query'], name: string): bigint | undefined
 /** A settle is shown as the charge it is: the hold's end is told by held_after. */
 function renderEntry(entry: Entry, currency: string): { id: string } & Record<string, unknown> {
   const type = entry.type === 'settle' ? 'charge' : entry.type;
-  const moved = entry.type === 'settle' ? entry.charged : entry.available < 0n ? -entry.available : entry.available;
+  const change = type === 'charge' ? -entry.charged : entry.available;
+  const set_aside = type === 'hold' || type === 'release' || change === 0n;
   return {
     id: `${entry_prefix}${entry.number}`,
     object: 'transaction',
     type,
-    direction: entry.available > 0n ? 'in' : entry.available < 0n ? 'out' : 'none',
-    amount: costView(moved, currency),
+    direction: set_aside ? 'none' : change > 0n ? 'in' : 'out',
+    amount: costView(change < 0n ? -change : change, currency),
     available_after: balanceView(entry.available_after, currency),
     held_after: balanceView(entry.held_after, currency),
     reference_id: entry.ref,

@@ -116,7 +116,9 @@ export const transaction = Type.Object({
   id: Type.String(),
   object: Type.Literal('transaction'),
   type: Type.Enum(['topup', 'hold', 'release', 'charge', 'adjustment']),
-  direction: Type.Enum(['in', 'out', 'none'], { description: 'What it did to the available balance.' }),
+  direction: Type.Enum(['in', 'out', 'none'], {
+    description: 'What it did to the balance: a hold and its release only set money aside.',
+  }),
   amount: cost,
   available_after: cost,
   held_after: cost,

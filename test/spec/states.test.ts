@@ -36,6 +36,12 @@ models:
     price: *price
     estimate: *estimate
     routes: *routes
+  - id: test/hasty
+    kind: image
+    input_schema: *schema
+    price: *price
+    estimate: *estimate
+    routes: [{ id: a, provider: one, upstream_model: pair-a, timeout: { start: 500ms, total: 500ms } }]
   - id: test/film
     kind: video
     input_schema: *schema
@@ -197,6 +203,45 @@ it('D-task-5 it is running when the upstream has started, not when it has only a
   await reaches(started.id, 'running');
   expect((await get(started.id)).started_at).not.toBeNull();
   expect((await cancel(started.id)).status).toBe(200);
+});
+
+const errorOf = async (made: Promise<Answered>) => (await made).json.error;
+
+it('D-task-14 error.type upstream_error: the provider failed, or returned what is no output', async () => {
+  expect(await errorOf(generate({}, 10, 'test/film'))).toMatchObject({ type: 'upstream_error' });
+});
+
+it('D-task-15 error.type timeout: the run took too long', async () => {
+  routes(['run forever'], ['done']);
+  expect(await errorOf(generate({}, 10, 'test/hasty'))).toMatchObject({ type: 'timeout' });
+});
+
+it('D-task-16 error.type content_policy_violation: the content was refused', async () => {
+  const body = { model: 'sandbox/image', input: { prompt: '[[moderate]] x' } };
+  const answer = client.call('POST', '/v1/generate?wait=10', body);
+  expect(await errorOf(answer)).toMatchObject({ type: 'content_policy_violation' });
+});
+
+it('D-task-17 error.type invalid_request: the provider refused the input', async () => {
+  routes(['reject input'], ['done']);
+  expect(await errorOf(generate())).toEqual({ type: 'invalid_request', message: 'that prompt will not do' });
+});
+
+it('D-task-18 error.type canceled: the caller ended it', async () => {
+  routes(['run forever'], ['done']);
+  const { json: task } = await generate({}, 0);
+  await reaches(task.id, 'running');
+  expect(await errorOf(cancel(task.id))).toMatchObject({ type: 'canceled' });
+});
+
+it('D-task-19 error.type internal_error: the fault is ours', async () => {
+  routes(['run forever'], ['done']);
+  const { json: task } = await generate({}, 0, 'test/bold');
+  await reaches(task.id, 'running');
+  await service.configure('version: 1\n');
+  await reaches(task.id, 'failed');
+  await service.configure(yaml(upstream.url));
+  expect((await get(task.id)).error).toMatchObject({ type: 'internal_error' });
 });
 
 it('D-noroute-1 no route could be started: the task is failed with upstream_error', async () => {

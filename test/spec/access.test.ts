@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { deleteKey, newKeyText } from '../../src/accounts/keys.ts';
+import { keys_channel } from '../../src/app.ts';
+import { toBase62 } from '../../src/lib/ids.ts';
+import { setLimit } from '../../src/money/ledger.ts';
+import { listEndpoints } from '../../src/server.ts';
+import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { elapse } from '../helpers/clock.ts';
+
+/** Specification 5: authentication, on two nodes of one service. */
+
+const yaml = `
+version: 1
+limits: { generate_per_minute: 3, other_per_minute: 100000 }
+`;
+
+let service: TestApp;
+let node: TestApp;
+let client: Client;
+
+beforeAll(async () => {
+  service = await startTestApp({ yaml, worker: false });
+  node = await service.beside({ yaml });
+});
+afterAll(async () => {
+  await node.stop();
+  await service.stop();
+});
+beforeEach(async () => {
+  client = await service.client();
+});
+afterEach(() => expectExactBooks(service.app));
+
+const order = { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 } };
+
+/** A request with exactly these headers. */
+async function ask(method: string, path: string, headers: Record<string, string>, at = service): Promise<Answered> {
+  const body = method === 'POST' ? JSON.stringify(order) : null;
+  const type = body === null ? undefined : { 'content-type': 'application/json' };
+  const response = await fetch(at.url + path, { method, headers: { ...type, ...headers }, body });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, json: text === '' ? {} : JSON.parse(text) };
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const unauthenticated = { status: 401, json: { error: { type: 'authentication_error' } } };
+
+/** Every path below /v1 with something in its parameters. */
+const paths = listEndpoints()
+  .filter(({ path }) => path.startsWith('/v1/'))
+  .map(({ method, path }) => ({ method, path: path.replace('{+id}', 'sandbox/image').replace('{id}', 'task_1') }));
+
+it('S4-2 all endpoints require authentication', async () => {
+  expect(paths.length).toBeGreaterThanOrEqual(15);
+  for (const { method, path } of paths) expect(await ask(method, path, {}), path).toMatchObject(unauthenticated);
+});
+
+it('S5-1 every request carries the header Authorization: Bearer <API_KEY>', async () => {
+  for (const { method, path } of paths) {
+    const { status } = await ask(method, path, bearer(client.key));
+    expect([200, 202, 204, 404], path).toContain(status);
+  }
+});
+
+it('S5-2 a missing key gives 401 authentication_error', async () => {
+  for (const headers of [{}, { authorization: '' }, { authorization: 'Bearer' }, { authorization: 'Bearer ' }]) {
+    expect(await ask('GET', '/v1/balance', headers)).toMatchObject(unauthenticated);
+  }
+});
+
+it('S5-3 a malformed key gives 401 authentication_error', async () => {
+  const { key } = client;
+  const other_end = key.endsWith('0') ? '1' : '0';
+  const malformed = ['x', key.slice(1), key.slice(0, -1), `${key}0`, key.slice(0, -1) + other_end, key.toUpperCase()];
+  for (const text of malformed) expect(await ask('GET', '/v1/balance', bearer(text))).toMatchObject(unauthenticated);
+  for (const scheme of ['Basic', 'Token', 'Bearer:']) {
+    const authorization = `${scheme} ${key}`;
+    expect(await ask('GET', '/v1/balance', { authorization })).toMatchObject(unauthenticated);
+  }
+});
+
+it('S5-4 a key that is well-formed and nobody has gives 401 authentication_error', async () => {
+  expect(await ask('GET', '/v1/balance', bearer(newKeyText()))).toMatchObject(unauthenticated);
+});
+
+it('S5-5 a deleted key gives 401 authentication_error', async () => {
+  await deleteKey(service.app.db, client.key_id, new Date());
+  expect(await ask('GET', '/v1/balance', bearer(client.key))).toMatchObject(unauthenticated);
+});
+
+it('S5-6 a key whose monthly spend limit is reached gives 403 permission_error', async () => {
+  const limited = await service.client({ limit: '0.01' });
+  expect((await ask('POST', '/v1/generate', bearer(limited.key))).status).toBe(202);
+  expect(await ask('POST', '/v1/generate', bearer(limited.key))).toMatchObject({
+    status: 403,
+    json: { error: { type: 'permission_error' } },
+  });
+});
+
+it('S5-7 limits on requests are counted per key', async () => {
+  const second = await service.client({ account_id: client.account_id });
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i++) statuses.push((await client.call('POST', '/v1/generate', order)).status);
+  expect(statuses).toEqual([202, 202, 202, 429]);
+  expect((await second.call('POST', '/v1/generate', order)).status).toBe(202);
+});
+
+it('D-auth-1 the scheme Bearer is written in any case', async () => {
+  for (const scheme of ['bearer', 'BEARER', 'Bearer', 'bEARER']) {
+    expect((await ask('GET', '/v1/balance', { authorization: `${scheme} ${client.key}` })).status).toBe(200);
+  }
+});
+
+it('D-auth-2 x-api-key does as well, on every path', async () => {
+  for (const { method, path } of paths) {
+    const { status } = await ask(method, path, { 'x-api-key': client.key });
+    expect([200, 202, 204, 404, 429], path).toContain(status);
+  }
+});
+
+it('D-auth-3 what is unknown below /v1 asks for the key first', async () => {
+  for (const [method, path] of [
+    ['GET', '/v1/nothing'],
+    ['GET', '/v1/'],
+    ['PUT', '/v1/balance'],
+    ['GET', '/v1/generate'],
+    ['GET', '/v1/messages/x'],
+  ] as const) {
+    expect(await ask(method, path, {})).toMatchObject(unauthenticated);
+    expect([404, 405]).toContain((await ask(method, path, bearer(client.key))).status);
+  }
+});
+
+it('D-auth-4 if Authorization is present it alone decides', async () => {
+  const stale = { 'x-api-key': 'mdl_stale' };
+  expect((await ask('GET', '/v1/balance', { ...bearer(client.key), ...stale })).status).toBe(200);
+  for (const authorization of ['Basic x', 'Bearer', '', `Bearer ${newKeyText()}`]) {
+    const headers = { authorization, 'x-api-key': client.key };
+    expect(await ask('GET', '/v1/balance', headers), authorization).toMatchObject(unauthenticated);
+  }
+});
+
+it('D-auth-5 anthropic-version and anthropic-beta are accepted', async () => {
+  const headers = { 'x-api-key': client.key, 'anthropic-version': '2023-06-01', 'anthropic-beta': 'a-2025,b-2026' };
+  expect((await ask('GET', '/v1/models', headers)).status).toBe(200);
+  expect((await ask('POST', '/v1/messages', headers)).status).toBe(404);
+});
+
+it('D-keys-1 a key is mdl_, 30 random base62 characters and 6 of their CRC32', async () => {
+  const texts = [client.key, ...Array.from({ length: 50 }, () => newKeyText())];
+  expect(new Set(texts).size).toBe(51);
+  for (const text of texts) {
+    expect(text).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
+    expect(text.slice(34)).toBe(toBase62(crc32(text.slice(4, 34)), 6));
+  }
+});
+
+it('D-keys-2 only its SHA-256 is stored, its beginning and its last four characters', async () => {
+  const [row] = await service.app.db.query<Record<string, unknown>>('select * from api_keys where id = $1', [
+    client.key_id,
+  ]);
+  expect(row?.['hash']).toEqual(createHash('sha256').update(client.key).digest());
+  expect([row?.['prefix'], row?.['last_four']]).toEqual([client.key.slice(0, 8), client.key.slice(-4)]);
+  for (const value of Object.values(row ?? {})) expect(String(value)).not.toContain(client.key.slice(8));
+});
+
+it('D-keys-3 it is shown once: no answer repeats it', async () => {
+  for (const { method, path } of paths) {
+    const { text } = await ask(method, path, bearer(client.key));
+    expect(text, path).not.toContain(client.key.slice(8, 34));
+  }
+});
+
+it('D-keys-4 a deletion is told to every node at once', async () => {
+  for (const at of [service, node]) expect((await ask('GET', '/v1/key', bearer(client.key), at)).status).toBe(200);
+  await deleteKey(service.app.db, client.key_id, new Date());
+  service.app.notifier.notify(keys_channel, 'all');
+  const started_ms = performance.now();
+  for (const at of [service, node]) {
+    const refused = async () => (await ask('GET', '/v1/key', bearer(client.key), at)).status === 401;
+    await vi.waitUntil(refused, { interval: 10, timeout: 1_000 });
+  }
+  expect(performance.now() - started_ms).toBeLessThan(600);
+});
+
+it('D-keys-5 and no node remembers a key for longer than a second', async () => {
+  expect((await ask('GET', '/v1/key', bearer(client.key), node)).status).toBe(200);
+  await deleteKey(service.app.db, client.key_id, new Date());
+  elapse(1_000);
+  expect(await ask('GET', '/v1/key', bearer(client.key), node)).toMatchObject(unauthenticated);
+});
+
+it('D-keys-6 a limit counts on every node at once', async () => {
+  expect((await ask('POST', '/v1/generate', bearer(client.key), node)).status).toBe(202);
+  expect(await setLimit(service.app.db, client.key_id, 10_000n)).toBe(true);
+  expect((await ask('POST', '/v1/generate', bearer(client.key), node)).status).toBe(403);
+  expect((await ask('GET', '/v1/key', bearer(client.key), node)).json).toMatchObject({
+    spend_limit: { exact: '0.010000' },
+  });
+});
