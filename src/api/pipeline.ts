@@ -66,7 +66,7 @@ function makeServer<App>(context: Context<App>): FastifyInstance {
     genReqId: () => newId('req'),
     requestIdHeader: false,
     exposeHeadRoutes: false,
-    return503OnClosing: false,
+    return503OnClosing: false, // has a format of its own, and we answer what comes
     forceCloseConnections: 'idle',
     keepAliveTimeout: timeouts.keep_alive_ms,
     requestTimeout: timeouts.request_ms,

@@ -275,8 +275,7 @@ export function sendError<App>(
   const expected = expectedError(error);
   if (!expected) context.log.error({ ...logFields(request), err: error }, 'unexpected error');
   const { status, headers, body } = errorAnswer(expected ?? internalError(), request.state.format, request.id);
-  if (context.expecting.has(request.raw)) reply.header('connection', 'close'); // the body will never come
-  else discardRest(request.raw, context.timeouts.discard_ms);
+  discardRest(request.raw, context.timeouts.discard_ms);
   if (context.draining.aborted) reply.header('connection', 'close');
   for (const name of request.state.answer_headers) reply.removeHeader(name);
   try {
