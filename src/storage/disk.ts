@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
 import { parseKey } from './key.ts';
@@ -90,15 +91,21 @@ async function* chunks(bytes: Buffer | Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** A `remove` beside us may take an emptied folder away between our two steps: then once more. */
+const move_tries_max = 40;
+
+/**
+ * A `remove` beside us may take an emptied folder away between our two steps: then once more, and a
+ * little later each time, since whoever removes in a loop would else win every race.
+ */
 async function moveIntoPlace(temporary: string, path: string, root: string): Promise<void> {
-  for (let tries_left = 10; ; tries_left -= 1) {
+  for (let tries = 1; ; tries += 1) {
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       await rename(temporary, path);
       break;
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT' || tries_left === 0) throw error;
+      if (codeOf(error) !== 'ENOENT' || tries === move_tries_max) throw error;
+      await sleep(Math.random() * tries);
     }
   }
   for (let folder = dirname(path); folder.length >= root.length; folder = dirname(folder)) {

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -114,11 +115,10 @@ describe('kill -9', () => {
     await start();
     const ids = [];
     for (let i = 0; i < 8; i++) ids.push((await generate(`[[delay ${i % 4}s]] x`)).id);
-    const pid = await withDatabase(
-      async (db) => (await db.query<{ pid: number }>(`select pg_backend_pid() as pid`))[0]?.pid,
-    );
-    expect(pid).toBeDefined();
-    const postmaster = await parentOf(pid ?? 0);
+    const postmaster = await withDatabase(async (db) => {
+      const [row] = await db.query<{ pid: number }>('select pg_backend_pid() as pid');
+      return parentOf(row?.pid ?? 0);
+    });
     process.kill(postmaster, 'SIGKILL');
     const alive = async () => (await fetch(`http://127.0.0.1:${port}/livez`)).status;
     expect(await alive()).toBe(200);
@@ -154,8 +154,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function parentOf(pid: number): Promise<number> {
-  const { readFile } = await import('node:fs/promises');
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+function parentOf(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]);
 }
