@@ -1,22 +1,18 @@
-import chromium from '@sparticuz/chromium';
-import { chromium as playwright, type Browser, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
 
 let service: TestApp;
-let browser: Browser;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 
 beforeAll(async () => {
   service = await startTestApp();
-  browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
-    args: ['--no-sandbox'], // of its own list, --single-process dies with its first page
-    headless: true,
-  });
-}, 60_000);
+  chromium = await launchBrowser();
+}, 120_000);
 
 afterAll(async () => {
-  await browser?.close();
+  await chromium?.close();
   await service?.stop();
 });
 
@@ -24,7 +20,7 @@ type Opened = { page: Page; asked: string[]; complaints: string[] };
 
 /** Opens a page and collects everything that it asks for and complains about. */
 async function open(path: string): Promise<Opened> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const page = await chromium.browser.newPage({ viewport: { width: 1280, height: 900 } });
   const asked: string[] = [];
   const complaints: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
@@ -36,7 +32,7 @@ async function open(path: string): Promise<Opened> {
   return { page, asked, complaints };
 }
 
-describe('/docs', () => {
+describe('/docs', { timeout: 60_000 }, () => {
   test('shows the reference, and nothing that it asks for is elsewhere', async () => {
     const { page, asked, complaints } = await open('/docs');
     await page.getByRole('heading', { name: 'Medley' }).waitFor();
