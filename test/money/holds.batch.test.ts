@@ -274,3 +274,21 @@ test('when the database is gone every waiting caller is told, not only the first
   expect(outcomes.every((each) => each.status === 'rejected')).toBe(true);
   expect(calls).toBe(3);
 });
+
+test('a budget that somebody changes by hand at the same moment loses nothing', async () => {
+  const { db } = database;
+  const wallet = await openWallet(db, { credit: 100n });
+  const batcher = makeHoldBatcher(db, () => noon);
+  const client = await db.pool.connect();
+  await client.query('begin');
+  await client.query('update budgets set limit_month = 90 where key_id = $1', [wallet.key_id]);
+  const held = Promise.all(['a', 'b'].map((ref) => batcher.hold(holdOf(wallet, ref, 10n))));
+  const waits =
+    'select from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0';
+  while ((await db.query(waits)).length === 0);
+  await client.query('commit');
+  client.release();
+  expect((await held).map((answer) => answer.outcome)).toEqual(['held', 'held']);
+  expect(await standingOf(db, wallet)).toMatchObject({ held: 20n, key_held: 20n });
+  expect(await hold(db, holdOf(wallet, 'c', 71n), noon)).toMatchObject({ outcome: 'over_limit', remaining: 70n });
+});
