@@ -39,7 +39,7 @@ describe('/docs', { timeout: 60_000 }, () => {
     await page.getByText('Create a generation task').first().click();
     await page.getByText('sandbox/image').first().waitFor();
     expect(await page.getByText(/ask ai/i).count()).toBe(0);
-    await page.waitForLoadState('networkidle');
+    await page.evaluate('new Promise((done) => requestIdleCallback(done))');
     expect(asked).toContain(`${service.url}/openapi.json`);
     expect(asked.filter((url) => !url.startsWith(`${service.url}/`) && !/^(data|blob):/.test(url))).toEqual([]);
     expect(complaints).toEqual([]);
@@ -55,9 +55,10 @@ describe('/docs', { timeout: 60_000 }, () => {
       .getByRole('button', { name: /test request/i })
       .first()
       .click();
-    const answered = page.waitForResponse((response) => response.url().startsWith(`${service.url}/v1/generate`));
-    await page.getByRole('button', { name: /^send/i }).first().click();
-    const response = await answered;
+    const asking = page.waitForRequest((request) => request.url().startsWith(`${service.url}/v1/generate`));
+    await page.getByRole('dialog').getByRole('button', { name: /^send/i }).first().click();
+    const response = await (await asking).response();
+    if (!response) throw new Error('the request failed');
     expect(response.status()).toBe(202);
     expect(await response.json()).toMatchObject({ model: 'sandbox/image', status: 'succeeded' });
     expect(complaints).toEqual([]);
