@@ -1,15 +1,27 @@
-import { randomBytes, randomFillSync } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'; // Crockford base32: no i, l, o, u
 
 const counter = { ms: 0, low: 0 };
+
+/** One call of the system's generator for 256 ids: alone it was 8 % of a request's time. */
+const pool = { bytes: Buffer.alloc(16 * 256), at: 16 * 256 };
+
+function random16(): Buffer {
+  if (pool.at === pool.bytes.length) {
+    randomFillSync(pool.bytes);
+    pool.at = 0;
+  }
+  pool.at += 16;
+  return Buffer.from(pool.bytes.subarray(pool.at - 16, pool.at));
+}
 
 /**
  * The 16 bytes of a UUIDv7 (RFC 9562): 48 bits of Unix milliseconds, then a 12-bit counter that
  * keeps the ids of one process in order within a millisecond, then 62 random bits.
  */
 function uuid7Bytes(now_ms: number): Buffer {
-  const bytes = randomBytes(16);
+  const bytes = random16();
   if (now_ms > counter.ms) {
     counter.ms = now_ms;
     counter.low = bytes.readUInt16BE(6) & 0x7ff; // leaves 2,048 steps before the next millisecond
@@ -54,9 +66,9 @@ const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** `length` characters of base62 without modulo bias (bytes ≥ 248 = 4 × 62 are thrown away). */
 export function randomBase62(length: number): string {
   let text = '';
-  const pool = Buffer.alloc(64);
+  const bytes = Buffer.alloc(64);
   while (text.length < length) {
-    for (const byte of randomFillSync(pool)) {
+    for (const byte of randomFillSync(bytes)) {
       if (byte < 248 && text.length < length) text += base62.charAt(byte % 62);
     }
   }
