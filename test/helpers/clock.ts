@@ -31,16 +31,24 @@ export function testClock(): TestClock {
   };
 }
 
-const elapsed = { offset_ms: 0 };
+const elapsed: { offset_ms: number; stopped_ms?: number | undefined } = { offset_ms: 0 };
+const real = performance.now.bind(performance);
+
+function setElapsed(change: Partial<typeof elapsed>): void {
+  Object.assign(elapsed, change);
+  if (vi.isMockFunction(performance.now)) return;
+  vi.spyOn(performance, 'now').mockImplementation(() => (elapsed.stopped_ms ?? real()) + elapsed.offset_ms);
+}
 
 /**
  * Lets the monotonic clock of this process jump ahead: request windows, and what is remembered for a
  * second, are counted with it. Timers are not touched.
  */
 export function elapse(duration_ms: number): void {
-  if (!vi.isMockFunction(performance.now)) {
-    const real = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => real() + elapsed.offset_ms);
-  }
-  elapsed.offset_ms += duration_ms;
+  setElapsed({ offset_ms: elapsed.offset_ms + duration_ms });
+}
+
+/** From now on the monotonic clock moves by `elapse` only, or runs again. */
+export function stopElapsing(stopped: boolean): void {
+  setElapsed({ stopped_ms: stopped ? real() : undefined });
 }

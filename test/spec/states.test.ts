@@ -115,8 +115,16 @@ it('S3-1 succeeded and failed are final: what comes later changes nothing', asyn
   routes(['run forever'], ['done']);
   const { json: task } = await generate({}, 0);
   await reaches(task.id, 'running');
-  const answers = await Promise.all(Array.from({ length: 12 }, () => cancel(task.id)));
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array<number>(11).fill(409)]);
+  const { db } = service.app;
+  const racing = await db.tx(async (tx) => {
+    await tx.query('select from tasks where id = $1 for update', [task.id]);
+    const cancels = Array.from({ length: 4 }, () => cancel(task.id));
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await vi.waitUntil(async () => (await db.query(waiting)).length >= 4, { interval: 10, timeout: 5_000 });
+    return cancels; // all of them saw it running; now the first ends it
+  });
+  const answers = await Promise.all(racing);
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409]);
   const winner = answers.find(({ status }) => status === 200);
   expect((await client.call('GET', `/v1/tasks/${task.id}`)).text).toBe(winner?.text);
 });

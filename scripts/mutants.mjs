@@ -1,0 +1,195 @@
+// npm run mutants: plants the one-line fault of each row of docs/spec-coverage.md in a copy of the sources
+// and expects the test of that row to fail. Plain JavaScript for Node 20; the tests run on the pinned Node.
+//
+//   npm run mutants -- [--only S4.1] [--jobs 2]
+//
+// Ends with 1 if a fault survives, if its text is not found exactly once, or if a test fails without one.
+import { spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const pinned_node = join(root, 'node_modules', '.bin', 'node');
+const node = process.platform !== 'win32' && existsSync(pinned_node) ? pinned_node : process.execPath;
+const left_out = ['node_modules', '.git', '.setup', 'dist', 'bench', 'web', 'docs'];
+
+/** A run that hangs is ended; its test had 30 s. */
+const run_ms_max = 120_000;
+
+const children = new Set();
+let stopped = false;
+
+/** The rows whose number begins with `only`, each with its fault: { row, test, file, find, replace }. */
+function readMutants(only) {
+  const mutants = JSON.parse(readFileSync(join(root, 'test/spec/mutants.json'), 'utf8'));
+  return mutants.filter(({ row }) => only === undefined || row === only || row.startsWith(only));
+}
+
+/** The mutants whose text is not in their file exactly once. */
+function misplaced(mutants) {
+  return mutants.flatMap(({ row, file, find }) => {
+    const times = readFileSync(join(root, file), 'utf8').split(find).length - 1;
+    return times === 1 ? [] : [`${row}: the text to replace is in ${file} ${times} times, not once.`];
+  });
+}
+
+/** A copy of what tests need; packages are linked, since nothing in them is changed. */
+function makeTree() {
+  const tree = mkdtempSync(join(tmpdir(), 'medley-mutants-'));
+  for (const name of readdirSync(root)) {
+    if (left_out.includes(name) || name.startsWith('.medley')) continue;
+    const filter = (path) => !path.endsWith('node_modules');
+    cpSync(join(root, name), join(tree, name), { recursive: true, filter });
+  }
+  for (const packages of ['node_modules', join('test', 'node_modules')]) {
+    symlinkSync(join(root, packages), join(tree, packages), 'junction');
+  }
+  return tree;
+}
+
+/** Resolves to the address of a PostgreSQL of this run alone, unless the environment names one. */
+async function startCluster() {
+  const child = spawn(node, ['test/helpers/cluster-child.ts'], { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  const lines = createInterface({ input: child.stdout });
+  const url = await Promise.race([new Promise((resolve) => lines.once('line', resolve)), ended.then(() => undefined)]);
+  if (typeof url !== 'string') throw new Error('PostgreSQL could not be started.');
+  return {
+    url,
+    stop: () => {
+      child.stdin.end();
+      return ended;
+    },
+  };
+}
+
+/** Keeps what was compiled for the next run, by its content; of 200 files a fault changes one. */
+function moduleCache(tree) {
+  return ['--experimental.fsModuleCache', `--experimental.fsModuleCachePath=${join(tree, '.modules')}`];
+}
+
+/** Runs tests in `tree` and resolves to what vitest reports of each, and its output if it reports nothing. */
+function runTests(tree, cluster, files, pattern) {
+  const report = join(tree, 'report.json');
+  rmSync(report, { force: true });
+  const args = ['run', '--config', 'test/vitest.config.ts', '--project', 'full', ...moduleCache(tree)];
+  args.push('--reporter=json', `--outputFile=${report}`, ...files);
+  if (pattern !== undefined) args.push('-t', pattern);
+  const env = { ...process.env, MEDLEY_TEST_CLUSTER: cluster.url };
+  return new Promise((resolve) => {
+    const child = spawn(node, ['test/node_modules/vitest/vitest.mjs', ...args], {
+      cwd: tree,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    children.add(child);
+    const output = [];
+    child.stdout.on('data', (chunk) => output.push(chunk));
+    child.stderr.on('data', (chunk) => output.push(chunk));
+    const timer = setTimeout(() => child.kill('SIGKILL'), run_ms_max);
+    child.on('close', () => {
+      clearTimeout(timer);
+      children.delete(child);
+      const results = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')).testResults : [];
+      resolve({ tests: results.flatMap((file) => file.assertionResults), output: Buffer.concat(output).toString() });
+    });
+  });
+}
+
+/** `caught` if the row's own test ran and failed. */
+async function plant(tree, cluster, mutant) {
+  const path = join(tree, mutant.file);
+  const whole = readFileSync(path, 'utf8');
+  writeFileSync(
+    path,
+    whole.replace(mutant.find, () => mutant.replace),
+  );
+  try {
+    const pattern = `(^| )${mutant.row.replaceAll('.', '\\.')} `;
+    const { tests } = await runTests(tree, cluster, [mutant.test], pattern);
+    const own = tests.filter(({ title }) => title.startsWith(`${mutant.row} `));
+    if (own.some(({ status }) => status === 'failed')) return 'caught';
+    return own.some(({ status }) => status === 'passed') ? 'survived' : 'no test ran';
+  } finally {
+    writeFileSync(path, whole);
+  }
+}
+
+/** Without a fault all tests must pass, else a fault that is caught says nothing. */
+async function proveTests(tree, cluster, mutants) {
+  const files = [...new Set(mutants.map(({ test }) => test))];
+  const rows = new Set(mutants.map(({ row }) => row));
+  const { tests, output } = await runTests(tree, cluster, files);
+  const of_rows = tests.filter(({ title }) => rows.has(title.split(' ')[0]));
+  const failed = of_rows.filter(({ status }) => status !== 'passed').map(({ title }) => title);
+  const run = new Set(of_rows.map(({ title }) => title.split(' ')[0]));
+  const missing = [...rows].filter((row) => !run.has(row));
+  if (failed.length === 0 && missing.length === 0) return true;
+  for (const title of failed) console.error(`fails without a fault: ${title}`);
+  for (const row of missing) console.error(`has no test that ran: ${row}`);
+  if (tests.length === 0) console.error(output);
+  return false;
+}
+
+/** Each tree has one fault at a time; the trees work side by side. */
+async function plantAll(trees, cluster, mutants) {
+  const waiting = [...mutants];
+  const results = [];
+  const work = async (tree) => {
+    for (let mutant = waiting.shift(); mutant && !stopped; mutant = waiting.shift()) {
+      const started = Date.now();
+      const result = await plant(tree, cluster, mutant);
+      results.push({ ...mutant, result });
+      const place = `[${String(results.length).padStart(3)}/${mutants.length}]`;
+      const seconds = `${((Date.now() - started) / 1000).toFixed(1)} s`.padStart(7);
+      console.log(`${place} ${result.padEnd(8)} ${seconds}  ${mutant.row.padEnd(18)} ${mutant.file}`);
+    }
+  };
+  await Promise.all(trees.map(work));
+  return results;
+}
+
+async function main() {
+  const { values } = parseArgs({ options: { only: { type: 'string' }, jobs: { type: 'string', default: '2' } } });
+  const mutants = readMutants(values.only);
+  const problems = misplaced(mutants);
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0 || mutants.length === 0) return 1;
+  const started = Date.now();
+  const trees = Array.from({ length: Math.min(Number(values.jobs), mutants.length) }, makeTree);
+  const cluster = await startCluster();
+  try {
+    if (!(await proveTests(trees[0], cluster, mutants))) return 1;
+    console.log(`The tests of ${mutants.length} rows pass without a fault.`);
+    const results = await plantAll(trees, cluster, mutants);
+    const survived = results.filter(({ result }) => result !== 'caught');
+    for (const { row, result, file } of survived) console.log(`${result}: ${row} (${file})`);
+    const minutes = ((Date.now() - started) / 60_000).toFixed(1);
+    console.log(`${results.length - survived.length} caught, ${survived.length} survived (${minutes} min)`);
+    return survived.length === 0 && results.length === mutants.length ? 0 : 1;
+  } finally {
+    await cluster.stop();
+    for (const tree of trees) rmSync(tree, { recursive: true, force: true });
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => {
+    stopped = true;
+    for (const child of children) child.kill('SIGKILL');
+  });
+}
+process.exitCode = await main();
