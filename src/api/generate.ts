@@ -66,7 +66,7 @@ async function handleGenerate(
 }
 
 /** Whole seconds from 0; more than 300 is 300. Anything else is a 400 that names it. */
-export function readWait(text: string | undefined): number {
+function readWait(text: string | undefined): number {
   if (text === undefined) return 0;
   if (!/^\d+$/.test(text)) {
     const message = `wait must be a whole number of seconds from 0 to ${wait_s_max} (got ${JSON.stringify(text.slice(0, 60))}).`;
@@ -82,11 +82,10 @@ function readIdempotencyKey(value: string | string[] | undefined): string | unde
 }
 
 /** A blocked account reads what it has, but starts nothing new. */
-export function checkAccount(caller: Caller): void {
+function checkAccount(caller: Caller): void {
   if (caller.account.status !== 'blocked') return;
   throw new ApiError('account_blocked', 'This account is blocked. Ask the operator of this service.', {
     code: 'account_blocked',
-    headers: { 'x-should-retry': 'false' },
   });
 }
 

@@ -12,7 +12,7 @@ import { storeOutputs } from './outputs.ts';
 import { listAttempts, loadTask, readRef, refOf, type Attempt, type Task, type TaskRef } from './task.ts';
 
 /** A job that its worker lost, or that failed, this often is given up: the task fails, refunded. */
-export const tries_max = 10;
+const tries_max = 10;
 
 const storage_pause_ms = 2_000;
 const poll_timeout_ms = 15_000;
