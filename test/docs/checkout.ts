@@ -1,0 +1,169 @@
+import { spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { delimiter, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { repository } from './document.ts';
+
+/** Where the documents say that the service listens. */
+const shown_address = '127.0.0.1:8080';
+
+/** What a document calls a database that its reader has, and the tests have too. */
+const shown_database = 'postgres://medley:secret@db.example.com/medley';
+
+type Service = ChildProcessByStdio<null, Readable, Readable>;
+
+/**
+ * A clone of the repository as its reader sees it, with all packages installed: a folder of links, so
+ * that what the commands write stays out of the real one. Its port stands wherever the documents show
+ * the default; `mdl_…`, `acct_…`, `key_…` and `task_…` stand for what was printed last.
+ */
+export class Checkout {
+  readonly folder = temporaryFolder(0o755);
+  readonly #port: number;
+  readonly #seen = new Map<string, string>();
+  readonly #database_url: string;
+  /** The first key that was printed, by the first start. */
+  #key = '';
+  #service: Service | undefined;
+
+  private constructor(port: number, database_url: string) {
+    this.#port = port;
+    this.#database_url = database_url;
+    const left_out = ['.git', '.medley', 'medley.yaml', 'medley.example.yaml', '.setup'];
+    for (const name of readdirSync(repository)) {
+      if (!left_out.includes(name)) symlinkSync(join(repository, name), join(this.folder, name));
+    }
+    this.write('medley.example.yaml', readFileSync(join(repository, 'medley.example.yaml'), 'utf8'));
+    if (spawnSync('curl', ['--version']).status !== 0) this.provideCurl();
+  }
+
+  /** `database_url` is an empty database for the documents' external one. */
+  static async make(database_url: string): Promise<Checkout> {
+    return new Checkout(await freePort(), database_url);
+  }
+
+  /** Writes a file of the documents. */
+  write(name: string, text: string): void {
+    writeFileSync(join(this.folder, name), `${this.#real(text)}\n`);
+  }
+
+  /** Runs commands to their end, in the environment that the ones before have left; answers what they print. */
+  async run(text: string): Promise<string> {
+    const state = join(this.folder, '.environment');
+    const restore = existsSync(state) ? `. '${state}'\n` : '';
+    const script = `trap 'export -p > "${state}"' EXIT\n${restore}set -e\n${this.#real(text)}\n`;
+    const child = spawn('sh', ['-c', script], {
+      cwd: this.folder,
+      env: this.#environment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const said = { out: '', error: '' };
+    child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
+    await once(child, 'close');
+    if (child.exitCode !== 0) throw new Error(`ended with ${child.exitCode}:\n${text}\n${said.out}${said.error}`);
+    return this.#remember(said.out);
+  }
+
+  /** Starts the service by a line such as `X=y npm start` and waits until it is ready; answers what it prints. */
+  async start(line: string): Promise<string> {
+    await this.stop();
+    const command = this.#real(line).replace(/\bnpm start$/, 'exec npm start');
+    // A process group of its own, as a terminal makes one: Ctrl-C reaches all of it at once.
+    const service = spawn('sh', ['-c', command], {
+      cwd: this.folder,
+      env: this.#environment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.#service = service;
+    const printed = await untilReady(service);
+    const from_npm = /^\n?> medley@.*\n> .*\n+/;
+    return this.#remember(printed.replace(from_npm, ''));
+  }
+
+  /** Ctrl-C. */
+  async stop(): Promise<void> {
+    const service = this.#service;
+    this.#service = undefined;
+    if (!service?.pid) return;
+    const ended = once(service, 'close');
+    if (service.exitCode === null && service.signalCode === null) process.kill(-service.pid, 'SIGINT');
+    await ended;
+  }
+
+  /** Asks the service with the key of its first start. Throws unless the answer is below 400. */
+  async call<T>(path: string, body?: object): Promise<T> {
+    const response = await fetch(`http://127.0.0.1:${this.#port}${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: { authorization: `Bearer ${this.#key}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    removeFolder(this.folder);
+  }
+
+  /** Machines without curl get what the documents use of it, made of fetch. */
+  provideCurl(): void {
+    const bin = join(this.folder, '.bin');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(bin, 'curl'), `#!/bin/sh\nexec '${process.execPath}' '${join(repository, curl)}' "$@"\n`);
+    chmodSync(join(bin, 'curl'), 0o755);
+  }
+
+  /** Of a reader: without what npm and the tests have set. */
+  #environment(): Record<string, string | undefined> {
+    const own = /^(npm_|INIT_CWD$|NODE_|VITEST|MEDLEY_|TEST|DATABASE_URL$|HOST$)/;
+    const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
+    const path = [join(this.folder, '.bin'), process.env['PATH']].join(delimiter);
+    return { ...inherited, PATH: path, PORT: String(this.#port) };
+  }
+
+  #real(text: string): string {
+    return text
+      .replaceAll(shown_address, `127.0.0.1:${this.#port}`)
+      .replaceAll(shown_database, this.#database_url)
+      .replaceAll(/\b(mdl|acct|key|task)_…/g, (whole, prefix: string) => this.#seen.get(prefix) ?? whole);
+  }
+
+  /** Keeps the ids and keys in `printed`, which is answered as the documents would show it. */
+  #remember(printed: string): string {
+    for (const [whole, prefix = ''] of printed.matchAll(/\b(mdl|acct|key|task)_[0-9A-Za-z]{26,}\b/g)) {
+      this.#seen.set(prefix, whole);
+      if (prefix === 'mdl') this.#key ||= whole;
+    }
+    return printed.replaceAll(`127.0.0.1:${this.#port}`, shown_address);
+  }
+}
+
+const curl = 'test/docs/curl.mjs';
+
+/** What the service has printed when it says how to make a picture. Throws when it ends before. */
+function untilReady(service: Service): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const said = { out: '', error: '' };
+    service.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
+    service.stdout.on('data', (chunk: Buffer) => {
+      said.out += chunk.toString();
+      if (said.out.endsWith('echo hello.png\n\n')) resolve(said.out);
+    });
+    service.once('close', () => reject(new Error(`the service did not start:\n${said.out}${said.error}`)));
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,21 @@
+// What the documents use of curl, for machines that have none: -sS -o -H -d -X and one address.
+import { writeFileSync } from 'node:fs';
+
+const words = process.argv.slice(2);
+const options = { headers: {} };
+let url, file;
+for (let word = words.shift(); word !== undefined; word = words.shift()) {
+  if (word === '-H') {
+    const header = words.shift();
+    const colon = header.indexOf(':');
+    options.headers[header.slice(0, colon)] = header.slice(colon + 1).trim();
+  } else if (word === '-d') Object.assign(options, { method: 'POST', body: words.shift() });
+  else if (word === '-X') options.method = words.shift();
+  else if (word === '-o') file = words.shift();
+  else if (!word.startsWith('-')) url = word;
+  else if (word !== '-sS') throw new Error(`This curl has no ${word}.`);
+}
+const response = await fetch(url, options);
+const bytes = Buffer.from(await response.arrayBuffer());
+if (file === undefined) process.stdout.write(bytes);
+else writeFileSync(file, bytes);

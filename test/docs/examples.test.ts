@@ -1,0 +1,164 @@
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { embeddedConnection } from '../../src/db/embedded.ts';
+import { probeMedia } from '../../src/storage/probe.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { ask } from '../helpers/embedded.ts';
+import { Checkout } from './checkout.ts';
+import { guidePaths, readDocument, repository, tableRows, type Block } from './document.ts';
+import { matches } from './matches.ts';
+
+/** What a step needs of those before it. */
+type Session = { checkout: Checkout; printed: string; hanging: string; failed: string };
+type Step = { name: string; take: (session: Session) => Promise<void> };
+
+/** What comes of a document's commands beyond what they print, by a part of their block. */
+const further: Record<string, Step[]> = {
+  'git clone': [
+    { name: 'the printed line makes the picture of the README', take: expectPicture },
+    { name: 'every directive does what the table says', take: expectDirectives },
+  ],
+  'node waves.mjs': [{ name: 'waves.mp4 is a film', take: expectFilm }],
+  'MEDLEY_DATA=medley-backup': [
+    { name: 'the backup has all tasks and files', take: expectBackup },
+    { name: 'the run that hangs has ended as the table says', take: expectHangEnded },
+  ],
+};
+
+const guides = guidePaths().map(readDocument);
+
+describe.each(guides.filter(({ blocks }) => blocks.some(({ verb }) => verb)))('$path', ({ blocks }) => {
+  let session: Session;
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await testDatabase({ empty: true });
+    session = { checkout: await Checkout.make(database.url), printed: '', hanging: '', failed: '' };
+  });
+  afterAll(async () => {
+    await session.checkout.remove();
+    await database.drop();
+  });
+
+  const steps = blocks.flatMap((block) => [stepOf(block), ...furtherSteps(block)]);
+  it.each(steps)('$name', (step) => expectStep(session, step), 60_000);
+});
+
+/** What comes after a step that failed would fail for no reason of its own, and slowly. */
+async function expectStep(session: Session, { name, take }: Step): Promise<void> {
+  expect(session.failed).toBe('');
+  session.failed = name;
+  await take(session);
+  session.failed = '';
+}
+
+function furtherSteps({ text }: Block): Step[] {
+  return Object.entries(further).flatMap(([part, steps]) => (text.includes(part) ? steps : []));
+}
+
+function stepOf(block: Block): Step {
+  const name = `line ${block.line}: ${block.verb ?? 'only read'}`;
+  return { name, take: (session) => follow(session, block) };
+}
+
+async function follow(session: Session, { verb, language, text, argument }: Block): Promise<void> {
+  const { checkout } = session;
+  switch (verb) {
+    case undefined:
+      return;
+    case 'file':
+      return checkout.write(argument, text);
+    case 'output': {
+      const as_promised = matches(language, text, session.printed);
+      return expect(as_promised, `shown:\n${text}\nprinted:\n${session.printed}`).toBe(true);
+    }
+    case 'start':
+      session.printed = await checkout.start(startLine(text));
+      return;
+    case 'stopped':
+      await checkout.stop();
+      session.printed = await checkout.run(text);
+      return;
+    case 'run':
+      session.printed = await checkout.run(text);
+  }
+}
+
+/** The clone is what the checkout stands for. */
+function startLine(text: string): string {
+  const lines = text.split('\n').filter((line) => !line.startsWith('git clone '));
+  expect(lines).toHaveLength(1);
+  return lines[0] ?? '';
+}
+
+async function expectPicture({ checkout, printed }: Session): Promise<void> {
+  const line = printed.split('\n').find((each) => each.startsWith('  curl '));
+  expect(await checkout.run(line ?? '')).toBe('hello.png\n');
+  const [made, shown] = await Promise.all(
+    [checkout.folder, join(repository, 'docs')].map((folder) =>
+      sharp(join(folder, 'hello.png')).removeAlpha().raw().toBuffer({ resolveWithObject: true }),
+    ),
+  );
+  expect(made?.info).toEqual(shown?.info);
+  // Another processor may round differently while it draws; a wrong letter changes thousands of pixels by 200.
+  const differences = made?.data.map((value, i) => Math.abs(value - (shown?.data[i] ?? 0))) ?? [];
+  expect(differences.filter((difference) => difference > 8).length).toBeLessThan(500);
+}
+
+type Task = {
+  id: string;
+  status: string;
+  output: { url: string }[];
+  error: { type: string } | null;
+  cost: { amount: string };
+};
+
+const directives = tableRows(readDocument('README.md'), 'In the prompt').map(
+  ([prompt = '', status = '', error_type = '', amount = '', counts = '']) => ({
+    directive: prompt.replace(/\]\].*/, ']]'),
+    seen: { status, error_type, amount, counts: counts === 'yes' },
+  }),
+);
+
+/** What the table tells of a task; whether it counts stands only in the database of `data_folder`. */
+async function seenOf({ checkout }: Session, data_folder: string, { id, status, error, cost }: Task) {
+  const connection = await embeddedConnection(join(checkout.folder, data_folder));
+  if (!connection) throw new Error(`no database runs in ${data_folder}`);
+  const sql = `select counts_as_failure as counts from tasks where id = '${id}'`;
+  const [row] = await ask<{ counts: boolean }>(connection, sql);
+  return { status, error_type: error?.type ?? '', amount: cost.amount, counts: row?.counts };
+}
+
+/** The one that hangs for 20 s is looked at when all the others are through. */
+async function expectDirectives(session: Session): Promise<void> {
+  for (const { directive, seen } of directives) {
+    const wait = directive === '[[hang]]' ? 0 : 30;
+    const body = { model: 'sandbox/image', input: { prompt: `A storm ${directive}` } };
+    const task = await session.checkout.call<Task>(`/v1/generate?wait=${wait}`, body);
+    if (wait === 0) session.hanging = task.id;
+    else expect(await seenOf(session, '.medley', task), directive).toEqual(seen);
+  }
+}
+
+async function expectHangEnded(session: Session): Promise<void> {
+  const task = () => session.checkout.call<Task>(`/v1/tasks/${session.hanging}`);
+  await expect.poll(async () => (await task()).status, { timeout: 30_000, interval: 200 }).toBe('failed');
+  const row = directives.find(({ directive }) => directive === '[[hang]]');
+  expect(await seenOf(session, 'medley-backup', await task())).toEqual(row?.seen);
+}
+
+async function expectFilm({ checkout }: Session): Promise<void> {
+  expect(await probeMedia(join(checkout.folder, 'waves.mp4'))).toMatchObject({
+    ok: true,
+    probe: { type: 'video', content_type: 'video/mp4', duration: 3, width: 854, height: 480 },
+  });
+}
+
+async function expectBackup({ checkout }: Session): Promise<void> {
+  const { data } = await checkout.call<{ data: Task[] }>('/v1/tasks?status=succeeded&limit=100');
+  const urls = data.flatMap(({ output }) => output.map(({ url }) => url));
+  expect(urls.length).toBeGreaterThanOrEqual(5);
+  const statuses = await Promise.all(urls.map(async (url) => (await fetch(url)).status));
+  expect(new Set(statuses)).toEqual(new Set([200]));
+}
