@@ -35,7 +35,8 @@ let stopped = false;
 /** The rows whose number begins with `only`, each with its fault: { row, test, file, find, replace }. */
 function readMutants(only) {
   const mutants = JSON.parse(readFileSync(join(root, 'test/spec/mutants.json'), 'utf8'));
-  return mutants.filter(({ row }) => only === undefined || row === only || row.startsWith(only));
+  const exact = mutants.filter(({ row }) => row === only);
+  return exact.length > 0 ? exact : mutants.filter(({ row }) => only === undefined || row.startsWith(only));
 }
 
 /** The mutants whose text is not in their file exactly once. */

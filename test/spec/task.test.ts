@@ -277,8 +277,12 @@ it('D-item-6 links are signed: a changed one opens nothing', async () => {
 
 it('D-item-7 links are made once at completion and stored', async () => {
   const { json, text } = await image();
+  const [item] = json.output;
   clock.pass(60_000);
   expect((await get(json.id)).text).toBe(text);
+  const [row] = await service.app.db.query<{ body: string }>('select body from tasks where id = $1', [json.id]);
+  expect(row?.body).toBe(text);
+  expect((await fetch(item?.url ?? '')).status).toBe(200);
   await expectExactBooks(service.app);
 });
 
