@@ -41,6 +41,8 @@ function inRange(address: ipaddr.IPv4 | ipaddr.IPv6, range: string): boolean {
  * name; undefined if nothing. Names are judged again by what they resolve to when they are dialled.
  */
 export function checkUserUrl(text: string, rules: AddressRules): string | undefined {
+  // The parser drops or escapes them: what is stored would not be what is dialled, and no database stores NUL.
+  if (!text.isWellFormed() || /[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters.';
   if (!URL.canParse(text)) return 'must be an absolute http(s) URL.';
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http(s) URL.';

@@ -346,7 +346,9 @@ it('D-sizes-6 bodies with NUL or lone surrogates are stored as text, never a 500
   const { status, json: task } = await generate(body, client, '?wait=20');
   expect([status, task.status, task.metadata]).toEqual([202, 'succeeded', { k: 'x\ud800' }]);
   expect((await client.call('GET', '/v1/tasks')).json.data).toHaveLength(1);
-  for (const field of ['model', 'webhook_url', 'input']) {
+  for (const field of ['model', 'webhook_url', 'input', 'metadata', odd]) {
     expect((await generate({ ...order, [field]: odd })).json.error.type).toMatch(/^(invalid_request|not_found)$/);
   }
+  const hook = { ...order, webhook_url: 'https://example.com/a\u0000b' };
+  expectError(await generate(hook), '422 invalid_request');
 });

@@ -44,7 +44,16 @@ async function expectRefused(urls: readonly unknown[], at = service): Promise<vo
 it('D-address-1 http and https only', async () => {
   await expectAllowed(['http://example.com', 'https://example.com/hook?a=1', 'HTTPS://EXAMPLE.COM']);
   await expectRefused(['ftp://example.com', 'file:///etc/passwd', 'javascript:alert(1)', 'ws://example.com']);
-  await expectRefused(['example.com/hook', '/hook', '', 'http://', 'https://exa mple.com', 7, ['https://example.com']]);
+  await expectRefused([
+    'example.com/hook',
+    '/hook',
+    '',
+    'http://',
+    'https://exa mple.com',
+    'https://example.com/\n',
+    7,
+    ['https://example.com'],
+  ]);
 });
 
 it('D-address-2 no credentials', async () => {
