@@ -146,16 +146,22 @@ export class Checkout {
 
 const curl = 'test/docs/curl.mjs';
 
-/** What the service has printed when it says how to make a picture. Throws when it ends before. */
+const ready_ms_max = 45_000;
+
+/** What the service has printed when it says how to make a picture. Throws when it ends before, or hangs. */
 function untilReady(service: Service): Promise<string> {
   return new Promise((resolve, reject) => {
     const said = { out: '', error: '' };
+    const fail = () => reject(new Error(`the service did not start:\n${said.out}${said.error}`));
+    const timer = setTimeout(fail, ready_ms_max);
     service.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
     service.stdout.on('data', (chunk: Buffer) => {
       said.out += chunk.toString();
-      if (said.out.endsWith('echo hello.png\n\n')) resolve(said.out);
+      if (!said.out.endsWith('echo hello.png\n\n')) return;
+      clearTimeout(timer);
+      resolve(said.out);
     });
-    service.once('close', () => reject(new Error(`the service did not start:\n${said.out}${said.error}`)));
+    service.once('close', fail);
   });
 }
 

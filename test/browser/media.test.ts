@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Page, Response } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+
+/** What the sandbox has made, as a person opens it: by the signed links of real tasks. */
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let site: Server;
+
+beforeAll(async () => {
+  service = await startTestApp();
+  chromium = await launchBrowser();
+  // Somebody else's page; what it shows is set by the tests.
+  site = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<body></body>'));
+  await once(site.listen(0, '127.0.0.1'), 'listening');
+}, 120_000);
+
+afterAll(async () => {
+  site.closeAllConnections();
+  site.close();
+  await chromium?.close();
+  await service?.stop();
+});
+
+/** The link to the output of a new task. */
+async function make(model: string, input: object): Promise<string> {
+  const { call } = await service.client();
+  const { json } = await call('POST', '/v1/generate?wait=60', { model, input });
+  expect(json.status).toBe('succeeded');
+  return json.output[0]?.url ?? '';
+}
+
+type Opened = { page: Page; answers: Response[]; complaints: string[]; elsewhere: string[] };
+
+/** Opens an address; every request to an origin that is neither the service's nor the address's own is refused and told. */
+async function open(url: string): Promise<Opened> {
+  const page = await chromium.browser.newPage({ viewport: { width: 900, height: 600 } });
+  const opened: Opened = { page, answers: [], complaints: [], elsewhere: [] };
+  const ours = [service.url, new URL(url).origin];
+  await page.route(
+    ({ origin }) => !ours.includes(origin),
+    (route) => {
+      opened.elsewhere.push(route.request().url());
+      return route.abort();
+    },
+  );
+  page.on('response', (response) => opened.answers.push(response));
+  page.on('pageerror', (error) => opened.complaints.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') opened.complaints.push(message.text());
+  });
+  await page.goto(url);
+  return opened;
+}
+
+type Playing = { duration: number; seconds: number; ended: boolean; seeking: boolean; ready: number; error: unknown };
+
+/** The page's own scripts may be switched off, so nothing can wait inside it: it is asked from here. */
+function ask(page: Page): Promise<Playing> {
+  return page.evaluate(`(({ duration, currentTime, ended, seeking, readyState, error }) =>
+    ({ duration, seconds: currentTime, ended, seeking, ready: readyState, error: error && error.message }))
+    (document.querySelector('video'))`);
+}
+
+const patience = { timeout: 15_000, interval: 50 };
+const have_enough_data = 4;
+
+async function expectPlays(page: Page, duration: number): Promise<void> {
+  await expect
+    .poll(() => ask(page), patience)
+    .toMatchObject({ duration, seconds: 0, ready: have_enough_data, error: null });
+  await page.evaluate(`void document.querySelector('video').play()`);
+  await expect.poll(() => ask(page), patience).toMatchObject({ ended: true, seconds: duration, error: null });
+}
+
+async function seek(page: Page, seconds: number): Promise<void> {
+  await page.evaluate(`document.querySelector('video').currentTime = ${seconds}`);
+  await expect.poll(() => ask(page), patience).toMatchObject({ seconds, seeking: false, ended: false, error: null });
+}
+
+/** Not before what was sought is on the screen. */
+async function pictureAt(page: Page, seconds: number): Promise<Buffer> {
+  await seek(page, seconds);
+  return page.locator('video').screenshot();
+}
+
+describe('a film of the sandbox', { timeout: 60_000 }, () => {
+  test('opened at its link plays to its end and seeks, by ranges, under its own policy', async () => {
+    const url = await make('sandbox/video', { prompt: 'Waves on a beach', duration: 2 });
+    const { page, answers, complaints, elsewhere } = await open(url);
+    await expectPlays(page, 2);
+    await seek(page, 0.5);
+    await seek(page, 1.75);
+    const [first] = answers;
+    expect(first?.headers()['content-security-policy']).toMatch(/^sandbox; default-src 'none';/);
+    const ranges = answers.filter((answer) => answer.request().headers()['range'] !== undefined);
+    expect(ranges.length).toBeGreaterThan(0);
+    expect(ranges.map((answer) => answer.status())).toEqual(ranges.map(() => 206));
+    expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
+    await page.close();
+  });
+
+  test('in another site’s page plays to its end, and shows another picture at each time', async () => {
+    const url = await make('sandbox/video', { prompt: 'Waves', duration: 1.5, aspect_ratio: '9:16' });
+    const { port } = site.address() as AddressInfo;
+    const { page, complaints } = await open(`http://127.0.0.1:${port}/`);
+    await page.setContent(`<video muted src="${url}" height="400"></video>`);
+    await expectPlays(page, 1.5);
+    expect(await page.evaluate(`document.querySelector('video').videoHeight`)).toBe(854);
+    const early = await pictureAt(page, 0.25);
+    const late = await pictureAt(page, 1.25);
+    expect(late.equals(early)).toBe(false);
+    expect((await pictureAt(page, 0.25)).equals(early)).toBe(true);
+    expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([]);
+    await page.close();
+  });
+});
+
+describe('a picture of the sandbox', { timeout: 60_000 }, () => {
+  test('opens at its link in its size', async () => {
+    const { page, complaints, elsewhere } = await open(
+      await make('sandbox/image', { prompt: 'Hello', width: 320, height: 200 }),
+    );
+    expect(await page.locator('img').boundingBox()).toMatchObject({ width: 320, height: 200 });
+    expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
+    await page.close();
+  });
+});
+
+describe('a melody of the sandbox', { timeout: 60_000 }, () => {
+  test('opens at its link, plays to its end and seeks', async () => {
+    const { page, complaints } = await open(await make('sandbox/audio', { prompt: 'A lullaby', duration: 1.5 }));
+    await expectPlays(page, 1.5);
+    await seek(page, 0.5);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test('can be heard: Chromium decodes sound in every quarter of it', async () => {
+    const url = await make('sandbox/audio', { prompt: 'A lullaby', duration: 4 });
+    const bytes = Buffer.from(await (await fetch(url)).arrayBuffer()).toString('base64');
+    const { page } = await open(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
+    const loudest = await page.evaluate<number[]>(`(async () => {
+      const wav = Uint8Array.from(atob('${bytes}'), (letter) => letter.charCodeAt(0));
+      const sound = await new OfflineAudioContext(1, 1, 44100).decodeAudioData(wav.buffer);
+      const samples = sound.getChannelData(0);
+      const quarter = samples.length / 4;
+      return [0, 1, 2, 3].map((i) => Math.max(...samples.slice(i * quarter, (i + 1) * quarter)));
+    })()`);
+    expect(loudest).toHaveLength(4);
+    for (const peak of loudest) expect(peak).toBeGreaterThan(0.05);
+    for (const peak of loudest) expect(peak).toBeLessThan(1);
+    await page.close();
+  });
+});
+
+describe('the pages of the service', { timeout: 60_000 }, () => {
+  test('lead from / to the reference, on every width, and ask nobody else for anything', async () => {
+    const { page, complaints, elsewhere } = await open(`${service.url}/`);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('link', { name: 'API reference' }).click();
+    await page.getByRole('heading', { name: 'Medley' }).waitFor();
+    const wider_px = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    expect(wider_px).toBeLessThanOrEqual(1);
+    expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
+    await page.close();
+  });
+});
