@@ -50,5 +50,5 @@ export function elapse(duration_ms: number): void {
 
 /** From now on the monotonic clock moves by `elapse` only, or runs again. */
 export function stopElapsing(stopped: boolean): void {
-  setElapsed({ stopped_ms: stopped ? real() : undefined });
+  setElapsed({ stopped_ms: stopped ? Math.floor(real()) : undefined }); // whole, so that sums are exact
 }
