@@ -41,9 +41,7 @@ describe('account create', () => {
 
   it.each([
     ['a missing name', [], '--name'],
-    ['an empty name', ['--name', ''], '--name must have 1 to 200 characters'],
     ['an unknown currency', ['--name', 'N', '--currency', 'usd'], 'Did you mean USD?'],
-    ['a negative credit', ['--name', 'N', '--credit', '-1'], '--credit must be a decimal amount'],
   ])('%s is a usage error', async (_, words, message) => {
     expect(await commands.fails(2, 'account', 'create', ...words)).toContain(message);
   });
@@ -78,10 +76,8 @@ describe('account credit', () => {
   });
 
   it.each([
-    ['no reason', ['1'], '--reason'],
     ['an empty reason', ['1', '--reason', ''], '--reason must have 1 to 500 characters'],
     ['an empty reference', ['1', '--reason', 'r', '--ref', ''], '--ref must have 1 to 255 characters'],
-    ['zero', ['0.00', '--reason', 'r'], 'AMOUNT must not be zero'],
     ['a seventh fraction digit', ['0.0000001', '--reason', 'r'], 'AMOUNT must be a decimal amount'],
   ])('%s is a usage error', async (_, words, message) => {
     expect(await commands.fails(2, 'account', 'credit', 'acct_x', ...words)).toContain(message);
