@@ -135,11 +135,12 @@ async function proveTests(tree, cluster, mutants) {
   const rows = new Set(mutants.map(({ row }) => row));
   const { tests, output } = await runTests(tree, cluster, files);
   const of_rows = tests.filter(({ title }) => rows.has(title.split(' ')[0]));
-  const failed = of_rows.filter(({ status }) => status !== 'passed').map(({ title }) => title);
+  const failed = of_rows.filter(({ status }) => status !== 'passed');
   const run = new Set(of_rows.map(({ title }) => title.split(' ')[0]));
   const missing = [...rows].filter((row) => !run.has(row));
   if (failed.length === 0 && missing.length === 0) return true;
-  for (const title of failed) console.error(`fails without a fault: ${title}`);
+  for (const { title, failureMessages } of failed)
+    console.error(`fails without a fault: ${title}\n${failureMessages.join('\n')}`);
   for (const row of missing) console.error(`has no test that ran: ${row}`);
   if (tests.length === 0) console.error(output);
   return false;
