@@ -16,7 +16,8 @@ export type Trouble = {
   pause_ms?: number;
 };
 
-export type Admission = { admitted: true } | { admitted: false; cause: Cause; retry_after_ms: number };
+/** `probe`: the route that lets this one request through; give it back if the request is not made. */
+export type Admission = { admitted: true; probe?: string } | { admitted: false; cause: Cause; retry_after_ms: number };
 
 /**
  * A circuit breaker per route. Failures are counted by the node that meets them; an open route is a
@@ -28,8 +29,14 @@ export type RouteHealth = {
    * whose pause is over lets one request through, the probe.
    */
   admit(routes: readonly string[]): Promise<Admission>;
-  /** The routes to try, in their order: open ones are left out, unless no other is there. */
+  /** A request that may have been the probe was not made, or told nothing: the next one may. */
+  giveBack(probe: string): Promise<void>;
+  /**
+   * The routes to try, in their order but open ones last: once the task is there, a route that will
+   * probably refuse is better than none.
+   */
   order(routes: readonly string[]): Promise<string[]>;
+  /** These two never throw: what could not be noted, the next try tells again. */
   succeeded(route: string): Promise<void>;
   failed(route: string, trouble: Trouble): Promise<void>;
 };
@@ -55,6 +62,7 @@ class SharedRouteHealth implements RouteHealth {
   readonly #db: Queryable;
   readonly #clock: Clock;
   readonly #counters = new Map<string, Counter>();
+  /** What this node knows of open routes: the rows, and what it has just added to them. */
   #open = new Map<string, OpenRoute>();
   #read_at_ms = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
@@ -68,7 +76,7 @@ class SharedRouteHealth implements RouteHealth {
     await this.#refresh();
     const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
     if (blocked.length < routes.length) return { admitted: true };
-    for (const route of routes) if (await this.#takeProbe(route)) return { admitted: true };
+    for (const route of routes) if (await this.#takeProbe(route)) return { admitted: true, probe: route };
     const timed_out = blocked.every((row) => row.cause === 'timeout');
     const retry_at_ms = Math.min(...blocked.map((row) => row.retry_at.getTime()));
     return {
@@ -78,34 +86,60 @@ class SharedRouteHealth implements RouteHealth {
     };
   }
 
+  async giveBack(probe: string): Promise<void> {
+    if (!this.#open.has(probe)) return;
+    await this.#note('update route_health set probing_until = null where route = $1', [probe]);
+  }
+
   async order(routes: readonly string[]): Promise<string[]> {
     await this.#refresh();
-    const usable: string[] = [];
-    for (const route of routes) if (!this.#open.has(route) || (await this.#takeProbe(route))) usable.push(route);
-    return usable.length > 0 ? usable : [...routes];
+    const first: string[] = [];
+    const last: string[] = [];
+    let healthy = false; // behind a healthy route there is nothing to probe: it would not be tried
+    for (const route of routes) {
+      const usable = !this.#open.has(route) || (!healthy && (await this.#takeProbe(route)));
+      (usable ? first : last).push(route);
+      healthy ||= !this.#open.has(route);
+    }
+    return [...first, ...last];
   }
 
   async succeeded(route: string): Promise<void> {
     count(this.#counters, route, this.#clock.now(), false);
     if (!this.#open.has(route)) return;
-    await this.#db.query('delete from route_health where route = $1', [route]);
+    await this.#note('delete from route_health where route = $1', [route]);
     this.#counters.delete(route);
-    this.#forget();
   }
 
   async failed(route: string, trouble: Trouble): Promise<void> {
     const now_ms = this.#clock.now();
     const broken = count(this.#counters, route, now_ms, true);
-    if (!broken && !this.#open.has(route) && trouble.pause_ms === undefined) return;
-    const openings = (this.#open.get(route)?.openings ?? 0) + 1;
-    const pause_ms = Math.min(pause_max_ms, trouble.pause_ms ?? pause_first_ms * 2 ** Math.min(openings - 1, 10));
-    await this.#db.query(
+    const asked_ms = trouble.pause_ms !== undefined && trouble.pause_ms > 0 ? trouble.pause_ms : undefined;
+    const known = this.#open.get(route);
+    if (!broken && !known && asked_ms === undefined) return;
+    // What was under way when the route was opened says nothing new; only a probe makes the pause longer.
+    const in_pause = known !== undefined && known.retry_at.getTime() > now_ms;
+    if (in_pause && asked_ms === undefined) return;
+    const openings = (known?.openings ?? 0) + (in_pause ? 0 : 1);
+    const pause_ms = Math.min(pause_max_ms, asked_ms ?? pause_first_ms * 2 ** Math.min(openings - 1, 10));
+    const retry_at = new Date(now_ms + pause_ms);
+    const noted = await this.#note(
       `insert into route_health (route, cause, openings, opened_at, retry_at) values ($1, $2, $3, $4, $5)
        on conflict (route) do update
          set cause = $2, openings = $3, retry_at = greatest(route_health.retry_at, $5), probing_until = null`,
-      [route, trouble.cause, openings, new Date(now_ms), new Date(now_ms + pause_ms)],
+      [route, trouble.cause, openings, new Date(now_ms), retry_at],
+    );
+    if (noted) this.#open.set(route, { route, cause: trouble.cause, openings, retry_at, probing_until: null });
+  }
+
+  /** Health is advice: a task whose run goes on must not fail because it could not be given. */
+  async #note(statement: string, values: readonly unknown[]): Promise<boolean> {
+    const noted = await this.#db.query(statement, values).then(
+      () => true,
+      () => false,
     );
     this.#forget();
+    return noted;
   }
 
   async #refresh(): Promise<void> {
@@ -118,7 +152,10 @@ class SharedRouteHealth implements RouteHealth {
     const rows = await this.#db.query<OpenRoute>(
       'select route, cause, openings, retry_at, probing_until from route_health',
     );
-    this.#open = new Map(rows.map((row) => [row.route, row]));
+    const open = new Map(rows.map((row) => [row.route, row]));
+    // Healed by another node: what this one counted before is over.
+    for (const route of this.#open.keys()) if (!open.has(route)) this.#counters.delete(route);
+    this.#open = open;
     this.#read_at_ms = performance.now();
   }
 
