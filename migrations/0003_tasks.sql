@@ -49,8 +49,11 @@ create table attempts (
   number int not null check (number >= 1),
   route text not null,
   provider text not null,
-  state text not null default 'submitting'
-    check (state in ('submitting', 'accepted', 'done', 'failed', 'not_started', 'ambiguous', 'canceled')),
+  route_settings text not null, -- JSON: the route as it was at the submit; no reload changes a run
+  claim text not null, -- names the worker's hold on this try: who lost it writes nothing more
+  -- abandoned: the task ended without its run, which the poll job is to stop upstream
+  state text not null default 'submitting' check (state in
+    ('submitting', 'accepted', 'done', 'failed', 'not_started', 'ambiguous', 'canceled', 'abandoned')),
   reason text,
   message text,
   run_ref text, -- JSON: the upstream's name for the run, opaque to all but its adapter
@@ -142,12 +145,46 @@ begin
   task_id := p_id;
 end $$;
 
+-- The four functions below are safe to repeat when their answer was lost, and refuse a worker whose
+-- claim on the try is no longer the one in the row. Who locks both rows locks the task's first.
+
+-- Writes a try down before the upstream is called. False if the task is final by now, or another
+-- try of it is open: the share lock waits for a finish that is under way.
+-- room: tasks
+create function open_attempt(
+  p_now timestamptz, p_account text, p_id text, p_number int, p_claim text, p_route text, p_provider text, p_settings text
+) returns boolean language plpgsql as $$
+begin
+  perform from tasks where account_id = p_account and id = p_id and completed_at is null for share;
+  if not found then
+    return false;
+  end if;
+  insert into attempts (account_id, task_id, number, route, provider, route_settings, claim, created_at)
+    values (p_account, p_id, p_number, p_route, p_provider, p_settings, p_claim, p_now)
+    on conflict do nothing;
+  return found or exists (select from attempts
+    where account_id = p_account and task_id = p_id and number = p_number and claim = p_claim and ended_at is null);
+end $$;
+
+-- Hands an open try over to another worker: from now on the old claim is refused. False if somebody
+-- else was first, or the upstream has accepted in between.
+-- room: tasks
+create function claim_attempt(p_account text, p_id text, p_number int, p_seen_claim text, p_claim text)
+  returns boolean language plpgsql as $$
+begin
+  update attempts set claim = p_claim
+    where account_id = p_account and task_id = p_id and number = p_number
+      and claim in (p_seen_claim, p_claim) and state = 'submitting';
+  return found;
+end $$;
+
 -- Notes what the upstream said of a run that goes on, and the start of the task the first time it is
--- seen running; p_poll_after_ms sends the poll job in the same transaction. False if the attempt was
--- closed in between. Locks the task before the attempt, as finish_task does.
+-- seen running. The first note sends the poll job in the same transaction. False if the try was
+-- closed or claimed in between, or its run_ref is not p_seen_ref any more.
 -- room: tasks
 create function accept_attempt(
-  p_now timestamptz, p_account text, p_id text, p_number int, p_run_ref text, p_running boolean, p_poll_after_ms int
+  p_now timestamptz, p_account text, p_id text, p_number int, p_claim text, p_seen_ref text, p_run_ref text,
+  p_running boolean, p_poll_after_ms int
 ) returns boolean language plpgsql as $$
 begin
   perform from tasks where account_id = p_account and id = p_id and completed_at is null for update;
@@ -155,50 +192,84 @@ begin
     return false;
   end if;
   update attempts set state = 'accepted', run_ref = p_run_ref
-    where account_id = p_account and task_id = p_id and number = p_number and ended_at is null;
+    where account_id = p_account and task_id = p_id and number = p_number and claim = p_claim and ended_at is null
+      and run_ref is not distinct from p_seen_ref;
   if not found then
-    return false;
+    return exists (select from attempts
+      where account_id = p_account and task_id = p_id and number = p_number and claim = p_claim and ended_at is null
+        and run_ref = p_run_ref);
   end if;
   if p_running then
     update tasks set status = 'running', started_at = p_now
       where account_id = p_account and id = p_id and started_at is null;
   end if;
-  if p_poll_after_ms is not null then
+  if p_seen_ref is null then
     perform engine_send('task.poll', jsonb_build_object('account_id', p_account, 'task_id', p_id),
       pgboss.job_now() + p_poll_after_ms * interval '1 ms', p_id);
   end if;
   return true;
 end $$;
 
+-- Closes a try that did not lead to a run; with p_send_start the next routes get a job. False if it
+-- was closed otherwise, or claimed, in between.
+-- room: tasks
+create function close_attempt(
+  p_now timestamptz, p_account text, p_id text, p_number int, p_claim text, p_state text, p_reason text, p_message text,
+  p_send_start boolean
+) returns boolean language plpgsql as $$
+begin
+  update attempts set state = p_state, reason = p_reason, message = p_message, ended_at = p_now
+    where account_id = p_account and task_id = p_id and number = p_number and claim = p_claim and ended_at is null;
+  if not found then
+    return exists (select from attempts
+      where account_id = p_account and task_id = p_id and number = p_number and claim = p_claim
+        and state = p_state and ended_at = p_now);
+  end if;
+  if p_send_start then
+    perform engine_send('task.start', jsonb_build_object('account_id', p_account, 'task_id', p_id), null, p_id);
+  end if;
+  return true;
+end $$;
+
 -- Ends a task, once: status, output, money. The caller built p_body from a row whose started_at was
--- p_seen_started_at; p_started_at is the one that p_body tells. outcome: finished; final (somebody
--- else was first); changed (the row moved on: build p_body anew).
+-- p_seen_started_at; p_started_at is the one that p_body tells. p_claim: of the open try that ends with
+-- the task, '' for none may be open, null for whatever there is. p_measured is the cost before it is
+-- cut to the hold; the difference is the operator's loss. outcome: finished; final (somebody else was
+-- first); changed (the row moved on: build p_body anew); taken (the try is no longer that one).
 -- room: tasks
 create function finish_task(
-  p_now timestamptz, p_account text, p_id text, p_seen_started_at timestamptz, p_started_at timestamptz, p_status text,
-  p_cost bigint, p_units jsonb, p_error_type text, p_error_message text, p_counts boolean, p_body text, p_files jsonb,
-  p_attempt_state text, p_attempt_reason text, p_upstream_cost text
+  p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz,
+  p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text,
+  p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text
 ) returns text language plpgsql as $$
 declare
-  t tasks;
-  closed text;
+  t record;
+  open_claim text;
+  closed record;
 begin
-  select * into strict t from tasks where account_id = p_account and id = p_id for update;
+  select started_at, completed_at into strict t from tasks where account_id = p_account and id = p_id for update;
   if t.completed_at is not null then
     return 'final';
   elsif t.started_at is distinct from p_seen_started_at then
     return 'changed';
   end if;
-  update tasks set status = p_status, started_at = p_started_at, cost = p_cost, error_type = p_error_type, error_message = p_error_message,
-      counts_as_failure = p_counts, body = p_body, files = p_files, completed_at = p_now
+  select claim into open_claim from attempts
+    where account_id = p_account and task_id = p_id and ended_at is null for update;
+  if p_claim is not null and p_claim <> coalesce(open_claim, '') then
+    return 'taken';
+  end if;
+  update tasks set status = p_status, started_at = p_started_at, cost = p_cost, error_type = p_error_type,
+      error_message = p_error_message, counts_as_failure = p_counts, body = p_body, files = p_files, completed_at = p_now
     where account_id = p_account and id = p_id;
   update attempts set state = p_attempt_state, reason = p_attempt_reason, message = p_error_message,
       upstream_cost = p_upstream_cost, ended_at = p_now
     where account_id = p_account and task_id = p_id and ended_at is null;
-  select c.outcome into closed
-    from money_close(p_now, p_account, p_id, case p_status when 'succeeded' then p_cost end, false, p_units) c;
-  if closed = 'closed' then
+  select c.outcome, c.charged into closed
+    from money_close(p_now, p_account, p_id, case p_status when 'succeeded' then p_measured end, false, p_units) c;
+  if closed.outcome = 'closed' then
     raise exception 'task % is not final but its hold is closed', p_id;
+  elsif closed.charged <> p_cost then
+    raise exception 'task % costs % but % was charged', p_id, p_cost, closed.charged;
   end if;
   return 'finished';
 end $$;

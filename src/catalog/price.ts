@@ -105,11 +105,17 @@ export function holdAmount(pricing: Pricing, units: Units): Money {
  */
 export function chargeAmount(pricing: Pricing, units: Units, held_units: Units): Money {
   const held = holdAmount(pricing, held_units);
+  const cost = measuredCost(pricing, units, held_units);
+  return cost < held ? cost : held;
+}
+
+/** The same sum before it is cut to what was held: the difference is the operator's loss. */
+export function measuredCost(pricing: Pricing, units: Units, held_units: Units): Money {
   const cost = toMoney(
     total(pricing, (unit) => chargedQuantity(unit, units, held_units)),
     'half_up',
   );
-  return cost < held ? cost : held;
+  return cost < money_max ? cost : money_max;
 }
 
 function total(pricing: Pricing, quantityOf: (unit: Unit) => Rational): Rational {

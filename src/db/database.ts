@@ -132,15 +132,6 @@ function rolledBackForCertain(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40P01' || error.code === '40001');
 }
 
-/** True if `error` is a violation of a unique constraint (code 23505), of `constraint` if given. */
-export function isUniqueViolation(error: unknown, constraint?: string): boolean {
-  return (
-    error instanceof pg.DatabaseError &&
-    error.code === '23505' &&
-    (constraint === undefined || error.constraint === constraint)
-  );
-}
-
 /** PostgreSQL going down, coming up or full: 57P0x, 53300; connections lost or never made: 08xxx. */
 const unavailable_codes = /^(57P0[1-4]|53300|08...|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT)$/;
 

@@ -1,27 +1,57 @@
+/** Every place, in the order of a task's life. */
+export const failpoints = [
+  'task.created',
+  'task.opened',
+  'task.submitted',
+  'task.accepted',
+  'task.copying',
+  'task.stored',
+  'task.finished',
+] as const;
+
+export type Failpoint = (typeof failpoints)[number];
+
 /**
  * Named places where a test can make the process die or stumble, to prove that nothing is lost there.
- * Nothing is armed unless MEDLEY_FAILPOINTS says so at the start.
+ * Nothing is armed unless MEDLEY_FAILPOINTS says so at the start, or a test does.
  */
-const actions = ['kill', 'throw', 'hang'] as const;
+const actions = ['kill', 'stop', 'throw', 'hang'] as const;
 type Action = (typeof actions)[number];
 
-const armed = new Map<string, Action>();
+const armed = new Map<Failpoint, Action | (() => Promise<void> | void)>();
 
 /** Arms points from a text such as `task.submitted=kill,task.stored=throw`. Throws on anything else. */
 export function armFailpoints(text: string): void {
   for (const part of text.split(',')) {
-    const [name = '', word] = part.split('=');
-    const action = actions.find((known) => known === word);
-    if (!action) throw new Error(`MEDLEY_FAILPOINTS: "${part}" is not NAME=${actions.join('|')}.`);
+    const [word, action_word] = part.split('=');
+    const name = failpoints.find((known) => known === word);
+    const action = actions.find((known) => known === action_word);
+    if (!name || !action) {
+      throw new Error(
+        `MEDLEY_FAILPOINTS: "${part}" is not NAME=${actions.join('|')} with one of ${failpoints.join(', ')}.`,
+      );
+    }
     armed.set(name, action);
   }
 }
 
-/** Does nothing unless `name` is armed; then what it is armed with. */
-export async function failpoint(name: string): Promise<void> {
+/** What this process does at a place, or nothing any more. */
+export function atFailpoint(name: Failpoint, work?: () => Promise<void> | void): void {
+  if (work) armed.set(name, work);
+  else armed.delete(name);
+}
+
+/** Does nothing unless `name` is armed; then what it is armed with. `stop` only once. */
+export async function failpoint(name: Failpoint): Promise<void> {
   if (armed.size === 0) return;
   const action = armed.get(name);
+  if (typeof action === 'function') return action();
   if (action === 'kill') process.kill(process.pid, 'SIGKILL');
   if (action === 'throw') throw new Error(`failpoint ${name}`);
+  if (action === 'stop') {
+    armed.delete(name);
+    process.kill(process.pid, 'SIGSTOP');
+    await new Promise((resolve) => setTimeout(resolve, 1)); // the signal arrives before the next turn
+  }
   if (action === 'kill' || action === 'hang') await new Promise(() => setInterval(() => undefined, 1_000));
 }

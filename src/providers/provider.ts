@@ -22,6 +22,9 @@ export type RunRequest = {
   now_ms: number;
 };
 
+/** What is told of a run that exists: all but its input, which may have megabytes. */
+export type RunContext = Omit<RunRequest, 'input'>;
+
 /** One produced file. What it is gets measured from the bytes. */
 export type RunFile = { bytes: Buffer };
 
@@ -34,7 +37,8 @@ export type FailureType =
 
 /** What is known of a run after a call. `ref` is opaque to everybody but its adapter. */
 export type RunState =
-  | { phase: 'waiting' | 'running'; ref: Json; poll_after_ms: number }
+  /** `simulated`: a sandbox directive keeps it so; if that lasts too long, health does not count it. */
+  | { phase: 'waiting' | 'running'; ref: Json; poll_after_ms: number; simulated?: boolean }
   | { phase: 'done'; files: RunFile[]; upstream_cost?: UpstreamCost }
   /** Started and failed. `simulated`: a sandbox directive asked for it, health does not count it. */
   | { phase: 'failed'; type: FailureType; message: string; simulated?: boolean };
@@ -77,7 +81,7 @@ export class InputRefused extends Error {
 export type Provider = {
   /**
    * A repeated start of the same task is the same run upstream, so a submit whose answer was lost
-   * may be sent again. Without it such a submit is ambiguous and never repeated.
+   * is sent again. Without it such a submit is ambiguous and never repeated.
    */
   readonly idempotent?: boolean;
   /**
@@ -86,9 +90,9 @@ export type Provider = {
    */
   start(run: RunRequest, signal: AbortSignal): Promise<RunState>;
   /** Asks for the state of a started run. A thrown error says nothing about the run: ask again. */
-  poll(run: RunRequest, ref: Json, signal: AbortSignal): Promise<RunState>;
+  poll(run: RunContext, ref: Json, signal: AbortSignal): Promise<RunState>;
   /** `stopped`: confirmed and unbilled. `billed`: it goes on or is charged anyway. */
-  cancel?(run: RunRequest, ref: Json, signal: AbortSignal): Promise<'stopped' | 'billed'>;
+  cancel?(run: RunContext, ref: Json, signal: AbortSignal): Promise<'stopped' | 'billed'>;
   close?(): Promise<void>;
 };
 

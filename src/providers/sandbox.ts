@@ -87,7 +87,10 @@ function isObject(json: Json | undefined): json is { [key: string]: Json } {
 
 async function stateOf(maker: Maker, run: Run, now_ms: number, signal: AbortSignal): Promise<RunState> {
   const end_ms = run.ending === 'hang' ? run.started_at_ms + hang_ms_max : run.ready_at_ms;
-  if (now_ms < end_ms) return { phase: 'running', ref: run, poll_after_ms: Math.min(end_ms - now_ms, pause_ms_max) };
+  if (now_ms < end_ms) {
+    const poll_after_ms = Math.min(end_ms - now_ms, pause_ms_max);
+    return { phase: 'running', ref: run, poll_after_ms, simulated: true };
+  }
   if (run.ending !== 'done') return { phase: 'failed', simulated: true, ...failures[run.ending] };
   try {
     const files = await maker.make(run.order, signal);

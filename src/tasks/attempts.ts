@@ -1,83 +1,134 @@
 import type { App } from '../app.ts';
-import { isUniqueViolation } from '../db/database.ts';
+import type { Route } from '../catalog/model.ts';
+import type { Queryable } from '../db/database.ts';
+import { randomBase62 } from '../lib/ids.ts';
 import type { RunState } from '../providers/provider.ts';
-import type { AttemptState, TaskRef } from './task.ts';
+import { task_columns, tidyText, type Attempt, type AttemptState, type Task, type TaskRef } from './task.ts';
+import { whileAway } from './while-away.ts';
+
+/** A task with its open attempt, if it has one. */
+export type TaskAtWork = { task: Task; open: Attempt | undefined };
+
+/** What a worker must know of a task, in one statement. Undefined if there is no such task. */
+export async function loadAtWork(db: Queryable, ref: TaskRef): Promise<TaskAtWork | undefined> {
+  type Row = Task & { open: (Omit<Attempt, 'created_at'> & { created_at: string }) | null };
+  const rows = await db.query<Row>(
+    `select ${task_columns}, (select to_json(a) from attempts a
+       where a.account_id = t.account_id and a.task_id = t.id and a.ended_at is null) as open
+       from tasks t where account_id = $1 and id = $2`,
+    [ref.account_id, ref.task_id],
+  );
+  if (!rows[0]) return undefined;
+  const { open, ...task } = rows[0];
+  return { task, open: open ? { ...open, created_at: new Date(open.created_at) } : undefined };
+}
+
+/** What a worker needs to write on about a try: the number, and its claim. */
+export type Claimed = Pick<Attempt, 'number' | 'claim'>;
+
+/** The route of a try as it was at its submit. */
+export function routeOf(attempt: Attempt): Route {
+  return JSON.parse(attempt.route_settings); // our own text, written by openAttempt
+}
 
 /**
- * Writes a try down before the upstream is called. False if the task is final by now, or another
- * worker has an attempt of it open: the share lock waits for a finish that is under way.
+ * Writes a try down before the upstream is called, and answers the claim on it. Undefined if the task
+ * is final by now, or another try of it is open.
  */
 export async function openAttempt(
   app: App,
   ref: TaskRef,
-  attempt: { number: number; route: string; provider: string },
-): Promise<boolean> {
-  try {
-    const rows = await app.db.query(
-      `insert into attempts (account_id, task_id, number, route, provider, created_at)
-       select account_id, id, $3, $4, $5, $6 from tasks
-        where account_id = $1 and id = $2 and completed_at is null for share
-       returning number`,
-      [ref.account_id, ref.task_id, attempt.number, attempt.route, attempt.provider, new Date(app.clock.now())],
-    );
-    return rows.length === 1;
-  } catch (error) {
-    if (isUniqueViolation(error)) return false;
-    throw error;
-  }
+  attempt: { number: number; name: string; route: Route },
+): Promise<Claimed | undefined> {
+  const claimed = { number: attempt.number, claim: randomBase62(16) };
+  const values = [
+    new Date(app.clock.now()),
+    ref.account_id,
+    ref.task_id,
+    attempt.number,
+    claimed.claim,
+    attempt.name,
+    attempt.route.provider,
+    JSON.stringify(attempt.route),
+  ];
+  return (await said(app, 'select open_attempt($1, $2, $3, $4, $5, $6, $7, $8) as said', values)) ? claimed : undefined;
+}
+
+/** Takes an open try over from a worker that was lost; what that one still writes is refused. */
+export async function claimAttempt(app: App, ref: TaskRef, attempt: Claimed): Promise<Claimed | undefined> {
+  const claimed = { number: attempt.number, claim: randomBase62(16) };
+  const values = [ref.account_id, ref.task_id, attempt.number, attempt.claim, claimed.claim];
+  return (await said(app, 'select claim_attempt($1, $2, $3, $4, $5) as said', values)) ? claimed : undefined;
 }
 
 /**
  * Notes what the upstream said of a run that goes on: its reference, and the start of the task the
- * first time it is seen running. With `poll_after_ms` the poll job is sent in the same transaction.
- * False if the attempt was closed in between.
+ * first time it is seen running. `seen_ref` is the reference known before; without one, the poll job
+ * is sent along. False if the try was closed, claimed or noted otherwise in between.
  */
 export async function acceptAttempt(
   app: App,
   ref: TaskRef,
-  number: number,
+  attempt: Claimed & { seen_ref: string | null },
   state: RunState & { phase: 'waiting' | 'running' },
-  options: { poll_after_ms?: number } = {},
+  poll_after_ms: number,
 ): Promise<boolean> {
-  const rows = await app.db.query<{ accepted: boolean }>(
-    'select accept_attempt($1, $2, $3, $4, $5, $6, $7) as accepted',
-    [
-      new Date(app.clock.now()),
-      ref.account_id,
-      ref.task_id,
-      number,
-      JSON.stringify(state.ref),
-      state.phase === 'running',
-      options.poll_after_ms ?? null,
-    ],
-  );
-  return rows[0]?.accepted === true;
+  return said(app, 'select accept_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9) as said', [
+    new Date(app.clock.now()),
+    ref.account_id,
+    ref.task_id,
+    attempt.number,
+    attempt.claim,
+    attempt.seen_ref,
+    JSON.stringify(state.ref),
+    state.phase === 'running',
+    poll_after_ms,
+  ]);
 }
 
-/** Closes a try that did not lead to a run; with `send_start`, the next routes get a job. */
+/**
+ * Closes a try that did not lead to a run; with `send_start`, the next routes get a job. False if it
+ * was closed otherwise, or claimed, in between.
+ */
 export async function closeAttempt(
   app: App,
   ref: TaskRef,
-  number: number,
+  attempt: Claimed,
   end: { state: AttemptState; reason: string; message: string },
   options: { send_start: boolean } = { send_start: false },
 ): Promise<boolean> {
-  return app.db.tx(async (tx) => {
-    const rows = await tx.query(
-      `update attempts set state = $4, reason = $5, message = $6, ended_at = $7
-        where account_id = $1 and task_id = $2 and number = $3 and ended_at is null returning number`,
-      [
-        ref.account_id,
-        ref.task_id,
-        number,
-        end.state,
-        end.reason,
-        end.message.slice(0, 2000),
-        new Date(app.clock.now()),
-      ],
-    );
-    if (rows.length === 0) return false;
-    if (options.send_start) await app.engine.send(tx, 'task.start', ref, { key: ref.task_id });
-    return true;
-  });
+  return said(app, 'select close_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9) as said', [
+    new Date(app.clock.now()),
+    ref.account_id,
+    ref.task_id,
+    attempt.number,
+    attempt.claim,
+    end.state,
+    tidyText(end.reason),
+    tidyText(end.message),
+    options.send_start,
+  ]);
+}
+
+/** Attempts of a task that ended without them, and whose runs are to be stopped. */
+export async function listAbandoned(db: Queryable, ref: TaskRef): Promise<Attempt[]> {
+  return db.query<Attempt>(
+    `select * from attempts where account_id = $1 and task_id = $2 and state = 'abandoned' and run_ref is not null`,
+    [ref.account_id, ref.task_id],
+  );
+}
+
+/** The upstream confirmed that an abandoned run stopped. */
+export async function setStopped(db: Queryable, ref: TaskRef, attempt: Claimed): Promise<void> {
+  await db.query(`update attempts set state = 'canceled' where account_id = $1 and task_id = $2 and number = $3`, [
+    ref.account_id,
+    ref.task_id,
+    attempt.number,
+  ]);
+}
+
+/** Calls one of the functions of 0003_tasks.sql, all of which may be repeated. */
+async function said(app: App, call: string, values: readonly unknown[]): Promise<boolean> {
+  const rows = await whileAway(() => app.db.query<{ said: boolean }>(call, values));
+  return rows[0]?.said === true;
 }

@@ -1,46 +1,56 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import type { Json } from '../providers/provider.ts';
-import { routeName } from '../routing/health.ts';
+import { loadAtWork, type TaskAtWork } from './attempts.ts';
 import { finish } from './finish.ts';
-import { runRequest, stopRun } from './step.ts';
-import { bodyOf, listAttempts, loadTask, type Attempt, type Task, type TaskRef } from './task.ts';
+import { stopAttempt } from './run.ts';
+import { bodyOf, loadTask, type TaskRef } from './task.ts';
+
+/** How often a task may move on between our look at it and its end. */
+const looks_max = 3;
 
 /**
  * Ends a task that has not started, or whose upstream confirms that it stopped unbilled, and answers
- * its body. Throws ApiError 404, and 409 when it is final or the upstream bills it anyway.
+ * its body. Throws ApiError 404, and 409 when it is final, the upstream bills it anyway, or it is
+ * being submitted.
  */
 export async function cancelTask(app: App, ref: TaskRef): Promise<string> {
-  const task = await loadTask(app.db, ref);
-  if (!task) throw unknownTask(ref.task_id);
-  if (task.completed_at) throw conflict(`The task is ${task.status} already.`);
-  const open = (await listAttempts(app.db, ref)).find((attempt) => attempt.ended_at === null);
-  if (open?.state === 'submitting') {
-    throw conflict('The task is being handed to the model provider at this moment. Try again in a second.', {
-      'retry-after': '1',
-    });
+  for (let looks = 1; ; looks++) {
+    const found = await loadAtWork(app.db, ref);
+    if (!found) throw unknownTask(ref.task_id);
+    const { task, open } = found;
+    if (task.completed_at) throw conflict(`The task is ${task.status} already.`);
+    if (open?.state === 'submitting' || looks > looks_max) throw beingSubmitted();
+    const finished = await stopAndFinish(app, ref, found);
+    if (finished === 'taken') continue; // it moved on: what was decided holds no more
+    const final = await loadTask(app.db, ref);
+    if (finished === 'final' || !final) throw conflict(`The task is ${final?.status ?? 'gone'} already.`);
+    return bodyOf(final);
   }
-  if (open) await stopUpstream(app, task, open);
-  const ended = await finish(app, ref, {
-    status: 'failed',
-    type: 'canceled',
-    message: 'The task was canceled.',
-    counts: task.started_at !== null, // else a cancel after the start would be a free run
-    attempt: 'canceled',
-    reason: 'canceled by the caller',
-  });
-  const final = await loadTask(app.db, ref);
-  if (ended === 'final') throw conflict(`The task is ${final?.status ?? 'gone'} already.`);
-  return bodyOf(final ?? task);
 }
 
-async function stopUpstream(app: App, task: Task, attempt: Attempt): Promise<void> {
-  const model = app.catalog.current.models.get(task.model);
-  const route = model?.routes.find((candidate) => routeName(task.model, candidate.id) === attempt.route);
-  const provider = route && app.providers.get(route.provider);
-  const ref: Json = JSON.parse(attempt.run_ref ?? 'null');
-  const stopped = provider && route ? await stopRun(app, provider, runRequest(app, task, route), ref) : 'billed';
-  if (stopped === 'billed') throw conflict('The task is running and its model provider cannot stop it unbilled.');
+async function stopAndFinish(app: App, ref: TaskRef, { task, open }: TaskAtWork) {
+  if (open && (await stopAttempt(app, task, open)) === 'billed') {
+    throw conflict('The task is running and its model provider cannot stop it unbilled.');
+  }
+  return finish(
+    app,
+    ref,
+    {
+      status: 'failed',
+      type: 'canceled',
+      message: 'The task was canceled.',
+      counts: 'if started', // else a cancel after the start would be a free run
+      attempt: 'canceled',
+      reason: 'canceled by the caller',
+    },
+    { attempt: open ?? 'none', task },
+  );
+}
+
+function beingSubmitted(): ApiError {
+  return conflict('The task is being handed to the model provider at this moment. Try again in a second.', {
+    'retry-after': '1',
+  });
 }
 
 function conflict(message: string, headers: Record<string, string> = {}): ApiError {

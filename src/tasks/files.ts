@@ -25,11 +25,21 @@ async function finished(app: App, ref: TaskRef): Promise<Task> {
   return task;
 }
 
-/** Marks first, then removes: a crash in between leaves files that removing again finds. */
-export async function removeFiles(app: App, task: Pick<Task, 'account_id' | 'id' | 'files'>): Promise<void> {
-  await app.storage.remove(task.files.map((file) => file.key));
+/**
+ * Removes whatever is stored for a task, then notes it: after a crash in between, removing again does
+ * no harm, while a note without the removal would keep the files for ever.
+ */
+export async function removeFiles(app: App, task: Pick<Task, 'account_id' | 'id'>): Promise<void> {
+  await app.storage.remove(await app.storage.list(task.account_id, task.id));
   await app.db.query(
     'update tasks set files_removed_at = $3 where account_id = $1 and id = $2 and files_removed_at is null',
     [task.account_id, task.id, new Date(app.clock.now())],
   );
+}
+
+/** What a worker stored for a task that somebody else ended meanwhile belongs to nothing, unless it succeeded. */
+export async function removeStrays(app: App, ref: TaskRef): Promise<void> {
+  const task = await loadTask(app.db, ref);
+  if (task?.status === 'succeeded' && task.files_removed_at === null) return;
+  await app.storage.remove(await app.storage.list(ref.account_id, ref.task_id));
 }

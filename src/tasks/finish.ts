@@ -1,17 +1,22 @@
 import type { App } from '../app.ts';
-import { chargeAmount, type Units } from '../catalog/price.ts';
+import { chargeAmount, measuredCost, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
+import { exact } from '../money/money.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
+import type { Claimed } from './attempts.ts';
 import { linkOutputs } from './outputs.ts';
 import {
   loadTask,
+  refOf,
   renderTask,
+  tidyText,
   type AttemptState,
   type StoredFile,
   type Task,
   type TaskErrorType,
   type TaskRef,
 } from './task.ts';
+import { whileAway } from './while-away.ts';
 
 /** How a task ends. Nothing else may end one. */
 export type Ending =
@@ -21,25 +26,41 @@ export type Ending =
       type: TaskErrorType;
       message: string;
       /** The run had started and then failed: it counts toward the 25 in 24 hours. */
-      counts: boolean;
+      counts: boolean | 'if started';
       /** What becomes of the open attempt, and why, for the operator's eyes. */
       attempt: AttemptState;
       reason: string;
     };
 
+/** What the ending was decided upon; without it, it ends the task whatever has become of it. */
+export type Grounds = {
+  /** The open attempt that ends with the task, or that there is none. */
+  attempt?: Claimed | 'none' | undefined;
+  /** The row as the caller knows it: spares reading it again. */
+  task?: Task | undefined;
+  /** When the run started, if the row does not say yet. */
+  started_at?: Date | undefined;
+};
+
+/** `final`: somebody else was first. `taken`: the attempt is no longer the one of the grounds. */
+export type Finished = 'finished' | 'final' | 'taken';
+
 /** The channel on which every node learns that a task is final; the payload is the task's id. */
 export const finished_channel = 'task_finished';
 
 /**
- * Ends a task: status, output and money in one call of the database, once. `final`: somebody else
- * was first and nothing happened. `started_at`: when the run started, if the row does not say yet.
+ * Ends a task: status, output and money in one call of the database, once. With any answer but
+ * `finished` nothing happened.
  */
-export async function finish(app: App, ref: TaskRef, ending: Ending, started_at?: Date): Promise<'finished' | 'final'> {
+export async function finish(app: App, ref: TaskRef, ending: Ending, grounds: Grounds = {}): Promise<Finished> {
+  let task = grounds.task ?? (await loadTask(app.db, ref));
   for (;;) {
-    const task = await loadTask(app.db, ref);
     if (!task || task.completed_at) return 'final';
-    const outcome = await tryFinish(app, task, ending, task.started_at ?? started_at ?? null);
-    if (outcome === 'changed') continue;
+    const outcome = await tryFinish(app, task, ending, grounds);
+    if (outcome === 'changed') {
+      task = await loadTask(app.db, ref);
+      continue;
+    }
     if (outcome === 'finished') {
       await failpoint('task.finished');
       app.notifier.notify(finished_channel, task.id);
@@ -49,53 +70,63 @@ export async function finish(app: App, ref: TaskRef, ending: Ending, started_at?
   }
 }
 
-async function tryFinish(
-  app: App,
-  task: Task,
-  ending: Ending,
-  started_at: Date | null,
-): Promise<'finished' | 'final' | 'changed'> {
+async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds): Promise<Finished | 'changed'> {
   const completed_at = new Date(app.clock.now());
+  const started_at = task.started_at ?? grounds.started_at ?? null;
   const succeeded = ending.status === 'succeeded';
   const cost = succeeded ? chargeAmount(task.pricing, ending.units, task.held_units) : 0n;
+  const error_message = succeeded ? null : tidyText(ending.message);
   const body = renderTask({
     ...task,
     status: ending.status,
     output: succeeded ? linkOutputs(app, ending.files, completed_at) : [],
     cost,
     error_type: succeeded ? null : ending.type,
-    error_message: succeeded ? null : ending.message,
+    error_message,
     started_at,
     completed_at,
   });
-  const rows = await app.db.query<{ outcome: 'finished' | 'final' | 'changed' }>(
-    'select finish_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) as outcome',
-    [
-      completed_at,
-      task.account_id,
-      task.id,
-      task.started_at,
-      started_at,
-      ending.status,
-      cost,
-      succeeded ? JSON.stringify(ending.units) : null,
-      succeeded ? null : ending.type,
-      succeeded ? null : ending.message,
-      succeeded ? false : ending.counts,
-      body,
-      JSON.stringify(succeeded ? ending.files : []),
-      succeeded ? 'done' : ending.attempt,
-      succeeded ? null : ending.reason,
-      succeeded && ending.upstream_cost ? `${ending.upstream_cost.amount} ${ending.upstream_cost.currency}` : null,
-    ],
-  );
+  const values = [
+    completed_at,
+    task.account_id,
+    task.id,
+    grounds.attempt === 'none' ? '' : (grounds.attempt?.claim ?? null),
+    task.started_at,
+    started_at,
+    ending.status,
+    cost,
+    succeeded ? measuredCost(task.pricing, ending.units, task.held_units) : null,
+    succeeded ? JSON.stringify(ending.units) : null,
+    succeeded ? null : ending.type,
+    error_message,
+    succeeded ? false : ending.counts === 'if started' ? started_at !== null : ending.counts,
+    body,
+    JSON.stringify(succeeded ? ending.files : []),
+    succeeded ? 'done' : ending.attempt,
+    succeeded ? null : tidyText(ending.reason),
+    succeeded ? costText(ending.upstream_cost) : null,
+  ];
+  const rows = await whileAway(() => app.db.query<{ outcome: Finished | 'changed' }>(finish_statement, values));
   const outcome = rows[0]?.outcome;
   if (outcome === undefined) throw new Error('finish_task answered nothing');
   return outcome;
 }
 
+const finish_statement = `select finish_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+  as outcome`;
+
+function costText(cost: UpstreamCost | undefined): string | null {
+  return cost ? tidyText(`${cost.amount} ${cost.currency}`) : null;
+}
+
 function logEnding(app: App, task: Task, ending: Ending): void {
-  const facts = { task_id: task.id, model: task.model, status: ending.status };
-  if (ending.status === 'succeeded') app.log.debug(facts, 'task finished');
-  else app.log.info({ ...facts, error: ending.type, reason: ending.reason }, 'task failed');
+  const facts = { ...refOf(task), model: task.model, status: ending.status };
+  if (ending.status === 'failed') {
+    return void app.log.info({ ...facts, error: ending.type, reason: ending.reason }, 'task failed');
+  }
+  app.log.debug(facts, 'task finished');
+  const loss = measuredCost(task.pricing, ending.units, task.held_units) - task.estimate;
+  if (loss <= 0n) return;
+  const money = { loss: exact(loss), currency: task.currency, units: ending.units, held_units: task.held_units };
+  app.log.error({ ...facts, ...money }, 'an output is worth more than was held: the difference is lost');
 }

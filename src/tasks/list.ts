@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import { bodyOf, type Task, type TaskStatus } from './task.ts';
+import { bodyOf, task_columns, type Task, type TaskStatus } from './task.ts';
 
 export type TaskFilter = {
   account_id: string;
@@ -22,7 +22,7 @@ export async function listTasks(db: Queryable, filter: TaskFilter): Promise<Task
   const upwards = filter.before !== undefined;
   if (filter.model?.includes('\0')) return { bodies: [], ids: [], has_more: false }; // no text of the database has it
   const rows = await db.query<Task>(
-    `select * from tasks
+    `select ${task_columns} from tasks
       where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or id > $3)
         and ($4::text is null or status = $4) and ($5::text is null or model = $5)
         and ($6::timestamptz is null or created_at > $6) and ($7::timestamptz is null or created_at < $7)
@@ -62,7 +62,7 @@ export async function hasTask(db: Queryable, account_id: string, id: string): Pr
 
 /** For the operator: a task of whichever account. */
 export async function findTask(db: Queryable, id: string): Promise<Task | undefined> {
-  const rows = await db.query<Task>('select * from tasks where id = $1', [id]);
+  const rows = await db.query<Task>(`select ${task_columns} from tasks where id = $1`, [id]);
   return rows[0];
 }
 
@@ -72,7 +72,7 @@ export async function listAllTasks(
   filter: { account_id: string | undefined; status: string | undefined; limit: number },
 ): Promise<Task[]> {
   return db.query<Task>(
-    `select * from tasks where ($1::text is null or account_id = $1) and ($2::text is null or status = $2)
+    `select ${task_columns} from tasks where ($1::text is null or account_id = $1) and ($2::text is null or status = $2)
       order by id desc limit $3`,
     [filter.account_id ?? null, filter.status ?? null, filter.limit],
   );

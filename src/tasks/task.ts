@@ -35,14 +35,13 @@ export type OutputItem = {
   expires_at: string;
 };
 
-/** A row of `tasks`. `input`, `metadata` and `body` are JSON texts. */
+/** A row of `tasks` without its input, which may have 20 MB. `metadata` and `body` are JSON texts. */
 export type Task = {
   account_id: string;
   id: string;
   key_id: string;
   model: string;
   kind: 'image' | 'video' | 'audio';
-  input: string;
   metadata: string;
   webhook_url: string | null;
   currency: string;
@@ -65,13 +64,26 @@ export type Task = {
 /** What is kept of an output file besides its bytes: enough to make a fresh link. */
 export type StoredFile = { key: string; item: Omit<OutputItem, 'url' | 'expires_at'> };
 
-export type AttemptState = 'submitting' | 'accepted' | 'done' | 'failed' | 'not_started' | 'ambiguous' | 'canceled';
+export type AttemptState =
+  | 'submitting'
+  | 'accepted'
+  | 'done'
+  | 'failed'
+  | 'not_started'
+  | 'ambiguous'
+  | 'canceled'
+  /** The task ended without its run: the poll job is to stop it upstream. */
+  | 'abandoned';
 
 /** A row of `attempts`: one try of a route. */
 export type Attempt = {
   number: number;
   route: string;
   provider: string;
+  /** JSON text of the Route as it was at the submit. */
+  route_settings: string;
+  /** Names the worker's hold on this try; writes under another one are refused. */
+  claim: string;
   state: AttemptState;
   reason: string | null;
   message: string | null;
@@ -109,12 +121,33 @@ export function bodyOf(task: Task): string {
   return task.body ?? renderTask({ ...task, output: [] });
 }
 
+/** The columns of a Task. */
+export const task_columns = `account_id, id, key_id, model, kind, metadata, webhook_url, currency, pricing, held_units, estimate,
+  status, cost, error_type, error_message, body, files, files_removed_at, created_at, started_at, completed_at, deadline_at`;
+
 export async function loadTask(db: Queryable, ref: TaskRef): Promise<Task | undefined> {
-  const rows = await db.query<Task>('select * from tasks where account_id = $1 and id = $2', [
+  const rows = await db.query<Task>(`select ${task_columns} from tasks where account_id = $1 and id = $2`, [
     ref.account_id,
     ref.task_id,
   ]);
   return rows[0];
+}
+
+const text_length_max = 2_000;
+
+/** An upstream's words as the database can keep them: not endless, and without NUL. */
+export function tidyText(text: string): string {
+  return text.slice(0, text_length_max).replaceAll('\0', '');
+}
+
+/** The JSON text of a task's input. */
+export async function loadInput(db: Queryable, ref: TaskRef): Promise<string> {
+  const rows = await db.query<{ input: string }>('select input from tasks where account_id = $1 and id = $2', [
+    ref.account_id,
+    ref.task_id,
+  ]);
+  assert(rows[0], 'a task at work is there');
+  return rows[0].input;
 }
 
 /** The name of a task inside, from its row. */

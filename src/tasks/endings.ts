@@ -1,0 +1,67 @@
+import type { App } from '../app.ts';
+import type { RunState } from '../providers/provider.ts';
+import type { Claimed } from './attempts.ts';
+import { removeStrays } from './files.ts';
+import { finish, type Ending, type Grounds } from './finish.ts';
+import { storeOutputs } from './outputs.ts';
+import { failpoint } from '../lib/failpoint.ts';
+import { tries_max } from './run.ts';
+import { refOf, type Task } from './task.ts';
+
+type Failure = Extract<Ending, { status: 'failed' }>;
+
+/** A failure as the caller is told of it; the operator's reason is the same unless there is another. */
+export function failure(
+  type: Failure['type'],
+  message: string,
+): Pick<Failure, 'status' | 'type' | 'message' | 'reason'> {
+  return { status: 'failed', type, message, reason: message };
+}
+
+/** Ends a task of which this worker knows the row and what became of its attempt. */
+export async function end(app: App, task: Task, ending: Ending, grounds: Grounds): Promise<'done'> {
+  await finish(app, refOf(task), ending, { task, ...grounds });
+  return 'done';
+}
+
+/**
+ * A run is over: its files are kept and measured and the task succeeds, or it fails. `unstored`: our
+ * storage failed and nothing is decided, since the run is paid.
+ */
+export async function settle(
+  app: App,
+  task: Task,
+  attempt: Claimed,
+  state: RunState & { phase: 'done' | 'failed' },
+  started_at: Date | undefined,
+): Promise<'done' | 'unstored'> {
+  const grounds = { attempt, started_at };
+  if (state.phase === 'failed') {
+    return end(app, task, { ...failure(state.type, state.message), counts: true, attempt: 'failed' }, grounds);
+  }
+  let outputs;
+  try {
+    outputs = await storeOutputs(app, task, state.files);
+  } catch (error) {
+    app.log.error({ task_id: task.id, err: error }, 'output could not be stored, will try again');
+    return 'unstored';
+  }
+  if (!outputs.ok) {
+    app.log.warn({ task_id: task.id, problem: outputs.problem }, 'unusable output');
+    const told = failure('upstream_error', 'The model returned no usable output.');
+    return end(app, task, { ...told, reason: outputs.problem, counts: true, attempt: 'failed' }, grounds);
+  }
+  const { files, units } = outputs;
+  await failpoint('task.stored');
+  const ending: Ending = { status: 'succeeded', files, units, upstream_cost: state.upstream_cost };
+  const finished = await finish(app, refOf(task), ending, { task, ...grounds });
+  if (finished === 'final') await removeStrays(app, refOf(task));
+  return 'done';
+}
+
+/** The job was lost or failed so often that the next time would be no better. */
+export function giveUp(app: App, task: Task): Promise<'done'> {
+  const told = failure('internal_error', 'The service could not finish the task; it costs nothing.');
+  const reason = `given up after ${tries_max} tries`;
+  return end(app, task, { ...told, reason, counts: false, attempt: 'failed' }, {});
+}

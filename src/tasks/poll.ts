@@ -1,0 +1,95 @@
+import type { App } from '../app.ts';
+import type { Route } from '../catalog/model.ts';
+import type { Job, Outcome } from '../engine/engine.ts';
+import type { Json, Provider, RunState } from '../providers/provider.ts';
+import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
+import { end, failure, giveUp, settle } from './endings.ts';
+import { call_timeout_ms, pace, runContext, stopAttempt, storage_pause_ms, tries_max } from './run.ts';
+import { readRef, refOf, type Attempt, type Task } from './task.ts';
+
+/** A run that its upstream has accepted. */
+type Accepted = { task: Task; attempt: Attempt; run_ref: string; route: Route };
+
+/** The job `task.poll`: asks the upstream how the run is going, at the adapter's pace. */
+export async function pollTask(app: App, job: Job): Promise<Outcome> {
+  const found = await loadAtWork(app.db, readRef(job.data));
+  if (!found) return 'done';
+  const { task, open } = found;
+  if (task.completed_at) return stopAbandoned(app, task);
+  if (open?.state !== 'accepted' || open.run_ref === null) return 'done';
+  const accepted = { task, attempt: open, run_ref: open.run_ref, route: routeOf(open) };
+  if (job.attempt >= tries_max) {
+    await stopAttempt(app, task, open);
+    return giveUp(app, task);
+  }
+  const provider = app.providers.get(open.provider);
+  return provider ? ask(app, accepted, provider, job.signal) : withoutProvider(app, accepted);
+}
+
+async function ask(app: App, accepted: Accepted, provider: Provider, stopped: AbortSignal): Promise<Outcome> {
+  const { task, attempt, run_ref, route } = accepted;
+  const now_ms = app.clock.now();
+  const ref: Json = JSON.parse(run_ref);
+  let state: RunState | undefined;
+  try {
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(call_timeout_ms)]);
+    state = await provider.poll(runContext(app, task, route), ref, signal);
+  } catch (error) {
+    app.log.debug({ task_id: task.id, error: String(error) }, 'poll failed, will ask again');
+  }
+  if (state?.phase === 'done' || state?.phase === 'failed') {
+    const settled = await settle(app, task, attempt, state, new Date(now_ms));
+    return settled === 'done' ? 'done' : { again_after_ms: storage_pause_ms };
+  }
+  const started_at = task.started_at ?? (state?.phase === 'running' ? new Date(now_ms) : null);
+  if (isLate(accepted, started_at, now_ms)) return expire(app, accepted, started_at, state?.simulated === true);
+  if (!state) return { again_after_ms: route.poll.max_ms };
+  const again_after_ms = pace(route, state.poll_after_ms);
+  const is_news = JSON.stringify(state.ref) !== run_ref || (state.phase === 'running' && task.started_at === null);
+  if (is_news) await acceptAttempt(app, refOf(task), { ...attempt, seen_ref: run_ref }, state, again_after_ms);
+  return { again_after_ms };
+}
+
+/** Whether a run has passed a limit of its route: it did not start in time, or did not end in time. */
+function isLate({ attempt, route }: Accepted, started_at: Date | null, now_ms: number): boolean {
+  const { start, total } = route.timeout_ms;
+  return now_ms - attempt.created_at.getTime() >= (started_at === null ? start : total);
+}
+
+/** A run that is too late is stopped upstream; one that never started may go to the next route. */
+async function expire(
+  app: App,
+  { task, attempt }: Accepted,
+  started_at: Date | null,
+  simulated: boolean,
+): Promise<Outcome> {
+  const stopped = await stopAttempt(app, task, attempt);
+  if (!simulated) await app.health.failed(attempt.route, { cause: 'timeout' });
+  if (started_at === null && stopped === 'stopped') {
+    const ending = { state: 'not_started', reason: 'timeout', message: 'not started in time' } as const;
+    if (await closeAttempt(app, refOf(task), attempt, ending, { send_start: true })) app.engine.wake('task.start');
+    return 'done';
+  }
+  const told = failure('timeout', 'The model did not finish in time.');
+  const grounds = { attempt, started_at: started_at ?? undefined };
+  return end(app, task, { ...told, counts: 'if started', attempt: 'failed' }, grounds);
+}
+
+/** A mistake in the configuration may be mended: the run is given up only when its time is over. */
+async function withoutProvider(app: App, accepted: Accepted): Promise<Outcome> {
+  const { task, attempt, route } = accepted;
+  if (!isLate(accepted, task.started_at, app.clock.now())) return { again_after_ms: route.poll.max_ms };
+  const told = failure('internal_error', 'The model was taken out of service before the task could finish.');
+  const reason = `the provider ${attempt.provider} is not configured any more`;
+  return end(app, task, { ...told, reason, counts: false, attempt: 'abandoned' }, { attempt });
+}
+
+/** The sweep or the operator ended the task; its run may still go on, and cost. */
+async function stopAbandoned(app: App, task: Task): Promise<'done'> {
+  for (const attempt of await listAbandoned(app.db, refOf(task))) {
+    const stopped = (await stopAttempt(app, task, attempt)) === 'stopped';
+    if (stopped) await setStopped(app.db, refOf(task), attempt);
+    else app.log.error({ task_id: task.id, run_ref: attempt.run_ref }, 'an upstream run goes on without its task');
+  }
+  return 'done';
+}

@@ -1,0 +1,244 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { App } from '../app.ts';
+import type { Model, Route } from '../catalog/model.ts';
+import type { Job, Outcome } from '../engine/engine.ts';
+import { failpoint } from '../lib/failpoint.ts';
+import { InputRefused, NotStarted, type Provider, type RunState } from '../providers/provider.ts';
+import { routeName } from '../routing/health.ts';
+import {
+  acceptAttempt,
+  claimAttempt,
+  closeAttempt,
+  loadAtWork,
+  openAttempt,
+  routeOf,
+  type Claimed,
+} from './attempts.ts';
+import { end, failure, giveUp, settle } from './endings.ts';
+import { pace, runContext, runRequest, stopOrphan, storage_pause_ms, tries_max } from './run.ts';
+import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
+
+/** One try of a route by this worker. */
+type Try = Claimed & {
+  name: string;
+  route: Route;
+  provider: Provider;
+  /** By performance.now(): the time limit of the submit counts from here, stops of the process included. */
+  begun_at_ms: number;
+};
+
+/** An answer to a submit that came at the last moment may still be on its way into the database. */
+const grace_ms = 1_000;
+
+/** A submit that may be repeated is, after this time. */
+const resubmit_after_ms = 1_000;
+
+/** How long a result that nobody could ask for again is held while our storage fails. */
+const result_patience_ms = 60_000;
+const result_pause_ms = 1_000;
+
+/**
+ * The job `task.start`: tries the routes in order until one takes the run. Each try is written down
+ * before the upstream is called, so that a crash leaves an open attempt and never a blind repeat.
+ */
+export async function startTask(app: App, job: Job): Promise<Outcome> {
+  const found = await loadAtWork(app.db, readRef(job.data));
+  if (!found || found.task.completed_at) return 'done';
+  const { task, open } = found;
+  if (job.attempt >= tries_max) return giveUp(app, task);
+  if (open?.state === 'accepted') return 'done'; // its poll job was sent in the same transaction
+  if (open) {
+    const resumed = await resume(app, task, open, job.signal);
+    if (resumed !== 'next') return resumed;
+  }
+  const model = app.catalog.current.models.get(task.model);
+  if (!model) return modelGone(app, task);
+  return tryRoutes(app, task, model, job.signal);
+}
+
+async function tryRoutes(app: App, task: Task, model: Model, stopped: AbortSignal): Promise<Outcome> {
+  const ref = refOf(task);
+  const attempts = await listAttempts(app.db, ref);
+  const tried = new Set(attempts.map((attempt) => attempt.route));
+  const routes = new Map(model.routes.map((route) => [routeName(model.id, route.id), route]));
+  const untried = [...routes.keys()].filter((name) => !tried.has(name));
+  const input = await loadInput(app.db, ref);
+  let number = attempts.length;
+  for (const name of await app.health.order(untried)) {
+    const route = routes.get(name);
+    const provider = route && app.providers.get(route.provider);
+    if (!provider) continue; // taken away since the catalogue was read
+    number += 1;
+    const begun_at_ms = performance.now();
+    const claimed = await openAttempt(app, ref, { number, name, route });
+    if (!claimed) return 'done';
+    const result = await submit(app, task, { ...claimed, name, route, provider, begun_at_ms }, input, stopped);
+    if (result !== 'next') return result;
+  }
+  return noRouteLeft(app, task);
+}
+
+/**
+ * Another worker wrote the try down, and died, or was stopped and may go on. Where a repeated submit
+ * is the same run, it is repeated; else that worker has until the submit's time limit to tell more.
+ */
+async function resume(app: App, task: Task, open: Attempt, stopped: AbortSignal): Promise<Outcome | 'next'> {
+  const ref = refOf(task);
+  const route = routeOf(open);
+  const provider = app.providers.get(open.provider);
+  const left_ms = open.created_at.getTime() + route.timeout_ms.start + grace_ms - app.clock.now();
+  if (!provider?.idempotent && left_ms > 0) return { again_after_ms: Math.min(left_ms, route.timeout_ms.start) };
+  const begun_at_ms = performance.now();
+  const claimed = await claimAttempt(app, ref, open);
+  if (!claimed) return 'done'; // that worker has told more, or a third one took over
+  const attempt = { ...claimed, name: open.route, route, begun_at_ms };
+  if (!provider?.idempotent) return ambiguous(app, task, attempt, 'the worker was lost while submitting');
+  return submit(app, task, { ...attempt, provider }, await loadInput(app.db, ref), stopped);
+}
+
+/** Calls the upstream once and acts on what it says. `next`: not started there, try another route. */
+async function submit(
+  app: App,
+  task: Task,
+  attempt: Try,
+  input: string,
+  stopped: AbortSignal,
+): Promise<Outcome | 'next'> {
+  const { name, route, provider } = attempt;
+  const run = runRequest(app, task, route, input);
+  await failpoint('task.opened');
+  const left_ms = route.timeout_ms.start - (performance.now() - attempt.begun_at_ms);
+  // Beyond the limit others hold the try for lost: a process that was stopped must not submit now.
+  if (left_ms <= 0)
+    return notStarted(app, task, attempt, new NotStarted('timeout', 'this worker was held up', our_own));
+  const time_limit = AbortSignal.timeout(Math.ceil(left_ms));
+  // A submit that cannot be repeated is not broken off by our own stop: its answer would be lost.
+  const signal = provider.idempotent ? AbortSignal.any([stopped, time_limit]) : time_limit;
+  const submitted_at = new Date(app.clock.now());
+  let state: RunState;
+  try {
+    state = await provider.start(run, signal);
+  } catch (error) {
+    return submitFailed(app, task, attempt, error, stopped);
+  }
+  await failpoint('task.submitted');
+  await app.health.succeeded(name);
+  if (state.phase === 'done' || state.phase === 'failed') {
+    return settleAtOnce(app, task, attempt, state, submitted_at, stopped);
+  }
+  return accept(app, task, attempt, state);
+}
+
+/** For a NotStarted that is our own fault: health does not count it. */
+const our_own = { simulated: true };
+
+async function submitFailed(
+  app: App,
+  task: Task,
+  attempt: Try,
+  error: unknown,
+  stopped: AbortSignal,
+): Promise<Outcome | 'next'> {
+  if (error instanceof NotStarted) return notStarted(app, task, attempt, error);
+  if (error instanceof InputRefused) {
+    await app.health.giveBack(attempt.name);
+    const told = failure(error.type, error.message);
+    return end(app, task, { ...told, counts: false, attempt: 'not_started' }, { attempt });
+  }
+  const { idempotent = false } = attempt.provider;
+  if (stopped.aborted && idempotent) throw error; // given back: the next worker submits again
+  await app.health.failed(attempt.name, { cause: isTimeout(error) ? 'timeout' : 'upstream_error' });
+  const in_time = performance.now() - attempt.begun_at_ms + resubmit_after_ms < attempt.route.timeout_ms.start;
+  if (idempotent && in_time) return { again_after_ms: resubmit_after_ms };
+  return ambiguous(app, task, attempt, String(error));
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError';
+}
+
+/** The upstream has the run and goes on with it. */
+async function accept(
+  app: App,
+  task: Task,
+  attempt: Try,
+  state: RunState & { phase: 'waiting' | 'running' },
+): Promise<'done'> {
+  const { route, provider } = attempt;
+  const ref = refOf(task);
+  const poll_after_ms = pace(route, state.poll_after_ms);
+  const accepted = await acceptAttempt(app, ref, { ...attempt, seen_ref: null }, state, poll_after_ms);
+  await failpoint('task.accepted');
+  if (accepted) {
+    app.engine.wake('task.poll', poll_after_ms);
+    return 'done';
+  }
+  const now = await loadAtWork(app.db, ref);
+  const same_run = provider.idempotent === true && now?.open?.number === attempt.number;
+  if (!same_run) await stopOrphan(app, provider, runContext(app, task, route), state.ref, attempt);
+  return 'done';
+}
+
+/** The upstream answered with the result itself: nobody else has it, and mostly it is given only once. */
+async function settleAtOnce(
+  app: App,
+  task: Task,
+  attempt: Try,
+  state: RunState & { phase: 'done' | 'failed' },
+  submitted_at: Date,
+  stopped: AbortSignal,
+): Promise<Outcome> {
+  const give_up_at_ms = performance.now() + result_patience_ms;
+  for (;;) {
+    if ((await settle(app, task, attempt, state, submitted_at)) === 'done') return 'done';
+    if (attempt.provider.idempotent) return { again_after_ms: storage_pause_ms };
+    if (stopped.aborted || performance.now() > give_up_at_ms) break;
+    await sleep(result_pause_ms, undefined, { signal: stopped }).catch(() => undefined);
+  }
+  const told = failure('internal_error', 'The output could not be stored; it costs nothing.');
+  return end(app, task, { ...told, counts: false, attempt: 'failed' }, { attempt });
+}
+
+async function notStarted(app: App, task: Task, attempt: Try, error: NotStarted): Promise<'next' | 'done'> {
+  const { reason, message } = error;
+  if (error.simulated) {
+    await app.health.giveBack(attempt.name);
+  } else {
+    const pause_ms = reason === 'rejected_credentials' ? 60_000 : error.retry_after_ms;
+    const cause = reason === 'timeout' ? 'timeout' : 'upstream_error';
+    await app.health.failed(attempt.name, { cause, ...(pause_ms !== undefined && { pause_ms }) });
+  }
+  const closed = await closeAttempt(app, refOf(task), attempt, { state: 'not_started', reason, message });
+  return closed ? 'next' : 'done';
+}
+
+/** Nobody knows whether the upstream took the run: never repeated there, the operator decides. */
+async function ambiguous(
+  app: App,
+  task: Task,
+  attempt: Claimed & { name: string; route: Route },
+  detail: string,
+): Promise<'next' | 'done'> {
+  app.log.warn({ task_id: task.id, route: attempt.name, detail }, 'ambiguous submit');
+  if (attempt.route.on_ambiguous_submit === 'failover') {
+    const ending = { state: 'ambiguous', reason: 'unknown', message: detail } as const;
+    return (await closeAttempt(app, refOf(task), attempt, ending)) ? 'next' : 'done';
+  }
+  const told = failure(
+    'upstream_error',
+    'It is not known whether the model provider accepted the task; it was not repeated and costs nothing.',
+  );
+  return end(app, task, { ...told, reason: detail, counts: false, attempt: 'ambiguous' }, { attempt });
+}
+
+function noRouteLeft(app: App, task: Task): Promise<'done'> {
+  const told = failure('upstream_error', 'The model could not be started on any route. Try again later.');
+  const grounds = { attempt: 'none' } as const;
+  return end(app, task, { ...told, reason: 'no route started', counts: false, attempt: 'not_started' }, grounds);
+}
+
+function modelGone(app: App, task: Task): Promise<'done'> {
+  const told = failure('internal_error', 'The model was taken out of service before the task could start.');
+  const grounds = { attempt: 'none' } as const;
+  return end(app, task, { ...told, reason: 'the model was removed', counts: false, attempt: 'not_started' }, grounds);
+}

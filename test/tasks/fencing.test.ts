@@ -1,0 +1,290 @@
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Outcome } from '../../src/engine/engine.ts';
+import { atFailpoint } from '../../src/lib/failpoint.ts';
+import type { RunState } from '../../src/providers/provider.ts';
+import { cancelTask } from '../../src/tasks/cancel.ts';
+import { finish } from '../../src/tasks/finish.ts';
+import { pollTask } from '../../src/tasks/poll.ts';
+import { startTask } from '../../src/tasks/start.ts';
+import { listAttempts, loadTask, type TaskRef } from '../../src/tasks/task.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { elapse, testClock } from '../helpers/clock.ts';
+import { makePuppet } from '../helpers/puppet.ts';
+
+const yaml = `
+version: 1
+limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+providers:
+  once: { adapter: once }
+  again: { adapter: again }
+models:
+  - id: test/once
+    kind: image
+    input_schema: &schema { type: object, properties: { prompt: { type: string } } }
+    price: &price [{ unit: image, amount: "0.03" }]
+    routes:
+      - { id: a, provider: once, upstream_model: once-a, timeout: { start: 60s, total: 2m } }
+      - { id: b, provider: once, upstream_model: once-b, timeout: { start: 60s, total: 2m } }
+  - id: test/bold
+    kind: image
+    input_schema: *schema
+    price: *price
+    routes:
+      - { id: a, provider: once, upstream_model: bold-a, on_ambiguous_submit: failover, timeout: { start: 60s, total: 2m } }
+      - { id: b, provider: once, upstream_model: bold-b, timeout: { start: 60s, total: 2m } }
+  - id: test/again
+    kind: image
+    input_schema: *schema
+    price: *price
+    routes: [{ id: a, provider: again, upstream_model: again-a, timeout: { start: 60s, total: 2m } }]
+`;
+
+/** Two workers at the same task, step by step: every job here is begun by hand. */
+describe('two workers at one task', () => {
+  const clock = testClock();
+  const once = makePuppet();
+  const again = makePuppet({ idempotent: true });
+  let service: TestApp;
+  let client: Client;
+  let picture: Buffer;
+
+  beforeAll(async () => {
+    picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#c33' } })
+      .png()
+      .toBuffer();
+    const adapters = { once: once.adapter, again: again.adapter };
+    service = await startTestApp({ yaml, worker: false, adapters, clock });
+    client = await service.client();
+  });
+  afterAll(() => service.stop());
+  afterEach(async () => {
+    for (const name of ['task.opened', 'task.stored'] as const) atFailpoint(name);
+    await service.app.db.query('delete from route_health');
+    await expectExactBooks(service.app);
+  });
+
+  const job = (ref: TaskRef) => ({ id: 'x', queue: 'x', data: ref, attempt: 0, signal: new AbortController().signal });
+  const start = (ref: TaskRef): Promise<Outcome> => startTask(service.app, job(ref));
+  const poll = (ref: TaskRef): Promise<Outcome> => pollTask(service.app, job(ref));
+  const running = (ref: string, poll_after_ms = 50): RunState => ({ phase: 'running', ref, poll_after_ms });
+  const done = (): RunState => ({ phase: 'done', files: [{ bytes: picture }] });
+
+  async function create(model: string): Promise<TaskRef> {
+    const { status, json } = await client.call('POST', '/v1/generate', { model, input: { prompt: 'x' } });
+    expect(status).toBe(202);
+    return { account_id: client.account_id, task_id: json.id };
+  }
+  const stateOf = async (ref: TaskRef) => {
+    const task = await loadTask(service.app.db, ref);
+    const attempts = await listAttempts(service.app.db, ref);
+    return { status: task?.status, error: task?.error_type, attempts: attempts.map((attempt) => attempt.state) };
+  };
+  const filesOf = (ref: TaskRef) => service.app.storage.list(ref.account_id, ref.task_id);
+
+  it('the second waits while the first may still be submitting, whose late answer is taken', async () => {
+    const ref = await create('test/once');
+    const first = start(ref);
+    const call = await once.next('start');
+    const second = await start(ref);
+    expect(second).toEqual({ again_after_ms: 60_000 });
+    call.answer(running('r1'));
+    expect(await first).toBe('done');
+    expect(await stateOf(ref)).toEqual({ status: 'running', error: null, attempts: ['accepted'] });
+    expect(once.count('start', ref.task_id)).toBe(1);
+    expect(await start(ref)).toBe('done');
+    await cancelAndStop(ref);
+  });
+
+  it('a submit without a word when its time is over is ambiguous; what comes of it later is stopped', async () => {
+    const ref = await create('test/once');
+    const first = start(ref);
+    const call = await once.next('start');
+    clock.pass(61_001);
+    expect(await start(ref)).toBe('done');
+    expect(await stateOf(ref)).toEqual({ status: 'failed', error: 'upstream_error', attempts: ['ambiguous'] });
+    call.answer(running('late'));
+    const stop = await once.next('cancel');
+    expect(stop.ref).toBe('late');
+    stop.answer('stopped');
+    expect(await first).toBe('done');
+    expect(await stateOf(ref)).toMatchObject({ status: 'failed', attempts: ['ambiguous'] });
+  });
+
+  it('a result that comes too late is not kept', async () => {
+    const ref = await create('test/once');
+    const first = start(ref);
+    const call = await once.next('start');
+    clock.pass(61_001);
+    await start(ref);
+    call.answer(done());
+    expect(await first).toBe('done');
+    expect(await stateOf(ref)).toMatchObject({ status: 'failed', attempts: ['ambiguous'] });
+    expect(await filesOf(ref)).toEqual([]);
+  });
+
+  it('who was held up before the submit for longer than its limit does not submit', async () => {
+    const ref = await create('test/bold');
+    atFailpoint('task.opened', async () => {
+      atFailpoint('task.opened');
+      elapse(61_001);
+      clock.pass(61_001);
+      const second = start(ref); // takes the try for lost, and goes to the second route
+      (await once.next('start')).answer(running('b'));
+      await second;
+    });
+    expect(await start(ref)).toBe('done');
+    expect(once.calls.filter((call) => call.task_id === ref.task_id).map((call) => call.model)).toEqual(['bold-b']);
+    expect(await stateOf(ref)).toMatchObject({ status: 'running', attempts: ['ambiguous', 'accepted'] });
+    await cancelAndStop(ref);
+  });
+
+  it('who was held up alone goes to the next route', async () => {
+    const ref = await create('test/once');
+    atFailpoint('task.opened', () => {
+      atFailpoint('task.opened');
+      elapse(61_001);
+    });
+    const first = start(ref);
+    const call = await once.next('start');
+    expect(call.model).toBe('once-b');
+    call.answer(running('b'));
+    await first;
+    expect(await stateOf(ref)).toMatchObject({ status: 'running', attempts: ['not_started', 'accepted'] });
+    expect(await service.app.db.query('select 1 from route_health')).toEqual([]);
+    await cancelAndStop(ref);
+  });
+
+  it('where a repeat is the same run, the second repeats it, and the first stops nothing', async () => {
+    const ref = await create('test/again');
+    const first = start(ref);
+    const call_1 = await again.next('start');
+    const second = start(ref);
+    const call_2 = await again.next('start');
+    call_2.answer(running('r'));
+    expect(await second).toBe('done');
+    call_1.answer(running('r'));
+    expect(await first).toBe('done');
+    expect(again.count('cancel', ref.task_id)).toBe(0);
+    expect(await stateOf(ref)).toMatchObject({ status: 'running', attempts: ['accepted'] });
+    const jobs = await service.app.db.query(
+      `select 1 from pgboss.job where name = 'task.poll' and singleton_key = $1`,
+      [ref.task_id],
+    );
+    expect(jobs.length).toBe(1);
+    const cancel = cancelTask(service.app, ref);
+    (await again.next('cancel')).answer('stopped');
+    await cancel;
+  });
+
+  it('where a repeat is the same run, a lost answer is asked for again', async () => {
+    const ref = await create('test/again');
+    const first = start(ref);
+    (await again.next('start')).fail(new Error('socket hang up'));
+    expect(await first).toEqual({ again_after_ms: 1_000 });
+    const second = start(ref);
+    (await again.next('start')).answer(done());
+    expect(await second).toBe('done');
+    expect(await stateOf(ref)).toEqual({ status: 'succeeded', error: null, attempts: ['done'] });
+  });
+
+  it('a poll that comes late ends nothing but its own attempt', async () => {
+    const ref = await create('test/once');
+    const begun = start(ref);
+    (await once.next('start')).answer({ phase: 'waiting', ref: 'a', poll_after_ms: 50 });
+    await begun;
+    const first = poll(ref);
+    const call_1 = await once.next('poll');
+    clock.pass(60_001);
+    const second = poll(ref);
+    (await once.next('poll')).answer({ phase: 'waiting', ref: 'a', poll_after_ms: 50 });
+    (await once.next('cancel')).answer('stopped'); // it did not start in time
+    expect(await second).toBe('done');
+    const next_route = start(ref);
+    (await once.next('start')).answer(running('b'));
+    await next_route;
+    call_1.answer({ phase: 'failed', type: 'upstream_error', message: 'was stopped' });
+    expect(await first).toBe('done');
+    expect(await stateOf(ref)).toEqual({ status: 'running', error: null, attempts: ['not_started', 'accepted'] });
+    await cancelAndStop(ref);
+  });
+
+  it('a poll that comes late does not bring an old reference back', async () => {
+    const ref = await create('test/once');
+    const begun = start(ref);
+    (await once.next('start')).answer(running('r1'));
+    await begun;
+    const first = poll(ref);
+    const call_1 = await once.next('poll');
+    const second = poll(ref);
+    (await once.next('poll')).answer(running('r2'));
+    await second;
+    call_1.answer(running('r1-again'));
+    await first;
+    expect((await listAttempts(service.app.db, ref))[0]?.run_ref).toBe('"r2"');
+    await cancelAndStop(ref);
+  });
+
+  it('a cancel that finds a try opened in between ends nothing', async () => {
+    const ref = await create('test/once');
+    const first = start(ref);
+    const call = await once.next('start');
+    const canceled = { status: 'failed', type: 'canceled', message: 'x', counts: false, attempt: 'canceled' } as const;
+    expect(await finish(service.app, ref, { ...canceled, reason: 'x' }, { attempt: 'none' })).toBe('taken');
+    await expect(cancelTask(service.app, ref)).rejects.toMatchObject({ kind: 'conflict' });
+    call.answer(running('r'));
+    await first;
+    await cancelAndStop(ref);
+  });
+
+  it('a cancel counts the task as started if it started while its upstream was asked to stop', async () => {
+    const ref = await create('test/once');
+    const begun = start(ref);
+    (await once.next('start')).answer({ phase: 'waiting', ref: 'a', poll_after_ms: 50 });
+    await begun;
+    const cancel = cancelTask(service.app, ref);
+    const stop = await once.next('cancel');
+    const polled = poll(ref);
+    (await once.next('poll')).answer(running('a'));
+    await polled;
+    stop.answer('stopped');
+    await cancel;
+    const rows = await service.app.db.query('select counts_as_failure from tasks where id = $1', [ref.task_id]);
+    expect(rows).toEqual([{ counts_as_failure: true }]);
+  });
+
+  it('a cancel that wins against a worker which has stored the output leaves no files', async () => {
+    const ref = await create('test/once');
+    const begun = start(ref);
+    (await once.next('start')).answer(running('r'));
+    await begun;
+    atFailpoint('task.stored', async () => {
+      expect(await filesOf(ref)).toHaveLength(1);
+      await cancelAndStop(ref);
+    });
+    const polled = poll(ref);
+    (await once.next('poll')).answer(done());
+    expect(await polled).toBe('done');
+    expect(await stateOf(ref)).toMatchObject({ status: 'failed', error: 'canceled' });
+    expect(await filesOf(ref)).toEqual([]);
+  });
+
+  it('who finishes second keeps the files of the first', async () => {
+    const ref = await create('test/once');
+    const begun = start(ref);
+    (await once.next('start')).answer(running('r'));
+    await begun;
+    const polls = [poll(ref), poll(ref)];
+    (await once.next('poll')).answer(done());
+    (await once.next('poll')).answer(done());
+    expect(await Promise.all(polls)).toEqual(['done', 'done']);
+    expect(await stateOf(ref)).toMatchObject({ status: 'succeeded' });
+    expect(await filesOf(ref)).toHaveLength(1);
+  });
+
+  async function cancelAndStop(ref: TaskRef): Promise<void> {
+    const cancel = cancelTask(service.app, ref);
+    (await once.next('cancel')).answer('stopped');
+    await cancel;
+  }
+});
