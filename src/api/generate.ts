@@ -54,7 +54,8 @@ async function handleGenerate(
   const order = readOrder(app, call.caller, call.body ?? {});
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
   const created = await createTask(app, call.caller, order, idempotency);
-  const body = wait_s > 0 ? await waitForBody(app, call, created.ref, wait_s, created.body) : created.body;
+  const body =
+    wait_s > 0 && !created.is_final ? await waitForBody(app, call, created.ref, wait_s, created.body) : created.body;
   return {
     status: 202,
     body,

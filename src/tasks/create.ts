@@ -9,7 +9,7 @@ import { nearest } from '../lib/edit-distance.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
-import { routeName } from '../routing/health.ts';
+import { routeName, type Admission } from '../routing/health.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
 
 /** A request body that has passed all checks that need no database. */
@@ -115,7 +115,10 @@ function readWebhookUrl(app: App, value: unknown): string | null {
   return value;
 }
 
-export type Created = { ref: TaskRef; body: string; replayed: boolean };
+export type Created = { ref: TaskRef; body: string; replayed: boolean; is_final: boolean };
+
+/** The header Idempotency-Key, and the bytes that came with it. */
+export type Idempotency = { key: string; body: Buffer };
 
 /**
  * Creates a task: the hold, the row and its job, in one database call. Throws ApiError 502/504 when
@@ -125,39 +128,50 @@ export async function createTask(
   app: App,
   caller: Caller,
   order: Order,
-  idempotency: { key: string; body: Buffer } | undefined,
+  idempotency: Idempotency | undefined,
 ): Promise<Created> {
-  await checkRoutes(app, order.model);
+  const admission = await app.health.admit(order.model.routes.map((route) => routeName(order.model.id, route.id)));
   const now_ms = app.clock.now();
   const id = newId('task', now_ms);
   const created_at = new Date(now_ms);
-  const answer = await callCreate(app, caller, order, { id, created_at, idempotency });
-  if (answer.outcome === 'created') {
-    await failpoint('task.created');
-    app.engine.wake('task.start');
-    return {
-      ref: { account_id: caller.account.id, task_id: id },
-      body: newBody(order, caller, id, created_at),
-      replayed: false,
-    };
+  if (!admission.admitted) {
+    const seen = idempotency && (await findReplay(app, caller, idempotency, created_at));
+    if (!seen) throw unavailable(order.model, admission);
+    return answered(app, caller, order, seen, { id, created_at });
   }
-  if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(app, caller, answer.task_id);
-  throw refusal(app, caller, order, answer);
+  let answer: CreateAnswer | undefined;
+  try {
+    answer = await callCreate(app, caller, order, { id, created_at, idempotency });
+  } finally {
+    if (admission.probe !== undefined && answer?.outcome !== 'created') await app.health.giveBack(admission.probe);
+  }
+  return answered(app, caller, order, answer, { id, created_at });
 }
 
-/** All routes open-circuited: nothing is created, nothing held. */
-async function checkRoutes(app: App, model: Model): Promise<void> {
-  const admission = await app.health.admit(model.routes.map((route) => routeName(model.id, route.id)));
-  if (admission.admitted) return;
+async function answered(
+  app: App,
+  caller: Caller,
+  order: Order,
+  answer: CreateAnswer,
+  { id, created_at }: { id: string; created_at: Date },
+): Promise<Created> {
+  if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(app, caller, answer.task_id);
+  if (answer.outcome !== 'created') throw refusal(app, caller, order, answer);
+  await failpoint('task.created');
+  app.engine.wake('task.start');
+  const ref = { account_id: caller.account.id, task_id: id };
+  return { ref, body: newBody(order, caller, id, created_at), replayed: false, is_final: false };
+}
+
+/** All routes are open-circuited: nothing is created, nothing held. */
+function unavailable(model: Model, admission: Admission & { admitted: false }): ApiError {
   const headers = { 'retry-after': String(Math.ceil(admission.retry_after_ms / 1000)) };
   if (admission.cause === 'timeout') {
-    throw new ApiError('timeout', `${model.id} is not answering in time at the moment. Try again shortly.`, {
-      headers,
-    });
+    const message = `${model.id} is not answering in time at the moment. Try again shortly.`;
+    return new ApiError('timeout', message, { headers });
   }
-  throw new ApiError('upstream_error', `${model.id} is not available upstream at the moment. Try again shortly.`, {
-    headers,
-  });
+  const message = `${model.id} is not available upstream at the moment. Try again shortly.`;
+  return new ApiError('upstream_error', message, { headers });
 }
 
 type CreateAnswer = {
@@ -172,7 +186,7 @@ async function callCreate(
   app: App,
   caller: Caller,
   order: Order,
-  task: { id: string; created_at: Date; idempotency: { key: string; body: Buffer } | undefined },
+  task: { id: string; created_at: Date; idempotency: Idempotency | undefined },
 ): Promise<CreateAnswer> {
   const { limits } = app.catalog.current.settings;
   const rows = await app.db.query<CreateAnswer>(
@@ -194,12 +208,28 @@ async function callCreate(
       deadline(order.model, task.created_at),
       limits.failed_per_24h,
       task.idempotency?.key ?? null,
-      task.idempotency ? createHash('sha256').update(task.idempotency.body).digest() : null,
+      task.idempotency ? hashOf(task.idempotency) : null,
     ],
   );
   const answer = rows[0];
   if (!answer) throw new Error('create_task answered nothing');
   return answer;
+}
+
+function hashOf({ body }: Idempotency): Buffer {
+  return createHash('sha256').update(body).digest();
+}
+
+/** What create_task would answer to a key that it has seen; a retry need not wait for a route to heal. */
+async function findReplay(app: App, caller: Caller, idempotency: Idempotency, now: Date) {
+  const rows = await app.db.query<CreateAnswer>(
+    `select case when body_hash = $4 then 'replayed' else 'mismatched' end as outcome, task_id,
+       null as retry_after, null as available, null as remaining
+       from idempotency_keys
+      where account_id = $1 and key = $2 and created_at > $3::timestamptz - interval '24 hours'`,
+    [caller.account.id, idempotency.key, now, hashOf(idempotency)],
+  );
+  return rows[0];
 }
 
 const backlog_ms = 3_600_000;
@@ -232,7 +262,7 @@ async function replay(app: App, caller: Caller, task_id: string): Promise<Create
   const ref = { account_id: caller.account.id, task_id };
   const task = await loadTask(app.db, ref);
   if (!task) throw new ApiError('not_found', `The task ${task_id} of this Idempotency-Key is no longer kept.`);
-  return { ref, body: bodyOf(task), replayed: true };
+  return { ref, body: bodyOf(task), replayed: true, is_final: task.completed_at !== null };
 }
 
 function refusal(app: App, caller: Caller, order: Order, answer: CreateAnswer): ApiError {
