@@ -2,26 +2,27 @@ import type { App } from '../app.ts';
 import { live_keys } from '../engine/engine.ts';
 import { removeFiles } from './files.ts';
 import { finish } from './finish.ts';
-import type { StoredFile, TaskRef } from './task.ts';
+import type { Task, TaskRef } from './task.ts';
 
 /** What one sweep did, for the log and for tests. */
 export type Swept = { resent: number; expired: number; files_removed: number; tasks_removed: number };
 
 const batch_max = 500;
+const at_once = 8; // removing a file waits for the disk, not for the processor
 const resend_after_ms = 5_000;
 const temporary_files_ms = 3_600_000;
 
-/**
- * The net under everything: unfinished tasks without a live job get one again, tasks past their
- * deadline end, files and rows past their time go. Each part is bounded; what is left comes next time.
- */
+/** How long one sweep removes what is old, before the next one goes on. */
+const removing_ms_max = 20_000;
+
+/** The net under everything: unfinished tasks go on or end, and what is old is removed. */
 export async function sweepTasks(app: App): Promise<Swept> {
-  return {
-    resent: await resendJobs(app),
-    expired: await endOverdue(app),
-    files_removed: await removeOldFiles(app),
-    tasks_removed: await removeOldTasks(app),
-  };
+  return { ...(await rescueTasks(app)), ...(await removeOld(app)) };
+}
+
+/** Unfinished tasks without a live job get one again, and tasks past their deadline end. */
+export async function rescueTasks(app: App): Promise<Pick<Swept, 'resent' | 'expired'>> {
+  return { resent: await resendJobs(app), expired: await endOverdue(app) };
 }
 
 /** A few seconds of grace: a job may have been taken while this node looks at older rows. */
@@ -48,48 +49,98 @@ async function resendJobs(app: App): Promise<number> {
   return resent;
 }
 
-/** Ends tasks that outlived their deadline, whatever became of their workers. */
+/**
+ * Ends tasks that outlived their deadline, whatever became of their workers. It lies an hour behind
+ * all time limits of the routes, which a poll enforces, so this is our own outage and does not count.
+ */
 async function endOverdue(app: App): Promise<number> {
-  const rows = await app.db.query<TaskRef & { started: boolean }>(
-    `select account_id, id as task_id, started_at is not null as started
-       from tasks where completed_at is null and deadline_at < $1 limit ${batch_max}`,
+  const rows = await app.db.query<TaskRef>(
+    `select account_id, id as task_id from tasks where completed_at is null and deadline_at < $1 limit ${batch_max}`,
     [new Date(app.clock.now())],
   );
-  for (const { started, ...ref } of rows) {
+  return eachOf(app, rows, async (ref) => {
     await finish(app, ref, {
       status: 'failed',
       type: 'timeout',
       message: 'The task did not finish in time.',
-      counts: started,
-      attempt: 'failed',
+      counts: false,
+      attempt: 'abandoned',
       reason: 'past its deadline',
     });
-  }
-  return rows.length;
+  });
 }
 
-async function removeOldFiles(app: App): Promise<number> {
-  const { keep_ms } = app.catalog.current.settings.outputs;
-  const rows = await app.db.query<{ account_id: string; id: string; files: StoredFile[] }>(
-    `select account_id, id, files from tasks
-      where completed_at < $1 and files_removed_at is null and files <> '[]' limit ${batch_max}`,
-    [new Date(app.clock.now() - keep_ms)],
-  );
-  for (const task of rows) await removeFiles(app, task);
+/** Removes files past their time, then tasks past theirs: all there are, or what 20 s suffice for. */
+export async function removeOld(
+  app: App,
+  stopped?: AbortSignal,
+): Promise<Pick<Swept, 'files_removed' | 'tasks_removed'>> {
+  const stop_at_ms = performance.now() + removing_ms_max;
+  const hasTime = () => performance.now() < stop_at_ms && !stopped?.aborted;
+  const files_removed = await inBatches(hasTime, (after) => removeOldFiles(app, after));
   await app.storage.sweepTemporaryFiles(temporary_files_ms);
-  return rows.length;
+  const tasks_removed = await inBatches(hasTime, (after) => removeOldTasks(app, after));
+  return { files_removed, tasks_removed };
+}
+
+type Old = Pick<Task, 'account_id' | 'id'> & { completed_at: Date };
+type Batch = { found: Old[]; removed: number };
+
+/** Goes on behind the last one found, so that tasks whose files cannot be removed hold up no others. */
+async function inBatches(hasTime: () => boolean, remove: (after: Old) => Promise<Batch>): Promise<number> {
+  let after: Old = { account_id: '', id: '', completed_at: new Date(0) };
+  for (let removed = 0; ;) {
+    const batch = await remove(after);
+    removed += batch.removed;
+    const last = batch.found.at(-1);
+    if (!last || batch.found.length < batch_max || !hasTime()) return removed;
+    after = last;
+  }
+}
+
+async function removeOldFiles(app: App, after: Old): Promise<Batch> {
+  const { keep_ms } = app.catalog.current.settings.outputs;
+  const found = await app.db.query<Old>(
+    `select account_id, id, completed_at from tasks
+      where completed_at < $1 and (completed_at, id) > ($2, $3) and files_removed_at is null and files <> '[]'
+      order by completed_at, id limit ${batch_max}`,
+    [new Date(app.clock.now() - keep_ms), after.completed_at, after.id],
+  );
+  return { found, removed: await eachOf(app, found, (task) => removeFiles(app, task)) };
 }
 
 /** The ledger stays; what it refers to may go after its time. Idempotency keys are kept a day. */
-async function removeOldTasks(app: App): Promise<number> {
+async function removeOldTasks(app: App, after: Old): Promise<Batch> {
   const now_ms = app.clock.now();
   const { keep_ms } = app.catalog.current.settings.tasks;
   await app.db.query('delete from idempotency_keys where created_at < $1', [new Date(now_ms - 86_400_000)]);
-  const rows = await app.db.query(
-    `delete from tasks where (account_id, id) in (
-       select account_id, id from tasks where completed_at < $1 and (files = '[]' or files_removed_at is not null) limit ${batch_max})
-     returning id`,
-    [new Date(now_ms - keep_ms)],
+  const found = await app.db.query<Old>(
+    `select account_id, id, completed_at from tasks
+      where completed_at < $1 and (completed_at, id) > ($2, $3) and (files = '[]' or files_removed_at is not null)
+      order by completed_at, id limit ${batch_max}`,
+    [new Date(now_ms - keep_ms), after.completed_at, after.id],
   );
-  return rows.length;
+  // A worker that died between storing and failing may have left files that no row tells of.
+  await eachOf(app, found, async ({ account_id, id }) => {
+    await app.storage.remove(await app.storage.list(account_id, id));
+  });
+  await app.db.query(
+    'delete from tasks where (account_id, id) in (select * from unnest($1::text[], $2::text[])) and completed_at is not null',
+    [found.map((task) => task.account_id), found.map((task) => task.id)],
+  );
+  return { found, removed: found.length };
+}
+
+/** Does it to each, a few at once; what fails is logged and left for the next time. Answers how many times it worked. */
+async function eachOf<T extends TaskRef | Old>(app: App, items: readonly T[], work: (item: T) => Promise<void>) {
+  let done = 0;
+  for (let i = 0; i < items.length; i += at_once) {
+    const part = items.slice(i, i + at_once);
+    const results = await Promise.allSettled(part.map(work));
+    for (const [k, result] of results.entries()) {
+      if (result.status === 'fulfilled') done += 1;
+      else app.log.error({ task: part[k], err: result.reason }, 'the sweep could not deal with a task');
+    }
+  }
+  return done;
 }
