@@ -84,7 +84,7 @@ async function failOne(app: App, id: string, options: { reason?: string }): Prom
     type: 'internal_error',
     message: 'The task was ended by the operator; it costs nothing.',
     counts: false,
-    attempt: 'canceled',
+    attempt: 'abandoned', // the worker that polls the run stops it upstream
     reason: `operator: ${reason}`,
   });
   if (ended === 'final') throw new CommandError(`${id} is ${task.status} already.`);

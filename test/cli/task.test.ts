@@ -76,9 +76,11 @@ describe('task fail', () => {
     });
     const counted = await service.app.db.query('select 1 from tasks where id = $1 and counts_as_failure', [id]);
     expect(counted).toEqual([]);
-    expect((await commands.ok('task', 'show', id)).attempts).toMatchObject([
-      { state: 'canceled', reason: 'operator: stuck upstream' },
-    ]);
+    // The worker stops the run upstream when it would have asked for it the next time.
+    const attempts = async () => (await commands.ok('task', 'show', id)).attempts;
+    await expect
+      .poll(attempts, { timeout: 10_000 })
+      .toMatchObject([{ state: 'canceled', reason: 'operator: stuck upstream' }]);
     expect(await commands.fails(1, 'task', 'fail', id, '--reason', 'again')).toBe(`${id} is failed already.`);
   });
 
