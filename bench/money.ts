@@ -5,13 +5,13 @@
  * `npm run bench money [-- --quick]`
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import { startEmbedded, type Connection } from '../src/db/embedded.ts';
+import { startEmbedded, type Embedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { newId } from '../src/lib/ids.ts';
 import { checkBooks } from '../src/money/books.ts';
@@ -20,20 +20,21 @@ import type { CloseRequest, HoldRequest } from '../src/money/holds.ts';
 import { table, writeSections } from './report.ts';
 
 const quick = process.argv.includes('--quick');
-const measured_ms = quick ? 700 : 2_500;
-const warm_up_ms = quick ? 300 : 1_000;
+const measured_ms = quick ? 700 : 2_000;
+const warm_up_ms = quick ? 300 : 700;
 const rounds = quick ? 1 : 3;
 const accounts = 1_000;
 /** What the service opens (src/app.ts). */
 const connections = 20;
 
 type Wallet = { account_id: string; key_id: string };
-type Bench = { db: Db; wallets: Wallet[]; folder: string; connection: Connection; pgbench: string | undefined };
+type Bench = { db: Db; wallets: Wallet[]; folder: string; embedded: Embedded; pgbench: string | undefined };
 
 /** Who calls, for whom, and how. */
 type Case = { callers: number; wallets: 'many' | 'hot'; way: 'plain' | 'batched' | 'pgbench'; options?: BatchOptions };
 type BatchOptions = { lanes?: number; batch_max?: number };
-type Round = { pairs_per_s: number; p50_ms: number; p99_ms: number };
+/** `server_us`, `node_us`: CPU time per pair of PostgreSQL's processes and of this one; it tells more than the rate on a busy machine. */
+type Round = { pairs_per_s: number; p50_ms?: number; p99_ms?: number; server_us?: number; node_us?: number };
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
@@ -42,10 +43,10 @@ async function main(): Promise<void> {
   const db = openDatabase({ connection: embedded.connection, connections_max: connections });
   try {
     const wallets = await makeWallets(db);
-    const bench = { db, wallets, folder, connection: embedded.connection, pgbench: findPgbench() };
+    const bench = { db, wallets, folder, embedded, pgbench: findPgbench() };
     const sections = [
       await serverLine(db, bench.pgbench),
-      'Pairs (hold, then settle) per second; in brackets the p50 / p99 of the hold in ms. Medians of the rounds.',
+      'Pairs (hold, then settle) per second; in brackets the p50 / p99 of the hold in ms; then the µs of CPU per pair of PostgreSQL + Node. Medians of the rounds.',
       table(await compareWays(bench)),
       'The batcher with other options, micro-batched.',
       table(await compareOptions(bench)),
@@ -155,7 +156,7 @@ type Calls = {
   close(request: CloseRequest): Promise<CloseAnswer>;
 };
 
-async function runCallers({ db, wallets }: Bench, each: Case): Promise<Round> {
+async function runCallers({ db, wallets, embedded }: Bench, each: Case): Promise<Round> {
   const plain: Calls = {
     hold: (request) => hold(db, request, new Date()),
     close: (request) => close(db, request, new Date()),
@@ -178,8 +179,15 @@ async function runCallers({ db, wallets }: Bench, each: Case): Promise<Round> {
   latencies.length = 0;
   pairs = 0;
   const from_ms = performance.now();
+  const [server_from_us, node_from] = [serverCpu_us(embedded.pid), process.cpuUsage()];
   await pause(measured_ms);
-  const round = { pairs_per_s: (1_000 * pairs) / (performance.now() - from_ms), ...quantiles(latencies) };
+  const node = process.cpuUsage(node_from);
+  const round = {
+    pairs_per_s: (1_000 * pairs) / (performance.now() - from_ms),
+    ...quantiles(latencies),
+    server_us: (serverCpu_us(embedded.pid) - server_from_us) / pairs,
+    node_us: (node.user + node.system) / pairs,
+  };
   over = true;
   await Promise.all(callers);
   return round;
@@ -198,7 +206,7 @@ async function onePair(calls: Calls, wallet: Wallet | undefined, onHeld: () => v
 }
 
 /** The same functions with the same arguments; one script run is one pair. */
-function runPgbench({ pgbench, folder, connection }: Bench, each: Case): Round | undefined {
+function runPgbench({ pgbench, folder, embedded }: Bench, each: Case): Round | undefined {
   if (!pgbench) return undefined;
   const script = join(folder, 'pair.sql');
   const n = each.wallets === 'hot' ? '1' : ':n';
@@ -211,15 +219,16 @@ select h.* from bench_wallets w, money_hold(now(), w.account_id, w.key_id, 'chat
 select c.* from bench_wallets w, money_close(now(), w.account_id, 'chat_0123456' || :r, 12345, true,
   '{"input_token":"1234","output_token":"567"}') c where w.n = ${n};\n`,
   );
-  const { host, port, user, password, database } = connection;
-  const seconds = Math.max(1, Math.round((measured_ms + warm_up_ms) / 1_000));
+  const { host, port, user, password, database } = embedded.connection;
+  // Its clock runs while it connects: 256 clients take seconds for that on a busy machine.
+  const seconds = Math.ceil((measured_ms + warm_up_ms) / 1_000) + Math.ceil(each.callers / 128);
   const words = ['-n', '-M', 'prepared', '-f', script, '-c', `${each.callers}`, '-j', '2', '-T', `${seconds}`];
   const output = execFileSync(pgbench, [...words, '-h', host, '-p', `${port}`, '-U', user, database], {
     encoding: 'utf8',
     env: { ...process.env, PGPASSWORD: password },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return { pairs_per_s: Number(/tps = ([\d.]+)/.exec(output)?.[1]), p50_ms: Number.NaN, p99_ms: Number.NaN };
+  return { pairs_per_s: Number(/tps = ([\d.]+)/.exec(output)?.[1]) };
 }
 
 async function timeBooks({ db, wallets }: Bench): Promise<string[][]> {
@@ -242,13 +251,30 @@ async function timeBooks({ db, wallets }: Bench): Promise<string[][]> {
 function show(round: Round | undefined): string {
   if (!round) return 'not installed here';
   const rate = Math.round(round.pairs_per_s).toLocaleString('en');
-  return Number.isNaN(round.p50_ms) ? rate : `${rate} (${round.p50_ms.toFixed(1)} / ${round.p99_ms.toFixed(1)})`;
+  const { p50_ms, p99_ms, server_us, node_us } = round;
+  if (p50_ms === undefined || p99_ms === undefined || server_us === undefined || node_us === undefined) return rate;
+  return `${rate} (${p50_ms.toFixed(1)} / ${p99_ms.toFixed(1)}) ${server_us.toFixed(0)} + ${node_us.toFixed(0)} µs`;
 }
 
 function quantiles(values: number[]): { p50_ms: number; p99_ms: number } {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   return { p50_ms: at(0.5), p99_ms: at(0.99) };
+}
+
+/** CPU time so far of the postmaster's children, in ticks of 10 ms; 0 where there is no /proc. */
+function serverCpu_us(postmaster: number): number {
+  let ticks = 0;
+  for (const pid of existsSync('/proc/self/stat') ? readdirSync('/proc') : []) {
+    if (!/^\d+$/.test(pid)) continue;
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      if (Number(fields[1]) === postmaster) ticks += Number(fields[11]) + Number(fields[12]);
+    } catch {
+      // ended meanwhile
+    }
+  }
+  return ticks * 10_000;
 }
 
 function findPgbench(): string | undefined {
