@@ -89,7 +89,8 @@ export const all_holds = `(select account_id, ref, kind, amount, state, cost fro
 
 /**
  * Entries behind each account's mark. One index range per account: a run pays for what is new, not for
- * all that is there, whatever the planner believes of the tables' sizes (hence `offset 0`).
+ * all that is there, whatever the planner believes of the tables' sizes. Hence `offset 0`, and `is not
+ * distinct from` for what the index of events should not be left for (see migrations/0001_money.sql).
  */
 const fresh = `
   select e.* from balances b left join book_marks m using (account_id)
@@ -182,7 +183,7 @@ const entries: Look = {
     left join lateral (select number, available_after, held_after from ledger_entries p
       where p.account_id = e.account_id and p.number = e.number - 1 offset 0) p on true
     left join lateral (select number, held, key_id, model, kind from ledger_entries o
-      where e.event in ('hold', 'close') and o.account_id = e.account_id and o.ref = e.ref
+      where e.event in ('hold', 'close') and o.ref = e.ref and o.account_id is not distinct from e.account_id
         and o.event = case e.event when 'hold' then 'close' else 'hold' end offset 0) o on true
     left join lateral (select ref from open_holds h
       where e.event = 'hold' and o.number is null and h.account_id = e.account_id and h.ref = e.ref offset 0) h on true
@@ -260,9 +261,9 @@ const standing_rules: readonly Rule[] = [
                  abs(h.amount - coalesce(o.held, 0)) as off_by
             from open_holds h
             left join lateral (select * from ledger_entries o
-              where o.account_id = h.account_id and o.ref = h.ref and o.event = 'hold' offset 0) o on true
+              where o.ref = h.ref and o.account_id is not distinct from h.account_id and o.event = 'hold' offset 0) o on true
             left join lateral (select number from ledger_entries c
-              where c.account_id = h.account_id and c.ref = h.ref and c.event = 'close' offset 0) c on true
+              where c.ref = h.ref and c.account_id is not distinct from h.account_id and c.event = 'close' offset 0) c on true
            where o.held is distinct from h.amount or o.key_id <> h.key_id or o.model <> h.model or o.kind <> h.kind
               or c.number is not null`,
   },

@@ -275,8 +275,8 @@ describe('two workers at one task', () => {
     (await once.next('start')).answer(running('r'));
     await begun;
     const polls = [poll(ref), poll(ref)];
-    (await once.next('poll')).answer(done());
-    (await once.next('poll')).answer(done());
+    const calls = [await once.next('poll'), await once.next('poll')]; // both before the first is answered
+    for (const call of calls) call.answer(done());
     expect(await Promise.all(polls)).toEqual(['done', 'done']);
     expect(await stateOf(ref)).toMatchObject({ status: 'succeeded' });
     expect(await filesOf(ref)).toHaveLength(1);
