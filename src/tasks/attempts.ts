@@ -4,7 +4,7 @@ import type { Queryable } from '../db/database.ts';
 import { randomBase62 } from '../lib/ids.ts';
 import type { RunState } from '../providers/provider.ts';
 import { task_columns, tidyText, type Attempt, type AttemptState, type Task, type TaskRef } from './task.ts';
-import { whileAway } from './while-away.ts';
+import { whileAway } from '../db/while-away.ts';
 
 /** A task with its open attempt, if it has one. */
 export type TaskAtWork = { task: Task; open: Attempt | undefined };

@@ -16,7 +16,7 @@ import {
   type TaskErrorType,
   type TaskRef,
 } from './task.ts';
-import { whileAway } from './while-away.ts';
+import { whileAway } from '../db/while-away.ts';
 
 /** How a task ends. Nothing else may end one. */
 export type Ending =
@@ -56,6 +56,7 @@ export async function finish(app: App, ref: TaskRef, ending: Ending, grounds: Gr
   let task = grounds.task ?? (await loadTask(app.db, ref));
   for (;;) {
     if (!task || task.completed_at) return 'final';
+    await failpoint('task.finishing');
     const outcome = await tryFinish(app, task, ending, grounds);
     if (outcome === 'changed') {
       task = await loadTask(app.db, ref);

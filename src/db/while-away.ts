@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isUnavailable } from '../db/database.ts';
+import { isUnavailable } from './database.ts';
 
 /** A PostgreSQL that restarts is back within seconds, one that fails over within half a minute. */
 const patience_ms = 60_000;
