@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { failpoint } from '../lib/failpoint.ts';
 import { Alarms } from './alarms.ts';
 import type { Complaints } from './complaints.ts';
 import type { Claim, Handler, Outcome, Settlement } from './job.ts';
@@ -138,6 +139,7 @@ export class Slots {
       const asked_at_ms = performance.now();
       try {
         const claims = await this.#options.fetch(this.queue, count);
+        if (claims.length > 0) await failpoint('job.fetched');
         for (const claim of claims) this.#start(claim, asked_at_ms);
         this.#wanted ||= claims.length === count;
         this.#next_fetch_at_ms = claims.length === count ? 0 : asked_at_ms + fetch_gap_ms;
@@ -184,7 +186,9 @@ export class Slots {
   async #settle(run: Run, settlement: Settlement): Promise<void> {
     if (!run.held) return; // lost, or given back: what comes of it is the next worker's to tell
     run.held = false;
+    await failpoint('job.settling');
     await this.#options.settle(this.queue, run.claim, settlement);
+    await failpoint('job.settled');
     if (settlement.fate === 'again' || settlement.fate === 'failed') this.wakeAfter(settlement.delay_ms);
   }
 

@@ -1,12 +1,31 @@
-/** Every place, in the order of a task's life. */
+/** Every place: those of a task's life in their order, then those of jobs, files, webhooks and the sweep. */
 export const failpoints = [
   'task.created',
   'task.opened',
   'task.submitted',
+  'task.refused',
+  'task.routed',
+  'task.claimed',
   'task.accepted',
+  'task.polled',
+  'task.expired',
   'task.copying',
   'task.stored',
+  'task.finishing',
   'task.finished',
+  'task.canceling',
+  'task.abandoned',
+  'job.fetched',
+  'job.settling',
+  'job.settled',
+  'file.written',
+  'delivery.begun',
+  'delivery.sent',
+  'delivery.ended',
+  'sweep.resending',
+  'sweep.ending',
+  'sweep.removing',
+  'sweep.deleting',
 ] as const;
 
 export type Failpoint = (typeof failpoints)[number];

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assert } from '../lib/assert.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import { isId } from '../lib/ids.ts';
 import { parseKey } from './key.ts';
 import {
@@ -54,6 +55,7 @@ async function put(folders: Folders, key: string, bytes: Buffer | Readable, opti
   const temporary = join(folders.incoming, `${randomUUID()}.part`);
   try {
     const written = await write(temporary, bytes, options.size_limit_bytes);
+    await failpoint('file.written');
     await moveIntoPlace(temporary, path, folders.files);
     return written;
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import { loadAtWork, type TaskAtWork } from './attempts.ts';
 import { finish } from './finish.ts';
 import { stopAttempt } from './run.ts';
@@ -32,6 +33,7 @@ async function stopAndFinish(app: App, ref: TaskRef, { task, open }: TaskAtWork)
   if (open && (await stopAttempt(app, task, open)) === 'billed') {
     throw conflict('The task is running and its model provider cannot stop it unbilled.');
   }
+  await failpoint('task.canceling');
   return finish(
     app,
     ref,

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import { unknownTask } from './cancel.ts';
 import { linkOutputs } from './outputs.ts';
 import { loadTask, type OutputItem, type Task, type TaskRef } from './task.ts';
@@ -31,6 +32,7 @@ async function finished(app: App, ref: TaskRef): Promise<Task> {
  */
 export async function removeFiles(app: App, task: Pick<Task, 'account_id' | 'id'>): Promise<void> {
   await app.storage.remove(await app.storage.list(task.account_id, task.id));
+  await failpoint('sweep.removing');
   await app.db.query(
     'update tasks set files_removed_at = $3 where account_id = $1 and id = $2 and files_removed_at is null',
     [task.account_id, task.id, new Date(app.clock.now())],

@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import type { Json, Provider, RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
 import { end, failure, giveUp, settle } from './endings.ts';
@@ -37,6 +38,7 @@ async function ask(app: App, accepted: Accepted, provider: Provider, stopped: Ab
   } catch (error) {
     app.log.debug({ task_id: task.id, error: String(error) }, 'poll failed, will ask again');
   }
+  await failpoint('task.polled');
   if (state?.phase === 'done' || state?.phase === 'failed') {
     const settled = await settle(app, task, attempt, state, new Date(now_ms));
     return settled === 'done' ? 'done' : { again_after_ms: storage_pause_ms };
@@ -64,6 +66,7 @@ async function expire(
   simulated: boolean,
 ): Promise<Outcome> {
   const stopped = await stopAttempt(app, task, attempt);
+  await failpoint('task.expired');
   if (!simulated) await app.health.failed(attempt.route, { cause: 'timeout' });
   if (started_at === null && stopped === 'stopped') {
     const ending = { state: 'not_started', reason: 'timeout', message: 'not started in time' } as const;
@@ -88,6 +91,7 @@ async function withoutProvider(app: App, accepted: Accepted): Promise<Outcome> {
 async function stopAbandoned(app: App, task: Task): Promise<'done'> {
   for (const attempt of await listAbandoned(app.db, refOf(task))) {
     const stopped = (await stopAttempt(app, task, attempt)) === 'stopped';
+    await failpoint('task.abandoned');
     if (stopped) await setStopped(app.db, refOf(task), attempt);
     else app.log.error({ task_id: task.id, run_ref: attempt.run_ref }, 'an upstream run goes on without its task');
   }

@@ -91,6 +91,7 @@ async function resume(app: App, task: Task, open: Attempt, stopped: AbortSignal)
   const begun_at_ms = performance.now();
   const claimed = await claimAttempt(app, ref, open);
   if (!claimed) return 'done'; // that worker has told more, or a third one took over
+  await failpoint('task.claimed');
   const attempt = { ...claimed, name: open.route, route, begun_at_ms };
   if (!provider?.idempotent) return ambiguous(app, task, attempt, 'the worker was lost while submitting');
   return submit(app, task, { ...attempt, provider }, await loadInput(app.db, ref), stopped);
@@ -200,6 +201,7 @@ async function settleAtOnce(
 }
 
 async function notStarted(app: App, task: Task, attempt: Try, error: NotStarted): Promise<'next' | 'done'> {
+  await failpoint('task.refused');
   const { reason, message } = error;
   if (error.simulated) {
     await app.health.giveBack(attempt.name);
@@ -209,6 +211,7 @@ async function notStarted(app: App, task: Task, attempt: Try, error: NotStarted)
     await app.health.failed(attempt.name, { cause, ...(pause_ms !== undefined && { pause_ms }) });
   }
   const closed = await closeAttempt(app, refOf(task), attempt, { state: 'not_started', reason, message });
+  await failpoint('task.routed');
   return closed ? 'next' : 'done';
 }
 

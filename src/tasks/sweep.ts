@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { live_keys } from '../engine/engine.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import { removeFiles } from './files.ts';
 import { finish } from './finish.ts';
 import type { Task, TaskRef } from './task.ts';
@@ -39,6 +40,7 @@ async function resendJobs(app: App): Promise<number> {
     for (const { account_id, task_id, accepted } of rows) {
       await app.engine.send(tx, accepted ? 'task.poll' : 'task.start', { account_id, task_id }, { key: task_id });
     }
+    await failpoint('sweep.resending');
     return rows.length;
   });
   if (resent > 0) {
@@ -59,6 +61,7 @@ async function endOverdue(app: App): Promise<number> {
     [new Date(app.clock.now())],
   );
   return eachOf(app, rows, async (ref) => {
+    await failpoint('sweep.ending');
     await finish(app, ref, {
       status: 'failed',
       type: 'timeout',
@@ -124,6 +127,7 @@ async function removeOldTasks(app: App, after: Old): Promise<Batch> {
   await eachOf(app, found, async ({ account_id, id }) => {
     await app.storage.remove(await app.storage.list(account_id, id));
   });
+  if (found.length > 0) await failpoint('sweep.deleting');
   await app.db.query(
     'delete from tasks where (account_id, id) in (select * from unnest($1::text[], $2::text[])) and completed_at is not null',
     [found.map((task) => task.account_id), found.map((task) => task.id)],
