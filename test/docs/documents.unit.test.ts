@@ -111,7 +111,9 @@ describe('ARCHITECTURE.md', () => {
   });
 
   it('has every place where a process may die', () => {
-    const shown = tableRows(architecture, 'Died').flatMap(([cell = '']) => cell.match(/(?:task|job|file|delivery|sweep)\.\w+/g) ?? []);
+    const shown = tableRows(architecture, 'Died').flatMap(
+      ([cell = '']) => cell.match(/(?:task|job|file|delivery|sweep)\.\w+/g) ?? [],
+    );
     expect(shown.toSorted()).toEqual(failpoints.toSorted());
   });
 });
