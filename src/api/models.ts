@@ -3,9 +3,17 @@ import type { App } from '../app.ts';
 import { kinds, units, type Model } from '../catalog/model.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { ApiError } from '../errors.ts';
+import { routeName, type Standing } from '../routing/health.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from './endpoint.ts';
 import { oneOf, wholeNumber } from './query.ts';
 import { listOf } from './schemas.ts';
+
+const status_description = [
+  '`available`: every route of the model takes tasks.',
+  '`degraded`: some are paused because they kept failing, or the next task is a try whether they work again.',
+  '`unavailable`: all are paused; creating a task answers 502 `upstream_error` or 504 `timeout` until a pause is over, after 5 minutes at most.',
+  'At most a second old.',
+].join(' ');
 
 export const model_schema = Type.Object(
   {
@@ -34,7 +42,7 @@ export const model_schema = Type.Object(
     ),
     limits: Type.Record(Type.String(), Type.Number()),
     capabilities: Type.Array(Type.String()),
-    status: Type.Enum(['available', 'degraded', 'unavailable']),
+    status: Type.Enum(['available', 'degraded', 'unavailable'], { description: status_description }),
   },
   { description: 'A model.' },
 );
@@ -63,23 +71,29 @@ export const list_models: Endpoint<App> = {
   handle: handleList,
 };
 
-function handleList(app: App, { query }: Call): Answer {
+async function handleList(app: App, { query }: Call): Promise<Answer> {
   const { models, settings } = app.catalog.current;
   const modality = oneOf(query, 'modality', kinds);
   const shown = [...models.values()].filter(
     ({ kind, hidden }) => !hidden && (modality === undefined || kind === modality),
   );
   const { page, has_more } = cutPage(shown, query);
+  const statusOf = await lookAtRoutes(app);
   return {
     status: 200,
     body: {
       object: 'list',
-      data: page.map((one) => modelRecord(one, settings.base_currency)),
+      data: page.map((one) => modelRecord(one, settings.base_currency, statusOf(one))),
       has_more,
       first_id: page[0]?.id ?? null,
       last_id: page.at(-1)?.id ?? null,
     },
   };
+}
+
+async function lookAtRoutes(app: App): Promise<(model: Model) => Standing> {
+  const standingOf = await app.health.look();
+  return ({ id, routes }) => standingOf(routes.map((route) => routeName(id, route.id)));
 }
 
 function cutPage(models: readonly Model[], query: Query): { page: readonly Model[]; has_more: boolean } {
@@ -115,11 +129,14 @@ export const get_model: Endpoint<App> = {
     params: { id: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } } },
     responses: { 200: { description: 'The model.', schema: model_schema } },
   },
-  handle: (app, { params }) => {
+  handle: async (app, { params }) => {
     const { models, settings } = app.catalog.current;
     const id = params['id'] ?? '';
     const found = models.get(id);
-    if (found) return { status: 200, body: modelRecord(found, settings.base_currency) };
+    if (found) {
+      const statusOf = await lookAtRoutes(app);
+      return { status: 200, body: modelRecord(found, settings.base_currency, statusOf(found)) };
+    }
     const message = `There is no model ${JSON.stringify(id.slice(0, 128))}. GET /v1/models lists the models.`;
     throw new ApiError('not_found', message, { param: 'id' });
   },

@@ -25,7 +25,7 @@ export type ModelRecord = {
 };
 
 /** The public record of a model. Prices are those of the catalogue, whatever currency the caller pays in. */
-export function modelRecord(model: Model, base_currency: string, status: ModelStatus = 'available'): ModelRecord {
+export function modelRecord(model: Model, base_currency: string, status: ModelStatus): ModelRecord {
   return {
     id: model.id,
     object: 'model',

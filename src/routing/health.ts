@@ -19,6 +19,9 @@ export type Trouble = {
 /** `probe`: the route that lets this one request through; give it back if the request is not made. */
 export type Admission = { admitted: true; probe?: string } | { admitted: false; cause: Cause; retry_after_ms: number };
 
+/** `degraded`: fewer routes than there are, or only a probe. `unavailable`: what `admit` would refuse. */
+export type Standing = 'available' | 'degraded' | 'unavailable';
+
 /**
  * A circuit breaker per route. Failures are counted by the node that meets them; an open route is a
  * row that every node reads (at most a second old), so what a worker learned, the API acts on.
@@ -29,6 +32,8 @@ export type RouteHealth = {
    * whose pause is over lets one request through, the probe.
    */
   admit(routes: readonly string[]): Promise<Admission>;
+  /** How models with given routes stand now. Takes no probe; all looks of a second are one query. */
+  look(): Promise<(routes: readonly string[]) => Standing>;
   /** A request that may have been the probe was not made, or told nothing: the next one may. */
   giveBack(probe: string): Promise<void>;
   /**
@@ -83,6 +88,18 @@ class SharedRouteHealth implements RouteHealth {
       admitted: false,
       cause: timed_out ? 'timeout' : 'upstream_error',
       retry_after_ms: Math.max(1_000, retry_at_ms - this.#clock.now()),
+    };
+  }
+
+  async look(): Promise<(routes: readonly string[]) => Standing> {
+    await this.#refresh();
+    return (routes) => {
+      const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
+      if (blocked.length === 0) return 'available';
+      const now_ms = this.#clock.now();
+      return blocked.length < routes.length || blocked.some((row) => awaitsProbe(row, now_ms))
+        ? 'degraded'
+        : 'unavailable';
     };
   }
 
@@ -167,7 +184,7 @@ class SharedRouteHealth implements RouteHealth {
   async #takeProbe(route: string): Promise<boolean> {
     const now_ms = this.#clock.now();
     const known = this.#open.get(route);
-    if (!known || known.retry_at.getTime() > now_ms || (known.probing_until?.getTime() ?? 0) > now_ms) return false;
+    if (!known || !awaitsProbe(known, now_ms)) return false;
     const rows = await this.#db.query(
       `update route_health set probing_until = $3 where route = $1 and retry_at <= $2
           and (probing_until is null or probing_until <= $2) returning route`,
@@ -176,6 +193,11 @@ class SharedRouteHealth implements RouteHealth {
     this.#forget();
     return rows.length === 1;
   }
+}
+
+/** Its pause is over, and nobody is probing it. */
+function awaitsProbe(row: OpenRoute, now_ms: number): boolean {
+  return row.retry_at.getTime() <= now_ms && (row.probing_until?.getTime() ?? 0) <= now_ms;
 }
 
 /** Counts a try; true if the route has failed too often: five times in a row, or half of twenty. */

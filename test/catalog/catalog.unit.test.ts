@@ -269,7 +269,7 @@ describe('modelRecord', () => {
     const { current } = await open(withProvider(image('acme/a/b', more)));
     const model = current.models.get('acme/a/b');
     if (!model) throw new Error('the model is there');
-    expect(modelRecord(model, current.settings.base_currency)).toEqual({
+    expect(modelRecord(model, current.settings.base_currency, 'available')).toEqual({
       id: 'acme/a/b',
       object: 'model',
       type: 'model',

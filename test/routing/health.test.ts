@@ -145,6 +145,33 @@ describe('route health', () => {
     expect(await here.admit(['c'])).toEqual({ admitted: true, probe: 'c' });
   });
 
+  it('tells how models stand, in one query a second, and takes no probe', async () => {
+    let queries = 0;
+    const counted: Pick<Db, 'query'> = {
+      query: (text, values) => ((queries += 1), database.db.query(text, values)),
+    };
+    const health = openRouteHealth(counted, clock);
+    const standing = async () => {
+      elapse(1_001);
+      const standingOf = await health.look();
+      return [['a'], ['a', 'b'], ['a', 'c'], ['b']].map((routes) => standingOf(routes));
+    };
+    expect(await standing()).toEqual(['available', 'available', 'available', 'available']);
+    await open('a');
+    expect(await standing()).toEqual(['unavailable', 'degraded', 'degraded', 'available']);
+    await open('c');
+    expect(await standing()).toEqual(['unavailable', 'degraded', 'unavailable', 'available']);
+    clock.pass(10_000);
+    expect(await standing()).toEqual(['degraded', 'degraded', 'degraded', 'available']);
+    expect(await there.admit(['a'])).toEqual({ admitted: true, probe: 'a' });
+    expect(await standing()).toEqual(['unavailable', 'degraded', 'degraded', 'available']);
+    await there.succeeded('a');
+    const before = queries;
+    expect(await standing()).toEqual(['available', 'available', 'degraded', 'available']);
+    await Promise.all(Array.from({ length: 20 }, () => health.look()));
+    expect(queries - before).toBe(1);
+  });
+
   it('bears that the database is away', async () => {
     let away = false;
     const db: Pick<Db, 'query'> = {

@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { elapse } from '../helpers/clock.ts';
 
 /** Specification 2.6 and 4.5: models; and the few paths that need no key. */
 
@@ -114,6 +115,29 @@ it('D-models-10 then modality, description, output_types, limits, capabilities a
     capabilities: ['fast'],
     status: 'available',
   });
+});
+
+it('D-models-13 status tells of its routes: all take tasks, some do, none does', async () => {
+  const { db } = service.app;
+  const pause = (route: string) =>
+    db.query(
+      `insert into route_health (route, cause, openings, opened_at, retry_at) values ($1, 'upstream_error', 1, $2, $3)`,
+      [route, new Date(), new Date(Date.now() + 300_000)],
+    );
+  const statusOf = async (id: string) => {
+    elapse(1_001);
+    const { json } = await client.call('GET', `/v1/models/${id}`);
+    expect((await list()).json.data.find((one) => one.id === id)?.status).toBe(json.status);
+    return json.status;
+  };
+  const [route] = service.app.catalog.current.models.get(deep.id)?.routes ?? [];
+  await pause(`${deep.id}#${route?.id}`);
+  expect([await statusOf(deep.id), await statusOf('sandbox/image')]).toEqual(['unavailable', 'available']);
+  const [first] = service.app.catalog.current.models.get('sandbox/failover')?.routes ?? [];
+  await pause(`sandbox/failover#${first?.id}`);
+  expect(await statusOf('sandbox/failover')).toBe('degraded');
+  await db.query('delete from route_health');
+  expect([await statusOf(deep.id), await statusOf('sandbox/failover')]).toEqual(['available', 'available']);
 });
 
 it('D-models-11 and pricing: unit, amount as decimal text, per, currency, when', async () => {
