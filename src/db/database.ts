@@ -53,7 +53,9 @@ export function openDatabase(options: DatabaseOptions): Db {
     idleTimeoutMillis: 60_000,
     application_name: 'medley',
   });
-  pool.on('error', (error) => options.onError?.(error));
+  pool.on('error', (error) => {
+    if (!pool.ending) options.onError?.(error); // a server that stops as we do is no news
+  });
   return {
     pool,
     connection: options.connection,
@@ -124,6 +126,21 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
   } finally {
     client.off('error', onError);
     client.release(broken);
+  }
+}
+
+/**
+ * Runs `work` on a connection of its own, for advisory locks that last longer than a transaction. A
+ * server that goes away between two statements is told by the next one.
+ */
+export async function withConnection<T>(db: Db, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(db.connection);
+  client.on('error', () => undefined); // without a listener it would end the process
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import pg from 'pg';
-import type { Db } from './database.ts';
+import type pg from 'pg';
+import { withConnection, type Db } from './database.ts';
 
 /** One file of migrations/, in the order of its number. */
 export type Migration = { number: number; name: string; sql: string; checksum: string };
@@ -38,16 +38,12 @@ const advisory_lock = 7_633_529_001;
  * database knows a migration that this program does not, or one whose text has changed since.
  */
 export async function migrate(db: Db): Promise<string[]> {
-  const client = new pg.Client(db.connection);
-  await client.connect();
-  try {
+  return withConnection(db, async (client) => {
     await client.query('select pg_advisory_lock($1)', [advisory_lock]);
     await client.query(`create table if not exists migrations (
       number int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`);
-    return await applyMissing(client);
-  } finally {
-    await client.end();
-  }
+    return applyMissing(client);
+  });
 }
 
 async function applyMissing(client: pg.Client): Promise<string[]> {

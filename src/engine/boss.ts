@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { PgBoss, type Db as BossDb } from 'pg-boss';
-import type { Db } from '../db/database.ts';
+import { withConnection, type Db } from '../db/database.ts';
 import type { Complaints } from './complaints.ts';
 import type { Claim, JobData } from './job.ts';
 
@@ -108,7 +108,9 @@ function openPool(db: Db, complaints: Complaints, max: number, settings: string)
     keepAlive: true,
     onConnect: (client) => client.query(settings),
   });
-  pool.on('error', (error) => complaints.error('a connection was lost', error));
+  pool.on('error', (error) => {
+    if (!pool.ending) complaints.error('a connection was lost', error); // a server that stops as we do is no news
+  });
   return pool;
 }
 
@@ -131,20 +133,18 @@ function makeBoss(pool: pg.Pool, supervision: Supervision, complaints: Complaint
     flowIntervalSeconds: 3_600, // dependencies between jobs are not used
     warningQueueSize: 1_000_000, // 10,000 deferred polls are a normal day, not a backlog
   });
-  boss.on('error', (error) => complaints.error('pg-boss failed', error));
+  boss.on('error', (error) => {
+    if (!pool.ending) complaints.error('pg-boss failed', error);
+  });
   boss.on('warning', (warning) => complaints.warn(warning.message, { data: warning.data }));
   return boss;
 }
 
 async function withLock(db: Db, work: () => Promise<void>): Promise<void> {
-  const client = new pg.Client(db.connection);
-  await client.connect();
-  try {
+  await withConnection(db, async (client) => {
     await client.query('select pg_advisory_lock($1)', [advisory_lock]);
     await work();
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /**
