@@ -120,6 +120,27 @@ describe('a film of the sandbox', { timeout: 60_000 }, () => {
   });
 });
 
+/** The upper left of the film on the screen, with the player's controls shown or without any. */
+async function timeCodeAt(page: Page, seconds: number, controls: boolean): Promise<Buffer> {
+  await page.evaluate(`document.querySelector('video').controls = ${controls}`);
+  await seek(page, seconds);
+  const box = await page.locator('video').boundingBox();
+  return page.screenshot({ clip: { x: box?.x ?? 0, y: box?.y ?? 0, width: 240, height: 60 } });
+}
+
+describe('the time code of a film', { timeout: 60_000 }, () => {
+  test.each(['adaptive', '9:16'])('%s: is not under the controls of the player', async (aspect_ratio) => {
+    const { page } = await open(
+      await make('sandbox/video', { prompt: 'Waves '.repeat(60), duration: 1.5, aspect_ratio }),
+    );
+    await page.setViewportSize({ width: 500, height: 280 });
+    const [covered, clear] = [await timeCodeAt(page, 0.5, true), await timeCodeAt(page, 0.5, false)];
+    expect(covered.equals(clear)).toBe(true);
+    expect((await timeCodeAt(page, 1.25, true)).equals(covered)).toBe(false);
+    await page.close();
+  });
+});
+
 describe('a picture of the sandbox', { timeout: 60_000 }, () => {
   test('opens at its link in its size', async () => {
     const { page, complaints, elsewhere } = await open(

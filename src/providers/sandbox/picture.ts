@@ -8,7 +8,8 @@ export type Picture = {
   text: string;
   /** Decides everything but the text. */
   seed: string;
-  /** Pixels at the bottom that the card leaves free. */
+  /** Pixels at the top and at the bottom that the card leaves free. */
+  free_above?: number;
   free_below?: number;
 };
 
@@ -98,11 +99,12 @@ const drawRibbons: Scene = (width, height, palette, chance) => {
 };
 
 /** The prompt in white on a dark card: white stays above 5:1 in contrast whatever lies below. */
-function drawCard({ width, height, text, free_below = 0 }: Picture): string {
+function drawCard({ width, height, text, free_above = 0, free_below = 0 }: Picture): string {
   if (text === '') return '';
-  const unit = Math.min(width, height - free_below);
+  const free_height = height - free_above - free_below;
+  const unit = Math.min(width, free_height);
   const margin = unit * 0.12;
-  const room: Box = { x: margin, y: margin, width: width - 2 * margin, height: height - free_below - 2 * margin };
+  const room: Box = { x: margin, y: free_above + margin, width: width - 2 * margin, height: free_height - 2 * margin };
   const lettering = letterInBox(text, room, { max: unit * 0.14, min: Math.max(4, Math.min(18, unit * 0.05)) });
   const pad = Math.min(lettering.size * 0.7, margin * 0.8);
   const { box } = lettering;

@@ -54,8 +54,8 @@ function formatOf(order: VideoOrder): { width: number; height: number; frame_rat
 
 async function drawBackground(order: VideoOrder, width: number, height: number): Promise<Frame> {
   const seed = JSON.stringify([order.kind, order.text, order.seed, order.aspect_ratio]);
-  const free_below = Math.round(Math.min(width, height) * 0.24);
-  const svg = drawPicture({ width, height, text: order.text, seed, free_below });
+  const unit = Math.min(width, height);
+  const svg = drawPicture({ width, height, text: order.text, seed, free_above: unit * 0.1, free_below: unit * 0.3 });
   const rgb = await sharp(Buffer.from(svg)).removeAlpha().raw().toBuffer();
   return frameFromRgb(rgb, width, height);
 }
@@ -68,12 +68,15 @@ type MovingParts = {
   digit_size: number;
 };
 
+/** Players lay their controls over the lowest 80 pixels or so: what is to be read stands at the top. */
+const bar_above_bottom = 0.2;
+
 async function makeMovingParts({ width, height }: Frame): Promise<MovingParts> {
   const unit = Math.min(width, height);
-  const digit_size = Math.round(unit * 0.04);
+  const digit_size = Math.round(unit * 0.05);
   const bar = {
     left: digit_size,
-    top: height - digit_size * 3,
+    top: height - Math.round(unit * bar_above_bottom),
     width: width - 2 * digit_size,
     height: Math.round(unit / 60),
   };
@@ -104,7 +107,7 @@ function drawMoment(frame: Frame, moving: MovingParts, progress: number, duratio
   const ball_left = Math.round(bar.left + (bar.width - ball.width) * progress);
   stampOnto(frame, ball, ball_left, Math.round(bar.top - ball.height - bounce), gold);
   const code = `${timeCode(progress * duration_s)} / ${timeCode(duration_s)}`;
-  drawDigits(frame, moving, code, bar.left, bar.top + bar.height + Math.round(digit_size * 0.6));
+  drawDigits(frame, moving, code, digit_size, digit_size);
 }
 
 function drawDigits(frame: Frame, moving: MovingParts, text: string, left: number, top: number): void {
