@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page, Response } from 'playwright-core';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { assert } from '../../src/lib/assert.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 
@@ -128,6 +130,13 @@ async function timeCodeAt(page: Page, seconds: number, controls: boolean): Promi
   return page.screenshot({ clip: { x: box?.x ?? 0, y: box?.y ?? 0, width: 240, height: 60 } });
 }
 
+/** Pixels that turned from dark to light or back, as those of another digit do; the noise of a film is fainter. */
+async function changedPixels(before: Buffer, after: Buffer): Promise<number> {
+  const [a, b] = await Promise.all([before, after].map((png) => sharp(png).greyscale().raw().toBuffer()));
+  assert(a && b, 'both are pictures');
+  return a.filter((light, i) => Math.abs(light - (b[i] ?? 0)) > 100).length;
+}
+
 describe('the time code of a film', { timeout: 60_000 }, () => {
   test.each(['adaptive', '9:16'])('%s: is not under the controls of the player', async (aspect_ratio) => {
     const { page } = await open(
@@ -136,7 +145,7 @@ describe('the time code of a film', { timeout: 60_000 }, () => {
     await page.setViewportSize({ width: 500, height: 280 });
     const [covered, clear] = [await timeCodeAt(page, 0.5, true), await timeCodeAt(page, 0.5, false)];
     expect(covered.equals(clear)).toBe(true);
-    expect((await timeCodeAt(page, 1.25, true)).equals(covered)).toBe(false);
+    expect(await changedPixels(covered, await timeCodeAt(page, 1.25, true))).toBeGreaterThan(10);
     await page.close();
   });
 });
