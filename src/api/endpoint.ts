@@ -70,7 +70,7 @@ export type EndpointDocs = {
   body?: { schema: Schema; required?: boolean; examples?: Record<string, unknown> };
   /** Answers below 400, and errors that need a sentence of their own. */
   responses: Record<number, ResponseDocs>;
-  /** Statuses of errors beyond those of the pipeline: 400, 401, 413, 415, 429 and 500. */
+  /** Statuses of errors beyond those of the pipeline: 400, 401, 413, 415, 429 and 500; of public endpoints 400. */
   errors?: readonly number[];
   /** Left out of /openapi.json: pages and their scripts. */
   hidden?: true;

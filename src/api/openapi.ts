@@ -122,9 +122,9 @@ function responses<App>(endpoint: Endpoint<App>, components: Components): JsonOb
 
 /** What the pipeline itself can answer, and what the endpoint adds. */
 function errorsOf<App>(endpoint: Endpoint<App>): number[] {
-  if (endpoint.public) return [...(endpoint.docs.errors ?? [])];
+  if (endpoint.public) return [400, ...(endpoint.docs.errors ?? [])];
   const by_path = endpoint.docs.params ? [404] : [];
-  const by_body = endpoint.docs.body ? [413, 415] : [];
+  const by_body = endpoint.method === 'GET' ? [] : [413, 415]; // a body that is not asked for is read, too
   return [400, 401, ...by_path, ...by_body, 429, 500, ...(endpoint.docs.errors ?? [])];
 }
 

@@ -32,15 +32,15 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
   return {
     decode,
     needsKey(path) {
-      const known = at(decode(path));
+      const known = at(asRouted(path));
       return known.length > 0 ? known.some((endpoint) => !endpoint.public) : /^\/v1(\/|$)/.test(decode(path));
     },
     /** A wrong method on a chat path counts as chat: the specification limits the path, not the method. */
     windowOf(path) {
-      return at(decode(path)).some((endpoint) => !endpoint.public && endpoint.window === 'chat') ? 'chat' : 'other';
+      return at(asRouted(path)).some((endpoint) => !endpoint.public && endpoint.window === 'chat') ? 'chat' : 'other';
     },
     unknown(method, path) {
-      const known = at(decode(path));
+      const known = at(asRouted(path));
       return known.length > 0 ? wrongMethod(method, known) : notFound(method, decode(path), at);
     },
     params(endpoint, found) {
@@ -73,6 +73,11 @@ function decode(path: string): string {
   } catch {
     return path;
   }
+}
+
+/** Decoded like `decode`, but a slash that is written as %2F separates nothing: the router sees it so too. */
+function asRouted(path: string): string {
+  return decode(path.replaceAll(/%2f/gi, '%252F'));
 }
 
 function wrongMethod<App>(method: string, known: Endpoint<App>[]): ApiError {

@@ -99,6 +99,16 @@ describe('openapi.json', () => {
     expect(headers('401')).toEqual(['x-request-id']);
   });
 
+  test('lists what the pipeline itself can answer', () => {
+    const statuses = (path: string, method: string) =>
+      Object.keys(asObject(at(document, 'paths', path, method, 'responses')));
+    const reading = ['400', '401', '429', '500'];
+    for (const { method, path, public: open } of listEndpoints().filter(({ docs }) => !docs.hidden)) {
+      const expected = open ? ['400'] : method === 'GET' ? reading : [...reading, '413', '415'];
+      expect(statuses(path.replace('{+', '{'), method.toLowerCase()), path).toEqual(expect.arrayContaining(expected));
+    }
+  });
+
   test('lists the errors of specification 4.1 for POST /v1/generate', () => {
     const statuses = Object.keys(asObject(at(document, 'paths', '/v1/generate', 'post', 'responses')));
     expect(statuses).toEqual(

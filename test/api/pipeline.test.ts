@@ -542,6 +542,8 @@ describe('404', () => {
     '/v1/tasks/',
     '/v1/tasks//cancel',
     '/v1/models/',
+    '/v1/tasks%2Fx',
+    '/v1%2Ftasks',
   ])('%s', async (path) => {
     const answer = await send('GET', path);
     expect(answer.status).toBe(404);

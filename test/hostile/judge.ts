@@ -1,0 +1,143 @@
+import type { ErrorFormat } from '../../src/errors.ts';
+import { listOperations, type HostileRequest, type World } from './requests.ts';
+import type { Reply } from './wire.ts';
+import { isRecord } from './text.ts';
+
+export type Judge = (request: HostileRequest, reply: Reply) => string[];
+
+/** What must be nowhere in an answer: secrets of the service, what belongs to others, traces of its inside. */
+export type Forbidden = readonly (string | RegExp)[];
+
+const traces: Forbidden = [
+  /\bat (?:async )?[\w.<>]+ \(/,
+  /(?:src|node_modules)\/[\w/.-]+\.(?:ts|js)/,
+  /\b(?:SQLSTATE|plpgsql|pg_catalog|ECONNREFUSED)\b|syntax error at or near|violates .{0,40}constraint/,
+];
+
+/** Says what is wrong with an answer to a hostile request; an empty list if nothing is. */
+export function makeJudge(world: World, secrets: readonly string[]): Judge {
+  const operations = listOperations(world.document).map(({ method, path, docs }) => ({
+    method,
+    regex: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{(?:id|key)\}/, anyId(path))}$`, 's'),
+    statuses: Object.keys(isRecord(docs['responses']) ? docs['responses'] : {}).map(Number),
+  }));
+  const forbidden: Forbidden = [...secrets, ...traces];
+  return (request, reply) => {
+    const path = decoded(pathOf(request.target));
+    const routed = decoded(pathOf(request.target).replaceAll(/%2f/gi, '%252F')); // separates no parts
+    const at_path = operations.filter(({ regex }) => regex.test(routed));
+    const operation = at_path.find(({ method }) => method === request.method || alsoGet(method, request.method));
+    return [
+      ...statusComplaints(request, reply, operation?.statuses, at_path.length > 0),
+      ...headerComplaints(path, reply),
+      ...(reply.status >= 400 ? errorComplaints(request, path, reply) : []),
+      ...secretComplaints(reply, forbidden),
+      ...keyComplaints(world, request, path, reply),
+    ];
+  };
+}
+
+/** The ids of models and the keys of files take slashes. */
+function anyId(path: string): string {
+  return path.startsWith('/v1/models/') || path.startsWith('/files/') ? '.+' : '[^/]+';
+}
+
+function alsoGet(documented: string, sent: string): boolean {
+  return documented === 'GET' && sent === 'HEAD';
+}
+
+function pathOf(target: string): string {
+  return target.replace(/^https?:\/\/[^/?#]*/i, '').split('?')[0] ?? '';
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/** A path that exists for other methods answers 405; one that does not, 404; both ask for a key below /v1. */
+function statusComplaints(
+  request: HostileRequest,
+  reply: Reply,
+  documented: readonly number[] | undefined,
+  known_path: boolean,
+): string[] {
+  const { status } = reply;
+  const unknown = known_path ? [400, 401, 405, 429] : [200, 400, 401, 404, 405, 429]; // 200: pages that are not in the reference
+  const allowed = documented ?? unknown;
+  if (status >= 500 && !(status === 502 || status === 504)) return [`status ${status}`];
+  return allowed.includes(status) ? [] : [`status ${status} is none of ${allowed.join(' ')} for ${request.method}`];
+}
+
+function headerComplaints(path: string, reply: Reply): string[] {
+  const complaints: string[] = [];
+  if (!/^req_[0-9a-z]{26}$/.test(reply.headers.get('x-request-id') ?? '')) complaints.push('no request id of ours');
+  if (reply.headers.get('x-content-type-options') !== 'nosniff') complaints.push('no nosniff');
+  if (/^\/v1(\/|$)/.test(path) && reply.status < 300 && reply.headers.get('cache-control') !== 'no-store') {
+    complaints.push('may be cached');
+  }
+  if (reply.headers.has('set-cookie')) complaints.push('sets a cookie');
+  if (reply.status === 429 && !/^\d+$/.test(reply.headers.get('retry-after') ?? ''))
+    complaints.push('429 without time');
+  return complaints;
+}
+
+const formats: Record<ErrorFormat, { outer: string; inner: readonly string[] }> = {
+  service: { outer: 'error', inner: ['message', 'request_id', 'type'] },
+  completions: { outer: 'error', inner: ['code', 'message', 'param', 'request_id', 'type'] },
+  messages: { outer: 'error request_id type', inner: ['message', 'type'] },
+};
+
+const optional_inner = new Set(['code', 'param', 'details']);
+
+function formatOf(path: string): ErrorFormat {
+  if (/^\/v1\/chat\/completions(\/|$)/.test(path)) return 'completions';
+  return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
+}
+
+function errorComplaints(request: HostileRequest, path: string, reply: Reply): string[] {
+  if (request.method === 'HEAD') return reply.body.length === 0 ? [] : ['HEAD with a body'];
+  if (!reply.headers.get('content-type')?.startsWith('application/json')) return ['an error that is no JSON'];
+  let body: unknown;
+  try {
+    body = JSON.parse(reply.body.toString());
+  } catch {
+    return ['an error that cannot be parsed'];
+  }
+  const format = formatOf(path);
+  const wrong = formatComplaint(body, format);
+  return wrong === undefined ? [] : [`not in the format ${format}: ${wrong}`];
+}
+
+/** What is not as specification 7.1 has it; undefined if nothing is. */
+export function formatComplaint(body: unknown, format: ErrorFormat): string | undefined {
+  if (!isRecord(body)) return 'no object';
+  const { outer, inner } = formats[format];
+  if (Object.keys(body).toSorted().join(' ') !== outer) return `members ${Object.keys(body).join(' ')}`;
+  const { error } = body;
+  if (!isRecord(error)) return 'error is no object';
+  const missing = inner.filter((name) => !(name in error));
+  const surplus = Object.keys(error).filter((name) => !inner.includes(name) && !optional_inner.has(name));
+  if (missing.length > 0 || surplus.length > 0) return `missing ${missing.join()}, surplus ${surplus.join()}`;
+  if (format === 'messages' && body['type'] !== 'error') return 'type is not error';
+  const texts = [error['type'], error['message']];
+  return texts.every((text) => typeof text === 'string' && text !== '') ? undefined : 'type or message is no text';
+}
+
+function secretComplaints(reply: Reply, forbidden: Forbidden): string[] {
+  const heads = [...reply.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
+  const text = `${heads}\n${reply.body.toString('latin1')}`;
+  return forbidden
+    .filter((secret) => (typeof secret === 'string' ? text.includes(secret) : secret.test(text)))
+    .map((secret) => `shows what it must not: ${String(secret).slice(0, 60)}`);
+}
+
+/** Without a key that works nothing below /v1 is ever granted. */
+function keyComplaints(world: World, request: HostileRequest, path: string, reply: Reply): string[] {
+  if (!/^\/v1(\/|$)/.test(path) || reply.status >= 400) return [];
+  const sent = request.headers.filter(([name]) => /^(authorization|x-api-key)$/i.test(name)).map(([, value]) => value);
+  return sent.some((value) => world.keys.some((key) => value.includes(key))) ? [] : ['granted without a key'];
+}

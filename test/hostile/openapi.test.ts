@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { runCampaign, showFinding } from './campaign.ts';
+import { campaign_yaml, makePlace, type Place } from './world.ts';
+
+let service: TestApp;
+let place: Place;
+beforeAll(async () => {
+  service = await startTestApp({ yaml: campaign_yaml, env: { MEDLEY_SECRET: 'the-secret-of-all-links' } });
+  place = await makePlace(service.app.db, service.url);
+});
+afterAll(() => service?.stop());
+
+const count = 2_000;
+
+/** Another one in each run, so that many runs together are a long campaign; a failure names it. */
+const seed = Number(process.env['HOSTILE_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+test(`${count} hostile requests made from the reference, seed ${seed}`, { timeout: 60_000 }, async () => {
+  const { findings, statuses } = await runCampaign({
+    world: place.world,
+    port: Number(new URL(service.url).port),
+    secrets: [...place.secrets, 'the-secret-of-all-links'],
+    seed,
+    first: 0,
+    count,
+    connections: 8,
+  });
+  expect(findings.map(showFinding), `npm run fuzz -- --seed ${seed} --requests ${count}`).toEqual([]);
+  // A campaign that only ever meets the first check proves little.
+  expect([...statuses.keys()]).toEqual(expect.arrayContaining([200, 202, 400, 401, 404, 405, 415, 422]));
+  await place.expectForeignUntouched();
+  await vi.waitFor(async () => expect(await unfinished()).toBe(0n), { timeout: 30_000, interval: 200 });
+  await expectExactBooks(service.app);
+  expect((await fetch(`${service.url}/livez`)).status).toBe(200);
+});
+
+async function unfinished(): Promise<bigint | undefined> {
+  const [row] = await service.app.db.query<{ count: bigint }>('select count(*) from tasks where completed_at is null');
+  return row?.count;
+}
