@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { makeBatcher } from '../db/batcher.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
 import { money_max, type Money } from './money.ts';
@@ -76,117 +76,44 @@ export function makeHoldBatcher(
   now: () => Date,
   options: { batch_max?: number; lanes?: number } = {},
 ): HoldBatcher {
-  const lanes = Array.from({ length: options.lanes ?? 1 }, () => makeLane(db, now, options.batch_max ?? 256));
+  const makeLane = () =>
+    makeBatcher<Member, Answer>({
+      together: (members) => callBatch(db, members, now()),
+      alone: (member) => callAlone(db, member, now()),
+      // A hold and its end wait for each other; so do repetitions.
+      nameOf: ({ row }) => `${row.account_id} ${row.ref}`,
+      ...(options.batch_max !== undefined && { batch_max: options.batch_max }),
+    });
+  const lanes = Array.from({ length: options.lanes ?? 1 }, makeLane);
   const laneOf = (account_id: string) => {
     const lane = lanes[account_id.charCodeAt(account_id.length - 1) % lanes.length];
     assert(lane, 'there is a lane for every account');
     return lane;
   };
   return {
-    hold: (request) =>
-      new Promise((resolve, reject) =>
-        laneOf(request.account_id)({ verb: 'hold', row: rowOfHold(request), resolve, reject }),
-      ),
-    close: (request) =>
-      new Promise((resolve, reject) =>
-        laneOf(request.account_id)({ verb: 'close', row: rowOfClose(request), resolve, reject }),
-      ),
+    hold: async (request) => {
+      const answer = await laneOf(request.account_id)({ verb: 'hold', row: rowOfHold(request) });
+      assert('remaining' in answer, 'a hold gets the answer of a hold');
+      return answer;
+    },
+    close: async (request) => {
+      const answer = await laneOf(request.account_id)({ verb: 'close', row: rowOfClose(request) });
+      assert('state' in answer, 'a close gets the answer of a close');
+      return answer;
+    },
   };
 }
 
-/** One waiting caller. */
-type Member =
-  | { verb: 'hold'; row: HoldRow; resolve: (answer: HoldAnswer) => void; reject: (error: unknown) => void }
-  | { verb: 'close'; row: CloseRow; resolve: (answer: CloseAnswer) => void; reject: (error: unknown) => void };
+type Member = { verb: 'hold'; row: HoldRow } | { verb: 'close'; row: CloseRow };
+type Answer = HoldAnswer | CloseAnswer;
 
-/** Sends one batch at a time; returns the function that adds a member. */
-function makeLane(db: Db, now: () => Date, batch_max: number): (member: Member) => void {
-  let waiting: Member[] = [];
-  let under_way = false;
-
-  const pump = async () => {
-    while (waiting.length > 0) {
-      const { batch, rest } = takeBatch(waiting, batch_max);
-      waiting = rest;
-      const unreachable = await send(db, batch, now());
-      // Whoever waits behind would learn the same, each batch a timeout later.
-      if (unreachable) for (const member of waiting.splice(0)) member.reject(unreachable.error);
-    }
-    under_way = false;
-  };
-  return (member) => {
-    waiting.push(member);
-    if (under_way) return;
-    under_way = true;
-    // Not at once: requests read in the same turn of the event loop share a call.
-    setImmediate(() => void pump());
-  };
+async function callAlone(db: Queryable, member: Member, now: Date): Promise<Answer> {
+  return member.verb === 'hold' ? holdRow(db, member.row, now) : closeRow(db, member.row, now);
 }
 
-/** The first members in order, but of one account and ref only the first: the rest wait a turn. */
-function takeBatch(waiting: Member[], batch_max: number): { batch: Member[]; rest: Member[] } {
-  const seen = new Set<string>();
-  const batch: Member[] = [];
-  const rest: Member[] = [];
-  for (const [i, member] of waiting.entries()) {
-    if (batch.length === batch_max) return { batch, rest: [...rest, ...waiting.slice(i)] };
-    const name = `${member.row.account_id} ${member.row.ref}`;
-    if (seen.has(name)) rest.push(member);
-    else batch.push(member);
-    seen.add(name);
-  }
-  return { batch, rest };
-}
-
-/** Why the database could not be reached; undefined when every member got its own answer. */
-type Unreachable = { error: unknown } | undefined;
-
-/** Answers every member, one way or the other; never rejects. */
-async function send(db: Db, batch: Member[], now: Date): Promise<Unreachable> {
-  const [first] = batch;
-  if (first && batch.length === 1) return sendAlone(db, first, now);
-  try {
-    const answer = await repeated(() => batchRow(db, batch, now));
-    batch.forEach((member, i) => answerMember(member, answer, i));
-    return undefined;
-  } catch (error) {
-    if (!isRefusal(error)) {
-      for (const member of batch) member.reject(error);
-      return { error };
-    }
-  }
-  // One member breaks a constraint, and with it all: each is tried alone, so that only that one fails.
-  const failures = await Promise.all(batch.map((member) => sendAlone(db, member, now)));
-  return failures.find((failure) => failure !== undefined);
-}
-
-async function sendAlone(db: Db, member: Member, now: Date): Promise<Unreachable> {
-  try {
-    if (member.verb === 'hold') member.resolve(await repeated(() => holdRow(db, member.row, now)));
-    else member.resolve(await repeated(() => closeRow(db, member.row, now)));
-    return undefined;
-  } catch (error) {
-    member.reject(error);
-    return isRefusal(error) ? undefined : { error };
-  }
-}
-
-const tries_max = 3;
-
-/** Calls again what may have failed on the way: a lost connection, a deadlock with other rooms' statements. */
-async function repeated<T>(call: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await call();
-    } catch (error) {
-      if (tries === tries_max || isRefusal(error)) throw error;
-    }
-  }
-}
-
-/** True if the database refused the values themselves: classes 22 (data) and 23 (constraints). */
-function isRefusal(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '');
+async function callBatch(db: Queryable, members: readonly Member[], now: Date): Promise<Answer[]> {
+  const answer = await batchRow(db, members, now);
+  return members.map((member, i) => answerOf(member, answer, i));
 }
 
 /** A request as the money functions take it. */
@@ -259,7 +186,7 @@ type BatchRow = {
   remaining: (string | null)[];
 };
 
-async function batchRow(db: Queryable, batch: Member[], now: Date): Promise<BatchRow> {
+async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Promise<BatchRow> {
   const rows = await db.query<BatchRow>(
     `select outcome, state, charged::text[], available::text[], remaining::text[]
        from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[])`,
@@ -280,22 +207,21 @@ async function batchRow(db: Queryable, batch: Member[], now: Date): Promise<Batc
   return one(rows);
 }
 
-function answerMember(member: Member, answer: BatchRow, i: number): void {
+function answerOf(member: Member, answer: BatchRow, i: number): Answer {
   const outcome = answer.outcome[i];
   const available = BigInt(answer.available[i] ?? 0n);
   if (member.verb === 'hold') {
     const remaining = answer.remaining[i] ?? null;
-    member.resolve({
+    return {
       outcome: outcome as HoldAnswer['outcome'],
       available,
       remaining: remaining === null ? null : BigInt(remaining),
-    });
-  } else {
-    member.resolve({
-      outcome: outcome as CloseAnswer['outcome'],
-      state: answer.state[i] ?? null,
-      charged: BigInt(answer.charged[i] ?? 0n),
-      available,
-    });
+    };
   }
+  return {
+    outcome: outcome as CloseAnswer['outcome'],
+    state: answer.state[i] ?? null,
+    charged: BigInt(answer.charged[i] ?? 0n),
+    available,
+  };
 }
