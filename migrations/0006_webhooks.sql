@@ -65,8 +65,9 @@ create table places (
   lane text not null,
   host text not null,
   claim text,                 -- names the worker's hold on the attempt; null: handed on
+  taken_at timestamptz not null,
   primary key (account_id, delivery_id)
-);
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 create index places_by_lane on places (lane);
 create index places_by_host on places (host, account_id);
 
@@ -81,7 +82,7 @@ create table parked (
   since timestamptz not null,
   queue_for text not null check (queue_for in ('lane', 'host')),
   primary key (account_id, delivery_id)
-);
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 create index parked_by_lane on parked (lane, queue_for, retry, since);
 create index parked_by_host on parked (host, account_id, retry, since) where queue_for = 'host';
 
@@ -140,22 +141,23 @@ end $$;
 -- Takes places for attempts that are due: p_items [{account_id, id, attempt, claim}]. answer: send (the
 -- place is the claim's), parked (whoever gives up a place sends a new job), stale (nothing to do). A
 -- place that is taken already was handed on, or its worker is believed dead: the engine gave the job
--- to somebody else.
+-- to somebody else. The settings are for plans that were made while the tables were empty.
 -- room: webhooks
 create function begin_deliveries(p_now timestamptz, p_items jsonb) returns table (
-  account_id text, id text, answer text, number int, event text, url text, body text, secret text, secret_before text
-) language plpgsql as $$
+  account_id text, id text, answer text, number int, event text, url text, body text,
+  webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz
+) language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   i record;
   d deliveries;
-  is_retry boolean;
-  queued bigint;
+  v_hosts text[];
 begin
   -- A place that a crash of the server forgets is taken again by the job that comes back.
   perform set_config('synchronous_commit', 'off', true);
-  perform lock_hosts(array(select x.host from jsonb_to_recordset(p_items) as r (account_id text, id text)
-    join deliveries x on x.account_id = r.account_id and x.id = r.id));
+  v_hosts := array(select x.host from jsonb_to_recordset(p_items) as r (account_id text, id text)
+    join deliveries x on x.account_id = r.account_id and x.id = r.id);
+  perform lock_hosts(v_hosts);
   for i in select * from jsonb_to_recordset(p_items) as r (account_id text, id text, attempt int, claim text) loop
     account_id := i.account_id;
     id := i.id;
@@ -163,101 +165,117 @@ begin
     select * into d from deliveries x where x.account_id = i.account_id and x.id = i.id;
     if d.id is null or d.state <> 'waiting' or d.attempts + 1 <> i.attempt then
       answer := 'stale';
-      return next;
-      continue;
-    end if;
-    update places p set claim = i.claim where p.account_id = i.account_id and p.delivery_id = i.id;
-    if not found then
-      is_retry := d.attempts > 0;
-      select count(*) into queued from parked k where k.lane = d.lane and k.queue_for = 'host';
-      if not lane_has_room(d.lane, is_retry, queued)
-          or exists (select from parked k where k.lane = d.lane and k.queue_for = 'lane') then
-        perform park(d, is_retry, 'lane', p_now);
-        answer := 'parked';
-      elsif not host_has_room(d.host, is_retry)
-          or exists (select from parked k where k.host = d.host and k.queue_for = 'host' and (is_retry or not k.retry)) then
-        perform park(d, is_retry, 'host', p_now);
-        answer := 'parked';
-      else
-        insert into places (account_id, delivery_id, lane, host, claim) values (i.account_id, i.id, d.lane, d.host, i.claim);
-        answer := 'send';
-      end if;
+      delete from places p where p.account_id = i.account_id and p.delivery_id = i.id and p.claim is null;
     else
-      answer := 'send';
+      answer := take_place(d, i.claim, p_now);
     end if;
     if answer = 'send' then
       event := d.event;
       url := d.url;
       body := d.body;
-      select a.webhook_secret, case when a.webhook_secret_rotated_at > p_now - interval '24 hours' then a.webhook_secret_before end
-        into secret, secret_before from accounts a where a.id = i.account_id;
+      select a.webhook_secret, a.webhook_secret_before, a.webhook_secret_rotated_at
+        into webhook_secret, webhook_secret_before, webhook_secret_rotated_at from accounts a where a.id = i.account_id;
     end if;
     return next;
   end loop;
 end $$;
 
+-- The caller holds the lock of the host. Answers send or parked.
 -- room: webhooks
-create function park(d deliveries, p_retry boolean, p_queue_for text, p_now timestamptz) returns void language plpgsql as $$
+create function take_place(d deliveries, p_claim text, p_now timestamptz) returns text language plpgsql as $$
+declare
+  v_retry boolean := d.attempts > 0 and not d.by_hand;
+  v_queued bigint;
+  v_full text;
 begin
+  update places p set claim = p_claim, taken_at = p_now where p.account_id = d.account_id and p.delivery_id = d.id;
+  if found then
+    return 'send';
+  end if;
+  select count(*) into v_queued from parked k where k.lane = d.lane and k.queue_for = 'host';
+  v_full := case
+    when not lane_has_room(d.lane, v_retry, v_queued)
+      or exists (select from parked k where k.lane = d.lane and k.queue_for = 'lane' and (v_retry or not k.retry)) then 'lane'
+    when not host_has_room(d.host, v_retry)
+      or exists (select from parked k where k.host = d.host and k.queue_for = 'host' and (v_retry or not k.retry)) then 'host' end;
+  if v_full is null then
+    delete from parked k where k.account_id = d.account_id and k.delivery_id = d.id;
+    insert into places (account_id, delivery_id, lane, host, claim, taken_at)
+      values (d.account_id, d.id, d.lane, d.host, p_claim, p_now);
+    return 'send';
+  end if;
   insert into parked (account_id, delivery_id, lane, host, retry, since, queue_for)
-    values (d.account_id, d.id, d.lane, d.host, p_retry, p_now, p_queue_for)
+    values (d.account_id, d.id, d.lane, d.host, v_retry, p_now, v_full)
     on conflict do nothing;
+  return 'parked';
 end $$;
 
 -- Writes down how attempts ended and hands their places on. p_items [{account_id, id, claim, started_at,
 -- ended_at, duration_ms, status, error, answer, delivered, timed_out}]; p_delays_ms: the schedule. Who has
--- lost the claim changes nothing. Answers the queues that have new work.
+-- lost the claim changes nothing. state: as in deliveries, or lost.
 -- room: webhooks
 create function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms float8[])
-  returns table (account_id text, id text, state text, next_at timestamptz) language plpgsql as $$
+  returns table (account_id text, id text, state text, next_at timestamptz) language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   i record;
   d deliveries;
-  hosts text[];
-  failed int;
-  h text;
+  v_hosts text[];
+  v_host text;
 begin
-  hosts := array(select x.host from jsonb_to_recordset(p_items) as r (account_id text, id text)
+  v_hosts := array(select x.host from jsonb_to_recordset(p_items) as r (account_id text, id text)
     join deliveries x on x.account_id = r.account_id and x.id = r.id);
-  perform lock_hosts(hosts);
+  perform lock_hosts(v_hosts);
   for i in select * from jsonb_to_recordset(p_items) as r (account_id text, id text, claim text, started_at timestamptz,
       ended_at timestamptz, duration_ms int, status int, error text, answer text, delivered boolean, timed_out boolean) loop
-    account_id := i.account_id;
-    id := i.id;
     delete from places p where p.account_id = i.account_id and p.delivery_id = i.id and p.claim = i.claim;
-    if not found then
-      state := 'lost';
-      next_at := null;
-      return next;
-      continue;
+    if found then
+      insert into delivery_attempts (account_id, delivery_id, number, started_at, ended_at, duration_ms, status, error, answer)
+        select i.account_id, i.id, x.attempts + 1, i.started_at, i.ended_at, i.duration_ms, i.status, i.error, i.answer
+          from deliveries x where x.account_id = i.account_id and x.id = i.id;
+      d := end_attempt(i.account_id, i.id, i.ended_at, i.delivered, p_delays_ms);
+      if i.timed_out then
+        insert into slow_lanes (lane) values (d.lane) on conflict do nothing;
+      else
+        delete from slow_lanes s where s.lane = d.lane;
+      end if;
+      perform queue_for_host(d.lane);
     end if;
-    select * into d from deliveries x where x.account_id = i.account_id and x.id = i.id for update;
-    insert into delivery_attempts (account_id, delivery_id, number, started_at, ended_at, duration_ms, status, error, answer)
-      values (i.account_id, i.id, d.attempts + 1, i.started_at, i.ended_at, i.duration_ms, i.status, i.error, i.answer);
-    if i.timed_out then
-      insert into slow_lanes (lane) values (d.lane) on conflict do nothing;
-    else
-      delete from slow_lanes s where s.lane = d.lane;
-    end if;
-    failed := d.failures + case when i.delivered or d.by_hand then 0 else 1 end;
-    state := case when i.delivered or d.delivered_at is not null then 'delivered'
-      when failed > cardinality(p_delays_ms) then 'dropped' else 'waiting' end;
-    next_at := case state when 'waiting' then i.ended_at + p_delays_ms[failed] * interval '1 ms' end;
-    update deliveries x set state = end_deliveries.state, attempts = d.attempts + 1, failures = failed, by_hand = false,
-        next_at = end_deliveries.next_at,
-        delivered_at = coalesce(d.delivered_at, case when i.delivered then i.ended_at end),
-        ended_at = case when end_deliveries.state <> 'waiting' then i.ended_at end
-      where x.account_id = i.account_id and x.id = i.id;
-    if state = 'waiting' then
-      perform send_delivery_job(i.account_id, i.id, d.attempts + 2, p_delays_ms[failed]);
-    end if;
-    perform queue_for_host(d.lane);
-    return next;
+    return query select i.account_id, i.id, case when d.id = i.id then d.state else 'lost' end,
+      case when d.id = i.id then d.next_at end;
   end loop;
-  for h in select distinct u.h from unnest(hosts) as u (h) order by 1 loop
-    perform hand_on(h);
+  for v_host in select distinct u.h from unnest(v_hosts) as u (h) order by 1 loop
+    perform hand_on(v_host, p_now);
   end loop;
+end $$;
+
+-- An attempt was made. A failed one of the schedule is followed by the next; one asked for by hand
+-- leaves the schedule as it was, and a delivery that has arrived once stays delivered.
+-- room: webhooks
+create function end_attempt(p_account text, p_id text, p_ended_at timestamptz, p_delivered boolean, p_delays_ms float8[])
+  returns deliveries language plpgsql as $$
+declare
+  d deliveries;
+begin
+  select * into strict d from deliveries x where x.account_id = p_account and x.id = p_id for update;
+  d.attempts := d.attempts + 1;
+  if p_delivered then
+    d.delivered_at := coalesce(d.delivered_at, p_ended_at);
+  elsif not d.by_hand then
+    d.failures := d.failures + 1;
+  end if;
+  d.by_hand := false;
+  d.state := case when d.delivered_at is not null then 'delivered'
+    when d.failures between 1 and cardinality(p_delays_ms) then 'waiting' else 'dropped' end;
+  d.next_at := case d.state when 'waiting' then p_ended_at + p_delays_ms[d.failures] * interval '1 ms' end;
+  d.ended_at := case when d.state <> 'waiting' then p_ended_at end;
+  update deliveries x set attempts = d.attempts, failures = d.failures, by_hand = d.by_hand, state = d.state,
+      next_at = d.next_at, delivered_at = d.delivered_at, ended_at = d.ended_at
+    where x.account_id = p_account and x.id = p_id;
+  if d.state = 'waiting' then
+    perform send_delivery_job(p_account, p_id, d.attempts + 1, p_delays_ms[d.failures]);
+  end if;
+  return d;
 end $$;
 
 -- Those who queue for the lane go on to queue for its host, as many as the lane has room for.
@@ -265,13 +283,13 @@ end $$;
 create function queue_for_host(p_lane text) returns void language plpgsql as $$
 declare
   k parked;
-  queued bigint;
+  v_queued bigint;
 begin
   loop
     select * into k from parked x where x.lane = p_lane and x.queue_for = 'lane' order by x.retry, x.since limit 1;
     exit when k.lane is null;
-    select count(*) into queued from parked x where x.lane = p_lane and x.queue_for = 'host';
-    exit when not lane_has_room(p_lane, k.retry, queued);
+    select count(*) into v_queued from parked x where x.lane = p_lane and x.queue_for = 'host';
+    exit when not lane_has_room(p_lane, k.retry, v_queued);
     update parked x set queue_for = 'host' where x.account_id = k.account_id and x.delivery_id = k.delivery_id;
   end loop;
 end $$;
@@ -279,7 +297,7 @@ end $$;
 -- Hands free places of a host on: first attempts first, and of these the account that has the fewest there.
 -- The accounts that queue are found one by one in the index, however many deliveries each of them has.
 -- room: webhooks
-create function hand_on(p_host text) returns void language plpgsql as $$
+create function hand_on(p_host text, p_now timestamptz) returns void language plpgsql as $$
 declare
   k parked;
 begin
@@ -298,8 +316,117 @@ begin
       limit 1;
     exit when k.account_id is null or not host_has_room(p_host, k.retry);
     delete from parked x where x.account_id = k.account_id and x.delivery_id = k.delivery_id;
-    insert into places (account_id, delivery_id, lane, host) values (k.account_id, k.delivery_id, k.lane, p_host);
-    perform send_delivery_job(k.account_id, k.delivery_id,
-      (select d.attempts + 1 from deliveries d where d.account_id = k.account_id and d.id = k.delivery_id), 0);
+    insert into places (account_id, delivery_id, lane, host, taken_at)
+      values (k.account_id, k.delivery_id, k.lane, p_host, p_now);
+    perform send_delivery_job(k.account_id, k.delivery_id, d.attempts + 1, 0)
+      from deliveries d where d.account_id = k.account_id and d.id = k.delivery_id;
   end loop;
+end $$;
+
+-- Sends a delivery once more, now, outside the schedule. answer: sent, missing, or busy (its first
+-- attempt is still to come, or one is under way).
+-- room: webhooks
+create function resend_delivery(p_now timestamptz, p_account text, p_id text) returns text language plpgsql as $$
+declare
+  d deliveries;
+begin
+  perform lock_hosts(array(select x.host from deliveries x where x.account_id = p_account and x.id = p_id));
+  select * into d from deliveries x where x.account_id = p_account and x.id = p_id for update;
+  if d.id is null then
+    return 'missing';
+  elsif d.attempts = 0 or d.by_hand
+      or exists (select from places p where p.account_id = p_account and p.delivery_id = p_id)
+      or exists (select from parked k where k.account_id = p_account and k.delivery_id = p_id) then
+    return 'busy';
+  end if;
+  update deliveries x set state = 'waiting', by_hand = true, next_at = p_now, ended_at = null
+    where x.account_id = p_account and x.id = p_id;
+  perform send_delivery_job(p_account, p_id, d.attempts + 1, 0);
+  return 'sent';
+end $$;
+
+-- Writes a test payload that its caller sends at once: the place is taken, whatever else is in flight.
+-- room: webhooks
+create function open_test_delivery(
+  p_now timestamptz, p_account text, p_id text, p_url text, p_body text, p_lane text, p_host text, p_claim text
+) returns void language plpgsql as $$
+begin
+  insert into deliveries (account_id, id, event, url, body, lane, host, by_hand, next_at, created_at)
+    values (p_account, p_id, 'task.succeeded', p_url, p_body, p_lane, p_host, true, p_now, p_now);
+  insert into places (account_id, delivery_id, lane, host, claim, taken_at) values (p_account, p_id, p_lane, p_host, p_claim, p_now);
+end $$;
+
+-- The net under it all, for what a restored backup or an operator's hand has torn: places without a job
+-- are free again, what waits without a job, a place or a line gets a job, and lines move on. Answers how
+-- many deliveries got a job. p_settled: what is younger may still be under way.
+-- room: webhooks
+create function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns int language plpgsql
+  set enable_seqscan = off as $$
+declare
+  v_lane text;
+  v_host text;
+  v_sent int;
+begin
+  delete from places p where p.taken_at < p_settled - interval '60 seconds'
+    and not exists (select from engine_live_keys() live where live.key = p.delivery_id);
+  perform send_delivery_job(d.account_id, d.id, d.attempts + 1, extract(epoch from d.next_at - p_now) * 1000)
+    from deliveries d
+    where d.state = 'waiting' and d.created_at < p_settled
+      and not exists (select from engine_live_keys() live where live.key = d.id)
+      and not exists (select from places p where p.account_id = d.account_id and p.delivery_id = d.id)
+      and not exists (select from parked k where k.account_id = d.account_id and k.delivery_id = d.id);
+  get diagnostics v_sent = row_count;
+  for v_host in select distinct k.host from parked k order by 1 loop
+    perform lock_hosts(array[v_host]);
+    for v_lane in select distinct k.lane from parked k where k.host = v_host and k.queue_for = 'lane' loop
+      perform queue_for_host(v_lane);
+    end loop;
+    perform hand_on(v_host, p_now);
+  end loop;
+  return v_sent;
+end $$;
+
+drop function finish_task;
+-- Ends a task as before, and now with its webhook: p_delivery {id, lane, host} if it has a webhook_url.
+-- room: tasks
+create function finish_task(
+  p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz,
+  p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text,
+  p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text,
+  p_delivery jsonb
+) returns text language plpgsql as $$
+declare
+  t record;
+  open_claim text;
+  closed record;
+begin
+  select started_at, completed_at, webhook_url into strict t from tasks where account_id = p_account and id = p_id for update;
+  if t.completed_at is not null then
+    return 'final';
+  elsif t.started_at is distinct from p_seen_started_at then
+    return 'changed';
+  end if;
+  select claim into open_claim from attempts
+    where account_id = p_account and task_id = p_id and ended_at is null for update;
+  if p_claim is not null and p_claim <> coalesce(open_claim, '') then
+    return 'taken';
+  end if;
+  update tasks set status = p_status, started_at = p_started_at, cost = p_cost, error_type = p_error_type,
+      error_message = p_error_message, counts_as_failure = p_counts, body = p_body, files = p_files, completed_at = p_now
+    where account_id = p_account and id = p_id;
+  update attempts set state = p_attempt_state, reason = p_attempt_reason, message = p_error_message,
+      upstream_cost = p_upstream_cost, ended_at = p_now
+    where account_id = p_account and task_id = p_id and ended_at is null;
+  select c.outcome, c.charged into closed
+    from money_close(p_now, p_account, p_id, case p_status when 'succeeded' then p_measured end, false, p_units) c;
+  if closed.outcome = 'closed' then
+    raise exception 'task % is not final but its hold is closed', p_id;
+  elsif closed.charged <> p_cost then
+    raise exception 'task % costs % but % was charged', p_id, p_cost, closed.charged;
+  end if;
+  if t.webhook_url is not null then
+    perform queue_delivery(p_now, p_account, p_delivery ->> 'id', p_id, 'task.' || p_status, t.webhook_url, p_body,
+      p_delivery ->> 'lane', p_delivery ->> 'host');
+  end if;
+  return 'finished';
 end $$;

@@ -6,13 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { finish, runScript, setUp } from './setup.mjs';
 import { forwardSignals } from './setup-process.mjs';
 
+const parts = ['report.ts', 'service.ts'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [name, ...args] = process.argv.slice(2);
 
-/** A bench says what it is for in its first lines; the other files there are parts of benches. */
+/** A bench says what it is for in its first lines. */
 function benches() {
   return readdirSync(join(root, 'bench'))
-    .filter((file) => file.endsWith('.ts') && file !== 'report.ts')
+    .filter((file) => file.endsWith('.ts') && !parts.includes(file))
     .map((file) => file.slice(0, -'.ts'.length));
 }
 

@@ -14,6 +14,7 @@ import { settingOnce } from './db/settings.ts';
 import { openEngine, type Engine } from './engine/engine.ts';
 import type { AddressRules } from './lib/address.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
+import { openGuard, type Guard } from './lib/guard.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher, type HoldBatcher } from './money/holds.ts';
 import { adapters as built_in } from './providers/index.ts';
@@ -21,6 +22,7 @@ import type { Adapter, Provider } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
 import { openDiskStorage } from './storage/disk.ts';
 import type { Storage } from './storage/storage.ts';
+import { makePlaces, type Places } from './webhooks/places.ts';
 
 /** Everything that is opened once: the value that main, the CLI and tests start. */
 export type App = {
@@ -38,6 +40,9 @@ export type App = {
   readonly windows: Windows;
   readonly authenticator: Authenticator;
   readonly holds: HoldBatcher;
+  /** Who may send a webhook now. */
+  readonly places: Places;
+  readonly guard: Guard;
   /** Signs links; the same on all nodes. */
   readonly secret: string;
   /** Where the public reaches this service; never taken from a request. No slash at its end. */
@@ -77,7 +82,7 @@ export const reloaded_channel = 'reloaded';
 /** What a node answers to `medley reload`, as base64url of its JSON. */
 export type Reloaded = { node: string; ok: boolean; message: string };
 
-const queues = [{ name: 'task.start' }, { name: 'task.poll' }];
+const queues = [{ name: 'task.start' }, { name: 'task.poll' }, { name: 'delivery.send' }, { name: 'delivery.retry' }];
 
 /** Logs to stderr: stdout belongs to what a person is told. */
 export function openLog(level: string): Logger {
@@ -162,6 +167,8 @@ async function openApp(config: Config, options: AppOptions, onStop: App['onStop'
     windows: memoryWindows(),
     authenticator,
     holds: makeHoldBatcher(db, () => new Date(clock.now())),
+    guard: openGuard(),
+    places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
     secret,
     local_url: () => localUrl(listening),
     base_url: () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening),

@@ -11,6 +11,9 @@ export type Account = {
   currency: string;
   status: 'active' | 'blocked';
   webhook_secret: string;
+  /** Signs beside the new one for a day after a rotation. */
+  webhook_secret_before: string | null;
+  webhook_secret_rotated_at: Date | null;
   created_at: Date;
 };
 
@@ -45,6 +48,20 @@ export async function createAccount(
     }
     return made;
   });
+}
+
+/**
+ * Gives the account a new webhook secret, from the next attempt of any delivery on. For 24 hours the
+ * standard signature is made with the one before as well (migrations/0006_webhooks.sql). Undefined
+ * if there is no such account.
+ */
+export async function rotateWebhookSecret(db: Queryable, id: string, now: Date): Promise<string | undefined> {
+  const rows = await db.query<{ webhook_secret: string }>(
+    `update accounts set webhook_secret_before = webhook_secret, webhook_secret_rotated_at = $3, webhook_secret = $2
+      where id = $1 returning webhook_secret`,
+    [id, newWebhookSecret(), now],
+  );
+  return rows[0]?.webhook_secret;
 }
 
 export async function findAccount(db: Queryable, id: string): Promise<Account | undefined> {

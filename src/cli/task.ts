@@ -4,6 +4,7 @@ import { exact } from '../money/money.ts';
 import { findTask, listAllTasks } from '../tasks/list.ts';
 import { finish } from '../tasks/finish.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
+import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { found as foundAccount } from './account.ts';
 import { CommandError, readText, says, table, withApp, type Said } from './command.ts';
 
@@ -17,7 +18,7 @@ export function taskCommands(program: Command): void {
   list.option('--status <status>', 'only in this status').option('--limit <n>', 'how many', '50');
   says(list, () => withApp((app) => listSome(app, list.opts())));
 
-  says(task.command('show <task>').description('one task with its attempts'), (id = '') =>
+  says(task.command('show <task>').description('one task with its attempts and its webhook'), (id = '') =>
     withApp((app) => showOne(app, id)),
   );
 
@@ -61,10 +62,12 @@ async function showOne(app: App, id: string): Promise<Said> {
       message,
     }),
   );
+  const webhook = await webhookOf(app, task);
   const json = {
     ...described(task),
     error: task.error_type && { type: task.error_type, message: task.error_message },
     attempts,
+    webhook,
   };
   const lines = Object.entries(described(task)).map(([name, value]) => `${name.padEnd(12)}  ${value}`);
   if (task.error_type) lines.push(`error         ${task.error_type}: ${task.error_message}`);
@@ -73,7 +76,20 @@ async function showOne(app: App, id: string): Promise<Said> {
       `attempt ${attempt.number}     ${attempt.route} by ${attempt.provider}: ${attempt.state}${attempt.reason ? ` (${attempt.reason})` : ''}`,
     );
   }
+  if (webhook) {
+    lines.push(`webhook       ${webhook.id} ${webhook.state}: ${webhook.url}`);
+    for (const { number, status, error, duration_ms } of webhook.attempts) {
+      lines.push(`  attempt ${number}   ${status ?? error} after ${duration_ms} ms`);
+    }
+  }
   return { json, text: lines.join('\n') };
+}
+
+async function webhookOf(app: App, task: Task) {
+  const delivery = await deliveryOfTask(app.db, refOf(task));
+  if (!delivery) return null;
+  const { id, state, url, next_at } = delivery;
+  return { id, state, url, next_at, attempts: await listDeliveryAttempts(app.db, delivery) };
 }
 
 async function failOne(app: App, id: string, options: { reason?: string }): Promise<Said> {

@@ -1,7 +1,8 @@
 import { live_keys } from '../engine/engine.ts';
 import { all_holds, type Rule } from '../money/books.ts';
+import { delivery_rules, task_deliveries } from '../webhooks/books.ts';
 
-/** What must hold between tasks and money (DESIGN section 6), for `medley books`. */
+/** What must hold between tasks, money and deliveries (DESIGN section 6), for `medley books`. */
 export const task_rules: readonly Rule[] = [
   {
     name: 'a task is final exactly when its hold is closed, at its cost',
@@ -31,4 +32,20 @@ export const task_rules: readonly Rule[] = [
             from tasks t
            where t.completed_at is null and not exists (select from ${live_keys} live where live.key = t.id)`,
   },
+  {
+    name: 'a final task with a webhook has its delivery, of the same moment and the same bytes',
+    sql: `select t.account_id || ' ' || t.id as subject,
+                 case when d.task_id is null then 'no delivery' else 'the delivery tells something else' end as detail, 0 as off_by
+            from (select * from tasks where completed_at is not null and webhook_url is not null) t
+            left join ${task_deliveries} d on d.account_id = t.account_id and d.task_id = t.id
+           where d.task_id is null or d.body <> t.body or d.created_at <> t.completed_at
+              or d.url <> t.webhook_url or d.event <> 'task.' || t.status`,
+  },
+  {
+    name: 'no delivery tells of a task that is not final',
+    sql: `select d.account_id || ' ' || d.task_id as subject, 'sent before its task was final' as detail, 0 as off_by
+            from ${task_deliveries} d join tasks t on t.account_id = d.account_id and t.id = d.task_id
+           where t.completed_at is null or t.webhook_url is null`,
+  },
+  ...delivery_rules,
 ];

@@ -3,6 +3,7 @@ import { chargeAmount, measuredCost, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { exact } from '../money/money.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
+import { newDelivery } from '../webhooks/delivery.ts';
 import type { Claimed } from './attempts.ts';
 import { linkOutputs } from './outputs.ts';
 import {
@@ -49,7 +50,7 @@ export type Finished = 'finished' | 'final' | 'taken';
 export const finished_channel = 'task_finished';
 
 /**
- * Ends a task: status, output and money in one call of the database, once. With any answer but
+ * Ends a task: status, output, money and webhook in one call of the database, once. With any answer but
  * `finished` nothing happened.
  */
 export async function finish(app: App, ref: TaskRef, ending: Ending, grounds: Grounds = {}): Promise<Finished> {
@@ -65,6 +66,7 @@ export async function finish(app: App, ref: TaskRef, ending: Ending, grounds: Gr
     if (outcome === 'finished') {
       await failpoint('task.finished');
       app.notifier.notify(finished_channel, task.id);
+      if (task.webhook_url !== null) app.engine.wake('delivery.send');
       logEnding(app, task, ending);
     }
     return outcome;
@@ -106,6 +108,9 @@ async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds)
     succeeded ? 'done' : ending.attempt,
     succeeded ? null : tidyText(ending.reason),
     succeeded ? costText(ending.upstream_cost) : null,
+    task.webhook_url === null
+      ? null
+      : JSON.stringify(newDelivery(task.account_id, task.webhook_url, completed_at.getTime())),
   ];
   const rows = await whileAway(() => app.db.query<{ outcome: Finished | 'changed' }>(finish_statement, values));
   const outcome = rows[0]?.outcome;
@@ -113,7 +118,8 @@ async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds)
   return outcome;
 }
 
-const finish_statement = `select finish_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+const finish_statement = `select finish_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+  $19)
   as outcome`;
 
 function costText(cost: UpstreamCost | undefined): string | null {

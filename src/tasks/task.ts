@@ -1,6 +1,7 @@
 import type { Pricing, Units } from '../catalog/price.ts';
 import type { Queryable } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
+import { newId } from '../lib/ids.ts';
 import { costView, estimateView, type Money } from '../money/money.ts';
 
 /** Names a task everywhere inside; the account leads because it will be the distribution key. */
@@ -161,4 +162,23 @@ export async function listAttempts(db: Queryable, ref: TaskRef): Promise<Attempt
     ref.account_id,
     ref.task_id,
   ]);
+}
+
+/** A signed test payload's body: a finished task that never was, without output (specification 2.1). */
+export function testBody(currency: string, now: Date): string {
+  return renderTask({
+    id: newId('task', now.getTime()),
+    status: 'succeeded',
+    model: 'sandbox/image',
+    output: [],
+    currency,
+    cost: 0n,
+    estimate: 0n,
+    error_type: null,
+    error_message: null,
+    metadata: '{"test":"true"}',
+    created_at: now,
+    started_at: now,
+    completed_at: now,
+  });
 }

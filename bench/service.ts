@@ -1,0 +1,65 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where the processes of a bench keep their files, and which database they share. */
+export type Service = { folder: string; database_url: string };
+
+/** The port on which every bench's service listens. */
+export const port = 18_099;
+
+/** No limit of requests binds, and receivers may listen on loopback. The folder's medley.yaml. */
+export const base_yaml = `
+version: 1
+limits: { generate_per_minute: 1000000, chat_per_minute: 1000000, failed_per_24h: 1000000 }
+net: { allow: ["127.0.0.0/8"] }
+`;
+
+const children = new Set<ChildProcess>();
+
+/** Starts one process of the service and waits until it says that it runs. */
+export async function startService(role: 'api' | 'worker' | 'all', service: Service): Promise<ChildProcess> {
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.database_url,
+    MEDLEY_DATA: join(service.folder, 'files'),
+    MEDLEY_CONFIG: join(service.folder, 'medley.yaml'),
+    MEDLEY_ROLE: role,
+    PORT: String(port),
+  };
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts')], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.add(child);
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => String(chunk).includes('running') && resolve());
+    child.once('exit', () => reject(new Error(`the ${role} process ended`)));
+  });
+  console.log(`${role} is running`);
+  return child;
+}
+
+export async function stopService(child: ChildProcess): Promise<void> {
+  child.kill('SIGTERM');
+  if (child.exitCode === null) await once(child, 'exit');
+}
+
+/** At the end, whatever happened: no process stays behind. */
+export function stopServices(): void {
+  for (const child of children) child.kill('SIGKILL');
+}
+
+export function residentMegabytes(child: ChildProcess): string {
+  try {
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024).toFixed(0);
+  } catch {
+    return 'unknown';
+  }
+}
+
+export function quantile(values: number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
+}

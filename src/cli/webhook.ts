@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { Command } from 'commander';
+import { findAccount, rotateWebhookSecret } from '../accounts/accounts.ts';
+import type { App } from '../app.ts';
+import { checkUserUrl } from '../lib/address.ts';
+import { testBody } from '../tasks/task.ts';
+import { resend, sendTest } from '../webhooks/by-hand.ts';
+import { findDelivery } from '../webhooks/delivery.ts';
+import { hasSignature } from '../webhooks/sign.ts';
+import { found as foundAccount } from './account.ts';
+import { CommandError, says, withApp, type Said } from './command.ts';
+
+export function webhookCommands(program: Command): void {
+  const webhook = program.command('webhook').description('webhook deliveries and their secret');
+
+  const rotate = webhook
+    .command('rotate')
+    .description('a new secret; for 24 hours the standard signature is made with the old one as well');
+  rotate.requiredOption('--account <account>', 'whose');
+  says(rotate, () => withApp((app) => rotateSecret(app, rotate.opts())));
+
+  says(webhook.command('resend <delivery>').description('send a delivery once more, the same bytes'), (id = '') =>
+    withApp((app) => resendOne(app, id)),
+  );
+
+  const test = webhook.command('test').description('send a signed test payload and show the answer');
+  test.requiredOption('--account <account>', 'whose secret signs').requiredOption('--url <url>', 'where to');
+  says(test, () => withApp((app) => testOne(app, test.opts())));
+
+  const listen = webhook.command('listen').description('receive deliveries on this machine, verify and print them');
+  listen.requiredOption('--port <port>', 'on 127.0.0.1').option('--count <n>', 'stop after so many');
+  says(listen, () => withApp((app) => listenFor(app, listen.opts())));
+}
+
+async function rotateSecret(app: App, options: { account?: string }): Promise<Said> {
+  const account = await foundAccount(app, options.account ?? '');
+  const webhook_secret = await rotateWebhookSecret(app.db, account.id, new Date(app.clock.now()));
+  return {
+    json: { id: account.id, webhook_secret },
+    text: `${webhook_secret}\n\nx-service-signature is made with it from now on. webhook-signature carries the old one, too, for 24 hours.`,
+  };
+}
+
+async function resendOne(app: App, id: string): Promise<Said> {
+  const delivery = await findDelivery(app.db, id);
+  const answer = delivery ? await resend(app, delivery) : 'missing';
+  if (answer === 'missing')
+    throw new CommandError(`There is no delivery "${id}". \`task show TASK\` names those of a task.`);
+  if (answer === 'busy')
+    throw new CommandError(`${id} is on its way already: its next attempt is due now or under way.`);
+  return { json: { id, state: 'waiting' }, text: `${id} will be sent to ${delivery?.url} again` };
+}
+
+async function testOne(app: App, options: { account?: string; url?: string }): Promise<Said> {
+  const account = await foundAccount(app, options.account ?? '');
+  const url = options.url ?? '';
+  const problem = checkUserUrl(url, app.addressRules());
+  if (problem) throw new CommandError(`--url ${problem}`, 2);
+  const { id, status, error, duration_ms, answer, delivered } = await sendTest(
+    app,
+    account,
+    url,
+    testBody(account.currency, new Date(app.clock.now())),
+  );
+  const outcome = status === null ? `no answer: ${error}` : `answered ${status}`;
+  const text = `${delivered ? 'Delivered' : 'Not delivered'}: ${url} ${outcome} after ${duration_ms} ms${answer ? `\n\n${answer}` : ''}`;
+  return { json: { id, delivered, status, error, duration_ms, answer }, text, exit_code: delivered ? 0 : 1 };
+}
+
+type Received = { delivery: string; event: string; verified: boolean; body: unknown };
+
+/** Receives until `--count` or a signal; each delivery is verified with the secret of its account. */
+async function listenFor(app: App, options: { port?: string; count?: string; json?: boolean }): Promise<Said> {
+  const say = options.json ? () => {} : (text: string) => console.log(text);
+  const port = wholeNumber(options.port, '--port', 1, 65_535);
+  const count =
+    options.count === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.count, '--count', 1, 1_000_000);
+  const received: Received[] = [];
+  const { promise: enough, resolve: stop } = Promise.withResolvers<void>();
+  const server = createServer((request, response) => {
+    void receive(app, request).then((one) => {
+      response.writeHead(one.verified ? 204 : 401).end();
+      received.push(one);
+      say(line(one));
+      if (received.length >= count) stop();
+    });
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  say(
+    `Give http://127.0.0.1:${port}/ as webhook_url. The service must allow it: MEDLEY_ALLOW_PRIVATE=1, or net.allow.`,
+  );
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  await enough;
+  server.closeAllConnections();
+  server.close();
+  const verified = received.filter((one) => one.verified).length;
+  return { json: { received }, text: `${received.length} received, ${verified} verified` };
+}
+
+async function receive(app: App, request: IncomingMessage): Promise<Received> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
+  const header = (name: string) => String(request.headers[name] ?? '');
+  const delivery = header('x-service-delivery');
+  const known = await findDelivery(app.db, delivery);
+  const account = known && (await findAccount(app.db, known.account_id));
+  const verified = account !== undefined && hasSignature(bytes, header('x-service-signature'), account.webhook_secret);
+  return { delivery, event: header('x-service-event'), verified, body: asJson(bytes) };
+}
+
+function asJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return bytes.toString();
+  }
+}
+
+function line({ delivery, event, verified, body }: Received): string {
+  return `${new Date().toISOString()}  ${verified ? 'verified' : 'NOT VERIFIED'}  ${event}  ${delivery}  ${JSON.stringify(body)}`;
+}
+
+function wholeNumber(text: string | undefined, name: string, min: number, max: number): number {
+  const value = /^\d{1,7}$/.test(text ?? '') ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new CommandError(`${name} must be a whole number from ${min} to ${max}; not "${text}".`, 2);
+}

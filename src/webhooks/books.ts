@@ -1,0 +1,33 @@
+import { live_keys } from '../engine/engine.ts';
+import type { Rule } from '../money/books.ts';
+
+/** For the rules of tasks: account_id, task_id, event, url, body and created_at of every task's delivery. */
+export const task_deliveries = `(select account_id, task_id, event, url, body, created_at from deliveries where task_id is not null)`;
+
+/** What must hold of deliveries, for `medley books`. */
+export const delivery_rules: readonly Rule[] = [
+  {
+    name: 'a delivery that waits has a job, a place or a line',
+    sql: `select d.account_id || ' ' || d.id as subject, 'forgotten, the sweep will send it' as detail, 0 as off_by
+            from deliveries d
+           where d.state = 'waiting' and not exists (select from ${live_keys} live where live.key = d.id)
+             and not exists (select from places p where p.account_id = d.account_id and p.delivery_id = d.id)
+             and not exists (select from parked k where k.account_id = d.account_id and k.delivery_id = d.id)`,
+  },
+  {
+    name: 'a delivery has as many attempts as it tells of',
+    sql: `select d.account_id || ' ' || d.id as subject, d.attempts || ' attempts told' as detail, 0 as off_by
+            from deliveries d left join (
+              select account_id, delivery_id, count(*) as made, bool_or(status between 200 and 299) as arrived
+                from delivery_attempts group by account_id, delivery_id) a
+                 on a.account_id = d.account_id and a.delivery_id = d.id
+           where d.attempts <> coalesce(a.made, 0) or (d.delivered_at is not null) <> coalesce(a.arrived, false)`,
+  },
+  {
+    name: 'nobody holds a place or a line for a delivery that does not wait',
+    sql: `select x.account_id || ' ' || x.delivery_id as subject, 'a place or a line is left' as detail, 0 as off_by
+            from (select account_id, delivery_id from places union all select account_id, delivery_id from parked) x
+            left join deliveries d on d.account_id = x.account_id and d.id = x.delivery_id and d.state = 'waiting'
+           where d.id is null`,
+  },
+];

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import type { Account } from '../accounts/accounts.ts';
+import type { Db } from '../db/database.ts';
+import { newId } from '../lib/ids.ts';
+import { targetOf, type Delivery } from './delivery.ts';
+import type { Ended } from './places.ts';
+import { attempt, type Sender } from './send.ts';
+import { secretsAt } from './sign.ts';
+
+/** Sends what a person asks for, outside the schedule. */
+type Parts = Sender & { readonly db: Db };
+
+/**
+ * Sends a delivery once more, the same bytes, as soon as there is a place. `busy`: its first attempt is
+ * still to come, or one is under way.
+ */
+export async function resend(app: Parts, { account_id, id }: Pick<Delivery, 'account_id' | 'id'>) {
+  const rows = await app.db.query<{ answer: 'sent' | 'missing' | 'busy' }>(
+    'select resend_delivery($1, $2, $3) as answer',
+    [new Date(app.clock.now()), account_id, id],
+  );
+  const answer = rows[0]?.answer ?? 'missing';
+  if (answer === 'sent') app.engine.wake('delivery.retry');
+  return answer;
+}
+
+/**
+ * Signs a test payload, a finished task without output, and sends it once, here and now: whoever asks
+ * waits to see how the receiver answers. The address must have passed `checkUserUrl`.
+ */
+export async function sendTest(
+  app: Parts,
+  account: Account,
+  url: string,
+  body: string,
+): Promise<Ended & { id: string }> {
+  const now_ms = app.clock.now();
+  const id = newId('dlv', now_ms);
+  const claim = randomUUID();
+  const { lane, host } = targetOf(account.id, url);
+  await app.db.query('select open_test_delivery($1, $2, $3, $4, $5, $6, $7, $8)', [
+    new Date(now_ms),
+    account.id,
+    id,
+    url,
+    body,
+    lane,
+    host,
+    claim,
+  ]);
+  const begun = {
+    account_id: account.id,
+    id,
+    claim,
+    number: 1,
+    event: 'task.succeeded',
+    url,
+    body: Buffer.from(body),
+    secrets: secretsAt(account, now_ms),
+  };
+  const ended = await attempt(app, begun);
+  await app.places.end(begun, ended);
+  return { id, ...ended };
+}

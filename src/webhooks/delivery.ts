@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import type { Queryable } from '../db/database.ts';
+import { assert } from '../lib/assert.ts';
+import { newId } from '../lib/ids.ts';
+
+/** Names a delivery everywhere inside; the account leads because it will be the distribution key. */
+export type DeliveryRef = { account_id: string; id: string };
+
+export type DeliveryState = 'waiting' | 'delivered' | 'dropped';
+
+/** One event for one URL, without its body. */
+export type Delivery = DeliveryRef & {
+  /** Null for a test payload. */
+  task_id: string | null;
+  event: 'task.succeeded' | 'task.failed';
+  url: string;
+  state: DeliveryState;
+  attempts: number;
+  next_at: Date | null;
+  created_at: Date;
+  delivered_at: Date | null;
+  ended_at: Date | null;
+};
+
+/** One try of a delivery. `status` is null when there was no answer; then `error` says why. */
+export type DeliveryAttempt = {
+  number: number;
+  started_at: Date;
+  ended_at: Date;
+  duration_ms: number;
+  status: number | null;
+  error: string | null;
+  /** The first 2 kB, for the account's eyes; never to be rendered as HTML. */
+  answer: string | null;
+};
+
+/**
+ * Where a delivery queues: its lane is one account's URL without the query, which usually tells
+ * receivers apart no more than their tasks; its host, with the port, is shared by all accounts.
+ */
+export type Target = { lane: string; host: string };
+
+export function targetOf(account_id: string, url: string): Target {
+  const { origin, pathname, host } = new URL(url);
+  const lane = createHash('sha256').update(`${account_id} ${origin}${pathname}`).digest('base64url').slice(0, 22);
+  return { lane, host };
+}
+
+/** The delivery of a task that ends, for `finish_task`, which writes it in its transaction. */
+export function newDelivery(account_id: string, url: string, now_ms: number): Target & { id: string } {
+  return { id: newId('dlv', now_ms), ...targetOf(account_id, url) };
+}
+
+const columns = `account_id, id, task_id, event, url, state, attempts, next_at, created_at, delivered_at, ended_at`;
+
+export async function findDelivery(db: Queryable, id: string): Promise<Delivery | undefined> {
+  const rows = await db.query<Delivery>(`select ${columns} from deliveries where id = $1`, [id]);
+  return rows[0];
+}
+
+/** The delivery of a task's event; undefined if it has no webhook or is not final. */
+export async function deliveryOfTask(
+  db: Queryable,
+  task: { account_id: string; task_id: string },
+): Promise<Delivery | undefined> {
+  const rows = await db.query<Delivery>(`select ${columns} from deliveries where account_id = $1 and task_id = $2`, [
+    task.account_id,
+    task.task_id,
+  ]);
+  return rows[0];
+}
+
+/** Oldest first. */
+export async function listDeliveryAttempts(db: Queryable, ref: DeliveryRef): Promise<DeliveryAttempt[]> {
+  return db.query<DeliveryAttempt>(
+    `select number, started_at, ended_at, duration_ms, status, error, answer from delivery_attempts
+      where account_id = $1 and delivery_id = $2 order by number`,
+    [ref.account_id, ref.id],
+  );
+}
+
+/** An attempt that is due, as its job names it. */
+export type Due = DeliveryRef & { attempt: number };
+
+export function readDue(data: Record<string, unknown>): Due {
+  const { account_id, delivery_id, attempt } = data;
+  assert(
+    typeof account_id === 'string' && typeof delivery_id === 'string' && typeof attempt === 'number',
+    'a delivery job names its delivery',
+  );
+  return { account_id, id: delivery_id, attempt };
+}

@@ -1,0 +1,48 @@
+import type { Logger } from 'pino';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Db } from '../db/database.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Clock } from '../lib/clock.ts';
+
+type Parts = {
+  readonly db: Db;
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly catalog: CatalogHolder;
+};
+
+const settled_after_ms = 5_000;
+const batch_max = 500;
+
+/**
+ * The net under all deliveries: what waits without a job, a place or a line gets a job, and lines
+ * that nobody moves go on. Answers how many got a job.
+ */
+export async function rescueDeliveries(app: Parts): Promise<number> {
+  const now_ms = app.clock.now();
+  const rows = await app.db.query<{ sent: number }>('select rescue_deliveries($1, $2) as sent', [
+    new Date(now_ms),
+    new Date(now_ms - settled_after_ms),
+  ]);
+  const sent = rows[0]?.sent ?? 0;
+  if (sent > 0) app.log.warn({ resent: sent }, 'webhook deliveries without a job: sent again');
+  app.engine.wake('delivery.send');
+  app.engine.wake('delivery.retry');
+  return sent;
+}
+
+/** Removes deliveries that ended as long ago as finished tasks are kept, with their attempts. */
+export async function removeOldDeliveries(app: Parts, stopped?: AbortSignal): Promise<number> {
+  const ended_before = new Date(app.clock.now() - app.catalog.current.settings.tasks.keep_ms);
+  for (let removed = 0; ;) {
+    const rows = await app.db.query(
+      `delete from deliveries where (account_id, id) in (
+         select account_id, id from deliveries where state <> 'waiting' and ended_at < $1 order by ended_at limit ${batch_max})
+       returning id`,
+      [ended_before],
+    );
+    removed += rows.length;
+    if (rows.length < batch_max || stopped?.aborted) return removed;
+  }
+}

@@ -1,0 +1,92 @@
+import type { Logger } from 'pino';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Engine, Job, Outcome } from '../engine/engine.ts';
+import type { AddressRules } from '../lib/address.ts';
+import type { Clock } from '../lib/clock.ts';
+import { failpoint } from '../lib/failpoint.ts';
+import { GuardError, type Guard } from '../lib/guard.ts';
+import { readDue } from './delivery.ts';
+import type { AfterAttempt, Begun, Ended, Places } from './places.ts';
+import { signedHeaders } from './sign.ts';
+
+/** What sending needs of the app. */
+export type Sender = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly guard: Guard;
+  readonly engine: Engine;
+  readonly places: Places;
+  readonly catalog: CatalogHolder;
+  addressRules(): AddressRules;
+};
+
+const connect_timeout_ms = 5_000;
+const answer_bytes_max = 16_384;
+const answer_kept_bytes = 2_048;
+
+/** The jobs `delivery.send` and `delivery.retry`: one attempt, if there is a place for it. */
+export async function sendDelivery(app: Sender, job: Job): Promise<Outcome> {
+  const begun = await app.places.begin(readDue(job.data));
+  if (!begun) return 'done';
+  await failpoint('delivery.begun');
+  const ended = await attempt(app, begun, job.signal);
+  await failpoint('delivery.sent');
+  const after = await app.places.end(begun, ended);
+  await failpoint('delivery.ended');
+  wakeNext(app, after);
+  logAttempt(app, begun, ended, after);
+  return 'done';
+}
+
+/**
+ * Signs the stored bytes and posts them; only 2xx is success, redirects are not followed. Throws only
+ * when `stopped` aborts, since then nobody knows how the receiver would have answered.
+ */
+export async function attempt(app: Sender, begun: Begun, stopped?: AbortSignal): Promise<Ended> {
+  const sent_at_ms = app.clock.now();
+  const begun_at_ms = performance.now();
+  const { timeout_ms } = app.catalog.current.settings.webhooks;
+  const ended = (): Pick<Ended, 'started_at' | 'ended_at' | 'duration_ms'> => ({
+    started_at: new Date(sent_at_ms),
+    ended_at: new Date(app.clock.now()),
+    duration_ms: Math.round(performance.now() - begun_at_ms),
+  });
+  try {
+    const { status, answer } = await app.guard.send(begun.url, {
+      method: 'POST',
+      headers: signedHeaders({ ...begun, sent_at_ms }, begun.secrets),
+      body: begun.body,
+      rules: app.addressRules(),
+      connect_timeout_ms: Math.min(connect_timeout_ms, timeout_ms),
+      timeout_ms,
+      answer_bytes_max,
+      signal: stopped,
+    });
+    const delivered = status >= 200 && status < 300;
+    return { ...ended(), status, error: null, answer: keptText(answer), delivered, timed_out: false };
+  } catch (error) {
+    if (stopped?.aborted || !(error instanceof GuardError)) throw error;
+    const timed_out = error.code === 'timeout';
+    return { ...ended(), status: null, error: error.message, answer: null, delivered: false, timed_out };
+  }
+}
+
+/** Text for people: bytes that are no UTF-8 show as such, and NUL, which no database stores, goes. */
+function keptText(answer: Buffer): string {
+  return answer.subarray(0, answer_kept_bytes).toString('utf8').replaceAll('\0', '�').toWellFormed();
+}
+
+/** The database has sent jobs: the retry of this delivery, or first attempts that were handed the place. */
+function wakeNext(app: Sender, after: AfterAttempt): void {
+  if (after.next_at) app.engine.wake('delivery.retry', after.next_at.getTime() - app.clock.now());
+  app.engine.wake('delivery.send');
+  app.engine.wake('delivery.retry');
+}
+
+function logAttempt(app: Sender, begun: Begun, ended: Ended, after: AfterAttempt): void {
+  const { account_id, id, number } = begun;
+  const { status, error, duration_ms } = ended;
+  const facts = { account_id, delivery: id, attempt: number, status, error, duration_ms };
+  if (after.state === 'dropped') app.log.info(facts, 'webhook dropped after its last attempt');
+  else app.log.debug({ ...facts, state: after.state }, 'webhook attempt');
+}

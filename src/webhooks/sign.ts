@@ -1,0 +1,60 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** What is signed: the stored bytes, and what the receiver is told about them. */
+export type Message = { id: string; event: string; body: Buffer; sent_at_ms: number };
+
+/** The account's secrets as they are shown: the current one, then the one that was rotated out within 24 h. */
+export type Secrets = readonly [current: string, before?: string];
+
+const overlap_ms = 86_400_000;
+
+/** The secrets that sign for an account at this time. */
+export function secretsAt(
+  account: { webhook_secret: string; webhook_secret_before: string | null; webhook_secret_rotated_at: Date | null },
+  now_ms: number,
+): Secrets {
+  const { webhook_secret, webhook_secret_before, webhook_secret_rotated_at } = account;
+  const overlaps = webhook_secret_rotated_at !== null && now_ms - webhook_secret_rotated_at.getTime() < overlap_ms;
+  return overlaps && webhook_secret_before !== null ? [webhook_secret, webhook_secret_before] : [webhook_secret];
+}
+
+/**
+ * The headers of one attempt: those of the specification (part 6.2), and beside them the trio of
+ * Standard Webhooks (github.com/standard-webhooks), which signs the time too and so protects against
+ * replays. `x-service-signature` is keyed with the whole text of the current secret,
+ * `webhook-signature` with the bytes that each secret's base64 stands for.
+ */
+export function signedHeaders(message: Message, secrets: Secrets): Record<string, string> {
+  const seconds = String(Math.floor(message.sent_at_ms / 1000));
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Medley-Webhooks/1',
+    'x-service-event': message.event,
+    'x-service-signature': bodySignature(message.body, secrets[0]),
+    'x-service-delivery': message.id,
+    'x-service-timestamp': seconds,
+    'webhook-id': message.id,
+    'webhook-timestamp': seconds,
+    'webhook-signature': secrets
+      .filter((secret) => secret !== undefined)
+      .map((secret) => standardSignature(message.id, seconds, message.body, secret))
+      .join(' '),
+  };
+}
+
+/** `x-service-signature`: `sha256=` and the lowercase hex of the body's HMAC. */
+function bodySignature(body: Buffer, secret: string): string {
+  return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+}
+
+function standardSignature(id: string, seconds: string, body: Buffer, secret: string): string {
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.`).update(body).digest('base64')}`;
+}
+
+/** Whether a received body carries the specification's signature by this secret, compared in constant time. */
+export function hasSignature(body: Buffer, signature: string, secret: string): boolean {
+  const expected = Buffer.from(bodySignature(body, secret));
+  const given = Buffer.from(signature);
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}

@@ -1,0 +1,197 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { startWorker } from '../../src/worker.ts';
+import { rescueDeliveries } from '../../src/webhooks/rescue.ts';
+import { expectExactBooks, type Client } from '../helpers/app.ts';
+import { startReceiver, type Receiver } from '../helpers/receiver.ts';
+import { attemptsOf, deliveryOf, finishTask, pass, setStage, until, yaml, type Stage } from './setup.ts';
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await setStage();
+});
+afterEach(() => expectExactBooks(stage.app));
+afterAll(() => stage.stop());
+
+const finishTasks = (client: Client, count: number, url: (i: number) => string) =>
+  Promise.all(Array.from({ length: count }, (_, i) => finishTask(client, url(i))));
+
+/** A receiver under a host of its own, so that tests do not share its 64 places. */
+async function withReceiver(last: number, work: (receiver: Receiver) => Promise<void>): Promise<void> {
+  const receiver = await startReceiver(`127.0.0.${last}`);
+  try {
+    await work(receiver);
+  } finally {
+    await receiver.stop();
+  }
+}
+
+async function parked(): Promise<number> {
+  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from parked');
+  return rows[0]?.n ?? 0;
+}
+
+test('8 hanging deliveries to one host do not delay a ninth to another path; 4 of a URL are in flight, whatever its query', () =>
+  withReceiver(2, async (receiver) => {
+    receiver.answer('/hang', 'hang');
+    await finishTasks(stage.client, 8, (i) => `${receiver.url}/hang?task=${i}`);
+    await until('four are in flight', async () => receiver.open('/hang') === 4 && (await parked()) === 4);
+    const begun_at_ms = performance.now();
+    await finishTask(stage.client, `${receiver.url}/other`);
+    await receiver.nth('/other', 1);
+    expect(performance.now() - begun_at_ms).toBeLessThan(1_000);
+    expect(receiver.most('/hang')).toBe(4);
+    receiver.answer('/hang', 204);
+    receiver.release('/hang', 204);
+    await receiver.nth('/hang', 8);
+    expect(receiver.most('/hang')).toBe(4);
+    await until('all places are free', async () => (await placesTaken()) === 0);
+  }));
+
+async function placesTaken(): Promise<number> {
+  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from places');
+  return rows[0]?.n ?? 0;
+}
+
+test('two accounts with the same URL have 4 each', () =>
+  withReceiver(3, async (receiver) => {
+    receiver.answer('/shared', 'hang');
+    const other = await stage.test.client();
+    await finishTasks(stage.client, 6, () => `${receiver.url}/shared`);
+    await finishTasks(other, 6, () => `${receiver.url}/shared`);
+    await until('eight are in flight', async () => receiver.open('/shared') === 8 && (await parked()) === 4);
+    receiver.answer('/shared', 204);
+    receiver.release('/shared', 204);
+    await receiver.nth('/shared', 12);
+    expect(receiver.most('/shared')).toBe(8);
+  }));
+
+test('a host has 64; an account with one delivery does not queue behind one with a hundred', () =>
+  withReceiver(4, async (receiver) => {
+    const paths = Array.from({ length: 100 }, (_, i) => `/many/${i}`);
+    for (const path of paths) receiver.answer(path, 'hang');
+    await finishTasks(stage.client, 100, (i) => `${receiver.url}${paths[i]}`);
+    await until('64 are in flight', async () => receiver.open() === 64 && (await parked()) === 36);
+    const other = await stage.test.client();
+    await finishTask(other, `${receiver.url}/small`);
+    await until('the other queues', async () => (await parked()) === 37);
+    const [first] = receiver.received;
+    receiver.release(first?.path ?? '', 204);
+    await receiver.nth('/small', 1);
+    for (const path of paths) receiver.answer(path, 204);
+    for (const path of paths) receiver.release(path, 204);
+    await until('all came', () => receiver.received.length === 101);
+    expect(receiver.most()).toBe(64);
+  }));
+
+test('after a time-out a URL gets one place, until an attempt there is answered again', async () => {
+  await stage.test.configure(`
+version: 1
+limits: { generate_per_minute: 100000, failed_per_24h: 100000 }
+net: { allow: ["127.0.0.0/8"] }
+webhooks: { timeout: 400ms, retry_delays: [10s, 1m, 5m, 30m, 2h] }
+`);
+  await withReceiver(5, async (receiver) => {
+    receiver.answer('/slow', 'hang');
+    const id = await finishTask(stage.client, `${receiver.url}/slow`);
+    const delivery = await deliveryOf(stage.app, stage.client, await finalOf(id));
+    const [attempt] = await attemptsOf(stage.app, delivery, 1);
+    expect(attempt).toMatchObject({ status: null, answer: null });
+    expect(attempt?.error).toMatch(/time/i);
+    await until('the attempt has let go', () => receiver.open('/slow') === 0);
+    await finishTasks(stage.client, 3, () => `${receiver.url}/slow`);
+    await until('the three had their turns', () => receiver.received.length === 4);
+    expect(receiver.most('/slow')).toBe(1);
+    receiver.answer('/slow', 204);
+    await finishTask(stage.client, `${receiver.url}/slow`);
+    await receiver.nth('/slow', 5);
+    receiver.answer('/slow', 'hang');
+    await until('the last one is written down', async () => (await placesTaken()) === 0);
+    await finishTasks(stage.client, 4, () => `${receiver.url}/slow`);
+    await until('four are in flight again', () => receiver.open('/slow') === 4);
+    await until('and have timed out', async () => (await placesTaken()) === 0);
+  });
+});
+
+async function finalOf(task_id: string): Promise<string> {
+  await until('the task is final', async () => {
+    const { json } = await stage.client.call('GET', `/v1/tasks/${task_id}`);
+    return json.completed_at !== null;
+  });
+  return task_id;
+}
+
+test('retries leave places for first attempts, and go behind them', () =>
+  withReceiver(6, async (receiver) => {
+    receiver.answer('/mixed', 500);
+    const ids = await finishTasks(stage.client, 6, () => `${receiver.url}/mixed`);
+    for (const id of ids) await attemptsOf(stage.app, await deliveryOf(stage.app, stage.client, await finalOf(id)), 1);
+    receiver.answer('/mixed', 'hang');
+    await pass(stage, 10_000);
+    await until('three retries are in flight', () => receiver.open('/mixed') === 3);
+    expect(receiver.most('/mixed')).toBeLessThanOrEqual(4);
+    await finishTask(stage.client, `${receiver.url}/mixed`);
+    await until('a first attempt is beside them', () => receiver.open('/mixed') === 4);
+    receiver.answer('/mixed', 204);
+    await until('all are through', async () => (await placesTaken()) === 0 && (await parked()) === 0);
+  }));
+
+test('two nodes keep the limits together', () =>
+  withReceiver(7, async (receiver) => {
+    const second = await stage.test.beside({ worker: false });
+    try {
+      await startWorker(second.app);
+      receiver.answer('/both', 'hang');
+      await finishTasks(stage.client, 40, () => `${receiver.url}/both`);
+      await until('four are in flight', async () => receiver.open('/both') === 4 && (await parked()) === 36);
+      receiver.answer('/both', 204);
+      receiver.release('/both', 204);
+      await receiver.nth('/both', 40);
+      expect(receiver.most('/both')).toBe(4);
+      await until('all are written down', async () => (await placesTaken()) === 0);
+      expect(receiver.received).toHaveLength(40);
+    } finally {
+      await second.stop();
+    }
+  }));
+
+test('200 hanging receivers and 300 deliveries for a dead one do not delay a healthy one', () =>
+  withReceiver(8, async (receiver) => {
+    const { client, app } = stage;
+    await stage.test.configure(yaml);
+    const hanging = await Promise.all(Array.from({ length: 25 }, (_, i) => startReceiver(`127.0.1.${i + 1}`)));
+    try {
+      for (const one of hanging) for (let i = 0; i < 8; i++) one.answer(`/${i}`, 'hang');
+      await finishTasks(client, 200, (i) => `${hanging[i % 25]?.url}/${Math.floor(i / 25)}`);
+      await until('all hang', () => hanging.reduce((sum, one) => sum + one.open(), 0) === 200);
+      await finishTasks(client, 300, () => `http://127.0.0.9:9998/dead`); // refused: fails at once
+      const ids = await finishTasks(client, 20, () => `${receiver.url}/healthy`);
+      await receiver.nth('/healthy', 20);
+      const rows = await app.db.query<{ ms: number }>(
+        `select max(extract(epoch from a.started_at - d.created_at) * 1000)::float8 as ms
+           from deliveries d join delivery_attempts a on a.account_id = d.account_id and a.delivery_id = d.id
+          where d.task_id = any ($1)`,
+        [ids],
+      );
+      expect(rows[0]?.ms).toBeLessThan(2_000);
+    } finally {
+      for (const one of hanging) await one.stop();
+    }
+    await until('all places are free', async () => (await placesTaken()) === 0);
+  }));
+
+test('what an operator tears is mended: jobs, places and lines that are gone', () =>
+  withReceiver(9, async (receiver) => {
+    const { app, client, clock } = stage;
+    receiver.answer('/torn', 'hang');
+    await finishTasks(client, 6, () => `${receiver.url}/torn`);
+    await until('two are parked', async () => (await parked()) === 2);
+    await app.db.query('delete from parked');
+    receiver.answer('/torn', 204);
+    receiver.release('/torn', 204);
+    await until('four are through', async () => (await placesTaken()) === 0);
+    clock.pass(10_000);
+    expect(await rescueDeliveries(app)).toBe(2);
+    await receiver.nth('/torn', 6);
+    await until('all are through', async () => (await placesTaken()) === 0);
+  }));

@@ -1,0 +1,85 @@
+import type { App } from '../../src/app.ts';
+import {
+  deliveryOfTask,
+  listDeliveryAttempts,
+  type Delivery,
+  type DeliveryAttempt,
+} from '../../src/webhooks/delivery.ts';
+import { testClock, type TestClock } from '../helpers/clock.ts';
+import { startTestApp, type Client, type TestApp, type TestAppOptions } from '../helpers/app.ts';
+import { startReceiver, type Receiver } from '../helpers/receiver.ts';
+
+/** No limit of tasks per minute, and receivers on loopback. */
+export const yaml = `
+version: 1
+limits: { generate_per_minute: 100000, failed_per_24h: 100000 }
+net: { allow: ["127.0.0.0/8"] }
+`;
+
+export type Stage = {
+  test: TestApp;
+  app: App;
+  client: Client;
+  receiver: Receiver;
+  clock: TestClock;
+  stop(): Promise<void>;
+};
+
+/** The service with a receiver on loopback and a clock that a test moves. */
+export async function setStage(options: TestAppOptions = {}): Promise<Stage> {
+  const clock = testClock();
+  const test = await startTestApp({ yaml, clock, ...options });
+  const receiver = await startReceiver();
+  const stop = async () => {
+    await test.stop();
+    await receiver.stop();
+  };
+  return { test, app: test.app, client: await test.client(), receiver, clock, stop };
+}
+
+/** Creates a task whose run fails at once: the quickest way to a final task. Answers its id. */
+export async function finishTask(client: Client, webhook_url: string): Promise<string> {
+  const input = { prompt: '[[fail]] x', width: 64, height: 64 };
+  const { status, json } = await client.call('POST', '/v1/generate', { model: 'sandbox/image', input, webhook_url });
+  if (status !== 202) throw new Error(`${status} ${JSON.stringify(json)}`);
+  return json.id;
+}
+
+export async function deliveryOf(app: App, client: Client, task_id: string): Promise<Delivery> {
+  const delivery = await deliveryOfTask(app.db, { account_id: client.account_id, task_id });
+  if (!delivery) throw new Error(`${task_id} has no delivery`);
+  return delivery;
+}
+
+/** Waits until it has ended as many attempts as that. */
+export async function attemptsOf(app: App, delivery: Delivery, count: number): Promise<DeliveryAttempt[]> {
+  for (;;) {
+    const attempts = await listDeliveryAttempts(app.db, delivery);
+    if (attempts.length >= count) return attempts;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+const moved = new WeakMap<App, number>();
+
+/** Lets the clocks of the service and of its database move ahead by as much. */
+export async function pass({ app, clock }: Pick<Stage, 'app' | 'clock'>, duration_ms: number): Promise<void> {
+  const total_ms = (moved.get(app) ?? 0) + duration_ms;
+  moved.set(app, total_ms);
+  clock.pass(duration_ms);
+  await app.db.query(
+    `create or replace function pgboss.job_now() returns timestamptz language sql stable
+       as $$ select clock_timestamp() + interval '${total_ms} ms' $$`,
+  );
+  app.engine.wake('delivery.send');
+  app.engine.wake('delivery.retry');
+}
+
+/** Waits until `condition` is true; says what it waited for when it takes more than 15 s. */
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const give_up_at_ms = Date.now() + 15_000;
+  while (!(await condition())) {
+    if (Date.now() > give_up_at_ms) throw new Error(`waited in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
