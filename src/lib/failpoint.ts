@@ -66,7 +66,10 @@ export async function failpoint(name: Failpoint): Promise<void> {
   const action = armed.get(name);
   if (typeof action === 'function') return action();
   if (action === 'kill') process.kill(process.pid, 'SIGKILL');
-  if (action === 'throw') throw new Error(`failpoint ${name}`);
+  if (action === 'throw') {
+    process.stderr.write(`failpoint ${name}\n`); // who catches it may have nothing to say
+    throw new Error(`failpoint ${name}`);
+  }
   if (action === 'stop') {
     armed.delete(name);
     process.kill(process.pid, 'SIGSTOP');

@@ -1,0 +1,290 @@
+/**
+ * `main.ts FOLDER --tasks N --faults K [--seed S] [--durable] [--report FILE]`: the real service as several processes
+ * beside an upstream, receivers and callers, while something breaks every few seconds; then the checker. Ends
+ * with 1 if anything promised does not hold, with 2 if the run itself came to nothing. See scripts/chaos.mjs.
+ */
+import { chmodSync, readFileSync, writeFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { createKey } from '../../src/accounts/keys.ts';
+import { openDatabase } from '../../src/db/database.ts';
+import { startEmbedded, type Embedded } from '../../src/db/embedded.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { checkMoney } from './check-money.ts';
+import { checkCalls, checkUpstream, measureRecovery, readTasks } from './check-tasks.ts';
+import { checkWebhooks } from './check-webhooks.ts';
+import { Clients } from './clients.ts';
+import { groupBy, none, row, seconds, showRows, violationsOf, type Ask, type Row } from './findings.ts';
+import { apis, Fleet, workers } from './fleet.ts';
+import { commandsYaml, serviceYaml } from './settings.ts';
+import { currentSecret, faults, runCommand, torment } from './nemesis.ts';
+import {
+  freePorts,
+  openJournal,
+  placeFile,
+  readJournal,
+  type Account,
+  type FaultNote,
+  type Place,
+  type SecretNote,
+} from './place.ts';
+import { makeRandom } from './random.ts';
+
+type Options = {
+  folder: string;
+  tasks: number;
+  faults: number;
+  seed: number;
+  durable: boolean;
+  report: string | undefined;
+};
+
+const accounts = 6;
+const keys_per_account = 3;
+const credit = 1_000_000_000_000n;
+const fault_gap_ms = { least: 1_000, most: 4_000 };
+
+/** At the beginning nothing breaks, so that what then happens twice has no excuse. */
+const calm_ms = 5_000;
+
+/** After the last fault everything must have ended within this time. */
+const drain_ms_max = 60_000;
+const deliver_ms_max = 60_000;
+
+async function main(options: Options): Promise<number> {
+  const begun_at_ms = performance.now();
+  say(`seed ${options.seed}: ${options.tasks} tasks, ${options.faults} faults`);
+  chmodSync(options.folder, 0o755); // PostgreSQL's user must be able to enter
+  const embedded = await startEmbedded({
+    data_dir: join(options.folder, 'database'),
+    settings: { max_connections: '300', fsync: options.durable ? 'on' : 'off' },
+  });
+  process.on('exit', () => endPostgres(embedded));
+  const place = await preparePlace(options, embedded);
+  const random = makeRandom(options.seed);
+  const fleet = new Fleet(place, () => random.whole(100, 1_000));
+  process.on('exit', () => fleet.killAll());
+  await fleet.start();
+  say(`all processes run (${seconds(performance.now() - begun_at_ms)})`);
+  const rows = [...(await run(options, { place, fleet, embedded })), ...(await finalChecks(place, fleet))];
+  await fleet.stop();
+  rows.push(
+    none('processes that ended by themselves', fleet.surprises),
+    none('promises rejected unheard', unheard(options.folder)),
+  );
+  await embedded.stop();
+  const took = row('the whole run took', seconds(performance.now() - begun_at_ms));
+  return tell(options, [...rows, took]);
+}
+
+async function run(
+  options: Options,
+  { place, fleet, embedded }: { place: Place; fleet: Fleet; embedded: Embedded },
+): Promise<Row[]> {
+  const clients = new Clients(place, makeRandom(options.seed + 1));
+  const average_gap_ms = (fault_gap_ms.least + fault_gap_ms.most) / 2;
+  const progress = setInterval(() => tellProgress(options, clients), 30_000);
+  const creating = clients.run(options.tasks, calm_ms + options.faults * average_gap_ms);
+  const tormenting = sleep(calm_ms).then(() =>
+    torment({ place, fleet, embedded, random: makeRandom(options.seed + 2) }, options.faults, fault_gap_ms),
+  );
+  await Promise.all([creating, tormenting]);
+  await fleet.allUp();
+  clearInterval(progress);
+  await clients.close();
+  say(`all ${clients.acknowledged} tasks acknowledged, all faults done; waiting for the rest`);
+  const unfinished = 'select count(*)::int as left from tasks where completed_at is null';
+  const undelivered = `select count(*)::int as left from deliveries where state = 'waiting'`;
+  const [tasks_ms, deliveries_ms] = [
+    await untilNone(place, unfinished, drain_ms_max),
+    await untilNone(place, undelivered, deliver_ms_max),
+  ];
+  return [
+    row(
+      'after the last fault, all tasks were final / all webhooks delivered after',
+      `${seconds(tasks_ms)} / ${seconds(tasks_ms + deliveries_ms)}`,
+    ),
+  ];
+}
+
+async function preparePlace(options: Options, embedded: Embedded): Promise<Place> {
+  const [upstream_port = 0, receivers_port = 0, ...api_ports] = await freePorts(2 + apis.length);
+  const place = {
+    folder: options.folder,
+    seed: options.seed,
+    database_url: embedded.url,
+    upstream_port,
+    receivers_port,
+    api_ports,
+  };
+  const db = openDatabase({ connection: { connectionString: embedded.url }, connections_max: 2 });
+  const made: Account[] = [];
+  try {
+    await migrate(db);
+    for (let i = 0; i < accounts; i++) {
+      const { id } = await createAccount(
+        db,
+        { name: `account ${i}`, currency: i % 2 ? 'PLN' : 'USD', initial_credit: credit },
+        new Date(),
+      );
+      const keys = [];
+      for (let k = 0; k < keys_per_account; k++) {
+        keys.push((await createKey(db, { account_id: id, name: `key ${k}`, limit_month: credit }, new Date())).text);
+      }
+      made.push({ id, keys });
+    }
+  } finally {
+    await db.close();
+  }
+  const whole = { ...place, accounts: made };
+  writeFileSync(placeFile(options.folder), JSON.stringify(whole));
+  writeFileSync(join(options.folder, 'medley.yaml'), serviceYaml(whole));
+  writeFileSync(join(options.folder, 'commands.yaml'), commandsYaml);
+  const secrets = openJournal<SecretNote>(options.folder, 'secrets');
+  for (const { id } of made) {
+    secrets.add({ account_id: id, secret: await currentSecret(whole, id), began_at_ms: 0, done_at_ms: 1 });
+  }
+  return whole;
+}
+
+/** Everything the checker looks at, while the API is still there to serve files. */
+async function finalChecks(place: Place, fleet: Fleet): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: place.database_url });
+  await client.connect();
+  const ask: Ask = async (sql, values) => (await client.query(sql, values)).rows;
+  try {
+    const tasks = await readTasks(ask);
+    return [
+      ...checkCalls(place.folder, tasks),
+      ...(await checkUpstream(ask, place.folder, tasks)),
+      ...(await checkMoney(ask)),
+      await checkBooksCommand(place),
+      ...(await checkWebhooks(ask, place.folder, tasks)),
+      await checkFiles(tasks),
+      ...measureRecovery(place.folder, tasks),
+      ...faultRows(place, fleet),
+    ];
+  } finally {
+    await client.end();
+  }
+}
+
+async function checkBooksCommand(place: Place): Promise<Row> {
+  const what = 'difference by `medley books --full`';
+  try {
+    const report = JSON.parse(await runCommand(place, ['books', '--full'])) as { difference: string };
+    return row(what, report.difference);
+  } catch (error) {
+    const said = error instanceof Error && 'stdout' in error ? String(error.stdout).slice(0, 2_000) : String(error);
+    return row(what, 'not exact', [said]);
+  }
+}
+
+const files_looked_at = 300;
+
+/** The links of some outputs still lead to their files. */
+async function checkFiles(tasks: readonly { id: string; body: string | null; status: string }[]): Promise<Row> {
+  const wrong: string[] = [];
+  const chosen = tasks.filter((task) => task.status === 'succeeded').slice(-files_looked_at);
+  for (const { id, body } of chosen) {
+    const { output } = JSON.parse(body ?? '{}') as { output: { url: string; size_bytes: number }[] };
+    for (const { url, size_bytes } of output) {
+      const answer = await fetch(url);
+      const bytes = Buffer.from(await answer.arrayBuffer());
+      if (answer.status !== 200 || bytes.length !== size_bytes) wrong.push(`${id}: ${answer.status}`);
+    }
+  }
+  return none(`outputs that cannot be fetched, of ${chosen.length} looked at`, wrong);
+}
+
+function faultRows({ folder }: Place, fleet: Fleet): Row[] {
+  const notes = groupBy(readJournal<FaultNote>(folder, 'faults'), ({ fault }) => fault);
+  return [
+    row('nodes that ran at the end', [...apis, ...workers].filter((name) => fleet.isUp(name)).length),
+    ...faults.map((fault) => row(`fault: ${fault}`, notes.get(fault)?.length ?? 0)),
+  ];
+}
+
+/** Waits until a count is zero; answers how long that took. What is left then is a violation that the checker finds. */
+async function untilNone(place: Place, sql: string, limit_ms: number): Promise<number> {
+  const begun_at_ms = performance.now();
+  const client = new pg.Client({ connectionString: place.database_url });
+  await client.connect();
+  try {
+    for (;;) {
+      const { rows } = await client.query<{ left: number }>(sql);
+      const spent_ms = performance.now() - begun_at_ms;
+      if (rows[0]?.left === 0 || spent_ms > limit_ms) return spent_ms;
+      await sleep(100);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+function unheard(folder: string): string[] {
+  return [...apis, ...workers].flatMap((name) => {
+    const path = join(folder, 'logs', `${name}.log`);
+    const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+    return lines.filter((line) => line.includes('A promise was rejected')).map((line) => `${name}: ${line}`);
+  });
+}
+
+function tell(options: Options, rows: readonly Row[]): number {
+  const broken = violationsOf(rows);
+  say(`\n${showRows(rows)}\n`);
+  say(
+    broken.length === 0
+      ? `Every promise held (seed ${options.seed}).`
+      : `VIOLATIONS: ${broken.map(({ what }) => what).join('; ')} (seed ${options.seed})`,
+  );
+  if (options.report !== undefined) writeFileSync(options.report, JSON.stringify({ ...options, rows }, null, 2));
+  return broken.length === 0 ? 0 : 1;
+}
+
+function tellProgress({ folder, faults: count }: Options, clients: Clients): void {
+  const done = readJournal<FaultNote>(folder, 'faults').length;
+  say(
+    `${clients.acknowledged} acknowledged, ${clients.refused} refused, ${clients.unknown} unknown, ${done} of ${count} faults`,
+  );
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** However this process ends: the server has a session of its own and would outlive it. */
+function endPostgres(embedded: Embedded): void {
+  try {
+    process.kill(embedded.pid, 'SIGKILL');
+  } catch {
+    return; // it has ended
+  }
+}
+
+function readOptions(): Options {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      tasks: { type: 'string', default: '300' },
+      faults: { type: 'string', default: '12' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      durable: { type: 'boolean', default: false },
+      report: { type: 'string' },
+    },
+  });
+  const numbers = { tasks: Number(values.tasks), faults: Number(values.faults), seed: Number(values.seed) };
+  return { folder: positionals[0] ?? '', ...numbers, durable: values.durable, report: values.report };
+}
+
+process.stdin.on('end', () => process.exit(3)).resume(); // whoever started us is gone
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(3));
+try {
+  process.exit(await main(readOptions()));
+} catch (error) {
+  say(`The run came to nothing: ${error instanceof Error ? error.stack : String(error)}`);
+  process.exit(2);
+}

@@ -1,0 +1,175 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import type { Embedded } from '../../src/db/embedded.ts';
+import { failpoints, type Failpoint } from '../../src/lib/failpoint.ts';
+import { apis, workers, type Fleet, type Name } from './fleet.ts';
+import { openJournal, type FaultNote, type Place, type SecretNote } from './place.ts';
+import type { Random } from './random.ts';
+
+/** Longer than a heartbeat of the engine. */
+const freeze_ms = 12_000;
+
+const weights = {
+  'kill -9 of an API': 12,
+  'kill -9 of a worker': 24,
+  'kill -9 of both workers': 6,
+  'SIGSTOP of a worker for 12 s': 6,
+  'kill -9 of PostgreSQL': 8,
+  'all connections of the database cut': 8,
+  'kill -9 of the upstream': 3,
+  'kill -9 of the receivers': 6,
+  'webhook secret rotated': 6,
+  'rolling restart by SIGTERM': 3,
+  'worker that dies at a failpoint': 18,
+} as const;
+export type Fault = keyof typeof weights;
+
+/** Every kind there is, for the report. */
+export const faults = Object.keys(weights) as Fault[];
+
+export type Parts = { place: Place; fleet: Fleet; embedded: Embedded; random: Random };
+
+/** Does one fault after the other, until `count`. What takes longer goes on beside the next ones. */
+export async function torment(parts: Parts, count: number, gap_ms: { least: number; most: number }): Promise<void> {
+  const { random, fleet, place } = parts;
+  const journal = openJournal<FaultNote>(place.folder, 'faults');
+  const lasting: Promise<void>[] = [];
+  for (let i = 0; i < count; i++) {
+    await sleep(random.whole(gap_ms.least, gap_ms.most));
+    const fault = random.weighted(weights);
+    const at_ms = Date.now();
+    const { target, over } = inflict(parts, fault);
+    lasting.push(over.then(() => journal.add({ at_ms, ended_at_ms: Date.now(), fault, target })));
+  }
+  await Promise.all(lasting);
+  fleet.disarm();
+}
+
+/** `over` resolves when whatever was hit runs again, and never rejects for want of the service. */
+function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<void> } {
+  const { fleet, embedded, random } = parts;
+  const worker: Name = workers[random.whole(0, 1)] ?? 'worker-1';
+  const api: Name = apis[random.whole(0, 1)] ?? 'api-1';
+  switch (fault) {
+    case 'kill -9 of an API':
+      return killed(fleet, api);
+    case 'kill -9 of a worker':
+      return killed(fleet, worker);
+    case 'kill -9 of both workers':
+      return {
+        target: 'both',
+        over: Promise.all(workers.map((name) => killed(fleet, name).over)).then(() => undefined),
+      };
+    case 'SIGSTOP of a worker for 12 s':
+      return { target: worker, over: fleet.freeze(worker, freeze_ms) };
+    case 'kill -9 of PostgreSQL':
+      return { target: String(embedded.pid), over: killPostgres(embedded) };
+    case 'all connections of the database cut':
+      return { target: 'all', over: cutConnections(parts.place) };
+    case 'kill -9 of the upstream':
+      return killed(fleet, 'upstream');
+    case 'kill -9 of the receivers':
+      return killed(fleet, 'receivers');
+    case 'webhook secret rotated':
+      return rotate(parts);
+    case 'rolling restart by SIGTERM':
+      return { target: 'all nodes', over: restartAll(fleet) };
+    case 'worker that dies at a failpoint': {
+      const point: Failpoint = failpoints[random.whole(1, failpoints.length - 1)] ?? 'task.submitted';
+      fleet.arm(worker, point);
+      return { target: `${worker} ${point}`, over: fleet.reborn(worker) };
+    }
+  }
+}
+
+function killed(fleet: Fleet, name: Name): { target: string; over: Promise<void> } {
+  const over = fleet.reborn(name);
+  fleet.kill(name);
+  return { target: name, over };
+}
+
+/** Its supervisor, which is the one of the service, starts it again. */
+async function killPostgres(embedded: Embedded): Promise<void> {
+  const { pid } = embedded;
+  process.kill(pid, 'SIGKILL');
+  for (const give_up_at_ms = Date.now() + 60_000; embedded.pid === pid; await sleep(20)) {
+    if (Date.now() > give_up_at_ms) throw new Error('PostgreSQL did not come back');
+  }
+}
+
+async function cutConnections({ database_url }: Place): Promise<void> {
+  const client = new pg.Client({ connectionString: database_url });
+  client.on('error', () => undefined);
+  await client
+    .connect()
+    .then(() =>
+      client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'`,
+      ),
+    )
+    .catch(() => undefined); // it is being restarted: they are cut already
+  await client.end().catch(() => undefined);
+}
+
+async function restartAll(fleet: Fleet): Promise<void> {
+  for (const name of [...apis, ...workers]) {
+    const over = fleet.reborn(name);
+    fleet.kill(name, 'SIGTERM');
+    await over;
+  }
+}
+
+/** One rotation after the other, so that it is known which secret came before which. */
+let rotations: Promise<void> = Promise.resolve();
+
+/** By the operator's command, under load; the old secret goes on signing beside the new one. */
+function rotate({ place, random }: Parts): { target: string; over: Promise<void> } {
+  const account_id = place.accounts[random.whole(0, place.accounts.length - 1)]?.id ?? '';
+  const journal = openJournal<SecretNote>(place.folder, 'secrets');
+  const work = async () => {
+    const began_at_ms = Date.now();
+    await runCommand(place, ['webhook', 'rotate', '--account', account_id]).catch(() => undefined);
+    // Whether or not its answer was lost: what the database says.
+    const secret = await currentSecret(place, account_id);
+    journal.add({ account_id, secret, began_at_ms, done_at_ms: Date.now() });
+  };
+  rotations = rotations.then(work);
+  return { target: account_id, over: rotations };
+}
+
+const command = promisify(execFile);
+
+/** An operator's command on the database of the run; rejects with its output if it fails. */
+export async function runCommand({ database_url, folder }: Place, words: readonly string[]): Promise<string> {
+  const cli = join(import.meta.dirname, '../../src/cli.ts');
+  const env = {
+    PATH: process.env['PATH'],
+    DATABASE_URL: database_url,
+    MEDLEY_DATA: join(folder, 'data'),
+    MEDLEY_CONFIG: join(folder, 'commands.yaml'),
+  };
+  return (await command(process.execPath, [cli, ...words, '--json'], { env, timeout: 60_000 })).stdout;
+}
+
+/** Waits while the database is away. */
+export async function currentSecret({ database_url }: Place, account_id: string): Promise<string> {
+  for (;;) {
+    const client = new pg.Client({ connectionString: database_url });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ webhook_secret: string }>(
+        'select webhook_secret from accounts where id = $1',
+        [account_id],
+      );
+      if (rows[0]) return rows[0].webhook_secret;
+    } catch {
+      await sleep(200);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+}
