@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { makeBatcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -41,25 +42,25 @@ export type Places = {
   end(begun: Begun, ended: Ended): Promise<AfterAttempt>;
 };
 
+/** Larger batches hold the locks of their hosts longer. */
 const batch_max = 128;
 
 type PlacesOptions = { db: Db; clock: Clock; retry_delays_ms: () => readonly number[] };
 
-/** What is ready while a call is under way goes along with the next one: a delivery costs two calls in 128 parts. */
+/** An attempt costs two calls of the database, which it shares with those that are ready at the same time. */
 export function makePlaces({ db, clock, retry_delays_ms }: PlacesOptions): Places {
   const now = () => new Date(clock.now());
-  const begin = batched<Due & { claim: string }, BeginRow>((items) =>
-    db.query<BeginRow>('select * from begin_deliveries($1, $2)', [now(), JSON.stringify(items)]),
-  );
-  const end = batched<DeliveryRef & { claim: string } & Ended, EndRow>((items) =>
-    whileAway(() =>
-      db.query<EndRow>('select * from end_deliveries($1, $2, $3)', [
-        now(),
-        JSON.stringify(items),
-        [...retry_delays_ms()],
-      ]),
-    ),
-  );
+  const begin = makeBatcher<Due & { claim: string }, BeginRow>({
+    batch_max,
+    together: (dues) => db.query<BeginRow>('select * from begin_deliveries($1, $2)', [now(), JSON.stringify(dues)]),
+  });
+  const end = makeBatcher<DeliveryRef & { claim: string } & Ended, EndRow>({
+    batch_max,
+    together: (ends) => {
+      const values = [now(), JSON.stringify(ends), [...retry_delays_ms()]];
+      return whileAway(() => db.query<EndRow>('select * from end_deliveries($1, $2, $3)', values));
+    },
+  });
   return {
     begin: async (due) => {
       const claim = randomUUID();
@@ -84,36 +85,4 @@ type EndRow = DeliveryRef & AfterAttempt;
 function asBegun(row: BeginRow, claim: string, now_ms: number): Begun {
   const { account_id, id, number, event, url, body } = row;
   return { account_id, id, claim, number, event, url, body: Buffer.from(body), secrets: secretsAt(row, now_ms) };
-}
-
-type Member<T, R> = { item: T; resolve: (row: R) => void; reject: (error: unknown) => void };
-
-/** One call at a time for all that wait; rows come back in the order of the items. */
-function batched<T, R>(call: (items: T[]) => Promise<R[]>): (item: T) => Promise<R> {
-  let waiting: Member<T, R>[] = [];
-  let under_way = false;
-  const pump = async () => {
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, batch_max);
-      waiting = waiting.slice(batch_max);
-      try {
-        const rows = await call(batch.map((member) => member.item));
-        for (const [i, member] of batch.entries()) {
-          const row = rows[i];
-          if (row === undefined) member.reject(new Error('a batch answered too few rows'));
-          else member.resolve(row);
-        }
-      } catch (error) {
-        for (const member of batch) member.reject(error);
-      }
-    }
-    under_way = false;
-  };
-  return (item) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ item, resolve, reject });
-      if (under_way) return;
-      under_way = true;
-      setImmediate(() => void pump());
-    });
 }

@@ -1,0 +1,92 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setStage, attemptsOf, deliveryOf, finishTask, until, type Stage } from '../webhooks/setup.ts';
+import { commandsBeside, medley, type Commands } from './medley.ts';
+
+let stage: Stage;
+let commands: Commands;
+
+beforeAll(async () => {
+  stage = await setStage();
+  commands = commandsBeside(stage.test);
+});
+afterAll(() => stage.stop());
+
+test('webhook test sends a signed payload and tells how the receiver answered', async () => {
+  const { receiver, client } = stage;
+  const sent = await commands.ok('webhook', 'test', '--account', client.account_id, '--url', `${receiver.url}/cli`);
+  expect(sent).toMatchObject({ delivered: true, status: 204, error: null });
+  expect(JSON.parse((await receiver.nth('/cli', 1)).body.toString())).toMatchObject({ output: [], status: 'succeeded' });
+  receiver.answer('/cli', 500);
+  const said = await commands.text('webhook', 'test', '--account', client.account_id, '--url', `${receiver.url}/cli`);
+  expect(said.code).toBe(1);
+  expect(said.out).toMatch(/^Not delivered: \S+ answered 500 after \d+ ms\n\nanswer 500\n$/);
+});
+
+test('an address that is not allowed, and an account that is not there, are refused', async () => {
+  const { client } = stage;
+  const refused = await commands.fails(2, 'webhook', 'test', '--account', client.account_id, '--url', 'http://10.0.0.1/');
+  expect(refused).toMatch(/^--url must be reachable from the internet/);
+  expect(await commands.fails(1, 'webhook', 'test', '--account', 'acct_no', '--url', 'http://x.y/')).toContain('acct_no');
+  expect(await commands.fails(1, 'webhook', 'rotate', '--account', 'acct_no')).toContain('acct_no');
+  expect(await commands.fails(1, 'webhook', 'resend', 'dlv_no')).toContain('There is no delivery "dlv_no"');
+  expect(await commands.fails(2, 'webhook', 'listen', '--port', 'x')).toContain('--port');
+});
+
+test('webhook resend sends a delivery once more; task show tells of its attempts', async () => {
+  const { receiver, client, app } = stage;
+  const task = await finishTask(client, `${receiver.url}/resend`);
+  await receiver.nth('/resend', 1);
+  const delivery = await deliveryOf(app, client, task);
+  await attemptsOf(app, delivery, 1);
+  expect(await commands.ok('webhook', 'resend', delivery.id)).toMatchObject({ id: delivery.id, state: 'waiting' });
+  await receiver.nth('/resend', 2);
+  await attemptsOf(app, delivery, 2);
+  expect(await commands.ok('task', 'show', task)).toMatchObject({
+    webhook: { id: delivery.id, state: 'delivered', attempts: [{ status: 204 }, { status: 204 }] },
+  });
+  const said = await commands.text('task', 'show', task);
+  expect(said.out).toMatch(/webhook +dlv_\S+ delivered: http/);
+  expect(said.out).toMatch(/attempt 2 +204 after \d+ ms/);
+});
+
+test('webhook rotate answers the new secret', async () => {
+  const { client } = stage;
+  const { webhook_secret: before } = await commands.ok('account', 'show', client.account_id);
+  const { webhook_secret } = await commands.ok('webhook', 'rotate', '--account', client.account_id);
+  expect(webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(webhook_secret).not.toBe(before);
+});
+
+test('webhook listen receives, verifies with the secret of the account, and prints', async () => {
+  const { client, app } = stage;
+  const port = await freePort();
+  const { database_url = '', data_dir } = app.config;
+  const env = { DATABASE_URL: database_url, MEDLEY_DATA: data_dir };
+  const listening = medley(['webhook', 'listen', '--port', String(port), '--count', '2', '--json'], env);
+  const url = `http://127.0.0.1:${port}/hook`;
+  await until('it listens', () =>
+    fetch(url, { method: 'POST', body: 'forged' }).then(
+      (response) => response.status === 401,
+      () => false,
+    ),
+  );
+  const task = await finishTask(client, url);
+  const said = await listening;
+  expect(said.code, said.error).toBe(0);
+  expect(JSON.parse(said.out)).toMatchObject({
+    received: [
+      { verified: false, body: 'forged' },
+      { verified: true, event: 'task.failed', body: { id: task, status: 'failed' } },
+    ],
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
