@@ -12,6 +12,7 @@ import { type Context, receive, refuseUrl, sendError, serve } from './serve.ts';
 import { makeSocketErrors } from './socket-errors.ts';
 
 const header_bytes_max = 64 * 1024;
+const headers_max = 1_000;
 
 /** Longer parts never come this far: the URL itself is refused before. */
 const path_part_length_max = 65_536;
@@ -82,6 +83,7 @@ function makeServer<App>(context: Context<App>): FastifyInstance {
     clientErrorHandler: (error, socket) => context.socketErrors.answer(error, socket),
     frameworkErrors: (error, request, reply) => void refuseUrl(context, error, request, reply),
   });
+  server.server.maxHeadersCount = headers_max;
   server.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     context.expecting.add(request);
     server.routing(request, response);

@@ -4,8 +4,6 @@ import type { Endpoint } from './endpoint.ts';
 
 /** What is known of paths beyond which endpoint a request goes to. */
 export type RouteTable<App> = {
-  /** Percent-decoded; as it is if it cannot be decoded. */
-  decode(path: string): string;
   /** Whether an unknown path or method at `path` asks for a key first. */
   needsKey(path: string): boolean;
   windowOf(path: string): WindowName;
@@ -30,10 +28,9 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
   const at = (path: string) => patterns.filter(({ regex }) => regex.test(path)).map(({ endpoint }) => endpoint);
   const namesOf = new Map(patterns.map(({ endpoint, names }) => [endpoint, names]));
   return {
-    decode,
     needsKey(path) {
       const known = at(asRouted(path));
-      return known.length > 0 ? known.some((endpoint) => !endpoint.public) : /^\/v1(\/|$)/.test(decode(path));
+      return known.length > 0 ? known.some((endpoint) => !endpoint.public) : /^\/v1(\/|$)/.test(decodePath(path));
     },
     /** A wrong method on a chat path counts as chat: the specification limits the path, not the method. */
     windowOf(path) {
@@ -41,7 +38,7 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
     },
     unknown(method, path) {
       const known = at(asRouted(path));
-      return known.length > 0 ? wrongMethod(method, known) : notFound(method, decode(path), at);
+      return known.length > 0 ? wrongMethod(method, known) : notFound(method, decodePath(path), at);
     },
     params(endpoint, found) {
       const names = namesOf.get(endpoint) ?? [];
@@ -66,7 +63,11 @@ function pathRegex(path: string): RegExp {
   return new RegExp(`^${source}$`);
 }
 
-function decode(path: string): string {
+/** `GET http://host/path`, as to a proxy: the router takes it for /path too (RFC 9112, 3.2.2). */
+export const absolute_form = /^https?:\/\/[^/?#]*/i;
+
+/** Percent-decoded; as it is if it cannot be decoded. */
+export function decodePath(path: string): string {
   if (!path.includes('%')) return path;
   try {
     return decodeURIComponent(path);
@@ -75,9 +76,9 @@ function decode(path: string): string {
   }
 }
 
-/** Decoded like `decode`, but a slash that is written as %2F separates nothing: the router sees it so too. */
+/** Decoded, but a slash that is written as %2F separates nothing: the router sees it so too. */
 function asRouted(path: string): string {
-  return decode(path.replaceAll(/%2f/gi, '%252F'));
+  return decodePath(path.replaceAll(/%2f/gi, '%252F'));
 }
 
 function wrongMethod<App>(method: string, known: Endpoint<App>[]): ApiError {

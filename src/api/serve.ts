@@ -12,7 +12,7 @@ import { errorAnswer, expectedError, formatOfPath, internalError } from './error
 import { parseJsonObject } from './json.ts';
 import type { PipelineOptions, Timeouts } from './options.ts';
 import { parseQuery } from './query.ts';
-import type { RouteTable } from './routes.ts';
+import { absolute_form, decodePath, type RouteTable } from './routes.ts';
 import type { SocketErrors } from './socket-errors.ts';
 import { windowError, windowHeaders } from './window-headers.ts';
 
@@ -121,9 +121,6 @@ export async function refuseUrl<App>(
 const no_query: Query = new Map();
 const no_bytes = Buffer.alloc(0);
 
-/** `GET http://host/path`, as to a proxy: the router takes it for /path too (RFC 9112, 3.2.2). */
-const absolute_form = /^https?:\/\/[^/?#]*/i;
-
 function begin<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): void {
   const url = (request.raw.url ?? '/').replace(absolute_form, '');
   const question = url.indexOf('?');
@@ -145,8 +142,9 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
   });
   const echo = request.raw.headers['x-client-request-id'];
   if (typeof echo === 'string' && /^[\x20-\x7e]{1,512}$/.test(echo)) reply.header('x-client-request-id', echo);
-  setFormat(request, reply, formatOfPath(context.routes.decode(path)));
+  setFormat(request, reply, formatOfPath(decodePath(path)));
   context.socketErrors.track(request.raw.socket, {
+    request: request.raw,
     response: reply.raw,
     format: request.state.format,
     request_id: request.id,
@@ -197,10 +195,19 @@ function checkHead(raw: IncomingMessage): void {
   if ((raw.url ?? '').length > url_length_max) {
     throw new ApiError('invalid_request', `The URL is longer than ${url_length_max} characters.`);
   }
-  if (raw.headers.host === undefined && raw.httpVersion === '1.1') {
+  const { host } = raw.headers;
+  if (host === undefined && raw.httpVersion === '1.1') {
     throw new ApiError('invalid_request', 'The Host header is missing.');
   }
+  // A server before us may have looked at the other one, or at another part of it.
+  const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && /^host$/i.test(text));
+  if (hosts.length > 1 || !host_form.test(host ?? '')) {
+    throw new ApiError('invalid_request', 'There must be one Host header, with a name or an address and a port.');
+  }
 }
+
+/** Characters of a host and a port (RFC 9110, 7.2); empty where the target has no authority. */
+const host_form = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
 /** Reads and parses the body. An endpoint without a declared one takes none, an empty or a JSON one. */
 async function readRequest<App>(

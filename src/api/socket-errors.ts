@@ -1,9 +1,10 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { errorAnswer, formatOfPath } from './error-answer.ts';
+import { absolute_form, decodePath } from './routes.ts';
 
 /** How long a socket that sent nonsense may go on sending before it is cut. */
 const linger_ms = 1_000;
@@ -11,7 +12,7 @@ const linger_ms = 1_000;
 type Log = (fields: object, message: string) => void;
 
 /** A request that was accepted on a socket, and its answer. */
-type Exchange = { response: ServerResponse; format: ErrorFormat; request_id: string };
+type Exchange = { request: IncomingMessage; response: ServerResponse; format: ErrorFormat; request_id: string };
 
 export type SocketErrors = ReturnType<typeof makeSocketErrors>;
 
@@ -36,14 +37,22 @@ export function makeSocketErrors(log: Log) {
       answered.add(socket);
       const known = newest.get(socket);
       const open = known && !known.response.writableFinished ? known : undefined;
-      if (!socket.writable || codeOf(error) === 'ECONNRESET' || open?.response.headersSent) {
+      const answerNow = (exchange?: Exchange) => {
+        const { format, request_id } = exchange ?? { format: formatOfPath(pathOf(error)), request_id: newId('req') };
+        const refused = toApiError(error);
+        log({ request_id, status: refused.status, code: codeOf(error) }, 'refused by the HTTP parser');
+        endWith(socket, refused, format, request_id);
+      };
+      if (!socket.writable || codeOf(error) === 'ECONNRESET') {
         socket.destroy();
-        return;
+      } else if (open?.request.complete) {
+        // The nonsense came behind it: its own answer first, or a task would be there that nobody heard of.
+        open.response.once('close', () => (socket.writable ? answerNow() : socket.destroy()));
+      } else if (open?.response.headersSent) {
+        socket.destroy();
+      } else {
+        answerNow(open);
       }
-      const { format, request_id } = open ?? { format: formatOfPath(pathOf(error)), request_id: newId('req') };
-      const refused = toApiError(error);
-      log({ request_id, status: refused.status, code: codeOf(error) }, 'refused by the HTTP parser');
-      endWith(socket, refused, format, request_id);
     },
   };
 }
@@ -54,16 +63,23 @@ function codeOf(error: Error): unknown {
 
 function toApiError(error: Error): ApiError {
   const code = codeOf(error);
-  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('invalid_request', 'The headers are larger than 64 KiB.');
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new ApiError('invalid_request', 'The headers are larger than 64 KiB, or more than 1,000.');
+  }
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return new ApiError('too_large', 'The chunk extensions are too large.');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('invalid_request', 'The request arrived too slowly.');
   return new ApiError('invalid_request', 'The request is not valid HTTP.');
 }
 
-/** The path of the request line, if the bytes that the parser refused begin with one. */
+/** A request line that begins the bytes or follows a line or a JSON body. */
+const request_lines = /(?:^|[\n}\]])[a-z]+ +(\/[^ ?\r\n]*|https?:\/\/[^ ?\r\n]*)/gi;
+
+/** The path of the last request line before the bytes that the parser refused; `/` if there is none. */
 function pathOf(error: Error): string {
-  const bytes = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0);
-  return /^[A-Z]+ ([^ ?]+)/.exec(bytes.toString('latin1', 0, 2_100))?.[1] ?? '/';
+  if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return '/';
+  const parsed = 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : undefined;
+  const lines = [...error.rawPacket.toString('latin1', 0, parsed).matchAll(request_lines)];
+  return decodePath((lines.at(-1)?.[1] ?? '/').replace(absolute_form, ''));
 }
 
 function endWith(socket: Duplex, error: ApiError, format: ErrorFormat, request_id: string): void {
