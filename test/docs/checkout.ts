@@ -18,7 +18,7 @@ type Service = ChildProcessByStdio<null, Readable, Readable>;
 /**
  * A clone of the repository as its reader sees it, with all packages installed: a folder of links, so
  * that what the commands write stays out of the real one. Its port stands wherever the documents show
- * the default; `mdl_…`, `acct_…`, `key_…` and `task_…` stand for what was printed last.
+ * the default; `mdl_…`, `acct_…`, `key_…`, `task_…` and `whsec_…` stand for what was printed last.
  */
 export class Checkout {
   readonly folder = temporaryFolder(0o755);
@@ -131,12 +131,12 @@ export class Checkout {
     return text
       .replaceAll(shown_address, `127.0.0.1:${this.#port}`)
       .replaceAll(shown_database, this.#database_url)
-      .replaceAll(/\b(mdl|acct|key|task)_…/g, (whole, prefix: string) => this.#seen.get(prefix) ?? whole);
+      .replaceAll(/\b(mdl|acct|key|task|whsec)_…/g, (whole, prefix: string) => this.#seen.get(prefix) ?? whole);
   }
 
   /** Keeps the ids and keys in `printed`, which is answered as the documents would show it. */
   #remember(printed: string): string {
-    for (const [whole, prefix = ''] of printed.matchAll(/\b(mdl|acct|key|task)_[0-9A-Za-z]{26,}\b/g)) {
+    for (const [whole, prefix = ''] of printed.matchAll(/\b(mdl|acct|key|task|whsec)_[0-9A-Za-z+/]{26,}=?/g)) {
       this.#seen.set(prefix, whole);
       if (prefix === 'mdl') this.#key ||= whole;
     }
