@@ -1,26 +1,10 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import package_json from '../package.json' with { type: 'json' };
-import { accountCommands } from './cli/account.ts';
-import { booksCommand } from './cli/books.ts';
+import { addCommands } from './cli/commands.ts';
 import { CommandError } from './cli/command.ts';
-import { configCommands } from './cli/config.ts';
-import { doctorCommands } from './cli/doctor.ts';
-import { keyCommands } from './cli/key.ts';
-import { taskCommands } from './cli/task.ts';
-import { webhookCommands } from './cli/webhook.ts';
 import { CatalogError } from './catalog/file.ts';
 import { ConfigError } from './config.ts';
-
-const commands = [
-  accountCommands,
-  keyCommands,
-  taskCommands,
-  webhookCommands,
-  booksCommand,
-  configCommands,
-  doctorCommands,
-];
 
 const failure = 1;
 const usage = 2;
@@ -32,7 +16,7 @@ const usage = 2;
 async function run(words: string[]): Promise<void> {
   const program = new Command('medley').description('Operator commands of Medley; each takes --json.');
   program.version(package_json.version);
-  for (const add of commands) add(program);
+  addCommands(program);
   strict(program);
   try {
     await program.parseAsync(words, { from: 'user' });

@@ -3,12 +3,7 @@ import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import package_json from '../../package.json' with { type: 'json' };
-import { accountCommands } from '../../src/cli/account.ts';
-import { booksCommand } from '../../src/cli/books.ts';
-import { configCommands } from '../../src/cli/config.ts';
-import { doctorCommands } from '../../src/cli/doctor.ts';
-import { keyCommands } from '../../src/cli/key.ts';
-import { taskCommands } from '../../src/cli/task.ts';
+import { addCommands } from '../../src/cli/commands.ts';
 import { failpoints } from '../../src/lib/failpoint.ts';
 import { documentPaths, guidePaths, prose, readDocument, repository, tableRows } from './document.ts';
 
@@ -65,9 +60,7 @@ function anchorsOf(text: string): string[] {
 describe('README.md', () => {
   it('has every operator command in its table, and no other', () => {
     const program = new Command('medley');
-    for (const add of [accountCommands, keyCommands, taskCommands, booksCommand, configCommands, doctorCommands]) {
-      add(program);
-    }
+    addCommands(program);
     const there = program.commands.flatMap((command) =>
       command.commands.length === 0
         ? [command.name()]

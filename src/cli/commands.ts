@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import { accountCommands } from './account.ts';
+import { booksCommand } from './books.ts';
+import { configCommands } from './config.ts';
+import { doctorCommands } from './doctor.ts';
+import { keyCommands } from './key.ts';
+import { taskCommands } from './task.ts';
+import { webhookCommands } from './webhook.ts';
+
+/** Every operator command, in the order in which the help tells of them. */
+export function addCommands(program: Command): void {
+  accountCommands(program);
+  keyCommands(program);
+  taskCommands(program);
+  webhookCommands(program);
+  booksCommand(program);
+  configCommands(program);
+  doctorCommands(program);
+}
