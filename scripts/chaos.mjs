@@ -32,6 +32,9 @@ const left_out = ['node_modules', '.git', '.setup', 'dist', 'bench', 'web', 'doc
 /** A fault takes 2.5 s on average; the rest is for the start, the drain and a busy machine. */
 const run_ms_max = (kills) => 300_000 + kills * 10_000;
 
+/** The default of test/chaos/main.ts. */
+const planted_faults = 12;
+
 /** The folder of the run that is under way, and its process. */
 let current;
 
@@ -124,9 +127,9 @@ async function runPlanted(values) {
     const tree = makeTree();
     try {
       for (const change of bug.changes) replaceOnce(tree, change);
-      const words = ['--tasks', String(bug.tasks ?? 300), '--faults', String(bug.kills ?? 12), '--seed', values.seed];
+      const words = ['--seed', values.seed, ...(bug.words ?? [])];
       const begun = Date.now();
-      const { code, said } = await runOnce(tree, words, bug.kills ?? 12, { quiet: true });
+      const { code, said } = await runOnce(tree, words, planted_faults, { quiet: true, keep: values.keep });
       const found = /^VIOLATIONS: (.*) \(seed/m.exec(said)?.[1];
       const noticed = code === 1 && found !== undefined;
       if (!noticed) missed += 1;

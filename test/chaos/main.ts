@@ -2,6 +2,7 @@
  * `main.ts FOLDER --tasks N --faults K [--seed S] [--durable] [--report FILE]`: the real service as several processes
  * beside an upstream, receivers and callers, while something breaks every few seconds; then the checker. Ends
  * with 1 if anything promised does not hold, with 2 if the run itself came to nothing. See scripts/chaos.mjs.
+ * A run may look closely at one thing: only one kind of `--fault`, only one `--point` to die at, fewer `--accounts`.
  */
 import { chmodSync, readFileSync, writeFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import { createKey } from '../../src/accounts/keys.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import { startEmbedded, type Embedded } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { failpoints } from '../../src/lib/failpoint.ts';
 import { checkMoney } from './check-money.ts';
 import { checkCalls, checkUpstream, measureRecovery, readTasks } from './check-tasks.ts';
 import { checkWebhooks } from './check-webhooks.ts';
@@ -20,7 +22,7 @@ import { Clients } from './clients.ts';
 import { groupBy, none, row, seconds, showRows, violationsOf, type Ask, type Row } from './findings.ts';
 import { apis, Fleet, workers } from './fleet.ts';
 import { commandsYaml, serviceYaml } from './settings.ts';
-import { currentSecret, faults, runCommand, torment } from './nemesis.ts';
+import { currentSecret, faults, runCommand, torment, type Focus } from './nemesis.ts';
 import {
   freePorts,
   openJournal,
@@ -40,9 +42,10 @@ type Options = {
   seed: number;
   durable: boolean;
   report: string | undefined;
+  accounts: number;
+  focus: Focus;
 };
 
-const accounts = 6;
 const keys_per_account = 3;
 const credit = 1_000_000_000_000n;
 const fault_gap_ms = { least: 1_000, most: 4_000 };
@@ -88,9 +91,8 @@ async function run(
   const average_gap_ms = (fault_gap_ms.least + fault_gap_ms.most) / 2;
   const progress = setInterval(() => tellProgress(options, clients), 30_000);
   const creating = clients.run(options.tasks, calm_ms + options.faults * average_gap_ms);
-  const tormenting = sleep(calm_ms).then(() =>
-    torment({ place, fleet, embedded, random: makeRandom(options.seed + 2) }, options.faults, fault_gap_ms),
-  );
+  const parts = { place, fleet, embedded, random: makeRandom(options.seed + 2), focus: options.focus };
+  const tormenting = sleep(calm_ms).then(() => torment(parts, options.faults, fault_gap_ms));
   await Promise.all([creating, tormenting]);
   await fleet.allUp();
   clearInterval(progress);
@@ -124,7 +126,7 @@ async function preparePlace(options: Options, embedded: Embedded): Promise<Place
   const made: Account[] = [];
   try {
     await migrate(db);
-    for (let i = 0; i < accounts; i++) {
+    for (let i = 0; i < options.accounts; i++) {
       const { id } = await createAccount(
         db,
         { name: `account ${i}`, currency: i % 2 ? 'PLN' : 'USD', initial_credit: credit },
@@ -274,10 +276,24 @@ function readOptions(): Options {
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       durable: { type: 'boolean', default: false },
       report: { type: 'string' },
+      accounts: { type: 'string', default: '6' },
+      fault: { type: 'string' },
+      point: { type: 'string' },
     },
   });
-  const numbers = { tasks: Number(values.tasks), faults: Number(values.faults), seed: Number(values.seed) };
-  return { folder: positionals[0] ?? '', ...numbers, durable: values.durable, report: values.report };
+  return {
+    folder: positionals[0] ?? '',
+    tasks: Number(values.tasks),
+    faults: Number(values.faults),
+    seed: Number(values.seed),
+    durable: values.durable,
+    report: values.report,
+    accounts: Number(values.accounts),
+    focus: {
+      fault: faults.find((fault) => fault === values.fault),
+      point: failpoints.find((point) => point === values.point),
+    },
+  };
 }
 
 process.stdin.on('end', () => process.exit(3)).resume(); // whoever started us is gone

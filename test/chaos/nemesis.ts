@@ -25,21 +25,25 @@ const weights = {
   'rolling restart by SIGTERM': 3,
   'worker that dies at a failpoint': 18,
 } as const;
-export type Fault = keyof typeof weights;
+type Fault = keyof typeof weights;
 
 /** Every kind there is, for the report. */
 export const faults = Object.keys(weights) as Fault[];
 
-export type Parts = { place: Place; fleet: Fleet; embedded: Embedded; random: Random };
+/** Only this kind of fault, and only this place to die at. */
+export type Focus = { fault: Fault | undefined; point: Failpoint | undefined };
 
-/** Does one fault after the other, until `count`. What takes longer goes on beside the next ones. */
+type Parts = { place: Place; fleet: Fleet; embedded: Embedded; random: Random; focus: Focus };
+
+/** Each kind of fault once, then as often as its weight says, until `count`. What takes longer goes on beside the next ones. */
 export async function torment(parts: Parts, count: number, gap_ms: { least: number; most: number }): Promise<void> {
-  const { random, fleet, place } = parts;
+  const { random, fleet, place, focus } = parts;
   const journal = openJournal<FaultNote>(place.folder, 'faults');
   const lasting: Promise<void>[] = [];
+  const first = faults.map((fault) => ({ fault, rank: random.next() })).toSorted((a, b) => a.rank - b.rank);
   for (let i = 0; i < count; i++) {
     await sleep(random.whole(gap_ms.least, gap_ms.most));
-    const fault = random.weighted(weights);
+    const fault = focus.fault ?? first[i]?.fault ?? random.weighted(weights);
     const at_ms = Date.now();
     const { target, over } = inflict(parts, fault);
     lasting.push(over.then(() => journal.add({ at_ms, ended_at_ms: Date.now(), fault, target })));
@@ -78,7 +82,8 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
     case 'rolling restart by SIGTERM':
       return { target: 'all nodes', over: restartAll(fleet) };
     case 'worker that dies at a failpoint': {
-      const point: Failpoint = failpoints[random.whole(1, failpoints.length - 1)] ?? 'task.submitted';
+      const point: Failpoint =
+        parts.focus.point ?? failpoints[random.whole(1, failpoints.length - 1)] ?? 'task.submitted';
       fleet.arm(worker, point);
       return { target: `${worker} ${point}`, over: fleet.reborn(worker) };
     }
