@@ -74,12 +74,13 @@ function toApiError(error: Error): ApiError {
 /** A request line that begins the bytes or follows a line or a JSON body. */
 const request_lines = /(?:^|[\n}\]])[a-z]+ +(\/[^ ?\r\n]*|https?:\/\/[^ ?\r\n]*)/gi;
 
-/** The path of the last request line before the bytes that the parser refused; `/` if there is none. */
+/** The path of the last request line that begins before what the parser refused; `/` if there is none. */
 function pathOf(error: Error): string {
   if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return '/';
-  const parsed = 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : undefined;
-  const lines = [...error.rawPacket.toString('latin1', 0, parsed).matchAll(request_lines)];
-  return decodePath((lines.at(-1)?.[1] ?? '/').replace(absolute_form, ''));
+  const parsed = 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : 0;
+  const lines = [...error.rawPacket.toString('latin1').matchAll(request_lines)];
+  const line = lines.findLast(({ index }) => index <= parsed);
+  return decodePath((line?.[1] ?? '/').replace(absolute_form, ''));
 }
 
 function endWith(socket: Duplex, error: ApiError, format: ErrorFormat, request_id: string): void {

@@ -427,8 +427,14 @@ describe('400', () => {
     const messages = parseRaw(await sendRaw(broken('/v1/messages?beta=true')));
     expect(messages.json()).toEqual(messages_error('invalid_request'));
     expect(messages.headers['request-id']).toBe(messages.headers['x-request-id']);
-    const completions = parseRaw(await sendRaw(broken('/v1/chat/completions')));
-    expect(completions.json()).toEqual(completions_error('invalid_request'));
+    for (const path of ['/v1/chat/completions', 'http://a.example/v1/chat/completions?x', '/v1/chat%2Fcompletions']) {
+      const completions = parseRaw(await sendRaw(broken(path)));
+      expect(completions.json()).toEqual(completions_error('invalid_request'));
+    }
+    for (const path of ['/v1/messages\u00ff', '/v1/tasks?a=/v1/messages', '/v1/messagesx']) {
+      const other = parseRaw(await sendRaw(Buffer.from(broken(path), 'latin1')));
+      expect(other.json()).toEqual(service_error('invalid_request'));
+    }
   });
 
   test('a broken chunk in the middle of a body', async () => {

@@ -4,9 +4,7 @@
  * Hostile requests made from the reference, against a service process of its own with a PostgreSQL of its
  * own. Ends with 1 if an answer, the log, the books or the memory is not as it must be.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,6 +14,7 @@ import { startEmbedded } from '../../src/db/embedded.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { task_rules } from '../../src/tasks/books.ts';
 import { runCampaign, showFinding, type Finding } from './campaign.ts';
+import { startService, type Service } from './service.ts';
 import { campaign_yaml, makePlace, type Place } from './world.ts';
 
 const { values } = parseArgs({
@@ -35,8 +34,6 @@ const secret = 'the-secret-of-all-links';
 /** Memory is compared in quarters; from the first one on it may not grow by more. */
 const growth_mb_max = 100;
 
-type Service = { child: ChildProcess; url: string; log_file: string };
-
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 async function main(): Promise<number> {
@@ -46,52 +43,28 @@ async function main(): Promise<number> {
   const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
   let service: Service | undefined;
   try {
-    service = await startService(folder, embedded.url);
+    writeFileSync(join(folder, 'medley.yaml'), campaign_yaml);
+    service = await startService(folder, {
+      DATABASE_URL: embedded.url,
+      MEDLEY_DATA: join(folder, 'files'),
+      MEDLEY_CONFIG: join(folder, 'medley.yaml'),
+      MEDLEY_SECRET: secret,
+      MEDLEY_LOG_LEVEL: 'info',
+      PORT: '0',
+    });
     const place = await makePlace(db, service.url);
     return await attack(service, db, place);
   } finally {
-    await stopService(service);
+    await service?.stop();
     await db.close();
     await embedded.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function startService(folder: string, database_url: string): Promise<Service> {
-  const log_file = join(folder, 'service.log');
-  writeFileSync(join(folder, 'medley.yaml'), campaign_yaml);
-  const log = openSync(log_file, 'w');
-  const env = {
-    ...process.env,
-    DATABASE_URL: database_url,
-    MEDLEY_DATA: join(folder, 'files'),
-    MEDLEY_CONFIG: join(folder, 'medley.yaml'),
-    MEDLEY_SECRET: secret,
-    MEDLEY_LOG_LEVEL: 'info',
-    PORT: '0',
-  };
-  const main_file = join(import.meta.dirname, '../../src/main.ts');
-  const child = spawn(process.execPath, [main_file], { env, stdio: ['ignore', 'pipe', log] });
-  closeSync(log);
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stdout?.on('data', (chunk) => {
-      const found = /running at (\S+)/.exec(String(chunk))?.[1];
-      if (found !== undefined) resolve(found);
-    });
-    child.once('exit', () => reject(new Error(`the service ended: ${readFileSync(log_file, 'utf8')}`)));
-  });
-  return { child, url, log_file };
-}
-
-async function stopService(service: Service | undefined): Promise<void> {
-  if (!service || service.child.exitCode !== null || service.child.signalCode !== null) return;
-  service.child.kill('SIGTERM');
-  await once(service.child, 'exit');
-}
-
 async function attack(service: Service, db: Db, place: Place): Promise<number> {
   print(`seed ${seed}, ${count} requests over ${values.connections} connections`);
-  const memory = [residentMegabytes(service.child)];
+  const memory = [residentMegabytes(service)];
   const statuses = new Map<number, number>();
   const findings: Finding[] = [];
   let elapsed_ms = 0;
@@ -110,14 +83,15 @@ async function attack(service: Service, db: Db, place: Place): Promise<number> {
     findings.push(...outcome.findings);
     elapsed_ms += outcome.elapsed_ms;
     for (const [status, times] of outcome.statuses) statuses.set(status, (statuses.get(status) ?? 0) + times);
-    memory.push(residentMegabytes(service.child));
+    memory.push(residentMegabytes(service));
     print(`${to - first} requests after ${(elapsed_ms / 1000).toFixed(0)} s, memory ${memory.at(-1)} MB`);
   }
   for (const finding of findings) print(showFinding(finding));
   const complaints = [...findings.map(() => 'an answer'), ...(await aftermath(service, db, place, memory))];
+  const answered = [...statuses.values()].reduce((sum, times) => sum + times, 0);
   const rows = [...statuses].toSorted(([a], [b]) => a - b).map(([status, times]) => `${status} ${times}`);
   print(`answers: ${rows.join(', ')}`);
-  print(`${Math.round(count / (elapsed_ms / 1000))} requests/s; memory ${memory.join(' → ')} MB`);
+  print(`${Math.round(answered / (elapsed_ms / 1000))} requests/s; memory ${memory.join(' → ')} MB`);
   print(complaints.length === 0 ? 'nothing found' : `found: ${complaints.join('; ')} (seed ${seed})`);
   return complaints.length === 0 ? 0 : 1;
 }
@@ -131,7 +105,7 @@ async function aftermath(service: Service, db: Db, place: Place, memory: number[
   const books = await checkBooks(db, { full: true, more: task_rules });
   print(`books: ${books.entries} entries, difference ${books.difference}, ${books.ok ? 'ok' : 'NOT ok'}`);
   if (!books.ok) complaints.push(`the books: ${JSON.stringify(books.findings)}`);
-  const log = readFileSync(service.log_file, 'utf8');
+  const log = service.log();
   for (const text of [...place.secrets, secret]) if (log.includes(text)) complaints.push(`the log shows ${text}`);
   const surprises = log.split('\n').filter((line) => /"level":(?:50|60)|rejected that nobody/.test(line));
   if (surprises.length > 0) complaints.push(`${surprises.length} errors in the log: ${surprises[0]}`);
@@ -151,7 +125,7 @@ async function settle(db: Db): Promise<void> {
   throw new Error('tasks are still open after 5 minutes');
 }
 
-function residentMegabytes(child: ChildProcess): number {
+function residentMegabytes({ child }: Service): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
 }

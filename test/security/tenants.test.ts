@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import type { App } from '../../src/app.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { listEndpoints } from '../../src/server.ts';
+import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+
+/** Nothing of one account is there for another: every route × method, ids in path, query, headers and body. */
+
+const yaml = 'version: 1\nlimits: { generate_per_minute: 100000, chat_per_minute: 100000, other_per_minute: 100000 }\n';
+
+/** Stands in whatever the victim has; no answer to anybody else may show it. */
+const note = 'note-of-the-victim';
+
+let service: TestApp;
+let attacker: Client;
+let victim: Client;
+let own_task: string;
+/** Of the victim: a task with a file, a failed one, one that runs. */
+let tasks: string[];
+let link: string;
+
+beforeAll(async () => {
+  service = await startTestApp({ yaml });
+  attacker = await service.client();
+  victim = await service.client({ limit: '7.77' });
+  own_task = (await create(attacker, 'x')).json.id;
+  const done = await create(victim, 'x', { 'idempotency-key': 'of-the-victim' });
+  const failed = await create(victim, '[[fail]]');
+  const running = await victim.call('POST', '/v1/generate', order('[[delay 600s]]'));
+  const status = async () => (await victim.call('GET', `/v1/tasks/${running.json.id}`)).json.status;
+  await vi.waitUntil(async () => (await status()) === 'running');
+  tasks = [done, failed, running].map(({ json }) => json.id);
+  link = done.json.output[0]?.url ?? '';
+});
+afterAll(async () => {
+  await expectExactBooks(service.app);
+  await service.stop();
+});
+
+const order = (prompt: string) => ({
+  model: 'sandbox/image',
+  input: { prompt, width: 16, height: 16 },
+  metadata: { note },
+});
+
+function create(client: Client, prompt: string, headers: Record<string, string> = {}): Promise<Answered> {
+  const body = client === victim ? order(prompt) : { ...order(prompt), metadata: {} };
+  return client.call('POST', '/v1/generate?wait=60', body, headers);
+}
+
+const keyed = listEndpoints().filter((endpoint) => !endpoint.public);
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const paths = [...new Set(keyed.map(({ path }) => path))];
+const matrix = paths.flatMap((path) => methods.map((method) => ({ method, path })));
+
+/** Everything that names something of the victim, and may be known to others. */
+const ids = () => [...tasks, victim.account_id, victim.key_id];
+
+const filled = (path: string, id: string) => path.replace(/\{\+?\w+\}/, id);
+
+function endpointAt(method: string, path: string): Endpoint<App> | undefined {
+  return keyed.find((endpoint) => endpoint.method === method && endpoint.path === path);
+}
+
+/** What an answer says, without what is different in every answer. */
+function said({ status, text }: Answered, id: string): [number, string] {
+  return [status, text.replaceAll(id, 'ID').replaceAll(/req_\w+/g, 'REQ')];
+}
+
+async function stateOfVictim(): Promise<string> {
+  const reads = ['/v1/balance/transactions?limit=100', '/v1/key', '/v1/usage', ...tasks.map((id) => `/v1/tasks/${id}`)];
+  const answers = await Promise.all(reads.map((path) => victim.call('GET', path)));
+  const file = await fetch(link);
+  return JSON.stringify([answers.map(({ text }) => text), file.status, (await file.bytes()).length]);
+}
+
+describe.each(matrix)('$method $path', ({ method, path }) => {
+  test('says of the ids of another account what it says of ids that nobody has, and shows nothing of it', async () => {
+    const before = await stateOfVictim();
+    const body = method === 'GET' ? undefined : {};
+    for (const id of path.includes('{') ? ids() : []) {
+      const nobody = newId(id.startsWith('acct') ? 'acct' : id.startsWith('key') ? 'key' : 'task');
+      const [foreign, unknown] = [
+        await attacker.call(method, filled(path, id), body),
+        await attacker.call(method, filled(path, nobody), body),
+      ];
+      expect(said(foreign, id)).toEqual(said(unknown, nobody));
+      expect(foreign.status).toBeGreaterThanOrEqual(400);
+    }
+    for (const answer of await askAround(method, path)) expectNothingOf(answer);
+    expect(await stateOfVictim()).toBe(before);
+  });
+});
+
+/** Ids of the victim wherever a caller can put one: each query parameter, each header, each member of a body. */
+async function askAround(method: string, path: string): Promise<Answered[]> {
+  const at = filled(path, own_task);
+  const declared = Object.keys(endpointAt(method, path)?.docs.query ?? {}).filter((name) => name !== 'wait');
+  const answers: Answered[] = [];
+  for (const id of ids()) {
+    const body = method === 'GET' ? undefined : mixedIn(path, id);
+    const headers = { 'idempotency-key': 'of-the-victim', 'x-account-id': id, 'openai-organization': id };
+    answers.push(await attacker.call(method, at, body, headers));
+    for (const name of [...declared, 'account_id', 'account', 'key_id']) {
+      answers.push(await attacker.call(method, `${at}?${name}=${id}`, body));
+    }
+  }
+  return answers;
+}
+
+function mixedIn(path: string, id: string): object {
+  const foreign = { account_id: id, account: id, key_id: id, task_id: id, id };
+  return path === '/v1/generate' || path === '/v1/estimate'
+    ? { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 }, ...foreign }
+    : { model: 'sandbox/image', messages: [], ...foreign };
+}
+
+function expectNothingOf({ text, headers }: Answered): void {
+  expect(text).not.toContain(note);
+  expect(text).not.toContain('of-the-victim');
+  expect(text).not.toContain(link);
+  expect(text).not.toContain('7.77');
+  expect(headers.get('location') ?? '').not.toContain(tasks[0] ?? '');
+}
+
+describe('lists of one account', () => {
+  test('have nothing of another', async () => {
+    for (const path of [
+      '/v1/tasks?limit=100',
+      '/v1/balance/transactions?limit=100',
+      `/v1/tasks?metadata[note]=${note}`,
+    ]) {
+      const { status, text } = await attacker.call('GET', path);
+      expect(status).toBe(200);
+      for (const id of ids()) expect(text).not.toContain(id);
+      expect(text).not.toContain(note);
+    }
+  });
+
+  test('take the Idempotency-Key of another account for a new one', async () => {
+    const answer = await create(attacker, 'x', { 'idempotency-key': 'of-the-victim' });
+    expect([answer.status, answer.headers.get('idempotency-replayed')]).toEqual([202, 'false']);
+    expect(tasks).not.toContain(answer.json.id);
+  });
+});
+
+describe('files of one account', () => {
+  test('are not opened by the signature of another link, whatever it is put on', async () => {
+    const mine = new URL((await attacker.call('GET', `/v1/tasks/${own_task}`)).json.output[0]?.url ?? '');
+    const theirs = new URL(link);
+    expect((await fetch(theirs)).status).toBe(200);
+    const mixed = [
+      theirs.pathname + mine.search,
+      theirs.pathname,
+      `${mine.pathname}/../../../${theirs.pathname.slice('/files/'.length)}${mine.search}`,
+      `${mine.pathname.replace(attacker.account_id, victim.account_id)}${mine.search}`,
+      `${theirs.pathname}${theirs.search}&${mine.search.slice(1)}`,
+    ];
+    for (const path of mixed) expect((await fetch(service.url + path)).status, path).toBe(404);
+  });
+});
+
+describe('functions of the operator', () => {
+  test.each([
+    ...'/admin /v1/admin /v1/accounts /v1/keys /v1/users /v1/config /v1/reload /v1/webhooks /v1/deliveries'.split(' '),
+    ...'/metrics /debug /debug/pprof /.env /.git/config /server-status /v1/invoices /graphql'.split(' '),
+  ])('there is nothing at %s', async (path) => {
+    for (const method of methods) {
+      const { status, text } = await attacker.call(method, path, method === 'GET' ? undefined : {});
+      expect([status, text.includes('not_found')]).toEqual([404, true]);
+    }
+  });
+
+  test('no member of a body makes a task cheaper, older, finished or somebody else’s', async () => {
+    const members = [
+      'account_id',
+      'key_id',
+      'id',
+      'status',
+      'cost',
+      'estimated_cost',
+      'price',
+      'pricing',
+      'created_at',
+    ];
+    for (const name of [...members, 'route', 'provider', 'api_base', 'role', 'limit_month', 'allowed_routes']) {
+      const answer = await attacker.call('POST', '/v1/generate', { ...order('x'), [name]: '0' });
+      expect([answer.status, answer.json.error.param]).toEqual([400, name]);
+    }
+  });
+});
