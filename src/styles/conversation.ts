@@ -1,0 +1,98 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+
+/**
+ * The neutral form of a chat, which both styles are read into and written from. Only translation uses
+ * it: where caller and upstream speak the same style, bytes are relayed.
+ */
+
+/** A chat wire format: that of `/v1/chat/completions`, or that of `/v1/messages`. */
+export type Style = 'completions' | 'messages';
+
+export type Source = { type: 'base64'; media_type: string; data: string } | { type: 'url'; url: string };
+
+export type TextPart = { type: 'text'; text: string; cache_control?: Json };
+
+/** What a turn is made of. Tool calls and thinking stand in assistant turns, tool results in user turns. */
+export type Part =
+  | TextPart
+  | { type: 'image'; source: Source; detail?: string }
+  | { type: 'document'; source: Source | { type: 'text'; text: string }; title?: string }
+  | { type: 'audio'; format: string; data: string }
+  /** `arguments` is the JSON text as it was given; weak models write some that is none. */
+  | { type: 'tool_call'; id: string; name: string; arguments: string }
+  | { type: 'tool_result'; id: string; parts: Part[]; is_error: boolean }
+  /** Without a signature it cannot be given back to an upstream of messages style. */
+  | { type: 'thinking'; text: string; signature?: string }
+  | { type: 'redacted_thinking'; data: string }
+  | { type: 'refusal'; text: string };
+
+export type Turn = { role: 'system' | 'user' | 'assistant'; parts: Part[] };
+
+export type Tool = { name: string; description?: string; schema: JsonObject; strict?: boolean };
+
+/** `any`: some tool must be called; `one`: this one. */
+export type ToolChoice = { mode: 'auto' | 'none' | 'any' } | { mode: 'one'; name: string };
+
+export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+
+export type AnswerFormat =
+  | { type: 'json' }
+  | { type: 'json_schema'; name: string; description?: string; schema: JsonObject; strict?: boolean };
+
+export type Conversation = {
+  /** In order; leading system turns are the system prompt. */
+  turns: Turn[];
+  tools: Tool[];
+  tool_choice?: ToolChoice;
+  parallel_tool_calls?: boolean;
+  max_tokens?: number;
+  temperature?: number;
+  top_p?: number;
+  top_k?: number;
+  stop: string[];
+  format?: AnswerFormat;
+  thinking?: { mode: 'off' } | { mode: 'on'; budget_tokens?: number; effort?: Effort };
+  /** The caller's own name for whoever is behind the request. */
+  user?: string;
+};
+
+/** `pause`: the upstream wants to be asked again to go on. */
+export type FinishReason = 'stop' | 'stop_sequence' | 'length' | 'tool_calls' | 'refusal' | 'pause';
+
+/**
+ * Tokens as they are priced: the four kinds do not overlap, and reasoning is a part of the output. Both
+ * styles count differently (chat completions put cached tokens into the prompt's, messages do not).
+ */
+export type Usage = {
+  input_tokens: number;
+  cached_input_tokens: number;
+  cache_write_tokens: number;
+  output_tokens: number;
+  reasoning_tokens: number;
+};
+
+/** An answer that is not streamed: text, thinking, tool calls, refusals in order. */
+export type ChatAnswer = {
+  id?: string;
+  parts: Part[];
+  finish: { reason: FinishReason; stop_sequence?: string };
+  usage?: Usage;
+};
+
+/** What happens in a stream, whatever its style. `index` counts tool calls. */
+export type ChatEvent =
+  | { type: 'start'; id?: string }
+  | { type: 'text'; text: string }
+  | { type: 'thinking'; text: string }
+  | { type: 'signature'; signature: string }
+  | { type: 'redacted_thinking'; data: string }
+  | { type: 'refusal'; text: string }
+  | { type: 'tool_call'; index: number; id: string; name: string }
+  | { type: 'tool_arguments'; index: number; json: string }
+  /** What is known so far: later values replace earlier ones, they are never added. */
+  | { type: 'usage'; usage: Partial<Usage> }
+  | { type: 'finish'; reason: FinishReason; stop_sequence?: string }
+  /** The upstream said that the stream is complete. A stream that ends without it was cut. */
+  | { type: 'end' }
+  | { type: 'ping' }
+  | { type: 'error'; error_type: string; message: string };

@@ -1,0 +1,49 @@
+import type { Style, Usage } from './conversation.ts';
+
+/** Carries one upstream's stream to one caller, in the caller's style. One per attempt at a route. */
+export type Relay = {
+  /**
+   * Takes bytes of the upstream as they came, cut anywhere. Answers what is to be sent to the caller now:
+   * nothing before the first content, then all that was held back and more. Never throws: bytes that are
+   * no stream of this style show in `failure`.
+   */
+  push(chunk: Buffer): Buffer | undefined;
+  /**
+   * The upstream's connection has ended. Answers the last bytes of a complete stream; of a cut one
+   * nothing, and `failure` says so.
+   */
+  end(): Buffer | undefined;
+  /** Content has come: text, thinking, a refusal or a tool call, however little. */
+  readonly has_content: boolean;
+  /** The upstream said that it is complete. */
+  readonly is_complete: boolean;
+  /** The upstream's error event, or what is wrong with the stream. Nothing is sent after it. */
+  readonly failure: { type: string; message: string } | undefined;
+  /** What the upstream told of its usage so far; undefined if it never did. */
+  readonly usage: Partial<Usage> | undefined;
+  /** What was relayed, for counting where the upstream counts nothing: bytes of text, thinking and arguments. */
+  readonly delivered: { ascii_bytes: number; other_bytes: number };
+  /** Why it ended, in the words of the caller's style; for the record of the call. */
+  readonly finish: string | undefined;
+};
+
+export type RelayOptions = {
+  caller: Style;
+  upstream: Style;
+  /** The public id, which stands in the caller's stream wherever the upstream's name does. */
+  model: string;
+  /** The caller asked for usage in a completions stream: without it, usage is taken out. */
+  wants_usage: boolean;
+  /** Names the answer where the upstream gives it no name. */
+  request_id: string;
+  /** Told in `message_start` when the upstream tells its input tokens only at the end. */
+  input_tokens_estimated: number;
+  /** Seconds since 1970, for the `created` of translated chunks. */
+  created: number;
+  /** A line of the stream longer than this is a failure. */
+  line_bytes_max: number;
+  /** A tool the upstream was made to call in place of a JSON schema: its arguments are the text. */
+  json_tool?: string;
+  /** Tool names that were shortened for the upstream: what the caller knows them by. */
+  tool_names?: ReadonlyMap<string, string>;
+};
