@@ -35,6 +35,7 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
   );
   return [
     row('webhooks wanted', wanted.length),
+    row('… attempts written down, webhooks that needed more than one', retried(deliveries)),
     none('webhooks of tasks that have not exactly one', oddOnes(tasks, of_task)),
     none('webhooks never received', missed(wanted, of_task, attempts, accepted)),
     row('webhooks dropped after six failed attempts', deliveries.filter(({ state }) => state === 'dropped').length),
@@ -64,6 +65,11 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
       places.map(({ id }) => id),
     ),
   ];
+}
+
+function retried(deliveries: readonly DeliveryRow[]): string {
+  const attempts = deliveries.reduce((sum, delivery) => sum + delivery.attempts, 0);
+  return `${attempts} for ${deliveries.length}, ${deliveries.filter((delivery) => delivery.attempts > 1).length}`;
 }
 
 function oddOnes(tasks: readonly TaskRow[], of_task: Map<string, DeliveryRow[]>): string[] {

@@ -63,7 +63,7 @@ export class Clients {
     const order: Order = { way: random.weighted(way_weights), run_ms: random.whole(50, 1_500) };
     const model = random.weighted(model_weights);
     const idempotent = random.chance(0.5);
-    const cancel = random.chance(0.03);
+    const cancel = random.chance(0.05);
     const webhook_url =
       random.chance(0.95) &&
       `http://127.0.0.1:${this.#place.receivers_port}/${account.id}/${random.whole(0, receivers - 1)}`;
@@ -130,9 +130,9 @@ export class Clients {
     return note;
   }
 
-  /** It works or comes too late; either is right. */
+  /** At once or when most tasks have ended: it works or comes too late, either is right. */
   async #cancel(account: Account, task_id: string): Promise<void> {
-    await sleep(this.#random.whole(0, 400));
+    await sleep(this.#random.whole(0, this.#random.chance(0.5) ? 400 : 10_000));
     const headers = { authorization: `Bearer ${account.keys[0]}` };
     const signal = AbortSignal.timeout(call_timeout_ms);
     await this.#pools[0]
