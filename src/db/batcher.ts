@@ -104,7 +104,7 @@ async function call<M, A>(options: BatcherOptions<M, A>, batch: readonly Waiter<
 const tries_max = 3;
 
 /** Calls again what may have failed on the way: a lost connection, a deadlock with other statements. */
-async function repeated<T>(attempt: () => Promise<T>): Promise<T> {
+export async function repeated<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt();

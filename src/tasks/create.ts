@@ -10,6 +10,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission } from '../routing/health.ts';
+import { insertTask, type CreateAnswer } from './create-batch.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
 
 /** A request body that has passed all checks that need no database. */
@@ -174,46 +175,31 @@ function unavailable(model: Model, admission: Admission & { admitted: false }): 
   return new ApiError('upstream_error', message, { headers });
 }
 
-type CreateAnswer = {
-  outcome: 'created' | 'replayed' | 'mismatched' | 'in_flight' | 'paused' | 'insufficient' | 'over_limit' | 'exists';
-  task_id: string | null;
-  retry_after: number | null;
-  available: Money | null;
-  remaining: Money | null;
-};
-
 async function callCreate(
   app: App,
   caller: Caller,
   order: Order,
   task: { id: string; created_at: Date; idempotency: Idempotency | undefined },
 ): Promise<CreateAnswer> {
-  const { limits } = app.catalog.current.settings;
-  const rows = await app.db.query<CreateAnswer>(
-    'select * from create_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)',
-    [
-      task.created_at,
-      caller.account.id,
-      caller.key.id,
-      task.id,
-      order.model.id,
-      order.model.kind,
-      JSON.stringify(order.input),
-      JSON.stringify(order.metadata),
-      order.webhook_url,
-      caller.account.currency,
-      JSON.stringify(order.pricing),
-      JSON.stringify(order.held_units),
-      order.estimate,
-      deadline(order.model, task.created_at),
-      limits.failed_per_24h,
-      task.idempotency?.key ?? null,
-      task.idempotency ? hashOf(task.idempotency) : null,
-    ],
-  );
-  const answer = rows[0];
-  if (!answer) throw new Error('create_task answered nothing');
-  return answer;
+  const { account, key } = caller;
+  const { idempotency } = task;
+  const row = {
+    account_id: account.id,
+    key_id: key.id,
+    id: task.id,
+    model: order.model.id,
+    kind: order.model.kind,
+    input: JSON.stringify(order.input),
+    metadata: JSON.stringify(order.metadata),
+    webhook_url: order.webhook_url,
+    currency: account.currency,
+    pricing: JSON.stringify(order.pricing),
+    held_units: JSON.stringify(order.held_units),
+    estimate: order.estimate,
+    created_at: task.created_at,
+    deadline_at: deadline(order.model, task.created_at),
+  };
+  return insertTask(app, row, idempotency && { key: idempotency.key, body_hash: hashOf(idempotency) });
 }
 
 function hashOf({ body }: Idempotency): Buffer {

@@ -12,7 +12,7 @@ let boss: PgBoss;
 
 beforeAll(async () => {
   database = await testDatabase();
-  engine = await testEngine(database.db, ['sent', 'rolled-back', 'timed', 'keys']);
+  engine = await testEngine(database.db, ['sent', 'many', 'rolled-back', 'timed', 'keys']);
   boss = new PgBoss({
     db: { executeSql: (text, values) => database.db.pool.query(text, values) },
     supervise: false,
@@ -52,6 +52,30 @@ describe('a sent job', () => {
     expect(my_id).not.toBe(its_id);
     expect(Object.keys(its_row).length).toBeGreaterThan(30);
     expect(my_row).toEqual(its_row);
+  });
+
+  it('has every column that pg-boss would write, also when many are sent at once', async () => {
+    const keys = ['task_1', 'task_2', 'task_3'];
+    const dataOf = (key: string) => ({ ...data, task_id: key });
+    const its: Row[] = [];
+    const mine = await database.db.tx(async (tx) => {
+      const db = { executeSql: async (text: string, values?: unknown[]) => ({ rows: await tx.query(text, values) }) };
+      const all = keys.map((key) => JSON.stringify(dataOf(key)));
+      await tx.query('select engine_send_many($1, $2::jsonb[], $3)', ['many', all, keys]);
+      const sent = await tx.query<Row>(`select * from pgboss.job where name = 'many' order by singleton_key`);
+      for (const key of keys) {
+        const id = await boss.send('many', dataOf(key), { singletonKey: key, db });
+        its.push(...(await tx.query<Row>('select * from pgboss.job where id = $1', [id])));
+      }
+      return sent;
+    });
+    expect(new Set(mine.map((row) => row['id'])).size).toBe(3);
+    expect(mine).toEqual(its.map((row, i) => ({ ...row, id: mine[i]?.['id'] })));
+  });
+
+  it('many of them cannot be sent to a queue that nobody made', async () => {
+    const sent = database.db.query(`select engine_send_many('nowhere', array['{}'::jsonb], array['x'])`);
+    await expect(sent).rejects.toThrow('The engine has no queue "nowhere"');
   });
 
   it('is not there if the transaction rolls back', async () => {

@@ -1,0 +1,160 @@
+import type { App } from '../app.ts';
+import { makeBatcher, repeated, type Batcher } from '../db/batcher.ts';
+import type { Money } from '../money/money.ts';
+import { loadTask } from './task.ts';
+
+/** A task as create_task and create_tasks take it; JSON is text. */
+export type NewTask = {
+  account_id: string;
+  key_id: string;
+  id: string;
+  model: string;
+  kind: string;
+  input: string;
+  metadata: string;
+  webhook_url: string | null;
+  currency: string;
+  pricing: string;
+  held_units: string;
+  estimate: Money;
+  created_at: Date;
+  deadline_at: Date;
+};
+
+/** The header Idempotency-Key, and the hash of the body that came with it. */
+export type KeyOnce = { key: string; body_hash: Buffer };
+
+/** `exists` never leaves this file: see isOurs. */
+export type CreateAnswer = {
+  outcome: 'created' | 'replayed' | 'mismatched' | 'in_flight' | 'paused' | 'insufficient' | 'over_limit' | 'exists';
+  task_id: string | null;
+  retry_after: number | null;
+  available: Money | null;
+  remaining: Money | null;
+};
+
+/** A batch is written, parsed and stored as a whole: nobody's small task waits for 20 MB of another's. */
+const batched_length_max = 32_768;
+
+/**
+ * Holds the money, writes the task and sends its job, or nothing of it; one call of the database for all
+ * that is being created at this moment. Repeated when the answer was lost: the id is the caller's, so
+ * nothing happens twice. Rejects when the database cannot be reached.
+ *
+ * What has an Idempotency-Key goes alone: the lock on its key tells two calls apart, but not two members
+ * of one call.
+ */
+export async function insertTask(app: App, task: NewTask, once?: KeyOnce): Promise<CreateAnswer> {
+  const goes_alone = once !== undefined || task.input.length > batched_length_max;
+  const answer = goes_alone ? await repeated(() => callAlone(app, task, once)) : await batcherOf(app)(task);
+  return (await isOurs(app, task, answer)) ? { ...answer, outcome: 'created' } : answer;
+}
+
+/**
+ * True if an earlier try of this very call has created the task, and its answer was lost. In between
+ * the failures pause may have begun, which is looked at before the hold.
+ */
+async function isOurs(app: App, task: NewTask, answer: CreateAnswer): Promise<boolean> {
+  switch (answer.outcome) {
+    case 'exists':
+      return true;
+    case 'replayed':
+      return answer.task_id === task.id;
+    case 'paused':
+      return (await loadTask(app.db, { account_id: task.account_id, task_id: task.id })) !== undefined;
+    default:
+      return false;
+  }
+}
+
+const batchers = new WeakMap<App, Batcher<NewTask, CreateAnswer>>();
+
+function batcherOf(app: App): Batcher<NewTask, CreateAnswer> {
+  const batcher =
+    batchers.get(app) ??
+    makeBatcher<NewTask, CreateAnswer>({
+      together: (tasks) => callTogether(app, tasks),
+      // For one task it takes half of the server's time: 0.7 ms, not 1.3.
+      alone: (task) => callAlone(app, task),
+    });
+  batchers.set(app, batcher);
+  return batcher;
+}
+
+async function callAlone(app: App, task: NewTask, once?: KeyOnce): Promise<CreateAnswer> {
+  const rows = await app.db.query<CreateAnswer>(
+    'select * from create_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)',
+    [
+      task.created_at,
+      task.account_id,
+      task.key_id,
+      task.id,
+      task.model,
+      task.kind,
+      task.input,
+      task.metadata,
+      task.webhook_url,
+      task.currency,
+      task.pricing,
+      task.held_units,
+      task.estimate,
+      task.deadline_at,
+      app.catalog.current.settings.limits.failed_per_24h,
+      once?.key ?? null,
+      once?.body_hash ?? null,
+    ],
+  );
+  return one(rows);
+}
+
+/** What create_tasks answers: member i's answer is at i. Numbers come as text, which pg gives as it is. */
+type BatchRow = {
+  outcome: CreateAnswer['outcome'][];
+  retry_after: (number | null)[];
+  available: (string | null)[];
+  remaining: (string | null)[];
+};
+
+async function callTogether(app: App, tasks: readonly NewTask[]): Promise<CreateAnswer[]> {
+  const rows = await app.db.query<BatchRow>(
+    `select outcome, retry_after, available::text[], remaining::text[]
+       from create_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb[], $12::jsonb[], $13::bigint[],
+                         $14::timestamptz[], $15::timestamptz[], $16)`,
+    [
+      new Date(app.clock.now()),
+      tasks.map((task) => task.account_id),
+      tasks.map((task) => task.key_id),
+      tasks.map((task) => task.id),
+      tasks.map((task) => task.model),
+      tasks.map((task) => task.kind),
+      tasks.map((task) => task.input),
+      tasks.map((task) => task.metadata),
+      tasks.map((task) => task.webhook_url),
+      tasks.map((task) => task.currency),
+      tasks.map((task) => task.pricing),
+      tasks.map((task) => task.held_units),
+      tasks.map((task) => task.estimate),
+      tasks.map((task) => task.created_at),
+      tasks.map((task) => task.deadline_at),
+      app.catalog.current.settings.limits.failed_per_24h,
+    ],
+  );
+  const answer = one(rows);
+  return answer.outcome.map((outcome, i) => ({
+    outcome,
+    task_id: null,
+    retry_after: answer.retry_after[i] ?? null,
+    available: moneyOf(answer.available[i]),
+    remaining: moneyOf(answer.remaining[i]),
+  }));
+}
+
+function moneyOf(text: string | null | undefined): Money | null {
+  return text === null || text === undefined ? null : BigInt(text);
+}
+
+function one<T>(rows: T[]): T {
+  const row = rows[0];
+  if (rows.length !== 1 || row === undefined) throw new Error(`expected one row, got ${rows.length}`);
+  return row;
+}
