@@ -15,6 +15,7 @@ import { openDatabase, type Db } from '../src/db/database.ts';
 import { startEmbedded, type Connection } from '../src/db/embedded.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { task_rules } from '../src/tasks/books.ts';
+import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
 import { table, writeResults } from './report.ts';
 
 const quick = process.argv.includes('--quick');
@@ -36,6 +37,7 @@ limits: { generate_per_minute: 1000000, chat_per_minute: 1000000 }
 type Bench = {
   db: Db;
   url: string;
+  postmaster: number;
   connection: Connection;
   keys: { account_id: string; key_id: string; text: string }[];
   folder: string;
@@ -49,8 +51,15 @@ async function main(): Promise<void> {
   const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
   try {
     const first = await startService('all', folder, embedded.url);
-    const bench = { db, url: embedded.url, connection: embedded.connection, keys: await makeKeys(db), folder };
-    const idle = await measureIdle(bench);
+    const bench = {
+      db,
+      url: embedded.url,
+      postmaster: embedded.pid,
+      connection: embedded.connection,
+      keys: await makeKeys(db),
+      folder,
+    };
+    const idle = await measureIdle(bench, first);
     await stopService(first);
     const api = await startService('api', folder, embedded.url);
     const creates = await measureCreates(bench, api);
@@ -118,41 +127,47 @@ async function makeKeys(db: Db): Promise<Bench['keys']> {
   return keys;
 }
 
+/** Who asks, and how fast: one row of the table per case. */
+const cases = [
+  { name: `creates/s, 64 connections, ${accounts} accounts`, connections: 64, hot: false },
+  { name: `creates/s, 256 connections, ${accounts} accounts`, connections: 256, hot: false },
+  { name: 'creates/s, 64 connections, one hot account', connections: 64, hot: true },
+  { name: `creates/s, 1 connection, ${accounts} accounts`, connections: 1, hot: false },
+];
+
 /** Creates/s over HTTP and by pgbench, in alternating rounds; medians. */
 async function measureCreates(bench: Bench, api: ChildProcess): Promise<string[][]> {
-  await createFor(bench, warm_up_s * 1000, 64);
-  const ours: Round[] = [];
+  await createFor(bench, warm_up_s * 1000, 64, { api });
+  const results: Round[][] = cases.map(() => []);
   const theirs: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    ours.push(await createFor(bench, measured_s * 1000, 64));
+    for (const [i, { connections, hot }] of cases.entries()) {
+      const keys = hot ? bench.keys.slice(0, keys_per_account) : bench.keys;
+      results[i]?.push(await createFor({ ...bench, keys }, measured_s * 1000, connections, { api }));
+      await forget(bench.db);
+    }
     if (pgbench) theirs.push(runPgbench(bench, 64));
     await forget(bench.db);
   }
-  const one = await createFor(bench, measured_s * 500, 1);
-  const hot = await createFor({ ...bench, keys: bench.keys.slice(0, keys_per_account) }, measured_s * 500, 64);
-  await forget(bench.db);
-  const rate = median(ours.map((round) => round.rate));
-  const rows = [
-    [`creates/s, 64 connections, ${accounts} accounts`, rate.toFixed(0)],
-    [
-      '… latency p50 / p99',
-      `${median(ours.map((round) => round.p50_ms)).toFixed(1)} / ${median(ours.map((round) => round.p99_ms)).toFixed(1)} ms`,
-    ],
-    [
-      'creates/s, 1 connection (p50 / p99)',
-      `${one.rate.toFixed(0)} (${one.p50_ms.toFixed(2)} / ${one.p99_ms.toFixed(2)} ms)`,
-    ],
-    ['creates/s, 64 connections, one hot account', hot.rate.toFixed(0)],
-    ['memory of the API process after that', `${residentMegabytes(api)} MB`],
-  ];
+  const medians = results.map((each) => each.toSorted((a, b) => a.rate - b.rate)[each.length >> 1]);
+  const rows = cases.map(({ name }, i) => [name, show(medians[i])]);
+  rows.push(['memory of the API process after that', `${residentMegabytes(api)} MB`]);
   if (pgbench) {
-    rows.push(['pgbench, the same call, 64 clients', `${median(theirs).toFixed(0)}/s`]);
-    rows.push(['ours : pgbench', `${((100 * rate) / median(theirs)).toFixed(0)} %`]);
+    rows.push(['pgbench, create_task for one task, 64 clients', `${median(theirs).toFixed(0)}/s`]);
+    rows.push(['ours : pgbench', `${((100 * (medians[0]?.rate ?? 0)) / median(theirs)).toFixed(0)} %`]);
   } else rows.push(['pgbench', 'not installed here']);
   return rows;
 }
 
-type Round = { rate: number; p50_ms: number; p99_ms: number };
+/** The last three: µs of CPU per create, which say more than the rate when the machine has other work. */
+type Round = { rate: number; p50_ms: number; p99_ms: number; server_us: number; api_us: number; bench_us: number };
+
+function show(round: Round | undefined): string {
+  if (!round) return 'not measured';
+  const { rate, p50_ms, p99_ms, server_us, api_us, bench_us } = round;
+  const cpu = [server_us, api_us, bench_us].map((us) => us.toFixed(0)).join(' + ');
+  return `${rate.toFixed(0)} (p50 / p99 ${p50_ms.toFixed(1)} / ${p99_ms.toFixed(1)} ms; CPU ${cpu} µs)`;
+}
 
 const picture = makeBody('bench');
 const failing = makeBody('[[fail]] bench');
@@ -165,10 +180,11 @@ async function createFor(
   bench: Bench,
   duration_ms: number,
   connections: number,
-  { count = Number.POSITIVE_INFINITY, body = picture } = {},
+  { count = Number.POSITIVE_INFINITY, body = picture, api }: { count?: number; body?: string; api: ChildProcess },
 ): Promise<Round> {
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections, pipelining: 1 });
   const latencies: number[] = [];
+  const before = cpuOfAll(bench, api);
   const started_ms = performance.now();
   let next = 0;
   const loop = async () => {
@@ -188,8 +204,21 @@ async function createFor(
   };
   await Promise.all(Array.from({ length: connections }, loop));
   const elapsed_s = (performance.now() - started_ms) / 1000;
+  const after = cpuOfAll(bench, api);
   await pool.close();
-  return { rate: latencies.length / elapsed_s, p50_ms: quantile(latencies, 0.5), p99_ms: quantile(latencies, 0.99) };
+  const each = (of: 'server_us' | 'api_us' | 'bench_us') => (after[of] - before[of]) / latencies.length;
+  return {
+    rate: latencies.length / elapsed_s,
+    p50_ms: quantile(latencies, 0.5),
+    p99_ms: quantile(latencies, 0.99),
+    server_us: each('server_us'),
+    api_us: each('api_us'),
+    bench_us: each('bench_us'),
+  };
+}
+
+function cpuOfAll({ postmaster }: Bench, api: ChildProcess): Pick<Round, 'server_us' | 'api_us' | 'bench_us'> {
+  return { server_us: cpuOfChildren_us(postmaster), api_us: cpuOf_us(api.pid), bench_us: cpuOf_us(process.pid) };
 }
 
 /** The statement that the service sends, with random keys, by PostgreSQL's own load generator. */
@@ -226,7 +255,7 @@ async function forget(db: Db): Promise<void> {
 async function measureDrain(bench: Bench): Promise<string[][]> {
   const backlog = quick ? 1_000 : 10_000;
   const api = await startService('api', bench.folder, bench.url);
-  await createFor(bench, 600_000, 64, { count: backlog, body: failing });
+  await createFor(bench, 600_000, 64, { count: backlog, body: failing, api });
   await stopService(api);
   const before = await finished(bench.db);
   const started_ms = performance.now();
@@ -243,11 +272,11 @@ async function measureDrain(bench: Bench): Promise<string[][]> {
 }
 
 /** One task at a time on an idle service: from its creation to the first attempt. */
-async function measureIdle(bench: Bench): Promise<string[][]> {
+async function measureIdle(bench: Bench, api: ChildProcess): Promise<string[][]> {
   const tasks = quick ? 50 : 300;
   const since = new Date();
   for (let i = 0; i < tasks; i++) {
-    await createFor(bench, 60_000, 1, { count: 1 });
+    await createFor(bench, 60_000, 1, { count: 1, api });
     await sleep(30);
   }
   const rows = await bench.db.query<{ ms: number }>(

@@ -5,7 +5,7 @@
  * `npm run bench money [-- --quick]`
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAccount } from '../src/accounts/accounts.ts';
@@ -17,6 +17,7 @@ import { newId } from '../src/lib/ids.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { close, hold, makeHoldBatcher, type CloseAnswer, type HoldAnswer } from '../src/money/holds.ts';
 import type { CloseRequest, HoldRequest } from '../src/money/holds.ts';
+import { cpuOfChildren_us } from './cpu.ts';
 import { table, writeSections } from './report.ts';
 
 const quick = process.argv.includes('--quick');
@@ -179,13 +180,13 @@ async function runCallers({ db, wallets, embedded }: Bench, each: Case): Promise
   latencies.length = 0;
   pairs = 0;
   const from_ms = performance.now();
-  const [server_from_us, node_from] = [serverCpu_us(embedded.pid), process.cpuUsage()];
+  const [server_from_us, node_from] = [cpuOfChildren_us(embedded.pid), process.cpuUsage()];
   await pause(measured_ms);
   const node = process.cpuUsage(node_from);
   const round = {
     pairs_per_s: (1_000 * pairs) / (performance.now() - from_ms),
     ...quantiles(latencies),
-    server_us: (serverCpu_us(embedded.pid) - server_from_us) / pairs,
+    server_us: (cpuOfChildren_us(embedded.pid) - server_from_us) / pairs,
     node_us: (node.user + node.system) / pairs,
   };
   over = true;
@@ -260,21 +261,6 @@ function quantiles(values: number[]): { p50_ms: number; p99_ms: number } {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   return { p50_ms: at(0.5), p99_ms: at(0.99) };
-}
-
-/** CPU time so far of the postmaster's children, in ticks of 10 ms; 0 where there is no /proc. */
-function serverCpu_us(postmaster: number): number {
-  let ticks = 0;
-  for (const pid of existsSync('/proc/self/stat') ? readdirSync('/proc') : []) {
-    if (!/^\d+$/.test(pid)) continue;
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-      if (Number(fields[1]) === postmaster) ticks += Number(fields[11]) + Number(fields[12]);
-    } catch {
-      // ended meanwhile
-    }
-  }
-  return ticks * 10_000;
 }
 
 function findPgbench(): string | undefined {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { finish, runScript, setUp } from './setup.mjs';
 import { forwardSignals } from './setup-process.mjs';
 
-const parts = ['report.ts', 'service.ts'];
+const parts = ['cpu.ts', 'report.ts', 'service.ts'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [name, ...args] = process.argv.slice(2);
 
