@@ -58,6 +58,9 @@ export type App = {
   stop(): Promise<void>;
 };
 
+/** What most commands of an operator need: they come and go while the service runs the engine. */
+export type AppWithoutEngine = Omit<App, 'engine'>;
+
 /** The configured upstreams, made anew when the catalogue is reloaded. */
 export type Providers = { get(name: string): Provider | undefined };
 
@@ -103,12 +106,26 @@ function leanError(error: unknown): object {
 
 /** Opens everything; what was opened is closed again if a later part fails. */
 export async function makeApp(config: Config, options: AppOptions = {}): Promise<App> {
+  const app = await makeAppWithoutEngine(config, options);
+  try {
+    const { db, log, notifier, listener } = app;
+    const engine = await openEngine({ db, log, queues, notifier, listener });
+    app.onStop(() => engine.stop());
+    return { ...app, engine };
+  } catch (error) {
+    await app.stop();
+    throw error;
+  }
+}
+
+/** Opens everything else. */
+export async function makeAppWithoutEngine(config: Config, options: AppOptions = {}): Promise<AppWithoutEngine> {
   const closers: (() => Promise<void> | void)[] = [];
   const onStop = (close: () => Promise<void> | void) => void closers.unshift(close);
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= closeAll(closers));
   try {
-    return await openApp(config, options, onStop, stop);
+    return await openParts(config, options, onStop, stop);
   } catch (error) {
     await stop();
     throw error;
@@ -121,7 +138,12 @@ async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> 
   if (errors.length > 0) throw new AggregateError(errors, 'not everything could be closed');
 }
 
-async function openApp(config: Config, options: AppOptions, onStop: App['onStop'], stop: App['stop']): Promise<App> {
+async function openParts(
+  config: Config,
+  options: AppOptions,
+  onStop: App['onStop'],
+  stop: App['stop'],
+): Promise<AppWithoutEngine> {
   if (config.redis_url) throw new ConfigError(no_redis);
   const clock = options.clock ?? systemClock;
   const log = options.log ?? openLog(config.log_level);
@@ -140,13 +162,11 @@ async function openApp(config: Config, options: AppOptions, onStop: App['onStop'
   onStop(() => notifier.close());
   const listener = openListener(db, { onError });
   onStop(() => listener.close());
-  const engine = await openEngine({ db, log, queues, notifier, listener });
-  onStop(() => engine.stop());
-
   const authenticator = makeAuthenticator(db);
-  await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
-  if (!options.command)
+  if (!options.command) {
+    await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
     await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
+  }
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
   const providers = makeProviders(catalog, adapters);
@@ -157,7 +177,6 @@ async function openApp(config: Config, options: AppOptions, onStop: App['onStop'
     clock,
     log,
     db,
-    engine,
     notifier,
     listener,
     storage: await openDiskStorage(config.data_dir),

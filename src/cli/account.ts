@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createAccount, findAccount, listAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
-import { keys_channel, type App } from '../app.ts';
+import { keys_channel, type AppWithoutEngine } from '../app.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { balanceOf, credit, type Balance, type CreditAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
@@ -33,7 +33,10 @@ export function accountCommands(program: Command): void {
   }
 }
 
-async function createOne(app: App, options: { name?: string; currency?: string; credit?: string }): Promise<Said> {
+async function createOne(
+  app: AppWithoutEngine,
+  options: { name?: string; currency?: string; credit?: string },
+): Promise<Said> {
   const { currencies, base_currency } = app.catalog.current.settings;
   const currency = options.currency ?? base_currency;
   if (!currencies.has(currency)) {
@@ -51,7 +54,7 @@ async function createOne(app: App, options: { name?: string; currency?: string; 
 }
 
 async function creditOne(
-  app: App,
+  app: AppWithoutEngine,
   id: string,
   amount_text: string,
   options: { reason?: string; ref?: string },
@@ -85,13 +88,13 @@ function refusalOf({ outcome, available }: CreditAnswer, account: Account, ref: 
   }
 }
 
-async function listAll(app: App): Promise<Said> {
+async function listAll(app: AppWithoutEngine): Promise<Said> {
   const accounts = await Promise.all((await listAccounts(app.db)).map((account) => described(app, account)));
   const rows = accounts.map((row) => [row.id, row.name, row.currency, row.balance, row.held, row.status]);
   return { json: { accounts }, text: table([['account', 'name', 'currency', 'balance', 'held', 'status'], ...rows]) };
 }
 
-async function showOne(app: App, id: string): Promise<Said> {
+async function showOne(app: AppWithoutEngine, id: string): Promise<Said> {
   const json = await described(app, await found(app, id));
   return {
     json,
@@ -101,7 +104,7 @@ async function showOne(app: App, id: string): Promise<Said> {
   };
 }
 
-async function setStatus(app: App, id: string, status: Account['status']): Promise<Said> {
+async function setStatus(app: AppWithoutEngine, id: string, status: Account['status']): Promise<Said> {
   await found(app, id);
   await setAccountStatus(app.db, id, status);
   app.notifier.notify(keys_channel, 'all');
@@ -110,13 +113,13 @@ async function setStatus(app: App, id: string, status: Account['status']): Promi
 }
 
 /** The account, or a CommandError that says so. */
-export async function found(app: App, id: string): Promise<Account> {
+export async function found(app: AppWithoutEngine, id: string): Promise<Account> {
   const account = await findAccount(app.db, id);
   if (!account) throw new CommandError(`There is no account "${id}". "medley account list" shows them.`);
   return account;
 }
 
-async function described(app: App, account: Account) {
+async function described(app: AppWithoutEngine, account: Account) {
   const balance: Balance | undefined = await balanceOf(app.db, account.id);
   const { amount, held } = balance ?? { amount: 0n, held: 0n };
   return {

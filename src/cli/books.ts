@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { checkBooks } from '../money/books.ts';
 import { task_rules } from '../tasks/books.ts';
-import { says, withApp } from './command.ts';
+import { says, withEngine } from './command.ts';
 
 export function booksCommand(program: Command): void {
   const books = program
@@ -9,7 +9,7 @@ export function booksCommand(program: Command): void {
     .description('recompute all money from the ledger; exit 1 on a difference of a millionth');
   books.option('--full', 'read every entry again, not only those since the last run');
   says(books, () =>
-    withApp(async (app) => {
+    withEngine(async (app) => {
       const report = await checkBooks(app.db, { full: books.opts()['full'] === true, more: task_rules });
       const lines = report.findings.map((finding) => `${finding.rule}: ${finding.subject}: ${finding.detail}`);
       const sums = `${report.accounts} accounts, ${report.entries} entries, ${report.open_holds} open holds, difference ${report.difference}`;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { makeApp, openLog, type App } from '../app.ts';
-import { readConfig } from '../config.ts';
+import { makeApp, makeAppWithoutEngine, openLog, type App, type AppOptions, type AppWithoutEngine } from '../app.ts';
+import { readConfig, type Config } from '../config.ts';
 import { exact, money_max, parseMoney, type Money } from '../money/money.ts';
 
 /** The caller's mistake in a command: told on stderr, exit code 1 (usage: 2). */
@@ -38,8 +38,20 @@ export function readText(text: string | undefined, name: string, length_max: num
  * one, and closes them again. A command tells its own failures: what its parts complain of while they
  * close is nobody's concern.
  */
-export async function withApp<T>(work: (app: App) => Promise<T>): Promise<T> {
-  const app = await makeApp(readConfig(), { command: true, log: openLog('silent') });
+export function withApp<T>(work: (app: AppWithoutEngine) => Promise<T>): Promise<T> {
+  return using(makeAppWithoutEngine, work);
+}
+
+/** The same with the engine, which takes a third longer: for commands that send jobs or look at them. */
+export function withEngine<T>(work: (app: App) => Promise<T>): Promise<T> {
+  return using(makeApp, work);
+}
+
+async function using<A extends AppWithoutEngine, T>(
+  make: (config: Config, options: AppOptions) => Promise<A>,
+  work: (app: A) => Promise<T>,
+): Promise<T> {
+  const app = await make(readConfig(), { command: true, log: openLog('silent') });
   try {
     return await work(app);
   } finally {

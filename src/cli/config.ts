@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { reload_channel, reloaded_channel, type App, type Reloaded } from '../app.ts';
+import { reload_channel, reloaded_channel, type AppWithoutEngine, type Reloaded } from '../app.ts';
 import { checkCatalogFile } from '../catalog/catalog.ts';
 import { readConfig } from '../config.ts';
 import { adapters } from '../providers/index.ts';
@@ -29,7 +29,7 @@ const first_answer_ms = 5_000;
 const further_answers_ms = 300;
 
 /** Every node answers for itself; the command waits a moment longer for the others after the first. */
-async function reload(app: App): Promise<Said> {
+async function reload(app: AppWithoutEngine): Promise<Said> {
   const nodes: Reloaded[] = [];
   await new Promise<void>((resolve, reject) => {
     const timeout = setTimeout(resolve, first_answer_ms);

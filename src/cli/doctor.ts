@@ -7,7 +7,7 @@ import { newId } from '../lib/ids.ts';
 import { checkBooks } from '../money/books.ts';
 import { outputKey } from '../storage/key.ts';
 import { task_rules } from '../tasks/books.ts';
-import { says, withApp, type Said } from './command.ts';
+import { says, withEngine, type Said } from './command.ts';
 
 type Check = { name: string; ok: boolean; detail: string };
 
@@ -15,9 +15,9 @@ const free_bytes_min = 1_000_000_000;
 const skew_ms_max = 2_000;
 
 export function doctorCommands(program: Command): void {
-  says(program.command('doctor').description('look at everything the service needs'), () => withApp(examine));
+  says(program.command('doctor').description('look at everything the service needs'), () => withEngine(examine));
   says(program.command('migrate').description('bring the database schema up to date'), () =>
-    withApp(async (app) => {
+    withEngine(async (app) => {
       const pending = await pendingMigrations(app.db); // opening the app has applied them
       const applied = await appliedMigrations(app.db);
       return { json: { applied, pending }, text: `The schema is current: ${applied.length} migrations.` };

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createKey, deleteKey, listKeys } from '../accounts/keys.ts';
-import { keys_channel, type App } from '../app.ts';
+import { keys_channel, type AppWithoutEngine } from '../app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
 import { exact, type Money } from '../money/money.ts';
 import { found } from './account.ts';
@@ -29,7 +29,10 @@ export function keyCommands(program: Command): void {
   says(list, () => withApp((app) => listAll(app, list.opts())));
 }
 
-async function createOne(app: App, options: { account?: string; name?: string; monthlyLimit?: string }): Promise<Said> {
+async function createOne(
+  app: AppWithoutEngine,
+  options: { account?: string; name?: string; monthlyLimit?: string },
+): Promise<Said> {
   const name = readText(options.name, '--name', 200);
   const limit_month = options.monthlyLimit === undefined ? null : readMoney(options.monthlyLimit, '--monthly-limit');
   const account = await found(app, options.account ?? '');
@@ -42,21 +45,21 @@ async function createOne(app: App, options: { account?: string; name?: string; m
   return { json, text: `${text}\nThis is shown only now. Its id is ${key.id}.` };
 }
 
-async function deleteOne(app: App, id: string): Promise<Said> {
+async function deleteOne(app: AppWithoutEngine, id: string): Promise<Said> {
   if (!(await deleteKey(app.db, id, new Date(app.clock.now()))))
     throw new CommandError(`There is no key "${id}" to delete.`);
   app.notifier.notify(keys_channel, 'all');
   return { json: { id, deleted: true }, text: `${id} is deleted` };
 }
 
-async function limitOne(app: App, id: string, amount: string): Promise<Said> {
+async function limitOne(app: AppWithoutEngine, id: string, amount: string): Promise<Said> {
   const limit_month = amount === 'none' ? null : readMoney(amount, 'AMOUNT');
   if (!(await setLimit(app.db, id, limit_month))) throw new CommandError(`There is no key "${id}".`);
   const text = limit_month === null ? `${id} has no monthly limit` : `${id} may spend ${exact(limit_month)} in a month`;
   return { json: { id, monthly_limit: shown(limit_month) }, text };
 }
 
-async function listAll(app: App, options: { account?: string }): Promise<Said> {
+async function listAll(app: AppWithoutEngine, options: { account?: string }): Promise<Said> {
   const account = await found(app, options.account ?? '');
   const budgets = await budgetsOf(app.db, account.id, new Date(app.clock.now()));
   const keys = (await listKeys(app.db, account.id)).map((key) => {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import type { App } from '../app.ts';
+import type { App, AppWithoutEngine } from '../app.ts';
 import { exact } from '../money/money.ts';
 import { findTask, listAllTasks } from '../tasks/list.ts';
 import { finish } from '../tasks/finish.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { found as foundAccount } from './account.ts';
-import { CommandError, readText, says, table, withApp, type Said } from './command.ts';
+import { CommandError, readText, says, table, withApp, withEngine, type Said } from './command.ts';
 
 export function taskCommands(program: Command): void {
   const task = program.command('task').description('generation tasks');
@@ -24,10 +24,13 @@ export function taskCommands(program: Command): void {
 
   const fail = task.command('fail <task>').description('end a task that hangs: it fails and is refunded');
   fail.requiredOption('--reason <text>', 'why, for the record');
-  says(fail, (id = '') => withApp((app) => failOne(app, id, fail.opts())));
+  says(fail, (id = '') => withEngine((app) => failOne(app, id, fail.opts())));
 }
 
-async function listSome(app: App, options: { account?: string; status?: string; limit?: string }): Promise<Said> {
+async function listSome(
+  app: AppWithoutEngine,
+  options: { account?: string; status?: string; limit?: string },
+): Promise<Said> {
   const limit = /^\d{1,4}$/.test(options.limit ?? '') ? Number(options.limit) : 0;
   if (limit < 1) throw new CommandError('--limit must be a number from 1 to 9999.', 2);
   const statuses = ['queued', 'running', 'succeeded', 'failed'];
@@ -50,7 +53,7 @@ async function listSome(app: App, options: { account?: string; status?: string; 
   return { json: { tasks }, text: table([['task', 'account', 'model', 'status', 'cost', '', 'created'], ...rows]) };
 }
 
-async function showOne(app: App, id: string): Promise<Said> {
+async function showOne(app: AppWithoutEngine, id: string): Promise<Said> {
   const task = await found(app, id);
   const attempts = (await listAttempts(app.db, refOf(task))).map(
     ({ number, route, provider, state, reason, message }) => ({
@@ -85,7 +88,7 @@ async function showOne(app: App, id: string): Promise<Said> {
   return { json, text: lines.join('\n') };
 }
 
-async function webhookOf(app: App, task: Task) {
+async function webhookOf(app: AppWithoutEngine, task: Task) {
   const delivery = await deliveryOfTask(app.db, refOf(task));
   if (!delivery) return null;
   const { id, state, url, next_at } = delivery;
@@ -110,7 +113,7 @@ async function failOne(app: App, id: string, options: { reason?: string }): Prom
   };
 }
 
-async function found(app: App, id: string): Promise<Task> {
+async function found(app: AppWithoutEngine, id: string): Promise<Task> {
   const task = await findTask(app.db, id);
   if (!task) throw new CommandError(`There is no task "${id}".`);
   return task;

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { Command } from 'commander';
 import { findAccount, rotateWebhookSecret } from '../accounts/accounts.ts';
-import type { App } from '../app.ts';
+import type { App, AppWithoutEngine } from '../app.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { testBody } from '../tasks/task.ts';
 import { resend, sendTest } from '../webhooks/by-hand.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { hasSignature } from '../webhooks/sign.ts';
 import { found as foundAccount } from './account.ts';
-import { CommandError, says, withApp, type Said } from './command.ts';
+import { CommandError, says, withApp, withEngine, type Said } from './command.ts';
 
 export function webhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('webhook deliveries and their secret');
@@ -21,19 +21,19 @@ export function webhookCommands(program: Command): void {
   says(rotate, () => withApp((app) => rotateSecret(app, rotate.opts())));
 
   says(webhook.command('resend <delivery>').description('send a delivery once more, the same bytes'), (id = '') =>
-    withApp((app) => resendOne(app, id)),
+    withEngine((app) => resendOne(app, id)),
   );
 
   const test = webhook.command('test').description('send a signed test payload and show the answer');
   test.requiredOption('--account <account>', 'whose secret signs').requiredOption('--url <url>', 'where to');
-  says(test, () => withApp((app) => testOne(app, test.opts())));
+  says(test, () => withEngine((app) => testOne(app, test.opts())));
 
   const listen = webhook.command('listen').description('receive deliveries on this machine, verify and print them');
   listen.requiredOption('--port <port>', 'on 127.0.0.1').option('--count <n>', 'stop after so many');
   says(listen, () => withApp((app) => listenFor(app, listen.opts())));
 }
 
-async function rotateSecret(app: App, options: { account?: string }): Promise<Said> {
+async function rotateSecret(app: AppWithoutEngine, options: { account?: string }): Promise<Said> {
   const account = await foundAccount(app, options.account ?? '');
   const webhook_secret = await rotateWebhookSecret(app.db, account.id, new Date(app.clock.now()));
   return {
@@ -71,7 +71,10 @@ async function testOne(app: App, options: { account?: string; url?: string }): P
 type Received = { delivery: string; event: string; verified: boolean; body: unknown };
 
 /** Receives until `--count` or a signal; each delivery is verified with the secret of its account. */
-async function listenFor(app: App, options: { port?: string; count?: string; json?: boolean }): Promise<Said> {
+async function listenFor(
+  app: AppWithoutEngine,
+  options: { port?: string; count?: string; json?: boolean },
+): Promise<Said> {
   const say = options.json ? () => {} : (text: string) => console.log(text);
   const port = wholeNumber(options.port, '--port', 1, 65_535);
   const count =
@@ -99,7 +102,7 @@ async function listenFor(app: App, options: { port?: string; count?: string; jso
   return { json: { received }, text: `${received.length} received, ${verified} verified` };
 }
 
-async function receive(app: App, request: IncomingMessage): Promise<Received> {
+async function receive(app: AppWithoutEngine, request: IncomingMessage): Promise<Received> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const bytes = Buffer.concat(chunks);

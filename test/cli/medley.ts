@@ -6,16 +6,13 @@ import type { TestApp } from '../helpers/app.ts';
 
 const script = join(import.meta.dirname, '../../src/cli.ts');
 
-/** Between two commands Node need not read the same sources again: a third less time. */
-const compiled = join(import.meta.dirname, '../node_modules/.cache/compiled');
-
 export type Said = { code: number | null; out: string; error: string };
 
 /** An operator command as a process of its own: what it printed, and its exit code. */
 export async function medley(words: string[], env: Record<string, string>): Promise<Said> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !setting.test(name)));
   const child = spawn(process.execPath, [script, ...words], {
-    env: { ...inherited, NODE_COMPILE_CACHE: compiled, ...env },
+    env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said: Said = { code: null, out: '', error: '' };
