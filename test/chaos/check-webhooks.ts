@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
-import { groupBy, none, row, type Ask, type Row } from './findings.ts';
+import { groupBy, none, quantile, row, seconds, type Ask, type Row } from './findings.ts';
 import type { TaskRow } from './check-tasks.ts';
+import { retry_delays_ms } from './settings.ts';
 import { readJournal, type FaultNote, type ReceiverNote, type SecretNote } from './place.ts';
 
 type DeliveryRow = {
@@ -13,7 +14,13 @@ type DeliveryRow = {
   state: string;
   attempts: number;
 };
-type AttemptRow = { delivery_id: string; number: number; status: number | null };
+type AttemptRow = {
+  delivery_id: string;
+  number: number;
+  status: number | null;
+  started_ms: number;
+  ended_ms: number;
+};
 
 /** What receivers were sent, against the tasks and the deliveries of the database. */
 export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly TaskRow[]): Promise<Row[]> {
@@ -21,7 +28,8 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
     'select account_id, id, task_id, event, url, body, state, attempts from deliveries',
   );
   const attempts = groupBy(
-    await ask<AttemptRow>('select delivery_id, number, status from delivery_attempts'),
+    await ask<AttemptRow>(`select delivery_id, number, status, (extract(epoch from started_at) * 1000)::float8 as started_ms,
+         (extract(epoch from ended_at) * 1000)::float8 as ended_ms from delivery_attempts order by number`),
     (attempt) => attempt.delivery_id,
   );
   const notes = readJournal<ReceiverNote>(folder, 'receivers');
@@ -60,11 +68,31 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
     ),
     none('signatures that do not verify', await badSignatures(ask, folder, notes, of_task)),
     ...duplicates(folder, notes, deliveries, attempts),
+    ...checkSchedule(attempts),
     none(
       'places left over',
       places.map(({ id }) => id),
     ),
   ];
+}
+
+/** Retries count from the end of the attempt before; clocks here cut off milliseconds. */
+function checkSchedule(attempts: Map<string, AttemptRow[]>): Row[] {
+  const late: number[] = [];
+  const early: string[] = [];
+  for (const [id, own] of attempts) {
+    for (const [i, attempt] of own.entries()) {
+      const before = own[i - 1];
+      const delay_ms = retry_delays_ms[i - 1];
+      if (!before || delay_ms === undefined) continue;
+      const after_ms = attempt.started_ms - before.ended_ms;
+      if (after_ms < delay_ms - 2)
+        early.push(`${id} attempt ${attempt.number}: after ${after_ms} ms instead of ${delay_ms}`);
+      late.push(after_ms - delay_ms);
+    }
+  }
+  const figures = `${seconds(quantile(late, 0.5))} / ${seconds(quantile(late, 0.95))} / ${seconds(Math.max(0, ...late))}`;
+  return [none('webhook retries that came early', early), row('… late by (p50 / p95 / max)', figures)];
 }
 
 function retried(deliveries: readonly DeliveryRow[]): string {

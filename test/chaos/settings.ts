@@ -1,7 +1,8 @@
 import type { Place } from './place.ts';
 
 /** Retries come soon enough for a run to end, and outlast every fault. */
-const webhooks = 'webhooks: { retry_delays: [200ms, 1s, 2s, 4s, 8s], timeout: 5s }';
+export const retry_delays_ms = [200, 1_000, 2_000, 4_000, 8_000];
+const webhooks = `webhooks: { retry_delays: [${retry_delays_ms.map((delay_ms) => `${delay_ms}ms`).join(', ')}], timeout: 5s }`;
 
 const schema =
   '{ type: object, required: [prompt], additionalProperties: false, properties: { prompt: { type: string } } }';
