@@ -26,24 +26,36 @@ describe('money under attack', () => {
 
   const body = JSON.stringify({ model: 'sandbox/image', input: { prompt: 'x' } });
 
-  async function fire(client: Client, count: number): Promise<Map<number, number>> {
-    const statuses = await Promise.all(
-      Array.from({ length: count }, async () => {
-        const { statusCode, body: answer } = await request(`${service.url}/v1/generate`, {
-          method: 'POST',
-          dispatcher: connections,
-          headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-          body,
-        });
-        await answer.dump();
-        return statusCode;
+  async function statusOf(url: string, client: Client): Promise<number> {
+    const { statusCode, body: answer } = await request(`${url}/v1/generate`, {
+      method: 'POST',
+      dispatcher: connections,
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      body,
+    });
+    await answer.dump();
+    return statusCode;
+  }
+
+  /** How many of `count` requests per client are answered by each status, all of them at once. */
+  async function fireAll(clients: Client[], count: number, urls = [service.url]): Promise<Map<number, number>[]> {
+    const counts = clients.map(() => new Map<number, number>());
+    const shots = Array.from({ length: count }, (_, i) =>
+      clients.map(async (client, c) => {
+        const status = await statusOf(urls[(c + i) % urls.length] ?? service.url, client);
+        counts[c]?.set(status, (counts[c]?.get(status) ?? 0) + 1);
       }),
     );
-    return statuses.reduce(
-      (counts, status) => counts.set(status, (counts.get(status) ?? 0) + 1),
-      new Map<number, number>(),
-    );
+    await Promise.all(shots.flat());
+    return counts;
   }
+
+  async function fire(client: Client, count: number): Promise<Map<number, number> | undefined> {
+    return (await fireAll([client], count))[0];
+  }
+
+  const total = (counts: Map<number, number>[], status: number) =>
+    counts.reduce((sum, each) => sum + (each.get(status) ?? 0), 0);
 
   it('accepts exactly as many tasks as the balance covers, of 20 times as many at once', async () => {
     const tasks = 25;
@@ -69,6 +81,48 @@ describe('money under attack', () => {
     );
     const { json } = await client.call('GET', '/v1/balance');
     expect(json).toMatchObject({ held: { exact: '0.250000' }, key: { remaining: { exact: '0.000000' } } });
+  });
+
+  it('accepts exactly as many tasks as the balance covers, over ten keys', async () => {
+    const tasks = 25;
+    const first = await service.client({ credit: '0.25' });
+    const more = Array.from({ length: 9 }, () => service.client({ account_id: first.account_id }));
+    const counts = await fireAll([first, ...(await Promise.all(more))], 2 * tasks);
+    expect({ accepted: total(counts, 202), refused: total(counts, 402) }).toEqual({ accepted: 25, refused: 475 });
+    expect((await first.call('GET', '/v1/balance')).json).toMatchObject({
+      available: { exact: '0.000000' },
+      held: { exact: '0.250000' },
+    });
+  });
+
+  it('whoever is refused takes nothing from those who are accepted in the same moment', async () => {
+    const rich = await service.client({ credit: '100' });
+    const clients = [
+      rich,
+      await service.client({ credit: '0' }),
+      await service.client({ credit: '0.07' }),
+      await service.client({ credit: '100', limit: '0.09' }),
+      await service.client({ account_id: rich.account_id, limit: '0.05' }),
+    ];
+    const counts = await fireAll(clients, 100);
+    expect(counts.map((each) => Object.fromEntries(each))).toEqual([
+      { 202: 100 },
+      { 402: 100 },
+      { 202: 7, 402: 93 },
+      { 202: 9, 403: 91 },
+      { 202: 5, 403: 95 },
+    ]);
+    expect((await rich.call('GET', '/v1/balance')).json.held.exact).toBe('1.050000');
+  });
+
+  it('two nodes that serve the same accounts accept exactly what the balances cover', async () => {
+    const other = await service.beside({ yaml });
+    const clients = await Promise.all(Array.from({ length: 8 }, (_, i) => service.client({ credit: `0.${i + 10}` })));
+    const counts = await fireAll(clients, 100, [service.url, other.url]);
+    expect(counts.map((each) => Object.fromEntries(each))).toEqual(
+      clients.map((_, i) => ({ 202: i + 10, 402: 90 - i })),
+    );
+    await other.stop();
   });
 
   it('gives each of 100 tasks one outcome, raced ten ways', async () => {
