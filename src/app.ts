@@ -15,6 +15,7 @@ import { openEngine, type Engine } from './engine/engine.ts';
 import type { AddressRules } from './lib/address.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './lib/guard.ts';
+import type { Resolve } from './lib/resolve.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher, type HoldBatcher } from './money/holds.ts';
 import { adapters as built_in } from './providers/index.ts';
@@ -42,6 +43,7 @@ export type App = {
   readonly holds: HoldBatcher;
   /** Who may send a webhook now. */
   readonly places: Places;
+  /** Every request to an address that a user or an upstream chose. */
   readonly guard: Guard;
   /** Signs links; the same on all nodes. */
   readonly secret: string;
@@ -69,6 +71,8 @@ export type AppOptions = {
   log?: Logger;
   /** Adapters by name, beside the built-in ones. */
   adapters?: Record<string, Adapter>;
+  /** How names in addresses that users choose are resolved. */
+  resolve?: Resolve;
   /** An operator's command: it may run beside the service of the same data folder. */
   command?: boolean;
 };
@@ -186,7 +190,7 @@ async function openParts(
     windows: memoryWindows(),
     authenticator,
     holds: makeHoldBatcher(db, () => new Date(clock.now())),
-    guard: openGuard(),
+    guard: openGuard(options),
     places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
     secret,
     local_url: () => localUrl(listening),

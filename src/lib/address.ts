@@ -16,19 +16,19 @@ const denied_ports = new Set([
   6666, 6667, 6668, 6669, 6697, 10080,
 ]);
 
-/** Public numbers that lead to a cloud provider's host services (168.63.129.16: Azure). */
-const denied_addresses = new Set(['168.63.129.16']);
+/** Where clouds tell a machine its secrets: Azure's number is public, Alibaba's and Amazon's are in private ranges. */
+const metadata_addresses = new Set(['168.63.129.16', '100.100.100.200', 'fd00:ec2::254']);
 
 const private_ranges = new Set(['private', 'loopback', 'uniqueLocal', 'carrierGradeNat']);
 
 /** May a connection go to this IP address (any spelling that the URL parser yields)? */
-function addressAllowed(text: string, rules: AddressRules): boolean {
+export function addressAllowed(text: string, rules: AddressRules): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text); // ::ffff:1.2.3.4 is judged as 1.2.3.4
   if (rules.allow.some((range) => inRange(address, range))) return true;
+  if (metadata_addresses.has(address.toString())) return false;
   const kind = address.range();
-  if (kind === 'unicast') return !denied_addresses.has(address.toString());
-  return rules.allow_private && private_ranges.has(kind);
+  return kind === 'unicast' || (rules.allow_private && private_ranges.has(kind));
 }
 
 function inRange(address: ipaddr.IPv4 | ipaddr.IPv6, range: string): boolean {

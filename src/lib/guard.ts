@@ -1,51 +1,362 @@
-import { Client } from 'undici';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { connect as netConnect, isIP, type Socket } from 'node:net';
+import { connect as tlsConnect } from 'node:tls';
+import { addressAllowed, checkUserUrl, type AddressRules } from './address.ts';
+import { systemResolve, type Resolve } from './resolve.ts';
+
+/** In which phase a guarded request failed. `answer`: the status was not the wanted one. */
+export type GuardCode =
+  | 'address_refused'
+  | 'dns'
+  | 'connect'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'too_large'
+  | 'answer';
+
+/** Why a guarded request failed; `message` is for people and tells nothing that the URL does not. */
 export class GuardError extends Error {
-  code: string;
-  constructor(code: string, message: string) {
-    super(message);
+  override name = 'GuardError';
+  readonly code: GuardCode;
+  readonly status: number | undefined;
+
+  constructor(code: GuardCode, message: string, options: { status?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
     this.code = code;
+    this.status = options.status;
   }
 }
-type Send = {
-  method: 'POST';
-  headers: Record<string, string>;
-  body: Buffer;
-  rules: unknown;
+
+type Limits = {
+  rules: AddressRules;
+  /** For the name, the connection and TLS together. */
   connect_timeout_ms: number;
+  /** For all of it. */
   timeout_ms: number;
-  answer_bytes_max: number;
+  /** The caller's own reason to stop: rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 };
-export type Guard = { send(url: string, o: Send): Promise<{ status: number; answer: Buffer }> };
-export function openGuard(): Guard {
+
+export type SendOptions = Limits & {
+  method: 'POST' | 'PUT' | 'GET';
+  headers: Record<string, string>;
+  body?: Buffer;
+  /** More of the answer is not read. */
+  answer_bytes_max: number;
+};
+
+export type Sent = { status: number; headers: IncomingHttpHeaders; answer: Buffer };
+
+export type DownloadOptions = Limits & {
+  /** Kept to the origin of the URL: a redirect to another one loses them. */
+  headers?: Record<string, string>;
+  idle_timeout_ms: number;
+  size_bytes_max: number;
+  redirects_max: number;
+};
+
+export type Downloaded = { bytes: Buffer; content_type: string | undefined };
+
+/**
+ * Requests to addresses that a user or an upstream chose. The URL is judged, its name is resolved once,
+ * every address of it must be allowed, the connection goes to one of these, and what was dialled is
+ * judged again. Each request has a connection of its own: none is shared between accounts, none outlives
+ * a change of the rules, none is closed by its peer just when it is used again. No proxy is used.
+ */
+export type Guard = {
+  /** One request; redirects are answers like any other. Rejects with GuardError. */
+  send(url: string, options: SendOptions): Promise<Sent>;
+  /** Fetches a file into memory, following redirects, each judged anew. Rejects with GuardError. */
+  download(url: string, options: DownloadOptions): Promise<Downloaded>;
+};
+
+const header_bytes_max = 16_384;
+
+export function openGuard(options: { resolve?: Resolve } = {}): Guard {
+  const resolve = options.resolve ?? systemResolve();
   return {
-    send: async (url, o) => {
-      const u = new URL(url);
-      const client = new Client(u.origin, { connect: { timeout: o.connect_timeout_ms } });
-      const limit = AbortSignal.timeout(o.timeout_ms);
+    send: (url, wanted) => send(resolve, url, wanted),
+    download: (url, wanted) => download(resolve, url, wanted),
+  };
+}
+
+async function send(resolve: Resolve, url: string, options: SendOptions): Promise<Sent> {
+  const clock = startClock(options);
+  try {
+    const response = await request(resolve, url, options, clock);
+    const answer = await readUpTo(response, options.answer_bytes_max, clock);
+    return { status: response.statusCode ?? 0, headers: response.headers, answer };
+  } finally {
+    clock.stop();
+  }
+}
+
+async function download(resolve: Resolve, first: string, options: DownloadOptions): Promise<Downloaded> {
+  const clock = startClock(options);
+  try {
+    let url = first;
+    for (let redirects = 0; ; redirects++) {
+      const headers = new URL(url).origin === new URL(first).origin ? options.headers : {};
+      const wanted = { method: 'GET' as const, headers: { ...headers, 'accept-encoding': 'identity' } };
+      const response = await request(resolve, url, { ...options, ...wanted }, clock);
+      const next = redirectOf(response, url);
+      if (next === undefined) return await readFile(response, options, clock);
+      response.destroy();
+      if (redirects === options.redirects_max) throw new GuardError('protocol', 'There were too many redirects.');
+      url = next;
+    }
+  } finally {
+    clock.stop();
+  }
+}
+
+/** Where a redirect leads; never from https to http. */
+function redirectOf(response: IncomingMessage, url: string): string | undefined {
+  const { statusCode = 0, headers } = response;
+  if (![301, 302, 303, 307, 308].includes(statusCode) || headers.location === undefined) return undefined;
+  if (!URL.canParse(headers.location, url)) throw new GuardError('protocol', 'The redirect leads nowhere.');
+  const next = new URL(headers.location, url);
+  if (url.startsWith('https:') && next.protocol !== 'https:')
+    throw new GuardError('protocol', 'The redirect leads from https to another protocol.');
+  return next.href;
+}
+
+async function readFile(response: IncomingMessage, options: DownloadOptions, clock: Clock): Promise<Downloaded> {
+  const { statusCode: status = 0, headers } = response;
+  if (status !== 200) {
+    response.destroy();
+    throw new GuardError('answer', `The address answered ${status}.`, { status });
+  }
+  const declared = Number(headers['content-length'] ?? 0);
+  const chunks: Buffer[] = [];
+  let size_bytes = 0;
+  const idle = () => clock.expire(new GuardError('timeout', 'The address stopped sending.'));
+  let timer = setTimeout(idle, options.idle_timeout_ms);
+  try {
+    await reading(response, clock, (chunk) => {
+      clearTimeout(timer);
+      timer = setTimeout(idle, options.idle_timeout_ms);
+      chunks.push(chunk);
+      size_bytes += chunk.length;
+      if (size_bytes <= options.size_bytes_max && declared <= options.size_bytes_max) return true;
+      throw new GuardError('too_large', `The file is larger than ${options.size_bytes_max} bytes.`);
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+  if (!response.complete) throw new GuardError('reset', 'The connection was closed in the middle of the file.');
+  return { bytes: Buffer.concat(chunks, size_bytes), content_type: headers['content-type'] };
+}
+
+async function readUpTo(response: IncomingMessage, bytes_max: number, clock: Clock): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size_bytes = 0;
+  await reading(response, clock, (chunk) => {
+    chunks.push(chunk);
+    size_bytes += chunk.length;
+    return size_bytes < bytes_max;
+  });
+  return Buffer.concat(chunks).subarray(0, bytes_max);
+}
+
+/** Hands out the body's chunks until `take` has enough; the connection is closed in any case. */
+function reading(response: IncomingMessage, clock: Clock, take: (chunk: Buffer) => boolean): Promise<void> {
+  return new Promise<void>((done, failed) => {
+    const fail = (error: Error) => {
+      failed(error);
+      response.destroy();
+    };
+    clock.onExpiry(fail);
+    response.on('data', (chunk: Buffer) => {
       try {
-        const r = await client.request({
-          path: u.pathname + u.search,
-          method: o.method,
-          headers: o.headers,
-          body: o.body,
-          signal: o.signal ? AbortSignal.any([o.signal, limit]) : limit,
-        });
-        const chunks: Buffer[] = [];
-        let n = 0;
-        for await (const c of r.body) {
-          chunks.push(c);
-          n += c.length;
-          if (n >= o.answer_bytes_max) break;
-        }
-        return { status: r.statusCode, answer: Buffer.concat(chunks).subarray(0, o.answer_bytes_max) };
+        if (take(chunk)) return;
+        done();
+        response.destroy();
       } catch (error) {
-        if (limit.aborted) throw new GuardError('timeout', 'The receiver did not answer in time.');
-        if (o.signal?.aborted) throw error;
-        throw new GuardError('reset', `The connection was closed: ${String(error)}`);
-      } finally {
-        client.destroy().catch(() => {});
+        fail(error instanceof Error ? error : new Error(String(error)));
       }
+    });
+    response.on('end', done);
+    response.on('error', (error) =>
+      fail(new GuardError('reset', 'The connection was closed in the middle of the answer.', { cause: error })),
+    );
+    response.on('close', () => fail(new GuardError('reset', 'The connection was closed in the middle of the answer.')));
+  });
+}
+
+type Wanted = Limits & { method: string; headers: Record<string, string>; body?: Buffer };
+
+/** Resolves with the answer's head. */
+async function request(resolve: Resolve, url: string, wanted: Wanted, clock: Clock): Promise<IncomingMessage> {
+  const problem = checkUserUrl(url, wanted.rules);
+  if (problem) throw new GuardError('address_refused', `The address ${problem}`);
+  const target = new URL(url);
+  const socket = await connect(resolve, target, wanted, clock);
+  return new Promise((answered, failed) => {
+    const outgoing = httpRequest({
+      method: wanted.method,
+      path: target.pathname + target.search,
+      headers: { ...wanted.headers, host: target.host, connection: 'close', ...lengthOf(wanted.body) },
+      createConnection: () => socket,
+      maxHeaderSize: header_bytes_max,
+    });
+    const fail = (error: Error) => {
+      failed(error);
+      outgoing.destroy();
+    };
+    clock.onExpiry(fail);
+    outgoing.on('error', (error) => fail(asGuardError(error)));
+    outgoing.on('response', answered);
+    outgoing.on('upgrade', () => fail(new GuardError('protocol', 'The address wants another protocol.')));
+    outgoing.end(wanted.body);
+  });
+}
+
+function lengthOf(body: Buffer | undefined): Record<string, string> {
+  return body ? { 'content-length': String(body.length) } : {};
+}
+
+function asGuardError(error: Error): GuardError {
+  const code = 'code' in error ? String(error.code) : '';
+  if (code.startsWith('HPE_')) return new GuardError('protocol', 'The answer is no HTTP.', { cause: error });
+  return new GuardError('reset', 'The connection was closed before an answer came.', { cause: error });
+}
+
+/** A connection to an address that may be dialled, with TLS for https. */
+async function connect(
+  resolve: Resolve,
+  target: URL,
+  { rules, connect_timeout_ms }: Limits,
+  clock: Clock,
+): Promise<Socket> {
+  const phase = startClock({ timeout_ms: connect_timeout_ms, signal: clock.signal });
+  try {
+    const name = target.hostname.replace(/^\[|\]$/g, '');
+    const addresses = isIP(name) ? [name] : await phase.race(resolveAll(resolve, name));
+    if (!addresses.every((address) => addressAllowed(address, rules))) throw refused();
+    const port = Number(target.port) || (target.protocol === 'https:' ? 443 : 80);
+    const socket = await phase.race(dial(addresses, port, phase));
+    if (!addressAllowed(socket.remoteAddress ?? '', rules)) {
+      socket.destroy();
+      throw refused();
+    }
+    return target.protocol === 'https:' ? await phase.race(secure(socket, name, phase)) : socket;
+  } finally {
+    phase.stop();
+  }
+}
+
+function refused(): GuardError {
+  return new GuardError(
+    'address_refused',
+    'The address is private, local or reserved: it must be reachable from the internet.',
+  );
+}
+
+async function resolveAll(resolve: Resolve, name: string): Promise<string[]> {
+  const addresses = await resolve(name).catch((error: unknown) => {
+    throw new GuardError('dns', 'The name of the host could not be resolved.', { cause: error });
+  });
+  if (addresses.length === 0) throw new GuardError('dns', 'The name of the host has no address.');
+  return addresses;
+}
+
+/** The first address that can be connected to, in their order. */
+async function dial(addresses: readonly string[], port: number, phase: Clock): Promise<Socket> {
+  let failure: unknown;
+  for (const [i, address] of addresses.entries()) {
+    const share_ms = phase.left_ms() / (addresses.length - i);
+    try {
+      return await dialOne(address, port, share_ms, phase);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw new GuardError('connect', 'No connection to the address could be made.', { cause: failure });
+}
+
+function dialOne(host: string, port: number, timeout_ms: number, phase: Clock): Promise<Socket> {
+  return new Promise((connected, failed) => {
+    const socket = netConnect({ host, port, autoSelectFamily: false, noDelay: true });
+    const fail = (error: Error) => {
+      failed(error);
+      socket.destroy();
+    };
+    const timer = setTimeout(() => fail(new Error('no answer')), timeout_ms);
+    phase.onExpiry(fail);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      connected(socket);
+    });
+    socket.once('error', (error) => {
+      clearTimeout(timer);
+      fail(error);
+    });
+  });
+}
+
+function secure(plain: Socket, name: string, phase: Clock): Promise<Socket> {
+  return new Promise((secured, failed) => {
+    const servername = isIP(name) ? '' : name;
+    const socket = tlsConnect({ socket: plain, host: name, servername, ALPNProtocols: ['http/1.1'] });
+    phase.onExpiry(() => socket.destroy());
+    socket.once('secureConnect', () => secured(socket));
+    socket.once('error', (error) => {
+      failed(
+        new GuardError('tls', 'The connection could not be secured: the certificate must be valid for the host.', {
+          cause: error,
+        }),
+      );
+      socket.destroy();
+    });
+  });
+}
+
+/** What bounds a phase: its time, and the caller's signal. Whoever is at work is told by `onExpiry`. */
+type Clock = {
+  readonly signal: AbortSignal;
+  left_ms(): number;
+  /** Called once, at once if it is over already; a later phase takes the place of an earlier one. */
+  onExpiry(fail: (reason: Error) => void): void;
+  expire(reason: Error): void;
+  race<T>(work: Promise<T>): Promise<T>;
+  stop(): void;
+};
+
+function startClock({ timeout_ms, signal }: { timeout_ms: number; signal?: AbortSignal | undefined }): Clock {
+  const end_at_ms = performance.now() + timeout_ms;
+  const over = new AbortController();
+  const timer = setTimeout(
+    () => over.abort(new GuardError('timeout', 'The address did not answer in time.')),
+    timeout_ms,
+  );
+  const pass = () => over.abort(signal?.reason);
+  if (signal?.aborted) pass();
+  signal?.addEventListener('abort', pass, { once: true });
+  let listener: (() => void) | undefined;
+  const reason = (): Error => (over.signal.reason instanceof Error ? over.signal.reason : new Error('aborted'));
+  const clock: Clock = {
+    signal: over.signal,
+    left_ms: () => Math.max(0, end_at_ms - performance.now()),
+    onExpiry: (fail) => {
+      if (listener) over.signal.removeEventListener('abort', listener);
+      listener = () => fail(reason());
+      if (over.signal.aborted) listener();
+      else over.signal.addEventListener('abort', listener, { once: true });
+    },
+    expire: (why) => over.abort(why),
+    race: (work) =>
+      new Promise((resolve, reject) => {
+        if (over.signal.aborted) reject(reason());
+        over.signal.addEventListener('abort', () => reject(reason()), { once: true });
+        work.then(resolve, reject);
+      }),
+    stop: () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', pass);
     },
   };
+  return clock;
 }

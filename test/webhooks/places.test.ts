@@ -111,6 +111,7 @@ webhooks: { timeout: 400ms, retry_delays: [10s, 1m, 5m, 30m, 2h] }
     await until('four are in flight again', () => receiver.open('/slow') === 4);
     await until('and have timed out', async () => (await placesTaken()) === 0);
   });
+  await stage.test.configure(yaml);
 });
 
 async function finalOf(task_id: string): Promise<string> {
@@ -138,7 +139,7 @@ test('retries leave places for first attempts, and go behind them', () =>
 
 test('two nodes keep the limits together', () =>
   withReceiver(7, async (receiver) => {
-    const second = await stage.test.beside({ worker: false });
+    const second = await stage.test.beside({ worker: false, yaml });
     try {
       await startWorker(second.app);
       receiver.answer('/both', 'hang');
@@ -158,7 +159,6 @@ test('two nodes keep the limits together', () =>
 test('200 hanging receivers and 300 deliveries for a dead one do not delay a healthy one', () =>
   withReceiver(8, async (receiver) => {
     const { client, app } = stage;
-    await stage.test.configure(yaml);
     const hanging = await Promise.all(Array.from({ length: 25 }, (_, i) => startReceiver(`127.0.1.${i + 1}`)));
     try {
       for (const one of hanging) for (let i = 0; i < 8; i++) one.answer(`/${i}`, 'hang');
