@@ -71,8 +71,8 @@ function toApiError(error: Error): ApiError {
   return new ApiError('invalid_request', 'The request is not valid HTTP.');
 }
 
-/** A request line that begins the bytes or follows a line or a JSON body. */
-const request_lines = /(?:^|[\n}\]])[a-z]+ +(\/[^ ?\r\n]*|https?:\/\/[^ ?\r\n]*)/gi;
+/** A request line wherever it may begin: at the start, behind a line, behind any body; not in a header's value. */
+const request_lines = /(?<![:\w-] *)\b[a-z]+ +(\/[^ ?"\r\n]*|https?:\/\/[^ ?"\r\n]*)/gi;
 
 /** The path of the last request line that begins before what the parser refused; `/` if there is none. */
 function pathOf(error: Error): string {

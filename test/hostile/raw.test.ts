@@ -138,6 +138,17 @@ describe('several requests on one connection', () => {
     expect(formatComplaint(JSON.parse(String(replies[1]?.body)), 'messages')).toBeUndefined();
   });
 
+  test.each(['    ', '{"a":"GET /v1/tasks"}', 'x: GET /v1/tasks HTTP/1.1\r\n'])(
+    'one that is nonsense has the format of its own path, behind the body %j',
+    async (body) => {
+      const first = head('GET /v1/balance HTTP/1.1', `content-length: ${body.length}`) + body;
+      const second = 'POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nx: GET /v1/tasks\r\na\0: b\r\n\r\n';
+      const { replies } = await speak(port, [first + second]);
+      expect(replies.map(({ status }) => status)).toEqual([200, 400]);
+      expect(formatComplaint(JSON.parse(String(replies[1]?.body)), 'completions')).toBeUndefined();
+    },
+  );
+
   test('one that is refused before its body leaves the next one whole', async () => {
     const refused = `POST /v1/estimate HTTP/1.1\r\nhost: a\r\ncontent-length: 30\r\n\r\n${'GET /livez HTTP/1.1\r\nhost: a\r\n\r\n'.slice(0, 30)}`;
     const { replies } = await speak(port, [refused + head('GET /v1/balance HTTP/1.1', close)]);
