@@ -28,6 +28,7 @@ create table deliveries (
   attempts int not null default 0 check (attempts >= 0),
   failures int not null default 0 check (failures between 0 and attempts), -- attempts of the schedule that failed
   by_hand boolean not null default false, -- the attempt that waits was asked for: it is outside the schedule
+  jobs int not null default 1 check (jobs >= 1), -- so far; only the newest may make an attempt, the others are stale
   next_at timestamptz,        -- what people are told; the job knows when
   created_at timestamptz not null,
   delivered_at timestamptz,
@@ -84,12 +85,15 @@ create table parked (
   primary key (account_id, delivery_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 create index parked_by_lane on parked (lane, queue_for, retry, since);
-create index parked_by_host on parked (host, account_id, retry, since) where queue_for = 'host';
+create index parked_by_host on parked (host, queue_for, account_id, retry, since);
 
+-- Lanes whose last attempt timed out.
 -- room: webhooks
 create table slow_lanes (
-  lane text primary key
+  lane text primary key,
+  since timestamptz not null
 );
+create index slow_lanes_by_age on slow_lanes (since);
 
 -- Writes a delivery and the job of its first attempt, in the caller's transaction.
 -- room: webhooks
@@ -99,17 +103,28 @@ create function queue_delivery(
 begin
   insert into deliveries (account_id, id, task_id, event, url, body, lane, host, next_at, created_at)
     values (p_account, p_id, p_task, p_event, p_url, p_body, p_lane, p_host, p_now, p_now);
-  perform send_delivery_job(p_account, p_id, 1, 0);
+  perform send_delivery_job('delivery.send', p_account, p_id, 1, 0);
 end $$;
 
--- First attempts and later ones have queues, and so slots, of their own: none waits behind a retry.
--- The attempt's number makes a job stale once that attempt was made.
+-- Sends another job for a delivery; from now on those before it are stale. First attempts and later ones
+-- have queues, and so slots, of their own: none waits behind a retry.
 -- room: webhooks
-create function send_delivery_job(p_account text, p_id text, p_attempt int, p_after_ms float8)
+create function send_next_job(p_account text, p_id text, p_after_ms float8) returns void language plpgsql as $$
+declare
+  d deliveries;
+begin
+  update deliveries x set jobs = x.jobs + 1 where x.account_id = p_account and x.id = p_id returning * into d;
+  if d.id is not null then
+    perform send_delivery_job(case d.attempts when 0 then 'delivery.send' else 'delivery.retry' end,
+      p_account, p_id, d.jobs, p_after_ms);
+  end if;
+end $$;
+
+-- room: webhooks
+create function send_delivery_job(p_queue text, p_account text, p_id text, p_job int, p_after_ms float8)
   returns void language plpgsql as $$
 begin
-  perform engine_send(case p_attempt when 1 then 'delivery.send' else 'delivery.retry' end,
-    jsonb_build_object('account_id', p_account, 'delivery_id', p_id, 'attempt', p_attempt),
+  perform engine_send(p_queue, jsonb_build_object('account_id', p_account, 'delivery_id', p_id, 'job', p_job),
     case when p_after_ms > 0 then pgboss.job_now() + p_after_ms * interval '1 ms' end, p_id);
 end $$;
 
@@ -138,7 +153,7 @@ begin
   return (select count(*) from places p where p.host = p_host) < case when p_retry then 48 else 64 end;
 end $$;
 
--- Takes places for attempts that are due: p_items [{account_id, id, attempt, claim}]. answer: send (the
+-- Takes places for attempts that are due: p_items [{account_id, id, job, claim}]. answer: send (the
 -- place is the claim's), parked (whoever gives up a place sends a new job), stale (nothing to do). A
 -- place that is taken already was handed on, or its worker is believed dead: the engine gave the job
 -- to somebody else. The settings are for plans that were made while the tables were empty.
@@ -158,18 +173,13 @@ begin
   v_hosts := array(select x.host from jsonb_to_recordset(p_items) as r (account_id text, id text)
     join deliveries x on x.account_id = r.account_id and x.id = r.id);
   perform lock_hosts(v_hosts);
-  for i in select * from jsonb_to_recordset(p_items) as r (account_id text, id text, attempt int, claim text) loop
+  for i in select * from jsonb_to_recordset(p_items) as r (account_id text, id text, job int, claim text) loop
     account_id := i.account_id;
     id := i.id;
-    number := i.attempt;
     select * into d from deliveries x where x.account_id = i.account_id and x.id = i.id;
-    if d.id is null or d.state <> 'waiting' or d.attempts + 1 <> i.attempt then
-      answer := 'stale';
-      delete from places p where p.account_id = i.account_id and p.delivery_id = i.id and p.claim is null;
-    else
-      answer := take_place(d, i.claim, p_now);
-    end if;
+    answer := case when d.state = 'waiting' and d.jobs = i.job then take_place(d, i.claim, p_now) else 'stale' end;
     if answer = 'send' then
+      number := d.attempts + 1;
       event := d.event;
       url := d.url;
       body := d.body;
@@ -180,7 +190,9 @@ begin
   end loop;
 end $$;
 
--- The caller holds the lock of the host. Answers send or parked.
+-- The caller holds the lock of the host. Answers send or parked. `retry <= v_retry`: nobody waits behind
+-- retries but retries; an index finds it, however many of them there are. Who queues longest is told by the
+-- database's clock, since nodes may differ.
 -- room: webhooks
 create function take_place(d deliveries, p_claim text, p_now timestamptz) returns text language plpgsql as $$
 declare
@@ -195,9 +207,9 @@ begin
   select count(*) into v_queued from parked k where k.lane = d.lane and k.queue_for = 'host';
   v_full := case
     when not lane_has_room(d.lane, v_retry, v_queued)
-      or exists (select from parked k where k.lane = d.lane and k.queue_for = 'lane' and (v_retry or not k.retry)) then 'lane'
+      or exists (select from parked k where k.lane = d.lane and k.queue_for = 'lane' and k.retry <= v_retry) then 'lane'
     when not host_has_room(d.host, v_retry)
-      or exists (select from parked k where k.host = d.host and k.queue_for = 'host' and (v_retry or not k.retry)) then 'host' end;
+      or exists (select from parked k where k.host = d.host and k.queue_for = 'host' and k.retry <= v_retry) then 'host' end;
   if v_full is null then
     delete from parked k where k.account_id = d.account_id and k.delivery_id = d.id;
     insert into places (account_id, delivery_id, lane, host, claim, taken_at)
@@ -205,7 +217,7 @@ begin
     return 'send';
   end if;
   insert into parked (account_id, delivery_id, lane, host, retry, since, queue_for)
-    values (d.account_id, d.id, d.lane, d.host, v_retry, p_now, v_full)
+    values (d.account_id, d.id, d.lane, d.host, v_retry, clock_timestamp(), v_full)
     on conflict do nothing;
   return 'parked';
 end $$;
@@ -222,27 +234,33 @@ declare
   d deliveries;
   v_hosts text[];
   v_host text;
+  v_lanes text[];
+  v_lane text;
 begin
   v_hosts := array(select x.host from jsonb_to_recordset(p_items) as r (account_id text, id text)
     join deliveries x on x.account_id = r.account_id and x.id = r.id);
   perform lock_hosts(v_hosts);
   for i in select * from jsonb_to_recordset(p_items) as r (account_id text, id text, claim text, started_at timestamptz,
       ended_at timestamptz, duration_ms int, status int, error text, answer text, delivered boolean, timed_out boolean) loop
+    d := null;
     delete from places p where p.account_id = i.account_id and p.delivery_id = i.id and p.claim = i.claim;
     if found then
-      insert into delivery_attempts (account_id, delivery_id, number, started_at, ended_at, duration_ms, status, error, answer)
-        select i.account_id, i.id, x.attempts + 1, i.started_at, i.ended_at, i.duration_ms, i.status, i.error, i.answer
-          from deliveries x where x.account_id = i.account_id and x.id = i.id;
       d := end_attempt(i.account_id, i.id, i.ended_at, i.delivered, p_delays_ms);
+    end if;
+    if d.id is not null then
+      insert into delivery_attempts (account_id, delivery_id, number, started_at, ended_at, duration_ms, status, error, answer)
+        values (i.account_id, i.id, d.attempts, i.started_at, i.ended_at, i.duration_ms, i.status, i.error, i.answer);
       if i.timed_out then
-        insert into slow_lanes (lane) values (d.lane) on conflict do nothing;
+        insert into slow_lanes (lane, since) values (d.lane, p_now) on conflict (lane) do update set since = p_now;
       else
         delete from slow_lanes s where s.lane = d.lane;
       end if;
-      perform queue_for_host(d.lane);
+      v_lanes := v_lanes || d.lane;
     end if;
-    return query select i.account_id, i.id, case when d.id = i.id then d.state else 'lost' end,
-      case when d.id = i.id then d.next_at end;
+    return query select i.account_id, i.id, coalesce(d.state, 'lost'), d.next_at;
+  end loop;
+  for v_lane in select distinct u.l from unnest(v_lanes) as u (l) loop
+    perform queue_for_host(v_lane);
   end loop;
   for v_host in select distinct u.h from unnest(v_hosts) as u (h) order by 1 loop
     perform hand_on(v_host, p_now);
@@ -250,14 +268,17 @@ begin
 end $$;
 
 -- An attempt was made. A failed one of the schedule is followed by the next; one asked for by hand
--- leaves the schedule as it was, and a delivery that has arrived once stays delivered.
+-- leaves the schedule as it was, and a delivery that has arrived once stays delivered. Null: it is gone.
 -- room: webhooks
 create function end_attempt(p_account text, p_id text, p_ended_at timestamptz, p_delivered boolean, p_delays_ms float8[])
   returns deliveries language plpgsql as $$
 declare
   d deliveries;
 begin
-  select * into strict d from deliveries x where x.account_id = p_account and x.id = p_id for update;
+  select * into d from deliveries x where x.account_id = p_account and x.id = p_id for update;
+  if d.id is null then
+    return null;
+  end if;
   d.attempts := d.attempts + 1;
   if p_delivered then
     d.delivered_at := coalesce(d.delivered_at, p_ended_at);
@@ -273,18 +294,22 @@ begin
       next_at = d.next_at, delivered_at = d.delivered_at, ended_at = d.ended_at
     where x.account_id = p_account and x.id = p_id;
   if d.state = 'waiting' then
-    perform send_delivery_job(p_account, p_id, d.attempts + 1, p_delays_ms[d.failures]);
+    perform send_next_job(p_account, p_id, p_delays_ms[d.failures]);
   end if;
   return d;
 end $$;
 
--- Those who queue for the lane go on to queue for its host, as many as the lane has room for.
+-- Those who queue for the lane go on to queue for its host, as many as the lane has room for. If it has
+-- become slow, more of them may do so already.
 -- room: webhooks
 create function queue_for_host(p_lane text) returns void language plpgsql as $$
 declare
   k parked;
   v_queued bigint;
 begin
+  if exists (select from slow_lanes s where s.lane = p_lane) then
+    update parked x set queue_for = 'lane' where x.lane = p_lane and x.queue_for = 'host';
+  end if;
   loop
     select * into k from parked x where x.lane = p_lane and x.queue_for = 'lane' order by x.retry, x.since limit 1;
     exit when k.lane is null;
@@ -318,8 +343,7 @@ begin
     delete from parked x where x.account_id = k.account_id and x.delivery_id = k.delivery_id;
     insert into places (account_id, delivery_id, lane, host, taken_at)
       values (k.account_id, k.delivery_id, k.lane, p_host, p_now);
-    perform send_delivery_job(k.account_id, k.delivery_id, d.attempts + 1, 0)
-      from deliveries d where d.account_id = k.account_id and d.id = k.delivery_id;
+    perform send_next_job(k.account_id, k.delivery_id, 0);
   end loop;
 end $$;
 
@@ -341,7 +365,7 @@ begin
   end if;
   update deliveries x set state = 'waiting', by_hand = true, next_at = p_now, ended_at = null
     where x.account_id = p_account and x.id = p_id;
-  perform send_delivery_job(p_account, p_id, d.attempts + 1, 0);
+  perform send_next_job(p_account, p_id, 0);
   return 'sent';
 end $$;
 
@@ -357,33 +381,37 @@ begin
 end $$;
 
 -- The net under it all, for what a restored backup or an operator's hand has torn: places without a job
--- are free again, what waits without a job, a place or a line gets a job, and lines move on. Answers how
--- many deliveries got a job. p_settled: what is younger may still be under way.
+-- are free again, and what waits without a job, a place or a line gets a job. Answers how many did.
+-- p_settled: what is younger may still be under way. Takes no lock of a host.
 -- room: webhooks
 create function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns int language plpgsql
   set enable_seqscan = off as $$
 declare
-  v_lane text;
-  v_host text;
   v_sent int;
 begin
   delete from places p where p.taken_at < p_settled - interval '60 seconds'
     and not exists (select from engine_live_keys() live where live.key = p.delivery_id);
-  perform send_delivery_job(d.account_id, d.id, d.attempts + 1, extract(epoch from d.next_at - p_now) * 1000)
+  perform send_next_job(d.account_id, d.id, extract(epoch from d.next_at - p_now) * 1000)
     from deliveries d
     where d.state = 'waiting' and d.created_at < p_settled
       and not exists (select from engine_live_keys() live where live.key = d.id)
       and not exists (select from places p where p.account_id = d.account_id and p.delivery_id = d.id)
       and not exists (select from parked k where k.account_id = d.account_id and k.delivery_id = d.id);
   get diagnostics v_sent = row_count;
-  for v_host in select distinct k.host from parked k order by 1 loop
-    perform lock_hosts(array[v_host]);
-    for v_lane in select distinct k.lane from parked k where k.host = v_host and k.queue_for = 'lane' loop
-      perform queue_for_host(v_lane);
-    end loop;
-    perform hand_on(v_host, p_now);
-  end loop;
   return v_sent;
+end $$;
+
+-- Moves on what queues at one host, in case nobody else does. One call per host: each holds its lock alone.
+-- room: webhooks
+create function move_lines(p_host text, p_now timestamptz) returns void language plpgsql set enable_seqscan = off as $$
+declare
+  v_lane text;
+begin
+  perform lock_hosts(array[p_host]);
+  for v_lane in select distinct k.lane from parked k where k.host = p_host and k.queue_for = 'lane' loop
+    perform queue_for_host(v_lane);
+  end loop;
+  perform hand_on(p_host, p_now);
 end $$;
 
 drop function finish_task;

@@ -79,14 +79,14 @@ export async function listDeliveryAttempts(db: Queryable, ref: DeliveryRef): Pro
   );
 }
 
-/** An attempt that is due, as its job names it. */
-export type Due = DeliveryRef & { attempt: number };
+/** An attempt that is due, as its job names it; only the newest job of a delivery may make it. */
+export type Due = DeliveryRef & { job: number };
 
 export function readDue(data: Record<string, unknown>): Due {
-  const { account_id, delivery_id, attempt } = data;
+  const { account_id, delivery_id, job } = data;
   assert(
-    typeof account_id === 'string' && typeof delivery_id === 'string' && typeof attempt === 'number',
+    typeof account_id === 'string' && typeof delivery_id === 'string' && typeof job === 'number',
     'a delivery job names its delivery',
   );
-  return { account_id, id: delivery_id, attempt };
+  return { account_id, id: delivery_id, job };
 }

@@ -28,14 +28,14 @@ export type Ended = {
   timed_out: boolean;
 };
 
-/** `lost`: another worker has taken the attempt over, and nothing was written. */
+/** `lost`: the claim holds no place any more, and nothing was written. */
 export type AfterAttempt = { state: DeliveryState | 'lost'; next_at: Date | null };
 
 /** The limits on attempts in flight, kept by the database for all nodes (migrations/0006_webhooks.sql). */
 export type Places = {
   /**
    * Takes a place for an attempt that is due. Undefined: there is none, and whoever gives one up sends
-   * a new job; or the attempt was made already.
+   * a new job; or there is a newer job already, or nothing left to send.
    */
   begin(due: Due): Promise<Begun | undefined>;
   /** Writes down how it ended, plans the next attempt, and hands the place on. */

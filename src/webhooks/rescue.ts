@@ -21,10 +21,13 @@ const batch_max = 500;
  */
 export async function rescueDeliveries(app: Parts): Promise<number> {
   const now_ms = app.clock.now();
+  const now = new Date(now_ms);
   const rows = await app.db.query<{ sent: number }>('select rescue_deliveries($1, $2) as sent', [
-    new Date(now_ms),
+    now,
     new Date(now_ms - settled_after_ms),
   ]);
+  const hosts = await app.db.query<{ host: string }>('select distinct host from parked');
+  for (const { host } of hosts) await app.db.query('select move_lines($1, $2)', [host, now]);
   const sent = rows[0]?.sent ?? 0;
   if (sent > 0) app.log.warn({ resent: sent }, 'webhook deliveries without a job: sent again');
   app.engine.wake('delivery.send');
@@ -32,13 +35,18 @@ export async function rescueDeliveries(app: Parts): Promise<number> {
   return sent;
 }
 
-/** Removes deliveries that ended as long ago as finished tasks are kept, with their attempts. */
+/**
+ * Removes deliveries that ended as long ago as finished tasks are kept, with their attempts, and forgets
+ * which lanes were slow then.
+ */
 export async function removeOldDeliveries(app: Parts, stopped?: AbortSignal): Promise<number> {
   const ended_before = new Date(app.clock.now() - app.catalog.current.settings.tasks.keep_ms);
+  await app.db.query('delete from slow_lanes where since < $1', [ended_before]);
   for (let removed = 0; ;) {
     const rows = await app.db.query(
       `delete from deliveries where (account_id, id) in (
          select account_id, id from deliveries where state <> 'waiting' and ended_at < $1 order by ended_at limit ${batch_max})
+         and state <> 'waiting' -- once more, for one that was sent again meanwhile
        returning id`,
       [ended_before],
     );

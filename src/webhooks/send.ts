@@ -35,7 +35,9 @@ export async function sendDelivery(app: Sender, job: Job): Promise<Outcome> {
   await failpoint('delivery.ended');
   wakeNext(app, after);
   logAttempt(app, begun, ended, after);
-  return 'done';
+  // Lost to another worker, this settles nothing. Lost by a crash of the server, or by an answer that
+  // did not come and was asked for again, the job looks at the delivery once more.
+  return after.state === 'lost' ? { again_after_ms: 0 } : 'done';
 }
 
 /**

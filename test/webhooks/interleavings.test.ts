@@ -1,0 +1,255 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Account } from '../../src/accounts/accounts.ts';
+import { atFailpoint } from '../../src/lib/failpoint.ts';
+import { resend } from '../../src/webhooks/by-hand.ts';
+import { readDue, targetOf, type Due } from '../../src/webhooks/delivery.ts';
+import type { Begun, Ended } from '../../src/webhooks/places.ts';
+import { removeOldDeliveries, rescueDeliveries } from '../../src/webhooks/rescue.ts';
+import { sendDelivery } from '../../src/webhooks/send.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+import { setStage, until, type Stage } from './setup.ts';
+
+// Steps of two workers in an order that is chosen here: no worker runs.
+
+let stage: Stage;
+let account_id: Account['id'];
+let made = 0;
+
+beforeAll(async () => {
+  stage = await setStage({ worker: false });
+  account_id = stage.client.account_id;
+});
+afterEach(async () => {
+  await stage.app.db.query('delete from places');
+  await stage.app.db.query('delete from parked');
+  await stage.app.db.query('delete from slow_lanes');
+  await stage.app.db.query('delete from deliveries');
+  await expectExactBooks(stage.app);
+});
+afterAll(() => stage.stop());
+
+const delay_ms = 10_000;
+const day_ms = 86_400_000;
+
+/** A delivery of no task, waiting with its first job. Answers its id. */
+async function queue(url: string): Promise<string> {
+  const id = `dlv_${++made}`;
+  const { lane, host } = targetOf(account_id, url);
+  const now = new Date(stage.app.clock.now());
+  const values = [now, account_id, id, null, 'task.failed', url, '{}', lane, host];
+  await stage.app.db.query('select queue_delivery($1, $2, $3, $4, $5, $6, $7, $8, $9)', values);
+  return id;
+}
+
+const queueMany = (size: number, url: string) => Promise.all(Array.from({ length: size }, () => queue(url)));
+
+const beginMany = async (size: number, url: string) => Promise.all((await queueMany(size, url)).map(begin));
+
+const park = async (id: string) => expect(await stage.app.places.begin(await newestJob(id))).toBeUndefined();
+
+/** What the jobs of a delivery name, oldest first. */
+async function jobsOf(id: string): Promise<Due[]> {
+  const rows = await stage.app.db.query<{ data: Record<string, unknown> }>(
+    'select data from pgboss.job where singleton_key = $1 order by created_on',
+    [id],
+  );
+  return rows.map(({ data }) => readDue(data));
+}
+
+async function newestJob(id: string): Promise<Due> {
+  const job = (await jobsOf(id)).at(-1);
+  if (!job) throw new Error(`${id} has no job`);
+  return job;
+}
+
+async function begin(id: string): Promise<Begun> {
+  const begun = await stage.app.places.begin(await newestJob(id));
+  if (!begun) throw new Error(`${id} has no place`);
+  return begun;
+}
+
+function ended(how: Partial<Ended> = {}): Ended {
+  const now = new Date(stage.app.clock.now());
+  const failed = { status: 500, error: null, answer: null, delivered: false, timed_out: false };
+  return { started_at: now, ended_at: now, duration_ms: 1, ...failed, ...how };
+}
+
+const delivered = { status: 204, delivered: true };
+const timed_out = { status: null, error: 'The receiver did not answer in time.', timed_out: true };
+
+async function count(sql: string, values: readonly unknown[] = []): Promise<number> {
+  const rows = await stage.app.db.query<{ n: number }>(`select count(*)::int as n from ${sql}`, values);
+  return rows[0]?.n ?? 0;
+}
+
+const stateOf = async (id: string) =>
+  (
+    await stage.app.db.query<{ state: string; attempts: number }>(
+      'select state, attempts from deliveries where id = $1',
+      [id],
+    )
+  )[0];
+
+/** Fills a host with as many places as it has. */
+async function fillHost(host: string): Promise<void> {
+  await stage.app.db.query(
+    `insert into places (account_id, delivery_id, lane, host, claim, taken_at)
+       select $1, 'other_' || i, 'other_' || i, $2, 'x', now() from generate_series(1, 64) i`,
+    [account_id, host],
+  );
+}
+
+/** Ends one of the attempts that fill a host. */
+const freeOne = async (host: string, i: number) => {
+  await stage.app.db.query(`delete from places where delivery_id = $1`, [`other_${i}`]);
+  await stage.app.db.query('select hand_on($1, now())', [host]);
+};
+
+test('an attempt by hand that is under way when the retry of the schedule comes due: one attempt, and it counts', async () => {
+  const id = await queue('http://one.test/hand');
+  await stage.app.places.end(await begin(id), ended());
+  const scheduled = await newestJob(id);
+  expect(await resend(stage.app, { account_id, id })).toBe('sent');
+  const by_hand = await begin(id);
+  expect(await stage.app.places.begin(scheduled)).toBeUndefined();
+  expect(await stage.app.places.end(by_hand, ended(delivered))).toMatchObject({ state: 'delivered' });
+  expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 2 });
+  expect(await count('places')).toBe(0);
+});
+
+test('a worker that dies after it has parked a delivery: its job comes back and does not send beside the one that got the place', async () => {
+  const url = 'http://two.test/parked';
+  const [first] = await beginMany(4, url);
+  const id = await queue(url);
+  const job = await newestJob(id);
+  expect(await stage.app.places.begin(job)).toBeUndefined(); // parked; the worker dies, the job stays
+  if (first) await stage.app.places.end(first, ended(delivered)); // the place is handed on, with a new job
+  expect(await stage.app.places.begin(job)).toBeUndefined();
+  const begun = await begin(id);
+  expect(await stage.app.places.begin(job)).toBeUndefined();
+  expect(await stage.app.places.end(begun, ended(delivered))).toMatchObject({ state: 'delivered' });
+});
+
+test('a job that comes back to another worker takes its own place over; who has lost it changes nothing', async () => {
+  const id = await queue('http://three.test/over');
+  const lost = await begin(id);
+  const begun = await begin(id);
+  expect(await count('places')).toBe(1);
+  expect(await stage.app.places.end(lost, ended())).toMatchObject({ state: 'lost' });
+  expect(await stage.app.places.end(begun, ended(delivered))).toMatchObject({ state: 'delivered' });
+  expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 1 });
+});
+
+test('several of a lane end in one batch: the last of them says whether the lane is slow', async () => {
+  const url = 'http://four.test/batch';
+  const firsts = await beginMany(4, url);
+  const more = await queueMany(6, url);
+  for (const id of more) await park(id);
+  const outcomes = [timed_out, delivered, timed_out];
+  await Promise.all(firsts.slice(0, 3).map((first, i) => stage.app.places.end(first, ended(outcomes[i]))));
+  expect(await count('slow_lanes')).toBe(1);
+  expect(await count('places where lane = $1', [targetOf(account_id, url).lane])).toBe(1); // the fourth, still under way
+});
+
+test('a lane that gets slow while its deliveries queue for the host: one of them gets a place, not four', async () => {
+  const url = 'http://five.test/slow';
+  const { lane, host } = targetOf(account_id, url);
+  const first = await begin(await queue(url));
+  await fillHost(host);
+  for (const id of await queueMany(3, url)) await park(id);
+  await stage.app.places.end(first, ended(timed_out));
+  for (let i = 1; i <= 8; i++) await freeOne(host, i);
+  expect(await count('places where lane = $1', [lane])).toBe(1);
+  expect(await count('parked where lane = $1', [lane])).toBe(2);
+});
+
+test('a place that a crash of the server forgot: the attempt is made again, at once', async () => {
+  const { receiver, app } = stage;
+  const id = await queue(`${receiver.url}/forgotten`);
+  const due = await newestJob(id);
+  const data = { ...due, delivery_id: id };
+  const job = { id: 'x', queue: 'delivery.send', data, attempt: 0, signal: new AbortController().signal };
+  atFailpoint('delivery.begun', async () => {
+    atFailpoint('delivery.begun');
+    await app.db.query('delete from places');
+  });
+  expect(await sendDelivery(app, job)).toEqual({ again_after_ms: 0 });
+  expect(await sendDelivery(app, job)).toBe('done');
+  expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 1 });
+  expect(receiver.received).toHaveLength(2);
+});
+
+test('a delivery that an operator removed does not hold up those that end with it', async () => {
+  const both = await beginMany(2, 'http://six.test/gone');
+  await stage.app.db.query('delete from deliveries where id = $1', [both[0]?.id]);
+  const ends = both.map((begun) => stage.app.places.end(begun, ended(delivered)));
+  expect(await Promise.all(ends)).toMatchObject([{ state: 'lost' }, { state: 'delivered' }]);
+  expect(await count('places')).toBe(0);
+});
+
+test('the net waits for one host at a time: a host that is locked does not stop the others', async () => {
+  const { app } = stage;
+  for (const host of ['aaa.test', 'zzz.test']) {
+    await fillHost(host);
+    await park(await queue(`http://${host}/`));
+    await app.db.query('delete from places'); // nobody hands these on
+  }
+  let rescued: Promise<number> | undefined;
+  await app.db.tx(async (tx) => {
+    await tx.query(`select lock_hosts(array['zzz.test'])`);
+    rescued = rescueDeliveries(app);
+    await until('the first host moved on', async () => (await count(`places where host = 'aaa.test'`)) === 1);
+    await begin(await queue('http://aaa.test/other'));
+  });
+  await rescued;
+  expect(await count(`places where host = 'zzz.test'`)).toBe(1);
+  expect(await count('parked')).toBe(0);
+});
+
+test('what ended long ago is removed, but not while it is being sent again', async () => {
+  const { app, clock } = stage;
+  const kept = await queue('http://seven.test/old');
+  const removed = await queue('http://seven.test/old');
+  for (const id of [kept, removed]) await app.places.end(await begin(id), ended(timed_out));
+  for (const id of [kept, removed]) {
+    await resend(app, { account_id, id });
+    await app.places.end(await begin(id), ended({ ...delivered, timed_out: true }));
+  }
+  clock.pass(93 * day_ms);
+  let removal: Promise<number> | undefined;
+  await app.db.tx(async (tx) => {
+    await tx.query('select resend_delivery(now(), $1, $2)', [account_id, kept]);
+    removal = removeOldDeliveries(app);
+    await until(
+      'the removal waits',
+      async () => (await count(`pg_locks where not granted and locktype = 'transactionid'`)) > 0,
+    );
+  });
+  expect(await removal).toBe(1);
+  expect(await stateOf(kept)).toEqual({ state: 'waiting', attempts: 2 });
+  expect(await stateOf(removed)).toBeUndefined();
+  expect(await count('slow_lanes')).toBe(0); // nor does anybody remember that it was slow
+  clock.pass(-93 * day_ms);
+});
+
+test('a schedule that gets shorter, longer or empty while deliveries wait holds from their next attempt on', async () => {
+  const { app } = stage;
+  const configure = (delays: string) =>
+    stage.test.configure(`version: 1\nnet: { allow: ["127.0.0.0/8"] }\nwebhooks: { retry_delays: [${delays}] }\n`);
+  const id = await queue('http://eight.test/');
+  const fail = async () => app.places.end(await begin(id), ended());
+  const after = async () => {
+    const { state, next_at } = await fail();
+    return next_at ? Math.round((next_at.getTime() - app.clock.now()) / 1_000) : state;
+  };
+  await configure('10s, 1m');
+  expect(await after()).toBe(delay_ms / 1_000);
+  await configure('1s, 2s, 3s, 4s');
+  expect(await after()).toBe(2);
+  expect(await after()).toBe(3);
+  await configure('1s');
+  expect(await after()).toBe('dropped');
+  await configure('');
+  const other = await queue('http://eight.test/');
+  expect(await app.places.end(await begin(other), ended())).toMatchObject({ state: 'dropped' });
+});
