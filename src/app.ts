@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type pg from 'pg';
 import { pino, type Logger } from 'pino';
+import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog.ts';
 import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
 import { openDatabase, type Db } from './db/database.ts';
+import { findHome } from './db/embedded-home.ts';
 import { openEmbedded, startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
@@ -161,6 +163,7 @@ async function openParts(
   if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));
   const db = await openData(config, log, options, onStop);
   await migrate(db);
+  if (!options.command) await catalog.keepCurrencies(() => currenciesInUse(db));
   const onError = (error: Error) => log.warn({ err: error }, 'a NOTIFY connection failed');
   const notifier = openNotifier(db, { onError });
   onStop(() => notifier.close());
@@ -217,6 +220,21 @@ async function reload(catalog: CatalogHolder, notifier: Notifier, log: Logger): 
 function localUrl(address: { host: string; port: number }): string {
   const host = address.host === '0.0.0.0' || address.host === '::' ? '127.0.0.1' : address.host;
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+}
+
+/**
+ * The database alone, for a command that looks at nothing else, and closes it again. Undefined where
+ * none was ever made.
+ */
+export async function withDatabase<T>(config: Config, work: (db: Db) => Promise<T>): Promise<T | undefined> {
+  if (config.database_url === undefined && findHome(config.data_dir) === undefined) return undefined;
+  const closers: (() => Promise<void> | void)[] = [];
+  try {
+    const onStop = (close: () => Promise<void> | void) => void closers.unshift(close);
+    return await work(await openData(config, openLog('silent'), { command: true }, onStop));
+  } finally {
+    await closeAll(closers);
+  }
 }
 
 /** The database of DATABASE_URL, or the embedded one of the data folder. */

@@ -74,6 +74,14 @@ export async function listAccounts(db: Queryable): Promise<Account[]> {
   return db.query<Account>('select * from accounts order by created_at, id');
 }
 
+/** How many accounts have which currency. */
+export async function currenciesInUse(db: Queryable): Promise<Map<string, number>> {
+  const rows = await db.query<{ currency: string; accounts: bigint }>(
+    'select currency, count(*) as accounts from accounts group by currency order by currency',
+  );
+  return new Map(rows.map(({ currency, accounts }) => [currency, Number(accounts)]));
+}
+
 /**
  * Blocks or unblocks an account: blocked, its keys can read but start nothing new; what runs goes
  * on to its end. False if there is no such account.

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { resolveSecret } from '../config.ts';
 import { buildModels, buildProvider } from './build.ts';
 import { builtinCatalog } from './builtin.ts';
-import type { Surroundings } from './check-settings.ts';
+import { stranded, type Surroundings } from './check-settings.ts';
 import { CatalogError, readCatalogFile, type Reading } from './file.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
 import { showPath, showProblem, type Problem } from './problem.ts';
@@ -29,6 +29,8 @@ export type CatalogOptions = {
   canServe?: (adapter: string, kind: Kind) => boolean;
   /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
   secret?: (reference: string) => string | undefined;
+  /** How many accounts have which currency; a catalogue without one of them is rejected. */
+  currencies_in_use?: ReadonlyMap<string, number>;
 };
 
 export type ReloadResult = { ok: boolean; message: string; problems: readonly Problem[] };
@@ -37,34 +39,50 @@ export type CatalogHolder = {
   readonly current: Catalog;
   /** Reads the file again. One with a mistake is rejected whole, and the catalogue stays as it was. */
   reload(): Promise<ReloadResult>;
+  /**
+   * From now on a catalogue must keep the currencies that accounts have. Throws CatalogError, which
+   * names those that are missing, if the current one does not.
+   */
+  keepCurrencies(inUse: () => Promise<ReadonlyMap<string, number>>): Promise<void>;
 };
 
 /** Opens the catalogue. Throws CatalogError, which tells every mistake, if the file has one. */
 export async function openCatalog(options: CatalogOptions): Promise<CatalogHolder> {
-  const loaded = await load(options);
-  if (!loaded.ok) throw new CatalogError(loaded.problems.filter(({ severity }) => severity === 'error'));
-  let { catalog } = loaded;
+  let catalog = needed(await load(options));
+  let inUse: (() => Promise<ReadonlyMap<string, number>>) | undefined;
+  const loadAgain = async () => load(inUse ? { ...options, currencies_in_use: await inUse() } : options);
   const reload = async (): Promise<ReloadResult> => {
-    const again = await load(options);
+    const again = await loadAgain().catch((error: unknown) => rejected([`it could not be checked: ${error}`], []));
+    if ('message' in again) return again;
     if (!again.ok) {
       const mistakes = again.problems.filter(({ severity }) => severity === 'error').map(showProblem);
-      return {
-        ok: false,
-        message: `rejected, the old configuration stays:\n${mistakes.join('\n')}`,
-        problems: again.problems,
-      };
+      return rejected(mistakes, again.problems);
     }
     catalog = again.catalog;
     const warnings = catalog.warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
     const message = `${catalog.models.size} models, ${catalog.providers.size} providers${warnings.join('')}`;
     return { ok: true, message, problems: catalog.warnings };
   };
+  const keepCurrencies = async (ask: typeof inUse) => {
+    inUse = ask;
+    catalog = needed(await loadAgain());
+  };
   return {
     get current() {
       return catalog;
     },
     reload,
+    keepCurrencies,
   };
+}
+
+function rejected(reasons: string[], problems: readonly Problem[]): ReloadResult {
+  return { ok: false, message: `rejected, the old configuration stays:\n${reasons.join('\n')}`, problems };
+}
+
+function needed(loaded: Loaded): Catalog {
+  if (loaded.ok) return loaded.catalog;
+  throw new CatalogError(loaded.problems.filter(({ severity }) => severity === 'error'));
 }
 
 /** What `config check` says: lines of `file:line:col path: message`. */
@@ -84,10 +102,21 @@ type Loaded = { ok: true; catalog: Catalog } | { ok: false; problems: Problem[] 
 async function load(options: CatalogOptions): Promise<Loaded> {
   const surroundings = surroundingsOf(options);
   const { config_file } = options;
-  if (config_file === undefined) return { ok: true, catalog: makeCatalog({ version: 1 }, [], surroundings) };
+  if (config_file === undefined) return loadBuiltin(surroundings);
   const reading = await readFrom(config_file, surroundings);
   if (!reading.ok) return reading;
   return { ok: true, catalog: makeCatalog(reading.content, reading.warnings, surroundings) };
+}
+
+function loadBuiltin(surroundings: Surroundings): Loaded {
+  const catalog = makeCatalog({ version: 1 }, [], surroundings);
+  const missing = stranded([...catalog.settings.currencies.keys()], surroundings.currencies_in_use);
+  if (missing.length === 0) return { ok: true, catalog };
+  const place = { file: 'built-in catalogue', line: 1, col: 1, path: showPath(['currencies']) };
+  const problems = missing.map((message): Problem => {
+    return { severity: 'error', ...place, message: `${message} Name it in a file, and the file in MEDLEY_CONFIG.` };
+  });
+  return { ok: false, problems };
 }
 
 function surroundingsOf(options: CatalogOptions): Surroundings {
@@ -95,6 +124,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
     adapters: options.adapters,
     canServe: options.canServe ?? ((_, kind) => kind !== 'chat'),
     secret: options.secret ?? resolveSecret,
+    ...(options.currencies_in_use && { currencies_in_use: options.currencies_in_use }),
   };
 }
 

@@ -12,6 +12,8 @@ export type Surroundings = {
   canServe(adapter: string, kind: Kind): boolean;
   /** The value behind `env:NAME` or `file:/path`. */
   secret(reference: string): string | undefined;
+  /** How many accounts have which currency, where that is known: the file must keep them. */
+  currencies_in_use?: ReadonlyMap<string, number>;
 };
 
 export const sandbox_name = 'sandbox';
@@ -32,6 +34,19 @@ export function checkCurrencies(currencies: JsonObject, report: Report): void {
       report.error(path, 'must be "1": the first currency is the base of all prices.');
     }
   }
+}
+
+/** Accounts whose currency is gone could create nothing any more. */
+export function checkStranded(currencies: readonly string[], surroundings: Surroundings, report: Report): void {
+  for (const message of stranded(currencies, surroundings.currencies_in_use))
+    report.error(['currencies'], message, 'key');
+}
+
+/** One sentence for each currency that accounts have and that is not among `currencies`. */
+export function stranded(currencies: readonly string[], in_use: ReadonlyMap<string, number> = new Map()): string[] {
+  return [...in_use]
+    .filter(([code]) => !currencies.includes(code))
+    .map(([code, accounts]) => `${code} is missing, and ${accounts} account${accounts === 1 ? ' has' : 's have'} it.`);
 }
 
 /** Checks one provider; false if its routes cannot be used. */

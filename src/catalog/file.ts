@@ -1,6 +1,6 @@
 import { valueAt } from '../lib/json-pointer.ts';
 import { checkModels, type KnownProvider } from './check-models.ts';
-import { checkCurrencies, checkProvider, sandbox_name, type Surroundings } from './check-settings.ts';
+import { checkCurrencies, checkProvider, checkStranded, sandbox_name, type Surroundings } from './check-settings.ts';
 import { isObject } from './input-schema.ts';
 import { showProblem, type Problem } from './problem.ts';
 import { makeReport, type Report } from './report.ts';
@@ -39,6 +39,7 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   const currencies = valueAt(value, ['currencies']);
   const rates = isObject(currencies) ? currencies : default_currencies;
   if (isObject(currencies)) checkCurrencies(currencies, report);
+  checkStranded(Object.keys(rates), surroundings, report);
   const providers = checkProviders(value, surroundings, report);
   const models = valueAt(value, ['models']);
   if (Array.isArray(models)) checkModels(models, { providers, currencies: Object.keys(rates) }, report);

@@ -27,8 +27,8 @@ export function freezePricing(
   settings: Pick<Settings, 'currencies'>,
 ): Pricing {
   const rate = settings.currencies.get(currency);
-  if (rate === undefined)
-    throw new ApiError('internal_error', `This service has no prices in ${currency} at the moment.`);
+  // A start and a reload refuse a catalogue without it; an account may be made between two of them.
+  if (rate === undefined) throw new ApiError('unavailable', `This service has no prices in ${currency} at the moment.`);
   const rows = new Map<Unit, PriceRow>();
   for (const row of model.price) if (!rows.has(row.unit) && fits(row.when, input)) rows.set(row.unit, row);
   return { currency, rate, rows: [...rows.values()].map(({ unit, amount, per }) => ({ unit, amount, per })) };

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { reload_channel, reloaded_channel, type AppWithoutEngine, type Reloaded } from '../app.ts';
+import { currenciesInUse } from '../accounts/accounts.ts';
+import { reload_channel, reloaded_channel, withDatabase, type AppWithoutEngine, type Reloaded } from '../app.ts';
 import { checkCatalogFile } from '../catalog/catalog.ts';
-import { readConfig } from '../config.ts';
+import { readConfig, type Config } from '../config.ts';
 import { adapters } from '../providers/index.ts';
 import { CommandError, says, withApp, type Said } from './command.ts';
 
@@ -14,15 +15,35 @@ export function configCommands(program: Command): void {
 }
 
 async function checkFile(file?: string): Promise<Said> {
-  const path = file ?? readConfig().config_file ?? 'medley.yaml';
+  const settings = readConfig();
+  const path = file ?? settings.config_file ?? 'medley.yaml';
+  const in_use = await askAccounts(settings);
   const { errors, warnings } = await checkCatalogFile(path, {
     adapters: Object.keys(adapters),
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
+    ...(typeof in_use !== 'string' && { currencies_in_use: in_use }),
   });
+  if (typeof in_use === 'string') warnings.push(`the currencies of accounts were not compared: ${in_use}`);
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
   const ok = errors.length === 0;
   if (ok) lines.push(`${path} is in order${warnings.length > 0 ? `, with ${warnings.length} warning(s)` : ''}.`);
   return { json: { ok, file: path, errors, warnings }, text: lines.join('\n'), exit_code: ok ? 0 : 2 };
+}
+
+/** The currencies of the accounts of this folder or DATABASE_URL, or why they cannot be told. */
+async function askAccounts(config: Config): Promise<Map<string, number> | string> {
+  try {
+    return (await withDatabase(config, (db) => currenciesInUse(db))) ?? new Map();
+  } catch (error) {
+    if (isCode(error, undefined_table)) return new Map(); // made, but never migrated
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+const undefined_table = '42P01';
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 const first_answer_ms = 5_000;

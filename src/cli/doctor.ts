@@ -1,6 +1,8 @@
 import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { App } from '../app.ts';
+import { currenciesInUse } from '../accounts/accounts.ts';
+import { stranded } from '../catalog/check-settings.ts';
 import { showProblem } from '../catalog/problem.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { newId } from '../lib/ids.ts';
@@ -67,8 +69,10 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
     return { ok: kept && free_bytes >= free_bytes_min, detail: kept ? detail : `a file was not kept; ${detail}` };
   },
   catalogue: async (app) => {
-    const { models, warnings } = app.catalog.current;
-    return { ok: warnings.length === 0, detail: [`${models.size} models`, ...warnings.map(showProblem)].join('; ') };
+    const { models, warnings, settings } = app.catalog.current;
+    const missing = stranded([...settings.currencies.keys()], await currenciesInUse(app.db));
+    const problems = [...missing.map((message) => `currencies: ${message}`), ...warnings.map(showProblem)];
+    return { ok: problems.length === 0, detail: [`${models.size} models`, ...problems].join('; ') };
   },
   books: async (app) => {
     const report = await checkBooks(app.db, { more: task_rules });

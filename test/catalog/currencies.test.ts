@@ -1,0 +1,74 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { commandsBeside, medley } from '../cli/medley.ts';
+
+/** A currency that accounts have must stay in the catalogue. */
+
+const with_zloty = 'version: 1\ncurrencies: { USD: "1", PLN: "4" }\n';
+const without_zloty = 'version: 1\nlimits: { generate_per_minute: 60 }\ncurrencies: { USD: "1" }\n';
+const complaint = '3:1 currencies: PLN is missing, and 1 account has it.';
+
+let service: TestApp;
+let zloty: Client;
+let folder = '';
+
+beforeAll(async () => {
+  folder = temporaryFolder(0o755);
+  service = await startTestApp({ yaml: with_zloty });
+  zloty = await service.client({ currency: 'PLN' });
+});
+afterAll(async () => {
+  await service.stop();
+  removeFolder(folder);
+});
+
+const order = { model: 'sandbox/image', input: { prompt: 'x' } };
+const estimate = async (client: Client) => client.call('POST', '/v1/estimate', order);
+
+it('a reload that would leave accounts without prices is refused whole', async () => {
+  await expect(service.configure(without_zloty)).rejects.toThrow(complaint);
+  expect((await estimate(zloty)).json.estimated_cost).toMatchObject({ exact: '0.040000', currency: 'PLN' });
+  await service.configure(with_zloty.replace('"4"', '"5"'));
+  expect((await estimate(zloty)).json.estimated_cost.exact).toBe('0.050000');
+});
+
+it('a start is refused, with the currency and how many accounts have it', async () => {
+  await expect(service.beside({ yaml: without_zloty })).rejects.toThrow(complaint);
+  await service.client({ currency: 'EUR' });
+  await service.client({ currency: 'EUR' });
+  await expect(service.beside()).rejects.toThrow('built-in catalogue:1:1 currencies: EUR is missing, and 2 accounts');
+});
+
+it('config check and doctor tell', async () => {
+  const commands = commandsBeside(service);
+  const path = join(folder, 'medley.yaml');
+  writeFileSync(path, without_zloty);
+  expect((await commands.text('config', 'check', path)).out).toContain(`${path}:${complaint}`);
+  const said = await commands.text('doctor');
+  expect(said.code).toBe(1);
+  expect(said.out).toContain('FAIL  catalogue');
+  expect(said.out).toContain('currencies: EUR is missing, and 2 accounts have it.');
+});
+
+it('an account that was made beside the catalogue gets 503, and what needs no prices', async () => {
+  const euro = await service.client({ currency: 'EUR' });
+  for (const path of ['/v1/estimate', '/v1/generate']) {
+    const { status, json } = await euro.call('POST', path, order);
+    expect([status, json.error.message]).toEqual([503, 'This service has no prices in EUR at the moment.']);
+  }
+  for (const path of ['/v1/balance', '/v1/balance/transactions', '/v1/usage', '/v1/key', '/v1/models', '/v1/tasks']) {
+    expect([path, (await euro.call('GET', path)).status]).toEqual([path, 200]);
+  }
+});
+
+it('a file is checked where no database was ever made, or none answers', async () => {
+  const path = join(folder, 'other.yaml');
+  writeFileSync(path, without_zloty);
+  const check = (env: Record<string, string>) => medley(['config', 'check', path], env);
+  expect(await check({ MEDLEY_DATA: join(folder, 'none') })).toMatchObject({ code: 0, out: `${path} is in order.\n` });
+  const away = await check({ DATABASE_URL: 'postgres://127.0.0.1:1/x' });
+  expect(away).toMatchObject({ code: 0, out: expect.stringContaining('the currencies of accounts were not compared') });
+});
