@@ -16,24 +16,75 @@ const denied_ports = new Set([
   6666, 6667, 6668, 6669, 6697, 10080,
 ]);
 
-/** Where clouds tell a machine its secrets: Azure's number is public, Alibaba's and Amazon's are in private ranges. */
-const metadata_addresses = new Set(['168.63.129.16', '100.100.100.200', 'fd00:ec2::254']);
+/**
+ * Where clouds answer their own machines, with credentials. Refused whatever else is allowed: a range
+ * of `net.allow` is meant for receivers, and none lives here.
+ */
+const metadata_ranges = [
+  '169.254.0.0/16', // nearly all of them; also AWS containers (169.254.170.2) and Tencent (169.254.0.23)
+  'fe80::/10', // OpenStack: fe80::a9fe:a9fe
+  '100.100.100.200/32', // Alibaba, in the range of carriers
+  '168.63.129.16/32', // Azure's host, a public number
+  '192.0.0.192/32', // Oracle
+  'fd00:ec2::/32', // AWS
+  'fd20:ce::/32', // Google
+  'fd00:c1::a9fe:a9fe/128', // Oracle
+  'fd00:42::42/128', // Scaleway
+  'fd00:a9fe:a9fe::/48', // Linode
+].map((range) => ipaddr.parseCIDR(range));
+
+/** What the internet assigns to hosts; ipaddr.js calls everything unicast that it has no other name for. */
+const global_unicast = ipaddr.parseCIDR('2000::/3');
 
 const private_ranges = new Set(['private', 'loopback', 'uniqueLocal', 'carrierGradeNat']);
 
-/** May a connection go to this IP address (any spelling that the URL parser yields)? */
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Range = [Address, number];
+
+/** May a connection go to this IP address? False for anything that is none, or names an interface. */
 export function addressAllowed(text: string, rules: AddressRules): boolean {
-  if (!ipaddr.isValid(text)) return false;
-  const address = ipaddr.process(text); // ::ffff:1.2.3.4 is judged as 1.2.3.4
-  if (rules.allow.some((range) => inRange(address, range))) return true;
-  if (metadata_addresses.has(address.toString())) return false;
+  // A zone (fe80::1%eth0) says by which door to leave, which nobody outside may choose.
+  if (text.includes('%') || !ipaddr.isValid(text)) return false;
+  const address = unmapped(ipaddr.parse(text));
+  if (metadata_ranges.some((range) => inRange(address, range))) return false;
+  if (rules.allow.some((range) => inRange(address, ipaddr.parseCIDR(range)))) {
+    const carried = carriedAddress(address);
+    return carried === undefined || addressAllowed(carried.toString(), rules);
+  }
   const kind = address.range();
-  return kind === 'unicast' || (rules.allow_private && private_ranges.has(kind));
+  if (rules.allow_private && private_ranges.has(kind)) return true;
+  return kind === 'unicast' && (address instanceof ipaddr.IPv4 || inRange(address, global_unicast));
 }
 
-function inRange(address: ipaddr.IPv4 | ipaddr.IPv6, range: string): boolean {
-  const [network, bits] = ipaddr.parseCIDR(range);
+/** `::ffff:1.2.3.4` is judged as 1.2.3.4: the system connects to that. */
+function unmapped(address: Address): Address {
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+/**
+ * The IPv4 address within one that a translator or a tunnel takes apart (NAT64, 6to4): who allows the
+ * translator's range has not allowed what lies behind it.
+ */
+function carriedAddress(address: Address): ipaddr.IPv4 | undefined {
+  const bytes = address.toByteArray();
+  const kind = address.range();
+  if (kind === '6to4') return new ipaddr.IPv4(bytes.slice(2, 6));
+  if (kind === 'rfc6052' || kind === 'rfc6145') return new ipaddr.IPv4(bytes.slice(12, 16));
+  return undefined;
+}
+
+function inRange(address: Address, [network, bits]: Range): boolean {
   return network.kind() === address.kind() && address.match(network, bits);
+}
+
+/** The host of a URL as it is looked up or dialled: without brackets and without the root's dot. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+}
+
+/** `localhost` and what is below it never leave this machine (RFC 6761). */
+export function isLocalName(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost');
 }
 
 /**
@@ -48,10 +99,9 @@ export function checkUserUrl(text: string, rules: AddressRules): string | undefi
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http(s) URL.';
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password.';
   if (url.port !== '' && denied_ports.has(Number(url.port))) return `must not use port ${url.port}.`;
-  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  const host = hostOf(url);
   const literal = ipaddr.isValid(host);
-  const local_name = host === 'localhost' || host.endsWith('.localhost');
-  const allowed = literal ? addressAllowed(host, rules) : !local_name || addressAllowed('127.0.0.1', rules);
+  const allowed = literal ? addressAllowed(host, rules) : !isLocalName(host) || addressAllowed('127.0.0.1', rules);
   if (allowed) return undefined;
   return 'must be reachable from the internet: private, loopback and reserved addresses are not allowed here.';
 }

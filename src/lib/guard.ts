@@ -85,7 +85,7 @@ export function openGuard(options: { resolve?: Resolve } = {}): Guard {
 async function send(resolve: Resolve, url: string, options: SendOptions): Promise<Sent> {
   const clock = startClock(options);
   try {
-    const response = await request(resolve, url, options, clock);
+    const response = await request(resolve, judge(url, options.rules), options, clock);
     const answer = await readUpTo(response, options.answer_bytes_max, clock);
     return { status: response.statusCode ?? 0, headers: response.headers, answer };
   } finally {
@@ -98,9 +98,10 @@ async function download(resolve: Resolve, first: string, options: DownloadOption
   try {
     let url = first;
     for (let redirects = 0; ; redirects++) {
-      const headers = new URL(url).origin === new URL(first).origin ? options.headers : {};
-      const wanted = { method: 'GET' as const, headers: { ...headers, 'accept-encoding': 'identity' } };
-      const response = await request(resolve, url, { ...options, ...wanted }, clock);
+      const target = judge(url, options.rules);
+      const headers = target.origin === new URL(first).origin ? options.headers : {};
+      const wanted = { ...options, method: 'GET', headers: { ...headers, 'accept-encoding': 'identity' } };
+      const response = await request(resolve, target, wanted, clock);
       const next = redirectOf(response, url);
       if (next === undefined) return await readFile(response, options, clock);
       response.destroy();
@@ -188,11 +189,14 @@ function reading(response: IncomingMessage, clock: Clock, take: (chunk: Buffer) 
 
 type Wanted = Limits & { method: string; headers: Record<string, string>; body?: Buffer };
 
-/** Resolves with the answer's head. */
-async function request(resolve: Resolve, url: string, wanted: Wanted, clock: Clock): Promise<IncomingMessage> {
-  const problem = checkUserUrl(url, wanted.rules);
+function judge(url: string, rules: AddressRules): URL {
+  const problem = checkUserUrl(url, rules);
   if (problem) throw new GuardError('address_refused', `The address ${problem}`);
-  const target = new URL(url);
+  return new URL(url);
+}
+
+/** Resolves with the answer's head. */
+async function request(resolve: Resolve, target: URL, wanted: Wanted, clock: Clock): Promise<IncomingMessage> {
   const socket = await connect(resolve, target, wanted, clock);
   return new Promise((answered, failed) => {
     const outgoing = httpRequest({

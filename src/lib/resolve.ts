@@ -1,43 +1,100 @@
 import { Resolver } from 'node:dns/promises';
-import { readFile } from 'node:fs/promises';
+import { readFileSync, statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isLocalName } from './address.ts';
 
-/** All addresses of a name, IPv4 and IPv6. Rejects when there are none. */
+/** All addresses of a name, IPv4 first. Rejects if there are none. */
 export type Resolve = (name: string) => Promise<string[]>;
 
-export type ResolveOptions = {
-  /** Name servers as `address` or `address:port`; those of the system if not given. */
+export type ResolverOptions = {
+  /** Name servers as `address:port`; those of the system if there are none. */
   servers?: readonly string[];
   hosts_file?: string;
 };
 
-const tries = 2;
-const try_timeout_ms = 2_000;
+/** How long changed name servers or host files may stay unnoticed: a laptop wanders between networks. */
+const renew_after_ms = 10_000;
+
+/** Broken name servers answer A and stay silent on AAAA, or the other way round. */
+const straggler_ms = 1_000;
+
+/** A question is repeated twice; whoever asks has given up long before, this only frees c-ares. */
+const question = { timeout: 2_000, tries: 3 };
 
 /**
- * Resolves as the system does, but for search domains: localhost, then the hosts file, then DNS. Not by
- * getaddrinfo, which waits in one of four threads: a few names whose servers hang would stop everybody's.
+ * Looks names up by c-ares, in which a silent name server costs only its own question: the system's
+ * getaddrinfo has four threads for the whole process, and four dead names would stop all look-ups,
+ * file reads and key derivations. What that would have done beside DNS is done here: the hosts file.
  */
-export function systemResolve(options: ResolveOptions = {}): Resolve {
-  const resolver = new Resolver({ timeout: try_timeout_ms, tries });
-  if (options.servers) resolver.setServers(options.servers);
-  const hosts_file = options.hosts_file ?? '/etc/hosts';
-  return async (given) => {
-    const name = given.toLowerCase().replace(/\.$/, '');
-    if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1']; // RFC 6761
-    const known = await lookInFile(hosts_file, name);
-    if (known.length > 0) return known;
-    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    if (addresses.length > 0) return addresses;
-    throw answers[0].status === 'rejected' ? answers[0].reason : new Error(`${name} has no address`);
+export function openResolver(options: ResolverOptions = {}): Resolve {
+  const hosts = openHosts(options.hosts_file ?? system_hosts_file);
+  let made_at_ms = -Infinity;
+  let resolver: Resolver;
+  return async (host) => {
+    const name = host.toLowerCase().replace(/\.$/, '');
+    if (isLocalName(name)) return ['127.0.0.1', '::1'];
+    if (performance.now() - made_at_ms > renew_after_ms) {
+      made_at_ms = performance.now();
+      resolver = new Resolver(question);
+      if (options.servers) resolver.setServers(options.servers);
+      hosts.refresh();
+    }
+    return hosts.find(name) ?? askBoth(resolver, name);
   };
 }
 
-/** What a container's `extra_hosts` says. Read each time: it is short, and in the page cache. */
-async function lookInFile(path: string, name: string): Promise<string[]> {
-  const text = await readFile(path, 'utf8').catch(() => '');
-  return text.split('\n').flatMap((line) => {
-    const [address, ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
-    return address && names.some((one) => one.toLowerCase() === name) ? [address] : [];
-  });
+/** A and AAAA; the slower one is waited for a little, and one that fails does not spoil the other. */
+async function askBoth(resolver: Resolver, name: string): Promise<string[]> {
+  const answers: [string[], string[]] = [[], []];
+  const keep = (place: 0 | 1) => (found: string[]) => void (answers[place] = found);
+  const questions = [resolver.resolve4(name).then(keep(0)), resolver.resolve6(name).then(keep(1))];
+  const all = Promise.allSettled(questions);
+  const found = () => answers.flat();
+  const first = await Promise.any(questions).catch(() => undefined);
+  void first;
+  if (found().length === 0) await all;
+  else await waitAtMost(all, straggler_ms);
+  if (found().length > 0) return found();
+  await Promise.all(questions); // throws why
+  throw Object.assign(new Error('no addresses'), { code: 'ENODATA' });
+}
+
+async function waitAtMost(work: Promise<unknown>, limit_ms: number): Promise<void> {
+  const timer = new AbortController();
+  const limit = sleep(limit_ms, undefined, { signal: timer.signal, ref: false }).catch(() => undefined);
+  await Promise.race([work, limit]);
+  timer.abort();
+}
+
+const system_hosts_file =
+  process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
+
+/**
+ * The names of a hosts file; none if it cannot be read. Read synchronously, at most every ten seconds
+ * and only if it has changed: the asynchronous way leads through the threads that others may fill.
+ */
+function openHosts(path: string): { refresh(): void; find(name: string): string[] | undefined } {
+  let version = '';
+  let names = new Map<string, string[]>();
+  const refresh = () => {
+    const state = statSync(path, { throwIfNoEntry: false });
+    const now = state ? `${state.mtimeMs} ${state.size}` : '';
+    if (now === version) return;
+    version = now;
+    names = state ? parseHosts(readFileSync(path, 'utf8')) : new Map();
+  };
+  return { refresh, find: (name) => names.get(name) };
+}
+
+function parseHosts(text: string): Map<string, string[]> {
+  const names = new Map<string, string[]>();
+  for (const line of text.split('\n')) {
+    const [address, ...aliases] = line.replace(/#.*/, '').trim().split(/\s+/);
+    if (!address) continue;
+    for (const alias of aliases) {
+      const name = alias.toLowerCase();
+      names.set(name, [...(names.get(name) ?? []), address]);
+    }
+  }
+  return names;
 }

@@ -1,0 +1,81 @@
+import { createSocket, type Socket } from 'node:dgram';
+
+/** What a name has: addresses of both kinds, no name at all, or a server that says nothing. */
+export type Zone = string[] | 'nothing' | 'hang';
+
+export type DnsServer = {
+  /** As a resolver's `servers` takes it. */
+  address: string;
+  /** What is asked of a name, each time anew; `count` is the number of the A query, from 1. */
+  answer(name: string, zone: Zone | ((count: number) => Zone)): void;
+  /** How often the A records of a name were asked for. */
+  asked(name: string): number;
+  stop(): Promise<void>;
+};
+
+const type_a = 1;
+const type_aaaa = 28;
+
+/** A real name server on loopback (RFC 1035, A and AAAA, TTL 0). */
+export async function startDns(): Promise<DnsServer> {
+  const socket: Socket = createSocket('udp4');
+  const zones = new Map<string, Zone | ((count: number) => Zone)>();
+  const asked = new Map<string, number>();
+  socket.on('message', (query, peer) => {
+    const { name, type, end } = readQuestion(query);
+    if (type === type_a) asked.set(name, (asked.get(name) ?? 0) + 1);
+    const known = zones.get(name) ?? 'nothing';
+    const zone = typeof known === 'function' ? known(asked.get(name) ?? 1) : known;
+    if (zone === 'hang') return;
+    socket.send(reply(query, end, type, zone), peer.port, peer.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    answer: (name, zone) => void zones.set(name, zone),
+    asked: (name) => asked.get(name) ?? 0,
+    stop: () => new Promise((resolve) => socket.close(() => resolve())),
+  };
+}
+
+function readQuestion(query: Buffer): { name: string; type: number; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
+}
+
+function reply(query: Buffer, end: number, type: number, zone: string[] | 'nothing'): Buffer {
+  const all = zone === 'nothing' ? [] : zone;
+  const records = all.filter((address) => address.includes(':') === (type === type_aaaa)).map(record);
+  const head = Buffer.from(query.subarray(0, 12));
+  head.writeUInt16BE(zone === 'nothing' ? 0x8183 : 0x8180, 2); // NXDOMAIN, or an answer
+  head.writeUInt16BE(records.length, 6);
+  head.writeUInt16BE(0, 8);
+  head.writeUInt16BE(0, 10);
+  return Buffer.concat([head, query.subarray(12, end), ...records]);
+}
+
+function record(address: string): Buffer {
+  const data = address.includes(':') ? bytesOfIPv6(address) : Buffer.from(address.split('.').map(Number));
+  const head = Buffer.alloc(12);
+  head.writeUInt16BE(0xc00c, 0); // the name of the question
+  head.writeUInt16BE(address.includes(':') ? type_aaaa : type_a, 2);
+  head.writeUInt16BE(1, 4);
+  head.writeUInt32BE(0, 6);
+  head.writeUInt16BE(data.length, 10);
+  return Buffer.concat([head, data]);
+}
+
+function bytesOfIPv6(address: string): Buffer {
+  const [left = '', right = ''] = address.split('::');
+  const words = (text: string) => (text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16)));
+  const [first, last] = [words(left), words(right)];
+  const all = [...first, ...Array.from({ length: 8 - first.length - last.length }, () => 0), ...last];
+  const bytes = Buffer.alloc(16);
+  for (const [i, word] of all.entries()) bytes.writeUInt16BE(word, i * 2);
+  return bytes;
+}

@@ -1,0 +1,276 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttp, type RequestListener, type Server } from 'node:http';
+import { createServer as createTcp, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, afterAll, expect, test } from 'vitest';
+import { GuardError, openGuard, type DownloadOptions, type Guard, type SendOptions } from '../../src/lib/guard.ts';
+import { systemResolve } from '../../src/lib/resolve.ts';
+import { startDns, type DnsServer } from '../helpers/dns.ts';
+
+let dns: DnsServer;
+let guard: Guard;
+const closers: (() => void)[] = [];
+
+beforeAll(async () => {
+  dns = await startDns();
+  guard = openGuard({ resolve: systemResolve({ servers: [dns.address], hosts_file: '/nowhere' }) });
+});
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+afterAll(() => dns.stop());
+
+const rules = { allow: ['127.0.0.0/8', '::1/128'], allow_private: false };
+const sending: SendOptions = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: Buffer.from('{"a":"ł"}'),
+  rules,
+  connect_timeout_ms: 1_000,
+  timeout_ms: 2_000,
+  answer_bytes_max: 1_000,
+};
+const fetching: DownloadOptions = {
+  rules,
+  headers: { authorization: 'Bearer upstream' },
+  connect_timeout_ms: 1_000,
+  timeout_ms: 2_000,
+  idle_timeout_ms: 500,
+  size_bytes_max: 100_000,
+  redirects_max: 3,
+};
+
+async function serve(listener: RequestListener, host = '127.0.0.1'): Promise<string> {
+  const server: Server = createHttp(listener);
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://${host}:${(server.address() as AddressInfo).port}`;
+}
+
+/** A server that speaks for itself; resolves with its address. */
+async function serveBytes(onConnection: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createTcp((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).resume();
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function failureOf(work: Promise<unknown>): Promise<GuardError> {
+  const error: unknown = await work.then(
+    () => new Error('it was answered'),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof GuardError) return error;
+  throw error;
+}
+
+test('sends body and headers as they are, with the host of the URL, and answers status, headers and body', async () => {
+  const seen: object[] = [];
+  const url = await serve(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    seen.push({ method: request.method, url: request.url, ...request.headers, body: Buffer.concat(chunks).toString() });
+    response.writeHead(418, { 'x-a': 'b' }).end('tea');
+  });
+  const { status, headers, answer } = await guard.send(`${url}/hook?x=1`, sending);
+  expect({ status, a: headers['x-a'], answer: answer.toString() }).toEqual({ status: 418, a: 'b', answer: 'tea' });
+  expect(seen).toEqual([
+    {
+      method: 'POST',
+      url: '/hook?x=1',
+      host: url.slice('http://'.length),
+      connection: 'close',
+      'content-type': 'application/json',
+      'content-length': '10',
+      body: '{"a":"ł"}',
+    },
+  ]);
+});
+
+test('a name keeps its Host header while the address that was judged is dialled', async () => {
+  let host: string | undefined;
+  const url = new URL(
+    await serve((request, response) => {
+      host = request.headers.host;
+      response.end();
+    }),
+  );
+  dns.answer('receiver.example', ['127.0.0.1']);
+  await guard.send(`http://receiver.example:${url.port}/`, sending);
+  expect(host).toBe(`receiver.example:${url.port}`);
+  expect(dns.asked('receiver.example')).toBe(1);
+});
+
+test('goes on to the next address when nobody listens at the first', async () => {
+  const url = new URL(await serve((_, response) => response.end('here'), '127.0.0.3'));
+  dns.answer('two.example', ['127.0.0.4', '127.0.0.3']);
+  const { answer } = await guard.send(`http://two.example:${url.port}/`, sending);
+  expect(answer.toString()).toBe('here');
+});
+
+test('names of the hosts file and localhost need no name server', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'medley-hosts-'));
+  writeFileSync(`${folder}/hosts`, '# all of them\n127.0.0.1 one Two.Internal # last\n');
+  closers.push(() => rmSync(folder, { recursive: true }));
+  const resolve = systemResolve({ servers: [dns.address], hosts_file: `${folder}/hosts` });
+  expect(await resolve('two.internal')).toEqual(['127.0.0.1']);
+  expect(await resolve('localhost')).toEqual(['127.0.0.1', '::1']);
+  await expect(resolve('last')).rejects.toThrow('ENOTFOUND');
+});
+
+test('a redirect is an answer when something is sent', async () => {
+  let requests = 0;
+  const url = await serve((_, response) => {
+    requests += 1;
+    response.writeHead(302, { location: '/elsewhere' }).end();
+  });
+  expect((await guard.send(url, sending)).status).toBe(302);
+  expect(requests).toBe(1);
+});
+
+test('an answer without end is read as far as asked, and its connection closed', async () => {
+  let closed: Promise<unknown> | undefined;
+  const url = await serve((_, response) => {
+    closed = new Promise((resolve) => response.once('close', resolve));
+    response.writeHead(200);
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(4_096)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  const { answer } = await guard.send(url, sending);
+  expect(answer).toHaveLength(1_000);
+  await closed;
+});
+
+test.each<[string, (socket: Socket) => void, string]>([
+  ['says nothing', () => undefined, 'timeout'],
+  ['drips its head', (socket) => void setInterval(() => socket.write('H'), 100).unref(), 'protocol'],
+  [
+    'drips its body',
+    (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      setInterval(() => socket.write('x'), 100).unref();
+    },
+    'timeout',
+  ],
+  ['hangs up', (socket) => void socket.destroy(), 'reset'],
+  ['is no HTTP', (socket) => void socket.write('SSH-2.0-OpenSSH_9.9\r\n'), 'protocol'],
+  [
+    'sends a head without end',
+    (socket) => void socket.write(`HTTP/1.1 200 OK\r\n${'x-filler: 0123456789\r\n'.repeat(2_000)}`),
+    'protocol',
+  ],
+  [
+    'cuts its answer short',
+    (socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'),
+    'reset',
+  ],
+])('a receiver that %s', async (_, onConnection, code) => {
+  const url = await serveBytes(onConnection);
+  const begun_at_ms = performance.now();
+  expect((await failureOf(guard.send(url, sending))).code).toBe(code);
+  expect(performance.now() - begun_at_ms).toBeLessThan(4_000);
+});
+
+test('a name server that hangs costs its own request, and no more than the time to connect', async () => {
+  dns.answer('hang.example', 'hang');
+  const url = await serve((_, response) => response.end());
+  const hanging = Array.from({ length: 50 }, () => failureOf(guard.send('http://hang.example/', sending)));
+  const begun_at_ms = performance.now();
+  await guard.send(url, sending);
+  expect(performance.now() - begun_at_ms).toBeLessThan(800);
+  for (const { code } of await Promise.all(hanging)) expect(code).toBe('timeout');
+  expect(performance.now() - begun_at_ms).toBeLessThan(3_000);
+});
+
+test('nobody is there: connect', async () => {
+  expect((await failureOf(guard.send('http://127.0.0.1:9998/', sending))).code).toBe('connect');
+});
+
+test('no TLS where https is asked for: tls', async () => {
+  const url = await serve((_, response) => response.end());
+  expect((await failureOf(guard.send(url.replace('http:', 'https:'), sending))).code).toBe('tls');
+});
+
+test('who stops it gets its own reason back', async () => {
+  const url = await serveBytes(() => undefined);
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(new Error('the engine is stopping')), 50);
+  await expect(guard.send(url, { ...sending, signal: stop.signal })).rejects.toThrow('the engine is stopping');
+  await expect(guard.send(url, { ...sending, signal: stop.signal })).rejects.toThrow('the engine is stopping');
+});
+
+test('downloads follow redirects, each judged anew; a key stays with its origin', async () => {
+  const keys: (string | undefined)[] = [];
+  const other = await serve((request, response) => {
+    keys.push(request.headers.authorization);
+    response.writeHead(200, { 'content-type': 'image/png' }).end('bytes');
+  }, '127.0.0.5');
+  const url = await serve((request, response) => {
+    keys.push(request.headers.authorization);
+    response.writeHead(302, { location: request.url === '/a' ? '/b' : `${other}/c` }).end();
+  });
+  const { bytes, content_type } = await guard.download(`${url}/a`, fetching);
+  expect({ bytes: bytes.toString(), content_type }).toEqual({ bytes: 'bytes', content_type: 'image/png' });
+  expect(keys).toEqual(['Bearer upstream', 'Bearer upstream', undefined]);
+});
+
+test.each([
+  ['http://10.0.0.1/', 'address_refused'],
+  ['http://[::ffff:169.254.169.254]/latest/', 'address_refused'],
+  ['file:///etc/passwd', 'address_refused'],
+  ['http://user:pass@127.0.0.1/', 'address_refused'],
+  ['/', 'protocol'], // round and round
+])('a redirect to %s is refused', async (location, code) => {
+  const url = await serve((_, response) => response.writeHead(307, { location }).end());
+  expect((await failureOf(guard.download(url, fetching))).code).toBe(code);
+});
+
+test('downloads are bounded in size, declared or not, and in time', async () => {
+  const declared = await serve((_, response) => response.writeHead(200, { 'content-length': '100001' }).write('x'));
+  expect((await failureOf(guard.download(declared, fetching))).code).toBe('too_large');
+  const silent = await serve((_, response) => response.writeHead(200).write('x'));
+  const begun_at_ms = performance.now();
+  expect((await failureOf(guard.download(silent, fetching))).code).toBe('timeout');
+  expect(performance.now() - begun_at_ms).toBeLessThan(1_500);
+  const endless = await serve((_, response) => {
+    response.writeHead(200);
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(4_096)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  expect((await failureOf(guard.download(endless, fetching))).code).toBe('too_large');
+});
+
+test('a download that is cut is no file; another status is told', async () => {
+  const cut = await serveBytes((socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'));
+  expect((await failureOf(guard.download(cut, fetching))).code).toBe('reset');
+  const gone = await serve((_, response) => response.writeHead(404).end('no'));
+  expect(await failureOf(guard.download(gone, fetching))).toMatchObject({ code: 'answer', status: 404 });
+});
+
+test('200 that hang delay nobody', async () => {
+  const hanging = await serveBytes(() => undefined);
+  const url = await serve((_, response) => response.end());
+  const all = Array.from({ length: 200 }, () => failureOf(guard.send(hanging, sending)));
+  const begun_at_ms = performance.now();
+  await guard.send(url, sending);
+  expect(performance.now() - begun_at_ms).toBeLessThan(1_000);
+  await Promise.all(all);
+});
