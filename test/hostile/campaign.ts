@@ -13,7 +13,8 @@ export type Campaign = {
   first: number;
   count: number;
   connections: number;
-  onProgress?: (done: number) => void;
+  /** Aborted: no more requests are sent. */
+  signal?: AbortSignal;
 };
 
 export type Finding = { number: number; complaints: string[]; request: HostileRequest; answer: string };
@@ -37,16 +38,14 @@ export async function runCampaign(campaign: Campaign): Promise<Outcome> {
   const statuses = new Map<number, number>();
   const started_ms = performance.now();
   let next = first;
-  let done = 0;
   const work = async () => {
     const wire = new Wire(port);
-    while (next < first + count && findings.length < findings_max) {
+    while (next < first + count && findings.length < findings_max && !campaign.signal?.aborted) {
       const number = next++;
       const request = requestNumber(requests, campaign.seed, number);
       const { complaints, status, answer } = await attempt(wire, request, judge);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (complaints.length > 0) findings.push({ number, complaints, request, answer });
-      campaign.onProgress?.(++done);
     }
     wire.close();
   };

@@ -34,6 +34,10 @@ const secret = 'the-secret-of-all-links';
 /** Memory is compared in quarters; from the first one on it may not grow by more. */
 const growth_mb_max = 100;
 
+/** Ctrl-C: what was started is stopped, and nothing is judged. */
+const stopped = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopped.abort());
+
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 async function main(): Promise<number> {
@@ -54,6 +58,10 @@ async function main(): Promise<number> {
     });
     const place = await makePlace(db, service.url);
     return await attack(service, db, place);
+  } catch (error) {
+    if (!stopped.signal.aborted) throw error;
+    print('stopped');
+    return 1;
   } finally {
     await service?.stop();
     await db.close();
@@ -79,7 +87,9 @@ async function attack(service: Service, db: Db, place: Place): Promise<number> {
       first: from,
       count: to - from,
       connections: Number(values.connections),
+      signal: stopped.signal,
     });
+    stopped.signal.throwIfAborted();
     findings.push(...outcome.findings);
     elapsed_ms += outcome.elapsed_ms;
     for (const [status, times] of outcome.statuses) statuses.set(status, (statuses.get(status) ?? 0) + times);
