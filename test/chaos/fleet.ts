@@ -12,6 +12,9 @@ export const workers = ['worker-1', 'worker-2'] as const;
 const names = [...apis, ...workers, 'upstream', 'receivers'] as const;
 export type Name = (typeof names)[number];
 
+/** Alone on the machine it takes 1.5 s; beside many others of them, and while PostgreSQL is killed, far longer. */
+const start_ms_max = 240_000;
+
 type Member = {
   child: ChildProcessByStdio<Writable, Readable, Readable> | undefined;
   /** It has said that it runs. */
@@ -20,7 +23,7 @@ type Member = {
   doomed: boolean;
   stopped: boolean;
   failpoint: Failpoint | undefined;
-  deaths: number;
+  births: number;
 };
 
 /** The processes of a run. One that ends is started again after a moment, as a supervisor would. */
@@ -47,7 +50,7 @@ export class Fleet {
         doomed: false,
         stopped: false,
         failpoint: undefined,
-        deaths: 0,
+        births: 0,
       });
       this.#spawn(name);
       if (name === 'upstream' || name === apis[0]) await this.#until(() => this.#member(name).up); // it migrates
@@ -73,10 +76,15 @@ export class Fleet {
     member.stopped = false;
   }
 
-  /** Resolves when it has been started anew since this call. */
+  /** Resolves when one that was started after this call runs. */
   async reborn(name: Name): Promise<void> {
-    const { deaths } = this.#member(name);
-    await this.#until(() => this.#member(name).deaths > deaths && this.#member(name).up);
+    const { births } = this.#member(name);
+    await this.#until(() => this.#member(name).births > births && this.#member(name).up);
+  }
+
+  /** Resolves when at least one of them runs: a busy machine takes its time to start one again. */
+  oneUp(of: readonly Name[]): Promise<void> {
+    return this.#until(() => of.some((name) => this.isUp(name)));
   }
 
   /** Stands still for this long, and does not know it. */
@@ -136,7 +144,7 @@ export class Fleet {
       env: this.#environment(name, member.failpoint),
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    Object.assign(member, { child, up: false, doomed: false, stopped: false });
+    Object.assign(member, { child, up: false, doomed: false, stopped: false, births: member.births + 1 });
     const log = join(folder, 'logs', `${name}.log`);
     child.stdout.on('data', (chunk: Buffer) => {
       if (chunk.includes('running')) member.up = true;
@@ -153,7 +161,6 @@ export class Fleet {
     // One that could not start yet, for want of the database, is no surprise.
     if (member.up && !member.doomed && !by_failpoint && !this.#closing) this.surprises.push(`${name} ended: ${how}`);
     member.up = false;
-    member.deaths += 1;
     member.child = undefined;
     await sleep(this.#pause());
     if (!this.#closing) this.#spawn(name);
@@ -176,7 +183,7 @@ export class Fleet {
   }
 
   async #until(isTrue: () => boolean): Promise<void> {
-    for (const give_up_at_ms = performance.now() + 90_000; !isTrue(); await sleep(20)) {
+    for (const give_up_at_ms = performance.now() + start_ms_max; !isTrue(); await sleep(20)) {
       if (this.#closing) return;
       if (performance.now() > give_up_at_ms) throw new Error('a process did not start in time; see the logs');
     }

@@ -35,7 +35,8 @@ export type Focus = { fault: Fault | undefined; point: Failpoint | undefined };
 
 type Parts = { place: Place; fleet: Fleet; embedded: Embedded; random: Random; focus: Focus };
 
-/** Each kind of fault once, then as often as its weight says, until `count`. What takes longer goes on beside the next ones. */
+/** Each kind of fault once, then as often as its weight says, until `count`, as
+ * long as there is one API and one worker left to hit. What takes longer goes on beside the next ones. */
 export async function torment(parts: Parts, count: number, gap_ms: { least: number; most: number }): Promise<void> {
   const { random, fleet, place, focus } = parts;
   const journal = openJournal<FaultNote>(place.folder, 'faults');
@@ -43,6 +44,7 @@ export async function torment(parts: Parts, count: number, gap_ms: { least: numb
   const first = faults.map((fault) => ({ fault, rank: random.next() })).toSorted((a, b) => a.rank - b.rank);
   for (let i = 0; i < count; i++) {
     await sleep(random.whole(gap_ms.least, gap_ms.most));
+    await Promise.all([fleet.oneUp(workers), fleet.oneUp(apis)]);
     const fault = focus.fault ?? first[i]?.fault ?? random.weighted(weights);
     const at_ms = Date.now();
     const { target, over } = inflict(parts, fault);
