@@ -1,0 +1,137 @@
+import type { JsonObject } from '../catalog/model.ts';
+import type { Ask } from './ask.ts';
+import { readCompletionsAnswers, writeCompletionsAnswer } from './completions-answer.ts';
+import type { ChatAnswer, Part, Style, Usage } from './conversation.ts';
+import { isObject } from './fields.ts';
+import { readMessagesAnswer, writeMessagesAnswer } from './messages-answer.ts';
+import { withModel } from './model-name.ts';
+import { addText, type TextSize } from './text-size.ts';
+
+export type RenderOptions = {
+  /** The public id, which stands in the caller's answer instead of the upstream's name. */
+  model: string;
+  /** Names the answer where the upstream gives it no name. */
+  request_id: string;
+  /** Seconds since 1970, for translated answers. */
+  created: number;
+  /** A tool the upstream was made to call in place of a JSON schema: its arguments are the text. */
+  json_tool?: string;
+  /** Tool names that were changed for the upstream: what the caller knows them by. */
+  tool_names?: ReadonlyMap<string, string>;
+  /** Told to the caller of a translated answer when the upstream counts nothing. */
+  input_tokens_estimated?: number;
+};
+
+export type RenderedAnswer = {
+  bytes: Buffer;
+  /** By the upstream's own count; undefined if it told nothing that can be believed. */
+  usage?: Usage;
+  /** Why it ended, in the words of the caller's style. */
+  finish?: string;
+  /** Bytes of text, thinking and arguments, for counting where the upstream counts nothing. */
+  delivered: TextSize;
+  has_content: boolean;
+};
+
+/**
+ * Takes a whole answer of an upstream to the caller. Of the same style, its bytes stay as they are but for
+ * the model's name. Throws Error if `bytes` are no answer of `upstream_style`.
+ */
+export function renderAnswer(ask: Ask, upstream_style: Style, bytes: Buffer, options: RenderOptions): RenderedAnswer {
+  const body = parse(bytes);
+  const answers = (
+    upstream_style === 'completions' ? readCompletionsAnswers(body, options.request_id) : [readMessagesAnswer(body)]
+  ).map((answer) => forCaller(answer, options));
+  const [answer] = answers;
+  if (!answer) throw new Error('The answer is empty.');
+  const delivered = deliveredIn(answers);
+  const told = {
+    delivered,
+    has_content: answers.some(({ parts }) => parts.length > 0),
+    ...(answer.usage && { usage: answer.usage }),
+  };
+  if (ask.style === upstream_style) {
+    const finish = ask.style === 'completions' ? firstFinish(body) : body['stop_reason'];
+    const name = body['model'];
+    if (typeof name === 'object' && name !== null) throw new Error('The name of the model is none.');
+    return { ...told, bytes: withModel(bytes, options.model), ...(typeof finish === 'string' && { finish }) };
+  }
+  return { ...told, ...translated(ask, answer, delivered, options) };
+}
+
+function parse(bytes: Buffer): JsonObject {
+  const text = bytes.toString('utf8');
+  const body: unknown = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
+  if (!isObject(body)) throw new Error('The answer is no JSON object.');
+  return body;
+}
+
+function firstFinish(body: JsonObject): unknown {
+  const { choices } = body;
+  const choice = Array.isArray(choices) ? choices[0] : undefined;
+  return isObject(choice) ? choice['finish_reason'] : undefined;
+}
+
+/** With the caller's names of tools, and text instead of the call that stands for a JSON schema. */
+function forCaller(answer: ChatAnswer, { json_tool, tool_names }: RenderOptions): ChatAnswer {
+  if (json_tool === undefined && tool_names === undefined) return answer;
+  const parts = answer.parts.map((part): Part => {
+    if (part.type !== 'tool_call') return part;
+    if (part.name === json_tool) return { type: 'text', text: part.arguments };
+    return { ...part, name: tool_names?.get(part.name) ?? part.name };
+  });
+  const is_tool_call = answer.finish.reason === 'tool_calls' && parts.some((part) => part.type === 'tool_call');
+  const reason = answer.finish.reason === 'tool_calls' && !is_tool_call ? 'stop' : answer.finish.reason;
+  return { ...answer, parts, finish: { ...answer.finish, reason } };
+}
+
+function deliveredIn(answers: readonly ChatAnswer[]): TextSize {
+  const size: TextSize = { ascii_bytes: 0, other_bytes: 0 };
+  for (const { parts } of answers) {
+    for (const part of parts) {
+      if (part.type === 'text' || part.type === 'thinking' || part.type === 'refusal') addText(size, part.text);
+      else if (part.type === 'tool_call') addText(size, part.name + part.arguments);
+    }
+  }
+  return size;
+}
+
+function translated(
+  ask: Ask,
+  answer: ChatAnswer,
+  delivered: TextSize,
+  options: RenderOptions,
+): { bytes: Buffer; finish: string } {
+  const usage = answer.usage ?? estimated(delivered, options.input_tokens_estimated);
+  if (ask.style === 'messages') {
+    const shown = usage ?? { ...no_tokens, output_tokens: outputTokens(delivered) };
+    const body = writeMessagesAnswer(answer, shown, options.model, options.request_id);
+    return { bytes: Buffer.from(JSON.stringify(body)), finish: String(body['stop_reason']) };
+  }
+  const legacy_functions = isLegacy(ask);
+  const body = writeCompletionsAnswer(answer, usage, { ...options, legacy_functions });
+  return { bytes: Buffer.from(JSON.stringify(body)), finish: String(firstFinish(body)) };
+}
+
+/** The caller speaks of `functions`, as all did before there were tools. */
+export function isLegacy(ask: Ask): boolean {
+  return Array.isArray(ask.body['functions']) && !Array.isArray(ask.body['tools']);
+}
+
+const no_tokens: Usage = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+};
+
+function estimated(delivered: TextSize, input_tokens: number | undefined): Usage | undefined {
+  if (input_tokens === undefined) return undefined;
+  return { ...no_tokens, input_tokens, output_tokens: outputTokens(delivered) };
+}
+
+/** Four bytes of English are about a token; of other scripts about two. */
+function outputTokens({ ascii_bytes, other_bytes }: TextSize): number {
+  return Math.ceil(ascii_bytes / 4 + other_bytes / 2);
+}

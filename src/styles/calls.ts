@@ -1,0 +1,59 @@
+import { hash } from 'node:crypto';
+import type { Json, JsonObject } from '../catalog/model.ts';
+import { isObject } from './fields.ts';
+
+/**
+ * What the styles want of calls of tools. All of it is a function of what was given, so that both halves
+ * of a call come out the same, today and in the next request.
+ */
+
+/** The form of ids in messages style, and of names of tools in both. */
+const safe_text = /^[a-zA-Z0-9_-]+$/;
+
+/** Longest that every upstream of chat-completions style takes; newer ones take 64. */
+const id_length_max = 40;
+
+/** `id` as messages style takes it: other characters are replaced, and a digest keeps different ids apart. */
+export function safeId(id: string): string {
+  return safe_text.test(id) ? id : `${replaced(id).slice(0, 40)}_${digest(id, 8)}`;
+}
+
+/** `id`, shortened if it is longer than upstreams of chat-completions style take. */
+export function shortId(id: string, length_max: number = id_length_max): string {
+  return id.length <= length_max ? id : `${id.slice(0, length_max - 17)}_${digest(id, 16)}`;
+}
+
+/** A tool's name as upstreams take it: at most 64 of the characters that both styles have. */
+export function safeName(name: string): string {
+  return safe_text.test(name) && name.length <= 64 ? name : `${replaced(name).slice(0, 55)}_${digest(name, 8)}`;
+}
+
+function replaced(text: string): string {
+  return text.replaceAll(/[^a-zA-Z0-9_-]/g, '_');
+}
+
+function digest(text: string, length: number): string {
+  return hash('sha256', text).slice(0, length);
+}
+
+/**
+ * Arguments as messages style has them: an object. What is no JSON object, as weak models write and as
+ * answers that were cut end, stands whole in `_raw`.
+ */
+export function inputOf(text: string): JsonObject {
+  if (text.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+  } catch {
+    // it stays text
+  }
+  return { _raw: text };
+}
+
+/** Arguments as chat-completions style has them: JSON text. Undoes `inputOf`. */
+export function argumentsOf(input: Json | undefined): string {
+  if (!isObject(input)) return input === undefined || input === null ? '{}' : JSON.stringify(input);
+  const keys = Object.keys(input);
+  return keys.length === 1 && typeof input['_raw'] === 'string' ? input['_raw'] : JSON.stringify(input);
+}

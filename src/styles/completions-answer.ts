@@ -1,0 +1,184 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
+import { isObject } from './fields.ts';
+import { readUsage, wholeUsage, writeUsage } from './usage.ts';
+
+/**
+ * Reads an answer of chat-completions style: one answer per choice, in the order of their indexes. Throws
+ * Error for what is none. Lenient in everything else: servers of this style differ.
+ */
+export function readCompletionsAnswers(value: unknown, request_id: string): ChatAnswer[] {
+  if (!isObject(value)) throw new Error('The answer is no JSON object.');
+  if (isObject(value['error'])) throw new Error('The answer is an error.');
+  const { choices } = value;
+  const list = Array.isArray(choices) ? choices.filter(isObject) : [];
+  if (list.length === 0) throw new Error('The answer has no choices.');
+  const usage = wholeUsage(readUsage('completions', value['usage']));
+  const id = value['id'];
+  return list
+    .toSorted((a, b) => Number(a['index'] ?? 0) - Number(b['index'] ?? 0))
+    .map((choice, index) => {
+      const parts = readMessage(choice, `${request_id}_${index}`);
+      return {
+        parts,
+        finish: { reason: readFinish(choice['finish_reason'], parts) },
+        ...(typeof id === 'string' && id !== '' && { id }),
+        ...(usage && { usage }),
+      };
+    });
+}
+
+function readMessage(choice: JsonObject, call_prefix: string): Part[] {
+  const { message } = choice;
+  if (!isObject(message)) throw new Error('A choice has no message.');
+  const parts: Part[] = readThinking(message);
+  const text = textOf(message['content']) || transcriptOf(message['audio']);
+  if (text !== '') parts.push({ type: 'text', text });
+  if (typeof message['refusal'] === 'string' && message['refusal'] !== '') {
+    parts.push({ type: 'refusal', text: message['refusal'] });
+  }
+  const calls = Array.isArray(message['tool_calls']) ? message['tool_calls'] : [];
+  for (const [index, call] of calls.entries()) {
+    const part = readCall(call, `call_${call_prefix}_${index}`);
+    if (part) parts.push(part);
+  }
+  const legacy = calls.length === 0 ? readFunction(message['function_call'], `call_${call_prefix}`) : undefined;
+  if (legacy) parts.push(legacy);
+  return parts;
+}
+
+/** Some servers answer parts instead of a string. */
+function textOf(content: Json | undefined): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content.map((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('');
+}
+
+function transcriptOf(audio: Json | undefined): string {
+  return isObject(audio) && typeof audio['transcript'] === 'string' ? audio['transcript'] : '';
+}
+
+/**
+ * Thinking in a message: `reasoning_details`, which carry signatures, or one of two plain fields. The same
+ * in answers and in what callers send back.
+ */
+export function readThinking(message: JsonObject): Part[] {
+  const details = Array.isArray(message['reasoning_details']) ? message['reasoning_details'].filter(isObject) : [];
+  const parts = details.flatMap((detail): Part[] => {
+    const { type, text, summary, signature, data } = detail;
+    if (type === 'reasoning.encrypted' && typeof data === 'string') return [{ type: 'redacted_thinking', data }];
+    const thought = typeof text === 'string' ? text : typeof summary === 'string' ? summary : '';
+    const seal = typeof signature === 'string' && signature !== '' ? { signature } : {};
+    return thought === '' && !('signature' in seal) ? [] : [{ type: 'thinking', text: thought, ...seal }];
+  });
+  if (parts.length > 0) return parts;
+  for (const field of ['reasoning_content', 'reasoning']) {
+    const text = message[field];
+    if (typeof text === 'string' && text !== '') return [{ type: 'thinking', text }];
+  }
+  return [];
+}
+
+/** Weak servers leave out the id of a call, or send its arguments as an object. */
+function readCall(call: Json, spare_id: string): Part | undefined {
+  if (!isObject(call)) return undefined;
+  const part = readFunction(call['function'] ?? call['custom'], spare_id);
+  return part && typeof call['id'] === 'string' && call['id'] !== '' ? { ...part, id: call['id'] } : part;
+}
+
+function readFunction(value: Json | undefined, id: string): Extract<Part, { type: 'tool_call' }> | undefined {
+  if (!isObject(value) || typeof value['name'] !== 'string' || value['name'] === '') return undefined;
+  const given = value['arguments'] ?? value['input'] ?? '';
+  const text = typeof given === 'string' ? given : JSON.stringify(given);
+  return { type: 'tool_call', id, name: value['name'], arguments: text };
+}
+
+function readFinish(reason: Json | undefined, parts: readonly Part[]): FinishReason {
+  if (parts.some((part) => part.type === 'refusal') || reason === 'content_filter') return 'refusal';
+  if (reason === 'length') return 'length';
+  return parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop';
+}
+
+export type AnswerOptions = {
+  /** The public id of the model. */
+  model: string;
+  request_id: string;
+  /** Seconds since 1970. */
+  created: number;
+  /** The caller asked by `functions`, which tools have replaced: it reads `function_call`. */
+  legacy_functions: boolean;
+};
+
+/** The body of an answer in chat-completions style. */
+export function writeCompletionsAnswer(
+  answer: ChatAnswer,
+  usage: Usage | undefined,
+  options: AnswerOptions,
+): JsonObject {
+  return {
+    id: answer.id ?? `chatcmpl-${options.request_id}`,
+    object: 'chat.completion',
+    created: options.created,
+    model: options.model,
+    choices: [
+      {
+        index: 0,
+        message: writeMessage(answer.parts, options.legacy_functions),
+        logprobs: null,
+        finish_reason: writeFinish(answer, options.legacy_functions),
+      },
+    ],
+    ...(usage && { usage: writeUsage('completions', usage) }),
+  };
+}
+
+function writeMessage(parts: readonly Part[], legacy_functions: boolean): JsonObject {
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  const refusal = parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
+  const calls = parts.filter((part) => part.type === 'tool_call');
+  const [call] = calls;
+  return {
+    role: 'assistant',
+    content: text === '' && (call !== undefined || refusal !== '') ? null : text,
+    refusal: refusal === '' ? null : refusal,
+    ...writeThinking(parts),
+    ...(call && legacy_functions && { function_call: { name: call.name, arguments: call.arguments || '{}' } }),
+    ...(call && !legacy_functions && { tool_calls: calls.map(writeCall) }),
+  };
+}
+
+/** A call of a tool as it stands in messages of this style. */
+export function writeCall(call: Extract<Part, { type: 'tool_call' }>): JsonObject {
+  return { id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments || '{}' } };
+}
+
+/**
+ * The plain text that most tools show, and beside it the blocks with their signatures, which a caller that
+ * sends them back gets thinking models to go on with.
+ */
+export function writeThinking(parts: readonly Part[]): JsonObject {
+  const details = parts.flatMap((part, index): JsonObject[] => {
+    const format = 'anthropic-claude-v1';
+    if (part.type === 'redacted_thinking') return [{ type: 'reasoning.encrypted', data: part.data, format, index }];
+    if (part.type !== 'thinking' || part.signature === undefined) return [];
+    return [{ type: 'reasoning.text', text: part.text, signature: part.signature, format, index }];
+  });
+  const text = parts.map((part) => (part.type === 'thinking' ? part.text : '')).join('');
+  return {
+    ...(text !== '' && { reasoning_content: text }),
+    ...(details.length > 0 && { reasoning_details: details }),
+  };
+}
+
+function writeFinish(answer: ChatAnswer, legacy_functions: boolean): string {
+  const has_calls = answer.parts.some((part) => part.type === 'tool_call');
+  switch (answer.finish.reason) {
+    case 'length':
+      return 'length';
+    case 'refusal':
+      return 'content_filter';
+    default:
+      if (!has_calls) return 'stop';
+      return legacy_functions ? 'function_call' : 'tool_calls';
+  }
+}

@@ -1,0 +1,128 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import { argumentsOf, inputOf, safeId } from './calls.ts';
+import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
+import { isObject } from './fields.ts';
+import { readUsage, wholeUsage, writeUsage } from './usage.ts';
+
+/**
+ * Reads an answer of messages style. Throws Error for what is none. Blocks that only the upstream's own
+ * tools make are left out.
+ */
+export function readMessagesAnswer(value: unknown): ChatAnswer {
+  if (!isObject(value)) throw new Error('The answer is no JSON object.');
+  if (value['type'] === 'error' || isObject(value['error'])) throw new Error('The answer is an error.');
+  const { content, id } = value;
+  if (!Array.isArray(content)) throw new Error('The answer has no content.');
+  const parts = content.flatMap(readBlock);
+  const explanation = explanationOf(value);
+  if (explanation !== undefined) parts.push({ type: 'refusal', text: explanation });
+  const usage = wholeUsage(readUsage('messages', value['usage']));
+  const { stop_sequence } = value;
+  return {
+    parts,
+    finish: {
+      reason: readStop(value['stop_reason'], parts),
+      ...(typeof stop_sequence === 'string' && { stop_sequence }),
+    },
+    ...(typeof id === 'string' && id !== '' && { id }),
+    ...(usage && { usage }),
+  };
+}
+
+function readBlock(block: Json): Part[] {
+  if (!isObject(block)) return [];
+  const { type, text, thinking, signature, data } = block;
+  switch (type) {
+    case 'text':
+      return typeof text === 'string' && text !== '' ? [{ type: 'text', text }] : [];
+    case 'thinking': {
+      const thought = typeof thinking === 'string' ? thinking : '';
+      const seal = typeof signature === 'string' && signature !== '' ? { signature } : {};
+      return thought === '' && !('signature' in seal) ? [] : [{ type: 'thinking', text: thought, ...seal }];
+    }
+    case 'redacted_thinking':
+      return typeof data === 'string' ? [{ type: 'redacted_thinking', data }] : [];
+    case 'tool_use':
+      return readToolUse(block);
+    default:
+      return [];
+  }
+}
+
+function readToolUse({ id, name, input }: JsonObject): Part[] {
+  if (typeof id !== 'string' || typeof name !== 'string' || name === '') return [];
+  return [{ type: 'tool_call', id, name, arguments: argumentsOf(input) }];
+}
+
+function explanationOf(answer: JsonObject): string | undefined {
+  const details = answer['stop_details'];
+  if (answer['stop_reason'] !== 'refusal' || !isObject(details)) return undefined;
+  const { explanation } = details;
+  return typeof explanation === 'string' && explanation !== '' ? explanation : undefined;
+}
+
+const stops: ReadonlyMap<Json, FinishReason> = new Map([
+  ['stop_sequence', 'stop_sequence'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['pause_turn', 'pause'],
+  ['refusal', 'refusal'],
+]);
+
+function readStop(reason: Json | undefined, parts: readonly Part[]): FinishReason {
+  const known = stops.get(reason ?? null);
+  return known ?? (parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop');
+}
+
+/** The body of an answer in messages style; `usage` is never absent there. */
+export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: string, request_id: string): JsonObject {
+  return {
+    id: answer.id ?? `msg_${request_id}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: writeBlocks(answer.parts),
+    stop_reason: writeStop(answer),
+    stop_sequence: answer.finish.stop_sequence ?? null,
+    usage: writeUsage('messages', usage),
+  };
+}
+
+/** In the order that the style wants: thinking, text, calls of tools. */
+function writeBlocks(parts: readonly Part[]): JsonObject[] {
+  const rank = (part: Part) =>
+    part.type === 'thinking' || part.type === 'redacted_thinking' ? 0 : part.type === 'tool_call' ? 2 : 1;
+  return parts.toSorted((a, b) => rank(a) - rank(b)).flatMap(writeBlock);
+}
+
+function writeBlock(part: Part): JsonObject[] {
+  switch (part.type) {
+    case 'thinking':
+      return [{ type: 'thinking', thinking: part.text, signature: part.signature ?? '' }];
+    case 'redacted_thinking':
+      return [{ type: 'redacted_thinking', data: part.data }];
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+    case 'tool_call':
+      return [{ type: 'tool_use', id: safeId(part.id), name: part.name, input: inputOf(part.arguments) }];
+    default:
+      return [];
+  }
+}
+
+/** Which stop sequence was met is unknown where the upstream does not tell: `end_turn` then. */
+function writeStop(answer: ChatAnswer): string {
+  switch (answer.finish.reason) {
+    case 'length':
+      return 'max_tokens';
+    case 'refusal':
+      return 'refusal';
+    case 'pause':
+      return 'pause_turn';
+    case 'stop_sequence':
+      return 'stop_sequence';
+    default:
+      return answer.parts.some((part) => part.type === 'tool_call') ? 'tool_use' : 'end_turn';
+  }
+}

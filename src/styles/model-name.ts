@@ -1,0 +1,73 @@
+const quote = 0x22;
+const backslash = 0x5c;
+const colon = 0x3a;
+const open_bracket = 0x5b;
+const close_bracket = 0x5d;
+const open_brace = 0x7b;
+const close_brace = 0x7d;
+
+const model_key = Buffer.from('"model"');
+
+/**
+ * The bytes of a JSON object with another value of its own member `model`, and not a byte else changed; an
+ * object without one gets it in front. `bytes` must be valid JSON.
+ */
+export function withModel(bytes: Buffer, model: string): Buffer {
+  const value = Buffer.from(JSON.stringify(model));
+  const place = modelValue(bytes);
+  if (place) return Buffer.concat([bytes.subarray(0, place.from), value, bytes.subarray(place.to)]);
+  const start = bytes.indexOf(open_brace) + 1;
+  const rest = bytes.subarray(start);
+  const comma = rest[skipSpace(rest, 0)] === close_brace ? '' : ',';
+  return Buffer.concat([bytes.subarray(0, start), model_key, Buffer.from(':'), value, Buffer.from(comma), rest]);
+}
+
+/** Where the value of the outermost `model` stands, if it is a string or a word. */
+function modelValue(bytes: Buffer): { from: number; to: number } | undefined {
+  let depth = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === quote) {
+      const end = endOfString(bytes, at);
+      const is_key =
+        depth === 1 && end - at === model_key.length && bytes.compare(model_key, 0, model_key.length, at, end) === 0;
+      const after = is_key ? skipSpace(bytes, end) : end;
+      if (is_key && bytes[after] === colon) {
+        const from = skipSpace(bytes, after + 1);
+        return { from, to: endOfScalar(bytes, from) };
+      }
+      at = end - 1;
+    } else if (byte === open_brace || byte === open_bracket) {
+      depth += 1;
+    } else if (byte === close_brace || byte === close_bracket) {
+      depth -= 1;
+    }
+  }
+  return undefined;
+}
+
+/** The place after the closing quote of the string that starts at `start`. */
+function endOfString(bytes: Buffer, start: number): number {
+  let end = bytes.indexOf(quote, start + 1);
+  while (end !== -1 && isEscaped(bytes, end)) end = bytes.indexOf(quote, end + 1);
+  return end === -1 ? bytes.length : end + 1;
+}
+
+function isEscaped(bytes: Buffer, at: number): boolean {
+  let backslashes = 0;
+  while (bytes[at - 1 - backslashes] === backslash) backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+function endOfScalar(bytes: Buffer, from: number): number {
+  if (bytes[from] === quote) return endOfString(bytes, from);
+  let to = from;
+  while (to < bytes.length && /[\w.+-]/.test(String.fromCharCode(bytes[to] ?? 0))) to += 1;
+  return to;
+}
+
+function skipSpace(bytes: Buffer, from: number): number {
+  let at = from;
+  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at += 1;
+  return at;
+}

@@ -1,0 +1,68 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+
+/**
+ * What one upstream model takes differently from others of its style, from the route's `options`. Everything
+ * is optional: without it, what today's models of the style take is sent.
+ */
+export type Quirks = {
+  /** Chat completions: where the limit of the output stands. Without it, where the caller wrote it. */
+  max_tokens_field?: 'max_tokens' | 'max_completion_tokens';
+  /** Chat completions: false if the upstream refuses `stream_options`. */
+  stream_options?: boolean;
+  /** Chat completions: false if the upstream knows no `developer` messages. */
+  developer_role?: boolean;
+  /** Chat completions: where thinking is given back to the upstream. Without it, nowhere. */
+  reasoning_field?: 'reasoning_content' | 'reasoning';
+  /** Chat completions: false if the upstream takes no `file` parts. */
+  document_parts?: boolean;
+  /** Chat completions: the longest id of a tool call that the upstream takes. */
+  tool_id_length_max?: number;
+  /** Chat completions: false if the upstream knows no `reasoning_effort`. */
+  reasoning_effort?: boolean;
+  /** Messages: what the model takes in `thinking`; `always`: it thinks without being told, and cannot be stopped. */
+  thinking?: 'adaptive' | 'budget' | 'always' | 'none';
+  /** Messages: true if the model takes system turns amid the conversation. */
+  system_turns?: boolean;
+  /** Messages: false if the model refuses to be made to call a tool. */
+  forced_tools?: boolean;
+  /** False if the model refuses temperature, top_p and top_k. */
+  sampling?: boolean;
+  /** How the model is made to answer by a JSON schema. */
+  structured_output?: 'native' | 'tool' | 'prompt';
+};
+
+const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: readonly Json[] } = {
+  max_tokens_field: ['max_tokens', 'max_completion_tokens'],
+  stream_options: [true, false],
+  developer_role: [true, false],
+  reasoning_field: ['reasoning_content', 'reasoning'],
+  document_parts: [true, false],
+  reasoning_effort: [true, false],
+  thinking: ['adaptive', 'budget', 'always', 'none'],
+  system_turns: [true, false],
+  forced_tools: [true, false],
+  sampling: [true, false],
+  structured_output: ['native', 'tool', 'prompt'],
+};
+
+const tool_id_length_min = 24;
+
+/** The quirks among the options of a route, and what is wrong with them. Options of other names are not looked at. */
+export function readQuirks(options: JsonObject): { quirks: Quirks; problems: { field: string; message: string }[] } {
+  const problems: { field: string; message: string }[] = [];
+  const quirks: JsonObject = {};
+  for (const [field, allowed] of Object.entries(values)) {
+    const value = options[field];
+    if (value === undefined) continue;
+    if (allowed.includes(value)) quirks[field] = value;
+    else problems.push({ field, message: `must be one of ${allowed.map((each) => String(each)).join(', ')}` });
+  }
+  const length_max = options['tool_id_length_max'];
+  if (typeof length_max === 'number' && Number.isSafeInteger(length_max) && length_max >= tool_id_length_min) {
+    quirks['tool_id_length_max'] = length_max;
+  } else if (length_max !== undefined) {
+    const message = `must be a whole number of at least ${tool_id_length_min}`;
+    problems.push({ field: 'tool_id_length_max', message });
+  }
+  return { quirks, problems };
+}

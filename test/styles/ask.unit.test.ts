@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../src/errors.ts';
+import { inputSize, readAsk } from '../../src/styles/ask.ts';
+import type { Style } from '../../src/styles/conversation.ts';
+
+const messages = [{ role: 'user', content: 'Hi' }];
+const chat = { model: 'm', messages };
+const messages_body = { ...chat, max_tokens: 100 };
+
+function refusal(read: () => unknown): { param: string | undefined; message: string; kind: string } {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof ApiError) return { param: error.extras.param, message: error.message, kind: error.kind };
+    throw error;
+  }
+  throw new Error('it was accepted');
+}
+
+describe('what is asked for', () => {
+  it('is read from both styles', () => {
+    const body = { ...chat, stream: true, stream_options: { include_usage: true }, n: 2, max_tokens: 7 };
+    expect(readAsk('completions', body)).toEqual({
+      style: 'completions',
+      body,
+      model: 'm',
+      stream: true,
+      wants_usage: true,
+      max_tokens: 7,
+      n: 2,
+    });
+    expect(readAsk('messages', messages_body)).toMatchObject({ stream: false, max_tokens: 100, n: 1 });
+  });
+
+  it('takes null for "not given", as SDKs in Python send it', () => {
+    const nothing = { stream: null, stream_options: null, n: null, max_tokens: null, max_completion_tokens: null };
+    expect(readAsk('completions', { ...chat, ...nothing })).toMatchObject({
+      stream: false,
+      wants_usage: false,
+      max_tokens: undefined,
+      n: 1,
+    });
+  });
+
+  it('reads the newer of two names of a limit', () => {
+    expect(readAsk('completions', { ...chat, max_tokens: 5, max_completion_tokens: 9 }).max_tokens).toBe(9);
+  });
+
+  it('needs no max_tokens to count tokens; 0 warms a cache', () => {
+    expect(readAsk('messages', chat, 'count').max_tokens).toBeUndefined();
+    expect(readAsk('messages', { ...chat, max_tokens: 0 }).max_tokens).toBe(0);
+  });
+
+  it.each<[Style, unknown, string | undefined]>([
+    ['completions', null, undefined],
+    ['completions', [], undefined],
+    ['messages', 'text', undefined],
+    ['completions', { messages }, 'model'],
+    ['completions', { messages, model: null }, 'model'],
+    ['messages', { messages, model: 7 }, 'model'],
+    ['messages', { messages, model: '' }, 'model'],
+    ['completions', { model: 'm' }, 'messages'],
+    ['completions', { model: 'm', messages: {} }, 'messages'],
+    ['completions', { model: 'm', messages: [] }, 'messages'],
+    ['completions', { model: 'm', messages: [null] }, 'messages[0]'],
+    ['messages', { ...messages_body, messages: [messages[0], 'x'] }, 'messages[1]'],
+    ['completions', { model: 'm', messages: [{}] }, 'messages[0].role'],
+    ['completions', { ...chat, stream: 'yes' }, 'stream'],
+    ['completions', { ...chat, stream: true, stream_options: 1 }, 'stream_options'],
+    ['completions', { ...chat, stream_options: {} }, 'stream_options'],
+    ['completions', { ...chat, stream: true, stream_options: { include_usage: 1 } }, 'stream_options.include_usage'],
+    ['messages', chat, 'max_tokens'],
+  ])('refuses %s %j by naming %s', (style, body, param) => {
+    expect(refusal(() => readAsk(style, body))).toMatchObject({ kind: 'invalid_request', param });
+  });
+
+  // T18: numbers from which a negative price could be made.
+  it.each([-1, 1.5, 1e308, 2 ** 63, '1e9', [], {}, true])('refuses %j for every count', (value) => {
+    for (const field of ['n', 'max_tokens', 'max_completion_tokens']) {
+      expect(refusal(() => readAsk('completions', { ...chat, [field]: value })).param).toBe(field);
+    }
+    expect(refusal(() => readAsk('messages', { ...chat, max_tokens: value })).param).toBe('max_tokens');
+  });
+
+  it.each(['n', 'max_tokens', 'max_completion_tokens'])('refuses %s 0 in chat completions', (field) => {
+    expect(refusal(() => readAsk('completions', { ...chat, [field]: 0 })).param).toBe(field);
+  });
+});
+
+describe('the size of an input', () => {
+  const size = (body: object, style: Style = 'completions') =>
+    inputSize(readAsk(style, { model: 'a model', max_tokens: 9, messages: [{ role: 'user', content: '' }], ...body }));
+  const empty = size({});
+  const beyond = (body: object, style: Style = 'completions') => {
+    const { ascii_bytes, ...rest } = size(body, style);
+    return { ascii_bytes: ascii_bytes - empty.ascii_bytes, ...rest };
+  };
+
+  it('is a few bytes for an empty message', () => {
+    expect(empty).toEqual({ ascii_bytes: 14, other_bytes: 0, images: 0, documents: 0, media_bytes: 0 });
+  });
+
+  it.each([
+    ['ASCII', 'x'.repeat(1000), 1000, 0],
+    ['other scripts', 'zażółć 語 😀', 4, 15],
+    ['a lone surrogate', 'a\ud800', 1, 3],
+    ['NUL', 'a\0b', 3, 0],
+  ])('counts %s', (_, content, ascii_bytes, other_bytes) => {
+    expect(beyond({ messages: [{ role: 'user', content }] })).toMatchObject({ ascii_bytes, other_bytes });
+  });
+
+  it('counts the names in schemas of tools, and values that are no text', () => {
+    const tools = [
+      { type: 'function', function: { name: 'f', parameters: { properties: { city: { minLength: 12 } } } } },
+    ];
+    const words = 'function' + 'f' + 'properties' + 'city' + 'minLength' + '12';
+    expect(beyond({ tools }).ascii_bytes).toBe(words.length);
+  });
+
+  it('counts text in fields that we do not know', () => {
+    expect(beyond({ some_extension: { deep: ['x'.repeat(100)] } }).ascii_bytes).toBe(100);
+  });
+
+  it('does not count what reaches no model', () => {
+    const unread = { user: 'somebody', metadata: { a: 'b' }, prompt_cache_key: 'k', safety_identifier: 's' };
+    expect(beyond(unread).ascii_bytes).toBe(0);
+  });
+
+  it.each<[string, Style, object, { images: number; documents: number; media_bytes: number }]>([
+    [
+      'an image by URL',
+      'completions',
+      { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
+      { images: 1, documents: 0, media_bytes: 0 },
+    ],
+    [
+      'an inline image',
+      'completions',
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(4000)}` } },
+      { images: 1, documents: 0, media_bytes: 3016 },
+    ],
+    [
+      'an image in a plain string',
+      'completions',
+      { type: 'image_url', image_url: `data:image/png;base64,${'A'.repeat(4000)}` },
+      { images: 1, documents: 0, media_bytes: 3016 },
+    ],
+    [
+      'a file',
+      'completions',
+      { type: 'file', file: { file_data: `data:application/pdf;base64,${'A'.repeat(400)}` } },
+      { images: 0, documents: 1, media_bytes: 321 },
+    ],
+    [
+      'a sound',
+      'completions',
+      { type: 'input_audio', input_audio: { data: 'A'.repeat(400), format: 'wav' } },
+      { images: 0, documents: 1, media_bytes: 300 },
+    ],
+    [
+      'an image block',
+      'messages',
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(400) } },
+      { images: 1, documents: 0, media_bytes: 300 },
+    ],
+    [
+      'a document block',
+      'messages',
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'A'.repeat(400) } },
+      { images: 0, documents: 1, media_bytes: 300 },
+    ],
+    [
+      'an image in a tool result',
+      'messages',
+      {
+        type: 'tool_result',
+        tool_use_id: 't',
+        content: [{ type: 'image', source: { type: 'url', url: 'https://x.test/a.png' } }],
+      },
+      { images: 1, documents: 0, media_bytes: 0 },
+    ],
+  ])('counts %s without its base64 text', (_, style, part, expected) => {
+    const counted = size({ messages: [{ role: 'user', content: [part] }] }, style);
+    expect(counted).toMatchObject(expected);
+    expect(counted.ascii_bytes).toBeLessThan(40);
+  });
+
+  it('counts the text of a document that is text', () => {
+    const source = { type: 'text', media_type: 'text/plain', data: 'x'.repeat(500) };
+    const counted = size({ messages: [{ role: 'user', content: [{ type: 'document', source }] }] }, 'messages');
+    expect(counted).toMatchObject({ documents: 0, media_bytes: 0 });
+    expect(counted.ascii_bytes).toBeGreaterThanOrEqual(500);
+  });
+
+  it('is not fooled by text that begins like a data URL', () => {
+    const content = `data:image/png;base64,${'A'.repeat(1000)}`;
+    expect(size({ messages: [{ role: 'user', content }] }).ascii_bytes).toBeGreaterThan(1000);
+  });
+});
