@@ -26,7 +26,7 @@ const question = { timeout: 2_000, tries: 3 };
  * getaddrinfo has four threads for the whole process, and four dead names would stop all look-ups,
  * file reads and key derivations. What that would have done beside DNS is done here: the hosts file.
  */
-export function openResolver(options: ResolverOptions = {}): Resolve {
+export function systemResolve(options: ResolverOptions = {}): Resolve {
   const hosts = openHosts(options.hosts_file ?? system_hosts_file);
   let made_at_ms = -Infinity;
   let resolver: Resolver;
@@ -50,8 +50,7 @@ async function askBoth(resolver: Resolver, name: string): Promise<string[]> {
   const questions = [resolver.resolve4(name).then(keep(0)), resolver.resolve6(name).then(keep(1))];
   const all = Promise.allSettled(questions);
   const found = () => answers.flat();
-  const first = await Promise.any(questions).catch(() => undefined);
-  void first;
+  await Promise.any(questions).catch(() => undefined);
   if (found().length === 0) await all;
   else await waitAtMost(all, straggler_ms);
   if (found().length > 0) return found();
@@ -66,8 +65,7 @@ async function waitAtMost(work: Promise<unknown>, limit_ms: number): Promise<voi
   timer.abort();
 }
 
-const system_hosts_file =
-  process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
+const system_hosts_file = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 
 /**
  * The names of a hosts file; none if it cannot be read. Read synchronously, at most every ten seconds
@@ -77,11 +75,15 @@ function openHosts(path: string): { refresh(): void; find(name: string): string[
   let version = '';
   let names = new Map<string, string[]>();
   const refresh = () => {
-    const state = statSync(path, { throwIfNoEntry: false });
-    const now = state ? `${state.mtimeMs} ${state.size}` : '';
-    if (now === version) return;
-    version = now;
-    names = state ? parseHosts(readFileSync(path, 'utf8')) : new Map();
+    try {
+      const { mtimeMs, size } = statSync(path);
+      if (`${mtimeMs} ${size}` === version) return;
+      names = parseHosts(readFileSync(path, 'utf8'));
+      version = `${mtimeMs} ${size}`;
+    } catch {
+      names = new Map();
+      version = '';
+    }
   };
   return { refresh, find: (name) => names.get(name) };
 }
