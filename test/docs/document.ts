@@ -38,7 +38,13 @@ export function guidePaths(): string[] {
 /** Every document of the repository. */
 export function documentPaths(): string[] {
   const decisions = readdirSync(join(repository, 'docs/decisions')).filter((name) => name.endsWith('.md'));
-  return [...guidePaths(), 'STYLE.md', 'CHANGELOG.md', ...decisions.map((name) => `docs/decisions/${name}`)];
+  return [
+    ...guidePaths(),
+    'STYLE.md',
+    'SECURITY.md',
+    'CHANGELOG.md',
+    ...decisions.map((name) => `docs/decisions/${name}`),
+  ];
 }
 
 function blocksOf(text: string): Block[] {

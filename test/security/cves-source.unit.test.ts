@@ -42,7 +42,7 @@ test('CVE-2026-41432 an empty secret is none: it is neither used nor accepted', 
   }
 });
 
-test('PYSEC-LITELLM-2026-03 packages are few, pinned, verified by their hash, and run no scripts', () => {
+test('LITELLM-1.82.7 packages are few, pinned, verified by their hash, and run no scripts', () => {
   const { dependencies, optionalDependencies } = package_json;
   const versions = Object.values({ ...dependencies, ...optionalDependencies });
   expect(Object.keys(dependencies).length).toBeLessThanOrEqual(25);
