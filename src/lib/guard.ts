@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { connect as netConnect, isIP, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
-import { addressAllowed, checkUserUrl, type AddressRules } from './address.ts';
+import { addressAllowed, checkUserUrl, hostOf, isLocalName, type AddressRules } from './address.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
 
 /** In which phase a guarded request failed. `answer`: the status was not the wanted one. */
@@ -73,6 +73,9 @@ export type Guard = {
 };
 
 const header_bytes_max = 16_384;
+
+/** "100 Continue" and the like before an answer: without a bound they could keep us parsing for the whole time. */
+const preludes_max = 10;
 
 export function openGuard(options: { resolve?: Resolve } = {}): Guard {
   const resolve = options.resolve ?? systemResolve();
@@ -213,6 +216,11 @@ async function request(resolve: Resolve, target: URL, wanted: Wanted, clock: Clo
     clock.onExpiry(fail);
     outgoing.on('error', (error) => fail(asGuardError(error)));
     outgoing.on('response', answered);
+    let preludes = 0;
+    outgoing.on('information', () => {
+      preludes += 1;
+      if (preludes > preludes_max) fail(new GuardError('protocol', 'The address answers without end.'));
+    });
     outgoing.on('upgrade', () => fail(new GuardError('protocol', 'The address wants another protocol.')));
     outgoing.end(wanted.body);
   });
@@ -237,9 +245,8 @@ async function connect(
 ): Promise<Socket> {
   const phase = startClock({ timeout_ms: connect_timeout_ms, signal: clock.signal });
   try {
-    const name = target.hostname.replace(/^\[|\]$/g, '');
-    const addresses = isIP(name) ? [name] : await phase.race(resolveAll(resolve, name));
-    if (!addresses.every((address) => addressAllowed(address, rules))) throw refused();
+    const name = hostOf(target); // without the root's dot, which has no place in TLS
+    const addresses = allowedOf(name, isIP(name) ? [name] : await phase.race(resolveAll(resolve, name)), rules);
     const port = Number(target.port) || (target.protocol === 'https:' ? 443 : 80);
     const socket = await phase.race(dial(addresses, port, phase));
     if (!addressAllowed(socket.remoteAddress ?? '', rules)) {
@@ -250,6 +257,16 @@ async function connect(
   } finally {
     phase.stop();
   }
+}
+
+/**
+ * One address that is not allowed spoils a name: its owner may have any other reason to mix them than a
+ * good one. Only localhost is our own word, of which `net.allow` may name one half.
+ */
+function allowedOf(name: string, addresses: readonly string[], rules: AddressRules): string[] {
+  const allowed = addresses.filter((address) => addressAllowed(address, rules));
+  if (allowed.length === 0 || (allowed.length < addresses.length && !isLocalName(name))) throw refused();
+  return allowed;
 }
 
 function refused(): GuardError {
@@ -278,6 +295,7 @@ async function dial(addresses: readonly string[], port: number, phase: Clock): P
       failure = error;
     }
   }
+  if (failure instanceof GuardError) throw failure;
   throw new GuardError('connect', 'No connection to the address could be made.', { cause: failure });
 }
 
@@ -288,7 +306,7 @@ function dialOne(host: string, port: number, timeout_ms: number, phase: Clock): 
       failed(error);
       socket.destroy();
     };
-    const timer = setTimeout(() => fail(new Error('no answer')), timeout_ms);
+    const timer = setTimeout(() => fail(timedOut()), timeout_ms);
     phase.onExpiry(fail);
     socket.once('connect', () => {
       clearTimeout(timer);
@@ -318,6 +336,10 @@ function secure(plain: Socket, name: string, phase: Clock): Promise<Socket> {
   });
 }
 
+function timedOut(): GuardError {
+  return new GuardError('timeout', 'The address did not answer in time.');
+}
+
 /** What bounds a phase: its time, and the caller's signal. Whoever is at work is told by `onExpiry`. */
 type Clock = {
   readonly signal: AbortSignal;
@@ -332,10 +354,7 @@ type Clock = {
 function startClock({ timeout_ms, signal }: { timeout_ms: number; signal?: AbortSignal | undefined }): Clock {
   const end_at_ms = performance.now() + timeout_ms;
   const over = new AbortController();
-  const timer = setTimeout(
-    () => over.abort(new GuardError('timeout', 'The address did not answer in time.')),
-    timeout_ms,
-  );
+  const timer = setTimeout(() => over.abort(timedOut()), timeout_ms);
   const pass = () => over.abort(signal?.reason);
   if (signal?.aborted) pass();
   signal?.addEventListener('abort', pass, { once: true });

@@ -1,0 +1,68 @@
+import { createServer } from 'node:https';
+import { createServer as createTcp, type AddressInfo } from 'node:net';
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openGuard, type GuardError } from '../../src/lib/guard.ts';
+import { makeCertificate } from '../helpers/certificate.ts';
+
+/** The connection goes to an address that was judged, TLS to the name that was asked for. */
+
+const trusted = makeCertificate('receiver.example');
+const unknown = makeCertificate('stranger.example');
+const asked: (string | false | null)[] = [];
+const server = createServer(trusted, (request, response) => {
+  asked.push((request.socket as TLSSocket & { servername: string | false | null }).servername);
+  response.writeHead(200, { 'x-host': request.headers.host ?? '' }).end();
+});
+const stranger = createServer(unknown, (_, response) => response.end());
+const before = getCACertificates('default');
+const guard = openGuard({ resolve: async () => ['127.0.0.1'] });
+
+beforeAll(async () => {
+  setDefaultCACertificates([trusted.cert]);
+  for (const one of [server, stranger]) await new Promise<void>((resolve) => one.listen(0, '127.0.0.1', resolve));
+});
+afterAll(() => {
+  setDefaultCACertificates(before);
+  server.close();
+  stranger.close();
+});
+
+const portOf = (one: typeof server) => (one.address() as AddressInfo).port;
+const send = (host: string, port = portOf(server)) =>
+  guard.send(`https://${host}:${port}/hook`, {
+    method: 'POST',
+    headers: {},
+    body: Buffer.from('{}'),
+    rules: { allow: ['127.0.0.1/32'], allow_private: false },
+    connect_timeout_ms: 2_000,
+    timeout_ms: 3_000,
+    answer_bytes_max: 1_000,
+  });
+
+test.each(['receiver.example', 'receiver.example.'])('%s is asked for by its name, and proves it', async (host) => {
+  asked.length = 0;
+  const { status, headers } = await send(host);
+  expect({ status, host: headers['x-host'] }).toEqual({ status: 200, host: `${host}:${portOf(server)}` });
+  expect(asked).toEqual(['receiver.example']);
+});
+
+test.each([
+  ['a certificate of another name', 'other.example', server],
+  ['no certificate for the number itself', '127.0.0.1', server],
+  ['an authority that nobody knows', 'stranger.example', stranger],
+])('%s: tls, and nothing is sent', async (_, host, one) => {
+  asked.length = 0;
+  await expect(send(host, portOf(one))).rejects.toMatchObject({ code: 'tls' } satisfies Partial<GuardError>);
+  expect(asked).toEqual([]);
+});
+
+test('who connects and never begins TLS is given the time to connect, not more', async () => {
+  const silent = createTcp();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const begun_at_ms = performance.now();
+  await expect(send('receiver.example', port)).rejects.toMatchObject({ code: 'timeout' });
+  expect(performance.now() - begun_at_ms).toBeLessThan(2_900);
+  silent.close();
+});
