@@ -122,8 +122,9 @@ export type Created = { ref: TaskRef; body: string; replayed: boolean; is_final:
 export type Idempotency = { key: string; body: Buffer };
 
 /**
- * Creates a task: the hold, the row and its job, in one database call. Throws ApiError 502/504 when
- * no route is usable, 429 in the failures pause, 402, 403, and for Idempotency-Key 409 and 422.
+ * Creates a task: the hold, the row and its job, in one database call (create-batch.ts). Throws
+ * ApiError 502/504 when no route is usable, 429 in the failures pause, 402, 403, and for
+ * Idempotency-Key 409 and 422.
  */
 export async function createTask(
   app: App,
