@@ -2,10 +2,10 @@
 // around it, and a checker that reads only the database and the journals of the others (test/chaos).
 // Plain JavaScript for Node 20; the run is on the pinned Node.
 //
-//   npm run chaos -- [--tasks 300] [--kills 12] [--seed 1] [--durable] [--report FILE] [--keep]
+//   npm run chaos -- [--tasks 300] [--kills 12] [--seed 1] [--minutes 40] [--durable] [--report FILE] [--keep]
 //   npm run chaos -- --planted [--only 3]
 //
-// --durable: PostgreSQL waits for the disk. --keep: the folder with logs and journals stays. --planted: runs it on
+// --minutes: no new tasks and faults after that time. --durable: PostgreSQL waits for the disk. --keep: the folder with logs and journals stays. --planted: runs it on
 // copies of the sources with one fault each (test/chaos/planted.json), which it must notice. Ends with 1 if
 // a promise was broken, or a planted fault not noticed. Nothing is left running, however it ends.
 import { spawn } from 'node:child_process';
@@ -30,7 +30,7 @@ const node = process.platform !== 'win32' && existsSync(pinned_node) ? pinned_no
 const left_out = ['node_modules', '.git', '.setup', 'dist', 'bench', 'web', 'docs'];
 
 /** A fault takes 2.5 s on average; the rest is for the start, the drain and a busy machine. */
-const run_ms_max = (kills) => 300_000 + kills * 10_000;
+const run_ms_max = (kills) => 600_000 + kills * 10_000;
 
 /** The default of test/chaos/main.ts. */
 const planted_faults = 12;
@@ -152,6 +152,7 @@ async function main() {
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
       durable: { type: 'boolean', default: false },
       report: { type: 'string' },
+      minutes: { type: 'string' },
       keep: { type: 'boolean', default: false },
       planted: { type: 'boolean', default: false },
       only: { type: 'string' },
@@ -160,6 +161,7 @@ async function main() {
   if (values.planted) return runPlanted(values);
   const words = ['--tasks', values.tasks, '--faults', values.kills, '--seed', values.seed];
   if (values.durable) words.push('--durable');
+  if (values.minutes !== undefined) words.push('--minutes', values.minutes);
   if (values.report !== undefined) words.push('--report', values.report);
   return (await runOnce(root, words, Number(values.kills), { keep: values.keep })).code;
 }

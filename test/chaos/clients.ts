@@ -39,15 +39,16 @@ export class Clients {
     this.#pools = place.api_ports.map((port) => new Pool(`http://127.0.0.1:${port}`, { connections: 32 }));
   }
 
-  async run(tasks: number, duration_ms: number): Promise<void> {
+  /** No new ones after `until_ms`; those that were refused try again until then. */
+  async run(tasks: number, duration_ms: number, until_ms: number): Promise<void> {
     const begun_at_ms = performance.now();
     const under_way = new Set<Promise<void>>();
-    for (let i = 0; i < tasks; i++) {
+    for (let i = 0; i < tasks && performance.now() < until_ms; i++) {
       const wait_ms = begun_at_ms + (i * duration_ms) / tasks - performance.now();
       if (wait_ms > 0) await sleep(wait_ms);
-      const one: Promise<void> = this.#create().finally(() => under_way.delete(one));
+      const one: Promise<void> = this.#create(until_ms).finally(() => under_way.delete(one));
       under_way.add(one);
-      if (under_way.size >= 300) await Promise.race(under_way);
+      if (under_way.size >= 200) await Promise.race(under_way);
     }
     await Promise.all(under_way);
   }
@@ -56,7 +57,7 @@ export class Clients {
     await Promise.all(this.#pools.map((pool) => pool.destroy()));
   }
 
-  async #create(): Promise<void> {
+  async #create(until_ms: number): Promise<void> {
     const random = this.#random;
     const account = this.#place.accounts[random.whole(0, this.#place.accounts.length - 1)];
     if (!account) throw new Error('there are accounts');
@@ -82,7 +83,8 @@ export class Clients {
       }
       // Without a key of its own, an unknown one may be there: the next is another.
       if (note.outcome === 'refused' || !idempotent) call = randomUUID();
-      await sleep(random.whole(100, 700));
+      if (performance.now() > until_ms) return;
+      await sleep(random.whole(100, 700) * Math.min(tries, 6));
     }
     throw new Error('a client was refused for minutes');
   }

@@ -19,6 +19,7 @@ type Member = {
   child: ChildProcessByStdio<Writable, Readable, Readable> | undefined;
   /** It has said that it runs. */
   up: boolean;
+  up_since_ms: number;
   /** Its next death is our doing. */
   doomed: boolean;
   stopped: boolean;
@@ -51,6 +52,7 @@ export class Fleet {
         stopped: false,
         failpoint: undefined,
         births: 0,
+        up_since_ms: 0,
       });
       this.#spawn(name);
       if (name === 'upstream' || name === apis[0]) await this.#until(() => this.#member(name).up); // it migrates
@@ -82,9 +84,10 @@ export class Fleet {
     await this.#until(() => this.#member(name).births > births && this.#member(name).up);
   }
 
-  /** Resolves when at least one of them runs: a busy machine takes its time to start one again. */
-  oneUp(of: readonly Name[]): Promise<void> {
-    return this.#until(() => of.some((name) => this.isUp(name)));
+  /** Resolves when one of them has run for this long: a busy machine takes its time to start one again. */
+  oneUp(of: readonly Name[], for_ms: number): Promise<void> {
+    const isReady = (name: Name) => this.isUp(name) && performance.now() - this.#member(name).up_since_ms >= for_ms;
+    return this.#until(() => of.some(isReady));
   }
 
   /** Stands still for this long, and does not know it. */
@@ -147,7 +150,7 @@ export class Fleet {
     Object.assign(member, { child, up: false, doomed: false, stopped: false, births: member.births + 1 });
     const log = join(folder, 'logs', `${name}.log`);
     child.stdout.on('data', (chunk: Buffer) => {
-      if (chunk.includes('running')) member.up = true;
+      if (chunk.includes('running')) Object.assign(member, { up: true, up_since_ms: performance.now() });
       appendFileSync(log, chunk);
     });
     child.stderr.on('data', (chunk: Buffer) => appendFileSync(log, chunk));
@@ -185,6 +188,8 @@ export class Fleet {
   async #until(isTrue: () => boolean): Promise<void> {
     for (const give_up_at_ms = performance.now() + start_ms_max; !isTrue(); await sleep(20)) {
       if (this.#closing) return;
+      const [hopeless] = [...this.#members].filter(([, member]) => member.births > 5 && member.up_since_ms === 0);
+      if (hopeless) throw new Error(`${hopeless[0]} does not start; see its log`);
       if (performance.now() > give_up_at_ms) throw new Error('a process did not start in time; see the logs');
     }
   }

@@ -44,6 +44,7 @@ type Options = {
   durable: boolean;
   report: string | undefined;
   accounts: number;
+  minutes: number;
   focus: Focus;
 };
 
@@ -90,9 +91,12 @@ async function run(
   const clients = new Clients(place, makeRandom(options.seed + 1));
   const average_gap_ms = (fault_gap_ms.least + fault_gap_ms.most) / 2;
   const progress = setInterval(() => tellProgress(options, clients), 30_000);
-  const creating = clients.run(options.tasks, calm_ms + options.faults * average_gap_ms);
+  const until_ms = performance.now() + options.minutes * 60_000;
+  const creating = clients.run(options.tasks, calm_ms + options.faults * average_gap_ms, until_ms);
   const parts = { place, fleet, embedded, random: makeRandom(options.seed + 2), focus: options.focus };
-  const tormenting = sleep(calm_ms).then(() => torment(parts, options.faults, fault_gap_ms));
+  const tormenting = sleep(calm_ms).then(() =>
+    torment(parts, { count: options.faults, gap_ms: fault_gap_ms, until_ms }),
+  );
   await Promise.all([creating, tormenting]);
   await fleet.allUp();
   clearInterval(progress);
@@ -289,6 +293,7 @@ function readOptions(): Options {
       durable: { type: 'boolean', default: false },
       report: { type: 'string' },
       accounts: { type: 'string', default: '6' },
+      minutes: { type: 'string', default: '600' },
       fault: { type: 'string' },
       point: { type: 'string' },
     },
@@ -301,6 +306,7 @@ function readOptions(): Options {
     durable: values.durable,
     report: values.report,
     accounts: Number(values.accounts),
+    minutes: Number(values.minutes),
     focus: {
       fault: faults.find((fault) => fault === values.fault),
       point: failpoints.find((point) => point === values.point),

@@ -30,21 +30,27 @@ type Fault = keyof typeof weights;
 /** Every kind there is, for the report. */
 export const faults = Object.keys(weights) as Fault[];
 
+/** An API and a worker have run for this long before something breaks again; else nothing would be under way. */
+const alive_ms_min = 1_500;
+
 /** Only this kind of fault, and only this place to die at. */
 export type Focus = { fault: Fault | undefined; point: Failpoint | undefined };
 
 type Parts = { place: Place; fleet: Fleet; embedded: Embedded; random: Random; focus: Focus };
 
-/** Each kind of fault once, then as often as its weight says, until `count`, as
- * long as there is one API and one worker left to hit. What takes longer goes on beside the next ones. */
-export async function torment(parts: Parts, count: number, gap_ms: { least: number; most: number }): Promise<void> {
+/** Each kind of fault once, then as often as its weight says, until `count` or the time
+ * `until_ms`. What takes longer goes on beside the next ones. */
+export async function torment(
+  parts: Parts,
+  { count, gap_ms, until_ms }: { count: number; gap_ms: { least: number; most: number }; until_ms: number },
+): Promise<void> {
   const { random, fleet, place, focus } = parts;
   const journal = openJournal<FaultNote>(place.folder, 'faults');
   const lasting: Promise<void>[] = [];
   const first = faults.map((fault) => ({ fault, rank: random.next() })).toSorted((a, b) => a.rank - b.rank);
-  for (let i = 0; i < count; i++) {
+  for (let i = 0; i < count && performance.now() < until_ms; i++) {
     await sleep(random.whole(gap_ms.least, gap_ms.most));
-    await Promise.all([fleet.oneUp(workers), fleet.oneUp(apis)]);
+    await Promise.all([fleet.oneUp(workers, alive_ms_min), fleet.oneUp(apis, alive_ms_min)]);
     const fault = focus.fault ?? first[i]?.fault ?? random.weighted(weights);
     const at_ms = Date.now();
     const { target, over } = inflict(parts, fault);
