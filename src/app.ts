@@ -21,7 +21,7 @@ import type { Resolve } from './lib/resolve.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher, type HoldBatcher } from './money/holds.ts';
 import { adapters as built_in } from './providers/index.ts';
-import type { Adapter, Provider } from './providers/provider.ts';
+import type { Adapter, ChatProvider, Provider } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
 import { openDiskStorage } from './storage/disk.ts';
 import type { Storage } from './storage/storage.ts';
@@ -58,6 +58,8 @@ export type App = {
   addressRules(): AddressRules;
   /** Parts that live longer than the app's making register here; closed last first. */
   onStop(close: () => Promise<void> | void): void;
+  /** Work that goes on behind an answer, such as settling a call: it ends before the database closes. */
+  track(work: Promise<unknown>): void;
   /** Stops everything in order, the embedded PostgreSQL last. */
   stop(): Promise<void>;
 };
@@ -66,7 +68,10 @@ export type App = {
 export type AppWithoutEngine = Omit<App, 'engine'>;
 
 /** The configured upstreams, made anew when the catalogue is reloaded. */
-export type Providers = { get(name: string): Provider | undefined };
+export type Providers = {
+  get(name: string): Provider | undefined;
+  chat(name: string): ChatProvider | undefined;
+};
 
 export type AppOptions = {
   clock?: Clock;
@@ -176,6 +181,8 @@ async function openParts(
   }
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
+  const tracked = new Set<Promise<unknown>>();
+  onStop(async () => void (await Promise.allSettled(tracked)));
   const providers = makeProviders(catalog, adapters);
   onStop(() => providers.close());
 
@@ -201,6 +208,10 @@ async function openParts(
     setListening: (address) => (listening = address),
     addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),
     onStop,
+    track: (work) => {
+      tracked.add(work);
+      void work.catch(() => undefined).finally(() => tracked.delete(work));
+    },
     stop,
   };
 }
@@ -270,8 +281,9 @@ function makeProviders(
   catalog: CatalogHolder,
   adapters: Record<string, Adapter>,
 ): Providers & { close(): Promise<void> } {
+  type Made = { media?: Provider | undefined; chat?: ChatProvider | undefined };
   let made_for: Catalog | undefined;
-  let made = new Map<string, Provider>();
+  let made = new Map<string, Made>();
   const current = () => {
     if (made_for === catalog.current) return made;
     const before = made;
@@ -279,15 +291,17 @@ function makeProviders(
     made = new Map();
     for (const [name, config] of catalog.current.providers) {
       const adapter = adapters[config.adapter];
-      if (adapter) made.set(name, adapter.open(config));
+      if (adapter) made.set(name, { media: adapter.open?.(config), chat: adapter.openChat?.(config) });
     }
-    for (const provider of before.values()) void provider.close?.();
+    void closeProviders(before);
     return made;
   };
+  const closeProviders = async (all: Map<string, Made>) => {
+    for (const { media, chat } of all.values()) await Promise.all([media?.close?.(), chat?.close?.()]);
+  };
   return {
-    get: (name) => current().get(name),
-    close: async () => {
-      for (const provider of made.values()) await provider.close?.();
-    },
+    get: (name) => current().get(name)?.media,
+    chat: (name) => current().get(name)?.chat,
+    close: () => closeProviders(made),
   };
 }

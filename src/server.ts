@@ -1,4 +1,4 @@
-import { chat_completions, count_tokens, messages } from './api/chat.ts';
+import { chat_completions, chat_record, count_tokens, messages } from './api/chat.ts';
 import { docsEndpoints } from './api/docs.ts';
 import type { Endpoint } from './api/endpoint.ts';
 import { estimate } from './api/estimate.ts';
@@ -29,6 +29,7 @@ export function listEndpoints(): Endpoint<App>[] {
     chat_completions,
     messages,
     count_tokens,
+    chat_record,
     get_balance,
     list_transactions,
     get_usage,

@@ -1,4 +1,5 @@
 import type { App } from './app.ts';
+import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
@@ -9,11 +10,10 @@ import { sendDelivery } from './webhooks/send.ts';
 const slots = 64;
 
 /**
- * A receiver that hangs costs its slot for 10 s and nobody else anything, until this many do at once;
- * first attempts and retries have slots of their own.
+ * An attempt that hangs costs its slot for 10 s and nobody else anything, until this many do at once: 200
+ * receivers that begin to hang have 800. First attempts and retries have slots of their own.
  */
-const delivery_slots = 512;
-const retry_slots = 256;
+const delivery_slots = 1024;
 
 const rescue_every_ms = 10_000;
 const remove_every_ms = 60_000;
@@ -23,13 +23,15 @@ export async function startWorker(app: App): Promise<void> {
   app.engine.work('task.start', { slots, handler: (job) => startTask(app, job) });
   app.engine.work('task.poll', { slots, handler: (job) => pollTask(app, job) });
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
-  app.engine.work('delivery.retry', { slots: retry_slots, handler: (job) => sendDelivery(app, job) });
+  app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   await app.engine.schedule('tasks.sweep', rescue_every_ms, async () => {
     await rescueTasks(app);
     await rescueDeliveries(app);
+    await releaseForgotten(app);
   });
   await app.engine.schedule('tasks.removal', remove_every_ms, async (stopped) => {
     await removeOld(app, stopped);
     await removeOldDeliveries(app, stopped);
+    await removeOldRecords(app, stopped);
   });
 }

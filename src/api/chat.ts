@@ -1,16 +1,40 @@
 import type { App } from '../app.ts';
+import type { ChatCaller } from '../chat/attempt.ts';
+import { runCall } from '../chat/call.ts';
+import { countTokens } from '../chat/count.ts';
+import { readOrder, type ChatOrder } from '../chat/order.ts';
+import { makeOutlet } from '../chat/outlet.ts';
+import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
+import { exact } from '../money/money.ts';
+import { costView } from '../money/money.ts';
+import type { Style } from '../styles/conversation.ts';
+import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint } from './endpoint.ts';
 
 const body_limit_bytes = 32_000_000;
 
 const conversation = {
   type: 'object',
-  required: ['model'],
-  properties: { model: { type: 'string', description: 'Model id.' } },
+  required: ['model', 'messages'],
+  properties: {
+    model: { type: 'string', description: 'Model id.' },
+    messages: { type: 'array', items: { type: 'object' }, description: 'The conversation, in the style of this path.' },
+    stream: { type: 'boolean', description: 'Answer as server-sent events.' },
+  },
 };
 
-const responses = { 404: { description: 'There is no chat model of this name here.' } };
+const cost_headers = {
+  'x-cost-amount': { description: 'What it cost, exact to the millionth. Not on streams.', schema: { type: 'string' } },
+  'x-cost-currency': { description: 'Its currency.', schema: { type: 'string' } },
+};
+
+const responses = {
+  200: { description: 'The answer, or its stream, in the style of this path.', headers: cost_headers },
+  404: { description: 'There is no chat model of this name here.' },
+};
+
+const errors = [402, 403, 404, 502, 504];
 
 export const chat_completions: Endpoint<App> = {
   method: 'POST',
@@ -19,45 +43,110 @@ export const chat_completions: Endpoint<App> = {
   format: 'completions',
   body_limit_bytes,
   lenient_query: true,
-  docs: { tag: 'Chat', summary: 'Chat in the chat-completions style', body: { schema: conversation }, responses },
-  handle: refuse,
+  docs: {
+    tag: 'Chat',
+    summary: 'Chat in the chat-completions style',
+    body: { schema: conversation },
+    responses,
+    errors,
+  },
+  handle: (app, call) => chat(app, 'completions', call),
 };
 
 export const messages: Endpoint<App> = {
-  ...chatMessages('/v1/messages', 'Chat in the messages style'),
+  method: 'POST',
+  path: '/v1/messages',
   window: 'chat',
+  format: 'messages' satisfies ErrorFormat,
+  body_limit_bytes,
+  lenient_query: true,
+  docs: { tag: 'Chat', summary: 'Chat in the messages style', body: { schema: conversation }, responses, errors },
+  handle: (app, call) => chat(app, 'messages', call),
 };
 
 /** Free of charge, so it counts with the reads. */
-export const count_tokens: Endpoint<App> = chatMessages(
-  '/v1/messages/count_tokens',
-  'Count the tokens of a conversation',
-);
+export const count_tokens: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/messages/count_tokens',
+  format: 'messages' satisfies ErrorFormat,
+  body_limit_bytes,
+  lenient_query: true,
+  docs: {
+    tag: 'Chat',
+    summary: 'Count the tokens of a conversation',
+    body: { schema: conversation },
+    responses: { 200: { description: '`{"input_tokens": N}`' }, 404: responses[404] },
+    errors: [404],
+  },
+  handle: async (app, call) => ({ status: 200, body: { input_tokens: await countTokens(app, call, callerOf(call)) } }),
+};
 
-function chatMessages(path: string, summary: string): Endpoint<App> & { public?: false } {
-  return {
-    method: 'POST',
-    path,
-    format: 'messages' satisfies ErrorFormat,
-    body_limit_bytes,
-    lenient_query: true,
-    docs: { tag: 'Chat', summary, body: { schema: conversation }, responses },
-    handle: refuse,
-  };
+export const chat_record: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/chat/{request_id}',
+  format: 'service',
+  docs: {
+    tag: 'Chat',
+    summary: 'What became of a chat call',
+    params: { request_id: { description: 'The `x-request-id` of the call.', schema: { type: 'string' } } },
+    responses: { 200: { description: 'Model, routes, tokens, times, status and cost; nothing of what was said.' } },
+    errors: [404],
+  },
+  handle: async (app, call) => {
+    const id = call.params['request_id'] ?? '';
+    const record = await findRecord(app.db, call.caller.account.id, id);
+    if (!record) throw new ApiError('not_found', `There is no chat call ${JSON.stringify(id.slice(0, 64))}.`);
+    return { status: 200, body: rendered(record) };
+  },
+};
+
+async function chat(app: App, style: Style, call: Call): Promise<Answer> {
+  refuseBlocked(call.caller);
+  const order = readOrder(app, style, call);
+  return order.ask.stream ? streamed(app, order, callerOf(call)) : whole(app, order, callerOf(call));
 }
 
-/** There is no chat model here: a missing model is a 400, any named one a 404. */
-function refuse(app: App, { body }: Call): Answer {
-  const id = body?.['model'];
-  if (id === undefined || id === null) throw new ApiError('invalid_request', 'model is required.', { param: 'model' });
-  if (typeof id !== 'string' || id === '') {
-    throw new ApiError('invalid_request', 'model must be a non-empty string.', { param: 'model' });
+function callerOf(call: Call): ChatCaller {
+  const headers: Record<string, string> = {};
+  for (const name of ['anthropic-version', 'anthropic-beta']) {
+    const value = call.headers[name];
+    if (typeof value === 'string') headers[name] = value;
   }
-  const shown = JSON.stringify(id.slice(0, 128));
-  const model = app.catalog.current.models.get(id);
-  const message =
-    model && model.kind !== 'chat'
-      ? `${shown} is ${model.kind === 'video' ? 'a' : 'an'} ${model.kind} model: use POST /v1/generate.`
-      : `There is no chat model ${shown} here.`;
-  throw new ApiError('not_found', message, { param: 'model' });
+  return { headers, gone: call.signal };
+}
+
+async function whole(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
+  const { whole: body = '', charged } = await runCall(app, order, caller, makeOutlet());
+  const headers = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
+  return { status: 200, headers, body };
+}
+
+const stream_headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no', // nginx would hold the events back
+};
+
+/** Answers as soon as there is content, or the caller has to hear that we are alive; until then errors are HTTP errors. */
+async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
+  const outlet = makeOutlet();
+  const running = runCall(app, order, caller, outlet);
+  app.track(running);
+  void running.catch(() => undefined).finally(() => outlet.end());
+  await Promise.race([outlet.opened, running]);
+  return { status: 200, headers: stream_headers, body: outlet.body };
+}
+
+function rendered(record: ChatRecord): object {
+  const { id, cost, currency, attempts, created_at, ...rest } = record;
+  const { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, ...facts } = rest;
+  return {
+    object: 'chat.call',
+    request_id: id,
+    ...facts,
+    usage: { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens },
+    cost: costView(cost, currency),
+    attempts: attempts.map(({ route, outcome, duration_ms }) => ({ route, outcome, duration_ms })),
+    created_at: created_at.toISOString(),
+  };
 }

@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts';
 import { createTask, readOrder } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import { untilFinal } from '../tasks/wait.ts';
+import { refuseBlocked } from './blocked.ts';
 import type { Call, Endpoint } from './endpoint.ts';
 import { generate_body, task } from './schemas.ts';
 
@@ -50,7 +51,7 @@ async function handleGenerate(
 ): Promise<{ status: number; body: string; headers: Record<string, string> }> {
   const wait_s = readWait(call.query.get('wait'));
   const idempotency_key = readIdempotencyKey(call.headers['idempotency-key']);
-  checkAccount(call.caller);
+  refuseBlocked(call.caller);
   const order = readOrder(app, call.caller, call.body ?? {});
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
   const created = await createTask(app, call.caller, order, idempotency);
@@ -80,14 +81,6 @@ function readIdempotencyKey(value: string | string[] | undefined): string | unde
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value.length >= 1 && value.length <= 255) return value;
   throw new ApiError('invalid_request', 'Idempotency-Key must have 1 to 255 characters.', { param: 'idempotency-key' });
-}
-
-/** A blocked account reads what it has, but starts nothing new. */
-function checkAccount(caller: Caller): void {
-  if (caller.account.status !== 'blocked') return;
-  throw new ApiError('account_blocked', 'This account is blocked. Ask the operator of this service.', {
-    code: 'account_blocked',
-  });
 }
 
 /** The state when the task is final, the time is up, or the service is about to stop. */

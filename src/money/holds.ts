@@ -225,3 +225,12 @@ function answerOf(member: Member, answer: BatchRow, i: number): Answer {
     available,
   };
 }
+
+/** Chat holds that nobody ended in their time, oldest first. */
+export async function expiredHolds(
+  db: Queryable,
+  now: Date,
+  count: number,
+): Promise<{ account_id: string; ref: string }[]> {
+  return db.query('select account_id, ref from expired_holds($1, $2)', [now, count]);
+}

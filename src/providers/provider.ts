@@ -1,4 +1,6 @@
-import type { Json, JsonObject, Kind, ProviderConfig } from '../catalog/model.ts';
+import type { Readable } from 'node:stream';
+import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
+import type { Style } from '../styles/conversation.ts';
 
 /**
  * The contract between a route and the code that speaks an upstream's protocol. An adapter is one
@@ -25,8 +27,18 @@ export type RunRequest = {
 /** What is told of a run that exists: all but its input, which may have megabytes. */
 export type RunContext = Omit<RunRequest, 'input'>;
 
-/** One produced file. What it is gets measured from the bytes. */
-export type RunFile = { bytes: Buffer };
+/** One produced file, or where the upstream keeps it. What it is gets measured from the bytes. */
+export type RunFile = { bytes: Buffer } | RemoteFile;
+
+/**
+ * A result link. It is judged like an address that a user chose, unless the provider's configuration
+ * has `allow_private`. Fetched after each poll that names it, until that has worked.
+ */
+export type RemoteFile = {
+  url: string;
+  /** For links that want the key: it goes to this origin (`https://api.example.com`) and to no other. */
+  credentials?: { origin: string; headers: Record<string, string> };
+};
 
 export type FailureType =
   | 'upstream_error'
@@ -96,9 +108,46 @@ export type Provider = {
   close?(): Promise<void>;
 };
 
+/** One request to an upstream that chats. */
+export type ChatCall = {
+  request_id: string;
+  /** Of `body`, of the answer wanted, and of its stream. */
+  style: Style;
+  /** `upstream_model` of the route; `body` names it too. */
+  model: string;
+  body: JsonObject;
+  stream: boolean;
+  /** What a caller of the same style said about versions and betas, lower-case names. */
+  headers: Record<string, string>;
+  /** The adapter keeps to `connect`; the others are kept by who called, who aborts. */
+  timeout_ms: Timeouts;
+  /** Adapter-specific settings of the route. */
+  options: JsonObject;
+};
+
+/** The upstream has answered 2xx: the bytes of its answer or its stream, as they come. */
+export type ChatReply = { body: Readable | AsyncIterable<Buffer> };
+
+export type ChatProvider = {
+  /** The styles that it speaks; a caller's own is preferred, else the first. */
+  readonly styles: readonly Style[];
+  /**
+   * Throws NotStarted (another route may be tried) or InputRefused (the caller's own mistake: no other
+   * route would like it better); any other error means that no answer came. `signal` ends it at any
+   * time, also while the body is read, and closes its connection.
+   */
+  send(call: ChatCall, signal: AbortSignal): Promise<ChatReply>;
+  /** Counts the input's tokens without running the model; free. Only of messages style. */
+  countTokens?(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<number>;
+  close?(): Promise<void>;
+};
+
 /** The code for one upstream protocol. */
 export type Adapter = {
   /** Whether models of this kind can be run by it, here and now. */
   serves(kind: Kind): boolean;
-  open(config: ProviderConfig): Provider;
+  /** For models of the kinds image, video and audio. */
+  open?(config: ProviderConfig): Provider;
+  /** For chat models. */
+  openChat?(config: ProviderConfig): ChatProvider;
 };

@@ -30,10 +30,10 @@ const busy_pause_ms = 500;
 type Run = { order: Order; ending: Ending; started_at_ms: number; ready_at_ms: number };
 
 /** Makes the sandbox. Starting a run twice is the same as once: nothing is kept and nothing is billed. */
-export const sandbox: Adapter = {
+export const sandbox = {
   serves: (kind) => (kind === 'video' ? videoAvailable() : kind !== 'chat'),
   open: openSandbox,
-};
+} satisfies Adapter;
 
 function openSandbox(): Provider {
   const maker = new Maker();

@@ -1,0 +1,272 @@
+import type { App } from '../app.ts';
+import type { Route, Timeouts } from '../catalog/model.ts';
+import { ApiError } from '../errors.ts';
+import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
+import { renderAnswer } from '../styles/answer.ts';
+import type { Style } from '../styles/conversation.ts';
+import { openRelay } from '../styles/open-relay.ts';
+import { readQuirks } from '../styles/quirks.ts';
+import type { Relay } from '../styles/relay.ts';
+import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
+import type { ChatOrder } from './order.ts';
+import type { ChatOutcome } from './outcome.ts';
+import type { Outlet } from './outlet.ts';
+
+/** What a call knows of whoever made it, beyond its order. */
+export type ChatCaller = {
+  /** Versions and betas of the messages style, for an upstream of the same style. */
+  headers: Record<string, string>;
+  /** Aborted when the caller is gone. */
+  gone: AbortSignal;
+};
+
+/** Why a route gave no content: the next one may be tried. */
+export type RouteFailure = {
+  cause: 'timeout' | 'upstream_error';
+  reason: string;
+  retry_after_ms?: number | undefined;
+  rejected_credentials?: boolean;
+  simulated?: boolean;
+};
+
+/** `answered`: content came, or a complete answer without any; whatever went wrong later is in the outcome. */
+export type Attempted = { answered: true; whole?: Buffer } | { answered: false; failure: RouteFailure };
+
+const line_bytes_max = 67_108_864;
+const answer_bytes_max = 67_108_864;
+
+type Trial = {
+  app: App;
+  order: ChatOrder;
+  route: Route;
+  provider: ChatProvider;
+  style: Style;
+  sent: UpstreamBody;
+  caller: ChatCaller;
+  outcome: ChatOutcome;
+  watch: Watch;
+};
+
+/**
+ * Asks one route. Throws ApiError 400 for what is the caller's own mistake, by our judgement or the
+ * upstream's: no other route is tried then.
+ */
+export async function attemptRoute(
+  app: App,
+  order: ChatOrder,
+  route: Route,
+  caller: ChatCaller,
+  outcome: ChatOutcome,
+  outlet: Outlet,
+): Promise<Attempted> {
+  const provider = app.providers.chat(route.provider);
+  if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });
+  const [first] = provider.styles;
+  if (first === undefined) return failed({ cause: 'upstream_error', reason: `${route.provider} speaks no style` });
+  const style = provider.styles.includes(order.ask.style) ? order.ask.style : first;
+  const target = {
+    style,
+    model: route.upstream_model,
+    max_tokens: order.max_tokens,
+    quirks: readQuirks(route.options).quirks,
+  };
+  const sent = upstreamBody(order.ask, target);
+  const watch = startWatch(route.timeout_ms, caller.gone);
+  const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
+  try {
+    const reply = await send(trial);
+    if ('failure' in reply) return failed(reply.failure);
+    return order.ask.stream ? await relayStream(trial, reply, outlet) : await readWhole(trial, reply);
+  } finally {
+    watch.stop();
+  }
+}
+
+function failed(failure: RouteFailure): Attempted {
+  return { answered: false, failure };
+}
+
+async function send(trial: Trial): Promise<ChatReply | { failure: RouteFailure }> {
+  const { order, route, provider, style, sent, caller, watch } = trial;
+  try {
+    return await provider.send(
+      {
+        request_id: order.request_id,
+        style,
+        model: route.upstream_model,
+        body: sent.body,
+        stream: order.ask.stream,
+        headers: style === order.ask.style ? caller.headers : {},
+        timeout_ms: route.timeout_ms,
+        options: route.options,
+      },
+      watch.signal,
+    );
+  } catch (error) {
+    if (error instanceof InputRefused) throw refusedInput(error);
+    return { failure: failureOf(error, watch) };
+  }
+}
+
+function refusedInput(error: InputRefused): ApiError {
+  return new ApiError('invalid_request', error.message, {
+    ...(error.type === 'content_policy_violation' && { code: error.type }),
+  });
+}
+
+function failureOf(error: unknown, watch: Watch): RouteFailure {
+  if (watch.timed_out) return { cause: 'timeout', reason: watch.timed_out };
+  if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error) };
+  return {
+    cause: error.reason === 'timeout' ? 'timeout' : 'upstream_error',
+    reason: `${error.reason}: ${error.message}`,
+    retry_after_ms: error.retry_after_ms,
+    rejected_credentials: error.reason === 'rejected_credentials',
+    simulated: error.simulated,
+  };
+}
+
+/** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
+async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Promise<Attempted> {
+  const { app, order, style, sent, outcome, watch, caller } = trial;
+  const relay = openRelay({
+    caller: order.ask.style,
+    upstream: style,
+    model: order.model.id,
+    wants_usage: order.ask.wants_usage,
+    request_id: order.request_id,
+    input_tokens_estimated: order.input_tokens_estimated,
+    created: Math.floor(app.clock.now() / 1000),
+    line_bytes_max,
+    ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
+    ...(sent.tool_names && { tool_names: sent.tool_names }),
+  });
+  let problem: string | undefined;
+  try {
+    for await (const chunk of reply.body) {
+      watch.beat(relay.has_content);
+      await pass(relay.push(chunk), relay, trial, outlet);
+      if (relay.failure) break;
+    }
+    if (!relay.failure) await pass(relay.end(), relay, trial, outlet);
+  } catch (error) {
+    problem = watch.timed_out ?? String(error);
+  }
+  if (relay.failure) problem = `${relay.failure.type}: ${relay.failure.message}`;
+  keep(relay, outcome);
+  if (caller.gone.aborted) return { answered: true };
+  if (problem === undefined || relay.is_complete) return { answered: true };
+  if (!relay.has_content) {
+    const failure = watch.timed_out
+      ? failureOf(undefined, watch)
+      : { cause: 'upstream_error' as const, reason: problem };
+    return failed(failure);
+  }
+  app.log.warn({ request_id: order.request_id, route: trial.route.id, problem }, 'a chat stream broke off');
+  outcome.error = watch.timed_out
+    ? new ApiError('timeout', 'The model stopped answering in the middle of its answer.')
+    : new ApiError('upstream_error', 'The model provider broke off in the middle of its answer.');
+  return { answered: true };
+}
+
+/** The caller's pace is the upstream's: nothing is read while there is no room. */
+async function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outlet: Outlet): Promise<void> {
+  if (relay.has_content) trial.outcome.first_content_ms ??= trial.watch.elapsed_ms();
+  if (!bytes || bytes.length === 0) return;
+  trial.watch.pause();
+  await outlet.write(bytes);
+  trial.watch.beat(true);
+}
+
+function keep(relay: Relay, outcome: ChatOutcome): void {
+  outcome.usage = relay.usage;
+  outcome.is_complete = relay.is_complete;
+  outcome.has_content = relay.has_content;
+  outcome.delivered = relay.delivered;
+  outcome.finish = relay.finish;
+}
+
+async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
+  const { app, order, style, sent, outcome, watch, caller } = trial;
+  try {
+    const bytes = await readAll(reply);
+    const answer = renderAnswer(order.ask, style, bytes, {
+      model: order.model.id,
+      request_id: order.request_id,
+      created: Math.floor(app.clock.now() / 1000),
+      input_tokens_estimated: order.input_tokens_estimated,
+      ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
+      ...(sent.tool_names && { tool_names: sent.tool_names }),
+    });
+    outcome.usage = answer.usage;
+    outcome.is_complete = true;
+    outcome.has_content = answer.has_content;
+    outcome.delivered = answer.delivered;
+    outcome.finish = answer.finish;
+    outcome.first_content_ms = watch.elapsed_ms();
+    return { answered: true, whole: answer.bytes };
+  } catch (error) {
+    return caller.gone.aborted ? { answered: true } : failed(failureOf(error, watch));
+  }
+}
+
+async function readAll({ body }: ChatReply): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size_bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    size_bytes += chunk.length;
+    if (size_bytes > answer_bytes_max) throw new Error(`the answer is larger than ${answer_bytes_max} bytes`);
+  }
+  return Buffer.concat(chunks, size_bytes);
+}
+
+/** The clock of one attempt. One timer, moved: a stream has thousands of chunks. */
+type Watch = {
+  /** Aborts when a phase takes too long, or the caller is gone. */
+  readonly signal: AbortSignal;
+  /** Which phase took too long. */
+  readonly timed_out: string | undefined;
+  elapsed_ms(): number;
+  /** Something came. */
+  beat(has_content: boolean): void;
+  /** The caller is slow, which is not the upstream's fault. */
+  pause(): void;
+  stop(): void;
+};
+
+function startWatch(timeout_ms: Timeouts, gone: AbortSignal): Watch {
+  const stop = new AbortController();
+  const started_at_ms = performance.now();
+  let timed_out: string | undefined;
+  let has_content = false;
+  const expire = (phase: string) => {
+    timed_out = `no answer in time (${phase})`;
+    stop.abort(new Error(timed_out));
+  };
+  const total = setTimeout(() => expire('total'), timeout_ms.total);
+  let silence = setTimeout(() => expire('first byte'), timeout_ms.first_byte);
+  const leave = () => stop.abort(new Error('the caller is gone'));
+  if (gone.aborted) leave();
+  gone.addEventListener('abort', leave, { once: true });
+  return {
+    signal: stop.signal,
+    get timed_out() {
+      return timed_out;
+    },
+    elapsed_ms: () => Math.round(performance.now() - started_at_ms),
+    beat: (content) => {
+      if (!content) return; // pings before the first content do not buy time
+      if (has_content) return void silence.refresh();
+      has_content = true;
+      clearTimeout(silence);
+      silence = setTimeout(() => expire('idle'), timeout_ms.idle);
+    },
+    pause: () => void silence.refresh(),
+    stop: () => {
+      clearTimeout(total);
+      clearTimeout(silence);
+      gone.removeEventListener('abort', leave);
+    },
+  };
+}

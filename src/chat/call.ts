@@ -1,0 +1,151 @@
+import type { App } from '../app.ts';
+import type { Route } from '../catalog/model.ts';
+import { ApiError } from '../errors.ts';
+import type { Money } from '../money/money.ts';
+import { routeName } from '../routing/health.ts';
+import { errorEvent, heartbeat } from '../styles/open-relay.ts';
+import { attemptRoute, type ChatCaller, type RouteFailure } from './attempt.ts';
+import { takeHold } from './hold.ts';
+import type { ChatOrder } from './order.ts';
+import { newOutcome, type ChatOutcome } from './outcome.ts';
+import type { Outlet } from './outlet.ts';
+import { writeRecord } from './record.ts';
+import { chargeOf, settle } from './settle.ts';
+
+/** How long a stream may be silent before the caller is told that it is alive. */
+const heartbeat_ms = 15_000;
+
+/** A whole answer; undefined after a stream, and when the caller is gone. */
+export type ChatResult = { whole: Buffer | undefined; charged: Money };
+
+/**
+ * One chat call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever
+ * happens, the hold is ended once, in the `finally` below. Throws ApiError if nothing has been
+ * sent yet; once the answer has begun, its last event tells the error.
+ */
+export async function runCall(app: App, order: ChatOrder, caller: ChatCaller, outlet: Outlet): Promise<ChatResult> {
+  const started_at_ms = performance.now();
+  const created_at = new Date(app.clock.now());
+  const routes = await routesOf(app, order);
+  await takeHold(app, order);
+  const outcome = newOutcome();
+  const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
+  let charged: Money = 0n;
+  let whole: Buffer | undefined;
+  try {
+    whole = await tryRoutes(app, order, routes, caller, outcome, outlet);
+  } catch (error) {
+    outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
+  } finally {
+    beat?.stop();
+    outcome.is_gone = caller.gone.aborted;
+    const charge = chargeOf(order, outcome);
+    charged = await settle(app, order, charge);
+    const total_ms = Math.round(performance.now() - started_at_ms);
+    app.track(writeRecord(app, order, { outcome, charge, charged, created_at, total_ms }));
+  }
+  const { error } = outcome;
+  if (error && !outlet.is_open) throw error;
+  if (error) await outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
+  return { whole, charged };
+}
+
+function told({ type, message }: ApiError): { type: string; message: string } {
+  return { type, message };
+}
+
+function unexpected(app: App, order: ChatOrder, error: unknown): ApiError {
+  app.log.error({ request_id: order.request_id, err: error }, 'a chat call failed');
+  return new ApiError(
+    'internal_error',
+    'The service could not finish this call; what was not delivered costs nothing.',
+  );
+}
+
+/** In the order in which they are tried. Throws ApiError 502/504 when none is usable: nothing is held then. */
+async function routesOf(app: App, order: ChatOrder): Promise<Route[]> {
+  const { model } = order;
+  const byName = new Map(model.routes.map((route) => [routeName(model.id, route.id), route]));
+  const names = [...byName.keys()];
+  const admission = await app.health.admit(names);
+  if (!admission.admitted) {
+    const headers = { 'retry-after': String(Math.ceil(admission.retry_after_ms / 1000)) };
+    if (admission.cause === 'timeout')
+      throw new ApiError('timeout', `${model.id} is not answering in time at the moment.`, { headers });
+    throw new ApiError('upstream_error', `${model.id} is not available upstream at the moment.`, { headers });
+  }
+  const { probe } = admission;
+  const ordered =
+    probe === undefined ? await app.health.order(names) : [probe, ...names.filter((name) => name !== probe)];
+  return ordered.flatMap((name) => byName.get(name) ?? []);
+}
+
+async function tryRoutes(
+  app: App,
+  order: ChatOrder,
+  routes: readonly Route[],
+  caller: ChatCaller,
+  outcome: ChatOutcome,
+  outlet: Outlet,
+): Promise<Buffer | undefined> {
+  const failures: RouteFailure[] = [];
+  for (const route of routes) {
+    if (caller.gone.aborted) return undefined;
+    const name = routeName(order.model.id, route.id);
+    const begun_at_ms = performance.now();
+    const since_ms = () => Math.round(performance.now() - begun_at_ms);
+    let attempted;
+    try {
+      attempted = await attemptRoute(app, order, route, caller, outcome, outlet);
+    } catch (error) {
+      // The caller's own mistake says nothing about the route.
+      outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });
+      await app.health.giveBack(name);
+      throw error;
+    }
+    if (attempted.answered) {
+      outcome.attempts.push({ route: name, outcome: 'answered', duration_ms: since_ms() });
+      if (outcome.error)
+        await app.health.failed(name, { cause: outcome.error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
+      else if (outcome.is_complete) await app.health.succeeded(name);
+      else await app.health.giveBack(name);
+      return attempted.whole;
+    }
+    if (caller.gone.aborted) return undefined;
+    const { failure } = attempted;
+    failures.push(failure);
+    outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, duration_ms: since_ms() });
+    app.log.info({ request_id: order.request_id, route: name, reason: failure.reason }, 'a route gave no answer');
+    await noteFailure(app, name, failure);
+  }
+  throw allFailed(order, failures);
+}
+
+const credentials_pause_ms = 60_000;
+
+async function noteFailure(app: App, name: string, failure: RouteFailure): Promise<void> {
+  if (failure.simulated) return app.health.giveBack(name);
+  const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
+  await app.health.failed(name, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
+}
+
+/** What the caller is told when no route gave an answer: never an upstream's own words about us. */
+function allFailed(order: ChatOrder, failures: readonly RouteFailure[]): ApiError {
+  const { id } = order.model;
+  const last = failures.at(-1);
+  if (last?.cause === 'timeout') return new ApiError('timeout', `${id} did not answer in time.`);
+  const waits_ms = failures.map((failure) => failure.retry_after_ms);
+  const all_limited = waits_ms.every((wait_ms) => wait_ms !== undefined);
+  const wait_s = Math.ceil(Math.min(...waits_ms.map((wait_ms) => wait_ms ?? 0)) / 1000);
+  const headers: Record<string, string> = all_limited && wait_s > 0 ? { 'retry-after': String(wait_s) } : {};
+  return new ApiError('upstream_error', `${id} could not be reached on any route. Try again shortly.`, { headers });
+}
+
+/** Tells the caller of a silent stream that it is alive; the first time also that it has begun. */
+function startHeartbeat(order: ChatOrder, outlet: Outlet): { stop(): void } {
+  const bytes = heartbeat(order.ask.style);
+  const timer = setInterval(() => {
+    if (performance.now() - outlet.written_at_ms >= heartbeat_ms) void outlet.write(bytes);
+  }, heartbeat_ms / 15);
+  return { stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,46 @@
+import type { Caller } from '../accounts/authenticate.ts';
+import type { App } from '../app.ts';
+import { inputSize, readAsk } from '../styles/ask.ts';
+import { readQuirks } from '../styles/quirks.ts';
+import { upstreamBody } from '../styles/upstream.ts';
+import type { ChatCaller } from './attempt.ts';
+import { findModel } from './order.ts';
+import { countInput } from './price.ts';
+
+const upstream_patience_ms = 10_000;
+
+/**
+ * Tokens of a conversation in messages style: by the first route whose upstream counts them, else by
+ * their bytes. Runs no model and costs nothing. Throws ApiError 400 and 404.
+ */
+export async function countTokens(
+  app: App,
+  call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
+  caller: ChatCaller,
+): Promise<number> {
+  const ask = readAsk('messages', call.body ?? {}, 'count');
+  const model = findModel(app, ask.model);
+  for (const route of model.routes) {
+    const provider = app.providers.chat(route.provider);
+    if (!provider?.countTokens || !provider.styles.includes('messages')) continue;
+    const { quirks } = readQuirks(route.options);
+    const { body } = upstreamBody(ask, { style: 'messages', model: route.upstream_model, max_tokens: 0, quirks });
+    try {
+      return await provider.countTokens(
+        {
+          request_id: call.request_id,
+          style: 'messages',
+          model: route.upstream_model,
+          body,
+          headers: caller.headers,
+          timeout_ms: route.timeout_ms,
+          options: route.options,
+        },
+        AbortSignal.any([caller.gone, AbortSignal.timeout(upstream_patience_ms)]),
+      );
+    } catch (error) {
+      app.log.info({ request_id: call.request_id, route: route.id, error: String(error) }, 'an upstream did not count');
+    }
+  }
+  return countInput(inputSize(ask));
+}

@@ -1,0 +1,56 @@
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { balanceView, estimateView, type Money } from '../money/money.ts';
+import type { ChatOrder } from './order.ts';
+import { holdFor } from './price.ts';
+
+/** With less than this for the answer, a call is refused rather than begun. */
+const output_tokens_min = 256;
+
+/** A hold may be cut down because of money that somebody else takes in the same moment. */
+const tries_max = 3;
+
+/** Beyond its route's times a call is over, whatever became of its node; then the sweep releases. */
+const grace_ms = 300_000;
+
+/**
+ * Reserves the money of a call: for its input and the output it may have, or as much as is there, down
+ * to 256 tokens of output. Throws ApiError 402 or 403.
+ */
+export async function takeHold(app: App, order: ChatOrder): Promise<Money> {
+  const { caller, request_id, model, pricing, input_tokens_estimated, ask } = order;
+  const now_ms = app.clock.now();
+  const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
+  const least = holdFor(pricing, input_tokens_estimated, Math.min(order.output_tokens_held, ask.n * output_tokens_min));
+  let amount = holdFor(pricing, input_tokens_estimated, order.output_tokens_held);
+  for (let tries = 1; ; tries++) {
+    const answer = await app.holds.hold({
+      account_id: caller.account.id,
+      key_id: caller.key.id,
+      ref: request_id,
+      amount,
+      model: model.id,
+      kind: 'chat',
+      expires_at: new Date(now_ms + routes_ms + grace_ms),
+    });
+    if (answer.outcome === 'held' || answer.outcome === 'exists') return amount;
+    const { available, remaining } = answer;
+    const affordable = remaining !== null && remaining < available ? remaining : available;
+    if (affordable < least || tries === tries_max) throw refusal(order, answer.outcome, least, affordable);
+    amount = affordable;
+  }
+}
+
+function refusal(order: ChatOrder, outcome: 'insufficient' | 'over_limit', least: Money, affordable: Money): ApiError {
+  const { currency } = order.caller.account;
+  const needed = `${estimateView(least, currency).amount} ${currency}`;
+  const left = `${balanceView(affordable, currency).amount} ${currency}`;
+  if (outcome === 'insufficient') {
+    const message = `The call needs a hold of at least ${needed}, but only ${left} is available. Top up the balance.`;
+    return new ApiError('insufficient_balance', message);
+  }
+  const message =
+    `This key's monthly spend limit is reached: the call needs a hold of at least ${needed}, ${left} is left. ` +
+    'Create a key with a higher limit or use another key.';
+  return new ApiError('key_limit', message, { code: 'monthly_limit' });
+}

@@ -1,0 +1,36 @@
+import type { ApiError } from '../errors.ts';
+import type { Usage } from '../styles/conversation.ts';
+
+/** One try of a route, for the record of the call. */
+export type ChatAttempt = { route: string; outcome: 'answered' | 'failed'; reason?: string; duration_ms: number };
+
+/** What became of a call, as far as it has come. */
+export type ChatOutcome = {
+  attempts: ChatAttempt[];
+  /** What the upstream that gave content told of its usage. */
+  usage: Partial<Usage> | undefined;
+  /** The upstream said that its answer is complete. */
+  is_complete: boolean;
+  has_content: boolean;
+  delivered: { ascii_bytes: number; other_bytes: number };
+  finish: string | undefined;
+  first_content_ms: number | undefined;
+  /** The caller hung up. */
+  is_gone: boolean;
+  /** What the caller is told, as an answer or, when that had begun, as the last event. */
+  error: ApiError | undefined;
+};
+
+export function newOutcome(): ChatOutcome {
+  return {
+    attempts: [],
+    usage: undefined,
+    is_complete: false,
+    has_content: false,
+    delivered: { ascii_bytes: 0, other_bytes: 0 },
+    finish: undefined,
+    first_content_ms: undefined,
+    is_gone: false,
+    error: undefined,
+  };
+}

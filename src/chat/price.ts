@@ -1,0 +1,57 @@
+import { holdAmount, measuredCost, type Pricing, type Units } from '../catalog/price.ts';
+import type { Money } from '../money/money.ts';
+import type { InputSize } from '../styles/ask.ts';
+import type { Usage } from '../styles/conversation.ts';
+
+/** Tokens of one picture or document of unknown size, for holds and where the upstream counts nothing. */
+const image_tokens = 1_600;
+const document_tokens = 10_000;
+
+/** The input's tokens for the hold: rather too many, since what is not needed goes back. */
+export function estimateInput(size: InputSize): number {
+  return Math.ceil(size.ascii_bytes / 2.5 + size.other_bytes + media(size));
+}
+
+/** The input's tokens where the upstream told nothing: as they usually come out. */
+export function countInput(size: InputSize): number {
+  return Math.ceil(size.ascii_bytes / 4 + size.other_bytes / 1.5 + media(size));
+}
+
+/** Tokens of what was relayed; delivered output is never nothing. */
+export function countOutput(delivered: { ascii_bytes: number; other_bytes: number }): number {
+  return Math.ceil(delivered.ascii_bytes / 4 + delivered.other_bytes / 1.5);
+}
+
+function media(size: InputSize): number {
+  return size.images * image_tokens + size.documents * document_tokens;
+}
+
+/**
+ * Tokens as the units of a price book. Cached and cache-writing tokens without a price of their own
+ * cost as input.
+ */
+export function unitsOf(pricing: Pricing, usage: Omit<Usage, 'reasoning_tokens'>): Units {
+  const priced = new Set(pricing.rows.map((row) => row.unit));
+  let input = usage.input_tokens;
+  const units: Units = { request: '1', output_token: String(usage.output_tokens) };
+  if (priced.has('cached_input_token')) units.cached_input_token = String(usage.cached_input_tokens);
+  else input += usage.cached_input_tokens;
+  if (priced.has('cache_write_token')) units.cache_write_token = String(usage.cache_write_tokens);
+  else input += usage.cache_write_tokens;
+  units.input_token = String(input);
+  return units;
+}
+
+/** What this usage costs: one exact sum, rounded half up. */
+export function costOf(pricing: Pricing, units: Units): Money {
+  return measuredCost(pricing, units, {});
+}
+
+/** What is held for so many tokens: rounded up. */
+export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: number): Money {
+  return holdAmount(pricing, {
+    request: '1',
+    input_token: String(input_tokens),
+    output_token: String(output_tokens),
+  });
+}

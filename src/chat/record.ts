@@ -1,0 +1,123 @@
+import type { App } from '../app.ts';
+import { makeBatcher, type Batcher } from '../db/batcher.ts';
+import type { Db } from '../db/database.ts';
+import type { Money } from '../money/money.ts';
+import type { ChatOrder } from './order.ts';
+import type { ChatAttempt, ChatOutcome } from './outcome.ts';
+import type { Charge } from './settle.ts';
+
+/** What is kept of a call: all but what was said. */
+export type ChatRecord = {
+  id: string;
+  model: string;
+  style: 'completions' | 'messages';
+  stream: boolean;
+  status: number;
+  error_type: string | null;
+  finish: string | null;
+  attempts: ChatAttempt[];
+  input_tokens: number;
+  cached_input_tokens: number;
+  cache_write_tokens: number;
+  output_tokens: number;
+  reasoning_tokens: number;
+  counted_here: boolean;
+  cost: Money;
+  currency: string;
+  first_content_ms: number | null;
+  total_ms: number;
+  created_at: Date;
+};
+
+type Row = Omit<ChatRecord, 'cost' | 'attempts'> & {
+  account_id: string;
+  key_id: string;
+  attempts: string;
+  cost: string;
+};
+
+export type Finished = {
+  outcome: ChatOutcome;
+  charge: Charge | undefined;
+  charged: Money;
+  created_at: Date;
+  total_ms: number;
+};
+
+/** The status of a caller who did not wait for the answer (nginx's, for the record only). */
+const gone_status = 499;
+
+const nothing = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+};
+
+/** Writes the record of a call, together with those of its neighbours. A failure is logged: the money is right without it. */
+export async function writeRecord(app: App, order: ChatOrder, finished: Finished): Promise<void> {
+  const { outcome, charge, charged, created_at, total_ms } = finished;
+  const row: Row = {
+    account_id: order.caller.account.id,
+    id: order.request_id,
+    key_id: order.caller.key.id,
+    model: order.model.id,
+    style: order.ask.style,
+    stream: order.ask.stream,
+    status: outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
+    error_type: outcome.error?.type ?? null,
+    finish: outcome.finish ?? null,
+    attempts: JSON.stringify(outcome.attempts).replaceAll(String.raw`\u0000`, ''), // jsonb takes no NUL
+    ...(charge?.usage ?? nothing),
+    counted_here: charge?.counted_here ?? false,
+    cost: String(charged),
+    currency: order.caller.account.currency,
+    first_content_ms: outcome.first_content_ms ?? null,
+    total_ms,
+    created_at,
+  };
+  try {
+    await batcherOf(app.db)(row);
+  } catch (error) {
+    app.log.error({ request_id: row.id, err: error }, 'the record of a chat call could not be written');
+  }
+}
+
+const batchers = new WeakMap<Db, Batcher<Row, undefined>>();
+
+function batcherOf(db: Db): Batcher<Row, undefined> {
+  const known = batchers.get(db);
+  if (known) return known;
+  const batcher = makeBatcher<Row, undefined>({
+    together: async (rows) => {
+      await db.query(insert, [JSON.stringify(rows)]);
+      return rows.map(() => undefined);
+    },
+  });
+  batchers.set(db, batcher);
+  return batcher;
+}
+
+const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
+  cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at`;
+
+/** A repeat after a lost answer changes nothing. */
+const insert = `insert into chat_calls (account_id, key_id, ${columns})
+  select account_id, key_id, id, model, style, stream, status, error_type, finish, attempts::jsonb, input_tokens,
+      cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency,
+      first_content_ms, total_ms, created_at
+    from jsonb_to_recordset($1) as r (account_id text, key_id text, id text, model text, style text, stream boolean,
+      status int, error_type text, finish text, attempts text, input_tokens int, cached_input_tokens int,
+      cache_write_tokens int, output_tokens int, reasoning_tokens int, counted_here boolean, cost bigint, currency text,
+      first_content_ms int, total_ms int, created_at timestamptz)
+  on conflict do nothing`;
+
+/** The record of an account's call; undefined if there is none (yet). */
+export async function findRecord(db: Db, account_id: string, id: string): Promise<ChatRecord | undefined> {
+  const rows = await db.query<ChatRecord>(`select ${columns} from chat_calls where account_id = $1 and id = $2`, [
+    account_id,
+    id,
+  ]);
+  return rows[0];
+}

@@ -1,0 +1,59 @@
+import type { App } from '../app.ts';
+import { exact, type Money } from '../money/money.ts';
+import type { Usage } from '../styles/conversation.ts';
+import { whileAway } from '../db/while-away.ts';
+import type { ChatOrder } from './order.ts';
+import type { ChatOutcome } from './outcome.ts';
+import { costOf, countInput, countOutput, unitsOf } from './price.ts';
+
+/** What a call is charged for. `counted_here`: the upstream did not tell all of it. */
+export type Charge = { usage: Usage; counted_here: boolean; cost: Money };
+
+/**
+ * What is charged, by how the call ended (docs/chat-billing.md). Nothing came: nothing. Complete: the upstream's
+ * own usage. Cut, failed or left in the middle: the input, and the output that was told or relayed,
+ * whichever is more. What the upstream does not tell is counted from what went through.
+ */
+export function chargeOf(order: ChatOrder, outcome: ChatOutcome): Charge | undefined {
+  const { usage: told = {}, delivered, has_content, is_complete } = outcome;
+  if (!has_content && !is_complete) return undefined;
+  const relayed = countOutput(delivered);
+  const output_told = is_complete ? told.output_tokens : Math.max(told.output_tokens ?? 0, relayed);
+  const output_tokens = output_told === undefined || (output_told === 0 && relayed > 0) ? relayed : output_told;
+  const input_known = told.input_tokens !== undefined;
+  const usage: Usage = {
+    input_tokens: told.input_tokens ?? countInput(order.input_size),
+    cached_input_tokens: told.cached_input_tokens ?? 0,
+    cache_write_tokens: told.cache_write_tokens ?? 0,
+    output_tokens,
+    reasoning_tokens: Math.min(told.reasoning_tokens ?? 0, output_tokens),
+  };
+  const counted_here = !input_known || output_tokens !== told.output_tokens;
+  return { usage, counted_here, cost: costOf(order.pricing, unitsOf(order.pricing, usage)) };
+}
+
+/**
+ * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
+ * or without one. Answers what was charged.
+ */
+export async function settle(app: App, order: ChatOrder, charge: Charge | undefined): Promise<Money> {
+  const { caller, request_id, pricing } = order;
+  const ref = { account_id: caller.account.id, ref: request_id };
+  const closed = await whileAway(() =>
+    app.holds.close(
+      charge
+        ? { ...ref, cost: charge.cost, beyond_hold: true, units: asRecord(unitsOf(pricing, charge.usage)) }
+        : { ...ref, cost: null },
+    ),
+  );
+  const lost = (charge?.cost ?? 0n) - closed.charged;
+  if (lost > 0n && closed.outcome === 'settled') {
+    const facts = { ...ref, model: order.model.id, loss: exact(lost), currency: caller.account.currency };
+    app.log.error(facts, 'a chat call cost more than its account has: the difference is lost');
+  }
+  return closed.charged;
+}
+
+function asRecord(units: object): Record<string, string> {
+  return Object.fromEntries(Object.entries(units).map(([unit, count]) => [unit, String(count)]));
+}

@@ -1,0 +1,28 @@
+import type { App } from '../app.ts';
+import { expiredHolds } from '../money/holds.ts';
+
+const batch_max = 500;
+
+/** Gives the money of calls back whose node died before it could settle them. Answers how many. */
+export async function releaseForgotten(app: App): Promise<number> {
+  const forgotten = await expiredHolds(app.db, new Date(app.clock.now()), batch_max);
+  for (const { account_id, ref } of forgotten) {
+    await app.holds.close({ account_id, ref, cost: null });
+    app.log.warn({ account_id, request_id: ref }, 'a chat call was never settled: its hold is released');
+  }
+  return forgotten.length;
+}
+
+/** Removes records as old as finished tasks may get. */
+export async function removeOldRecords(app: App, stopped?: AbortSignal): Promise<number> {
+  const created_before = new Date(app.clock.now() - app.catalog.current.settings.tasks.keep_ms);
+  for (let removed = 0; ;) {
+    const rows = await app.db.query(
+      `delete from chat_calls where (account_id, id) in (
+         select account_id, id from chat_calls where created_at < $1 order by created_at limit ${batch_max}) returning id`,
+      [created_before],
+    );
+    removed += rows.length;
+    if (rows.length < batch_max || stopped?.aborted) return removed;
+  }
+}
