@@ -326,7 +326,7 @@ create function hand_on(p_host text, p_now timestamptz) returns void language pl
 declare
   k parked;
 begin
-  loop
+  while host_has_room(p_host, false) loop
     with recursive queued (account_id) as (
       (select x.account_id from parked x where x.host = p_host and x.queue_for = 'host' order by x.account_id limit 1)
       union all

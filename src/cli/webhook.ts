@@ -82,12 +82,17 @@ async function listenFor(
   const received: Received[] = [];
   const { promise: enough, resolve: stop } = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
-    void receive(app, request).then((one) => {
+    const take = (one: Received) => {
       response.writeHead(one.verified ? 204 : 401).end();
       received.push(one);
       say(line(one));
       if (received.length >= count) stop();
-    });
+    };
+    const lose = (error: Error) => {
+      response.destroy();
+      say(`A request was lost: ${error.message}`);
+    };
+    receive(app, request).then(take, lose);
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');

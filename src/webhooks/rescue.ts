@@ -14,6 +14,7 @@ type Parts = {
 
 const settled_after_ms = 5_000;
 const batch_max = 500;
+const day_ms = 86_400_000;
 
 /**
  * The net under all deliveries: what waits without a job, a place or a line gets a job, and lines
@@ -37,10 +38,10 @@ export async function rescueDeliveries(app: Parts): Promise<number> {
 
 /**
  * Removes deliveries that ended as long ago as finished tasks are kept, with their attempts, and forgets
- * which lanes were slow then.
+ * which lanes were slow then. A day later: the books look for the delivery of every task that is still there.
  */
 export async function removeOldDeliveries(app: Parts, stopped?: AbortSignal): Promise<number> {
-  const ended_before = new Date(app.clock.now() - app.catalog.current.settings.tasks.keep_ms);
+  const ended_before = new Date(app.clock.now() - app.catalog.current.settings.tasks.keep_ms - day_ms);
   await app.db.query('delete from slow_lanes where since < $1', [ended_before]);
   for (let removed = 0; ;) {
     const rows = await app.db.query(

@@ -67,9 +67,12 @@ export async function attempt(app: Sender, begun: Begun, stopped?: AbortSignal):
     const delivered = status >= 200 && status < 300;
     return { ...ended(), status, error: null, answer: keptText(answer), delivered, timed_out: false };
   } catch (error) {
-    if (stopped?.aborted || !(error instanceof GuardError)) throw error;
-    const timed_out = error.code === 'timeout';
-    return { ...ended(), status: null, error: error.message, answer: null, delivered: false, timed_out };
+    if (stopped?.aborted) throw error;
+    const failed = { ...ended(), status: null, answer: null, delivered: false };
+    if (error instanceof GuardError) return { ...failed, error: error.message, timed_out: error.code === 'timeout' };
+    // A job that throws runs again without end, and the receiver may have been sent all of it each time.
+    app.log.error({ err: error, delivery: begun.id }, 'a webhook failed by a fault of ours');
+    return { ...failed, error: 'The webhook could not be sent, by a fault of the service.', timed_out: false };
   }
 }
 

@@ -1,5 +1,5 @@
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setStage, attemptsOf, deliveryOf, finishTask, until, type Stage } from '../webhooks/setup.ts';
 import { commandsBeside, medley, type Commands } from './medley.ts';
@@ -17,7 +17,10 @@ test('webhook test sends a signed payload and tells how the receiver answered', 
   const { receiver, client } = stage;
   const sent = await commands.ok('webhook', 'test', '--account', client.account_id, '--url', `${receiver.url}/cli`);
   expect(sent).toMatchObject({ delivered: true, status: 204, error: null });
-  expect(JSON.parse((await receiver.nth('/cli', 1)).body.toString())).toMatchObject({ output: [], status: 'succeeded' });
+  expect(JSON.parse((await receiver.nth('/cli', 1)).body.toString())).toMatchObject({
+    output: [],
+    status: 'succeeded',
+  });
   receiver.answer('/cli', 500);
   const said = await commands.text('webhook', 'test', '--account', client.account_id, '--url', `${receiver.url}/cli`);
   expect(said.code).toBe(1);
@@ -26,9 +29,19 @@ test('webhook test sends a signed payload and tells how the receiver answered', 
 
 test('an address that is not allowed, and an account that is not there, are refused', async () => {
   const { client } = stage;
-  const refused = await commands.fails(2, 'webhook', 'test', '--account', client.account_id, '--url', 'http://10.0.0.1/');
+  const refused = await commands.fails(
+    2,
+    'webhook',
+    'test',
+    '--account',
+    client.account_id,
+    '--url',
+    'http://10.0.0.1/',
+  );
   expect(refused).toMatch(/^--url must be reachable from the internet/);
-  expect(await commands.fails(1, 'webhook', 'test', '--account', 'acct_no', '--url', 'http://x.y/')).toContain('acct_no');
+  expect(await commands.fails(1, 'webhook', 'test', '--account', 'acct_no', '--url', 'http://x.y/')).toContain(
+    'acct_no',
+  );
   expect(await commands.fails(1, 'webhook', 'rotate', '--account', 'acct_no')).toContain('acct_no');
   expect(await commands.fails(1, 'webhook', 'resend', 'dlv_no')).toContain('There is no delivery "dlv_no"');
   expect(await commands.fails(2, 'webhook', 'listen', '--port', 'x')).toContain('--port');
@@ -72,6 +85,7 @@ test('webhook listen receives, verifies with the secret of the account, and prin
       () => false,
     ),
   );
+  await sendHalf(port);
   const task = await finishTask(client, url);
   const said = await listening;
   expect(said.code, said.error).toBe(0);
@@ -89,4 +103,12 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return port;
+}
+
+/** A sender that goes away in the middle of its request. */
+async function sendHalf(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\nexpect: 100-continue\r\n\r\n12345');
+  await once(socket, 'data'); // it is being read
+  socket.destroy();
 }

@@ -7,13 +7,12 @@ import type { Begun, Ended } from '../../src/webhooks/places.ts';
 import { removeOldDeliveries, rescueDeliveries } from '../../src/webhooks/rescue.ts';
 import { sendDelivery } from '../../src/webhooks/send.ts';
 import { expectExactBooks } from '../helpers/app.ts';
-import { setStage, until, type Stage } from './setup.ts';
+import { queueDelivery, setStage, until, type Stage } from './setup.ts';
 
 // Steps of two workers in an order that is chosen here: no worker runs.
 
 let stage: Stage;
 let account_id: Account['id'];
-let made = 0;
 
 beforeAll(async () => {
   stage = await setStage({ worker: false });
@@ -28,18 +27,11 @@ afterEach(async () => {
 });
 afterAll(() => stage.stop());
 
+const never = new AbortController().signal;
 const delay_ms = 10_000;
 const day_ms = 86_400_000;
 
-/** A delivery of no task, waiting with its first job. Answers its id. */
-async function queue(url: string): Promise<string> {
-  const id = `dlv_${++made}`;
-  const { lane, host } = targetOf(account_id, url);
-  const now = new Date(stage.app.clock.now());
-  const values = [now, account_id, id, null, 'task.failed', url, '{}', lane, host];
-  await stage.app.db.query('select queue_delivery($1, $2, $3, $4, $5, $6, $7, $8, $9)', values);
-  return id;
-}
+const queue = (url: string) => queueDelivery(stage.app, account_id, url);
 
 const queueMany = (size: number, url: string) => Promise.all(Array.from({ length: size }, () => queue(url)));
 
@@ -168,7 +160,7 @@ test('a place that a crash of the server forgot: the attempt is made again, at o
   const id = await queue(`${receiver.url}/forgotten`);
   const due = await newestJob(id);
   const data = { ...due, delivery_id: id };
-  const job = { id: 'x', queue: 'delivery.send', data, attempt: 0, signal: new AbortController().signal };
+  const job = { id: 'x', queue: 'delivery.send', data, attempt: 0, signal: never };
   atFailpoint('delivery.begun', async () => {
     atFailpoint('delivery.begun');
     await app.db.query('delete from places');
@@ -177,6 +169,16 @@ test('a place that a crash of the server forgot: the attempt is made again, at o
   expect(await sendDelivery(app, job)).toBe('done');
   expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 1 });
   expect(receiver.received).toHaveLength(2);
+});
+
+test('a fault of ours while sending is a failed attempt like any other, and logged: no delivery is sent without end', async () => {
+  const id = await queue('http://nine.test/');
+  const due = await newestJob(id);
+  const job = { id: 'x', queue: 'delivery.send', data: { ...due, delivery_id: id }, attempt: 0, signal: never };
+  const send = () => Promise.reject(new TypeError('nobody thought of this'));
+  const guard = { ...stage.app.guard, send };
+  expect(await sendDelivery({ ...stage.app, guard, addressRules: () => stage.app.addressRules() }, job)).toBe('done');
+  expect(await stateOf(id)).toEqual({ state: 'waiting', attempts: 1 });
 });
 
 test('a delivery that an operator removed does not hold up those that end with it', async () => {
