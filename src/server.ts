@@ -1,4 +1,4 @@
-import { chat_completions, chat_record, count_tokens, messages } from './api/chat.ts';
+import { chat_completions, chat_record, count_tokens, messages, stored_completions } from './api/chat.ts';
 import { docsEndpoints } from './api/docs.ts';
 import type { Endpoint } from './api/endpoint.ts';
 import { estimate } from './api/estimate.ts';
@@ -30,6 +30,7 @@ export function listEndpoints(): Endpoint<App>[] {
     messages,
     count_tokens,
     chat_record,
+    stored_completions,
     get_balance,
     list_transactions,
     get_usage,

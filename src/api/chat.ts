@@ -53,6 +53,21 @@ export const chat_completions: Endpoint<App> = {
   handle: (app, call) => chat(app, 'completions', call),
 };
 
+/** Completions are not kept; without this, the path would be a chat call named "completions". */
+export const stored_completions: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/chat/completions',
+  window: 'chat',
+  format: 'completions',
+  lenient_query: true,
+  docs: { tag: 'Chat', summary: 'Not offered', responses: {}, hidden: true },
+  handle: () => {
+    throw new ApiError('method_not_allowed', 'Completions are not stored here: use POST.', {
+      headers: { allow: 'POST' },
+    });
+  },
+};
+
 export const messages: Endpoint<App> = {
   method: 'POST',
   path: '/v1/messages',

@@ -1,5 +1,4 @@
 import type { App } from '../app.ts';
-import type { Caller } from '../accounts/authenticate.ts';
 import { ApiError } from '../errors.ts';
 import { createTask, readOrder } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';

@@ -133,6 +133,7 @@ describe('GET /v1/models/{id}', () => {
 });
 
 describe('chat paths without a chat model', () => {
+  const messages = [{ role: 'user', content: 'Hello' }];
   const completions = '/v1/chat/completions';
   const post = (path: string, body: unknown) => client.call('POST', path, body);
 
@@ -148,11 +149,11 @@ describe('chat paths without a chat model', () => {
   );
 
   test('404 in the chat-completions style', async () => {
-    const answer = await post(completions, { model: 'acme/chat', messages: [] });
+    const answer = await post(completions, { model: 'acme/chat', messages, max_tokens: 5 });
     expect(answer.status).toBe(404);
     expect(answer.json).toEqual({
       error: {
-        message: 'There is no chat model "acme/chat" here.',
+        message: 'There is no model "acme/chat". GET /v1/models lists the models.',
         type: 'not_found',
         param: 'model',
         code: null,
@@ -163,11 +164,16 @@ describe('chat paths without a chat model', () => {
 
   test('404 in the messages style, with what SDKs send along', async () => {
     const headers = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'a,b' };
-    const answer = await client.call('POST', '/v1/messages?beta=true', { model: 'acme/chat', messages: [] }, headers);
+    const answer = await client.call(
+      'POST',
+      '/v1/messages?beta=true',
+      { model: 'acme/chat', messages, max_tokens: 5 },
+      headers,
+    );
     expect(answer.status).toBe(404);
     expect(answer.json).toMatchObject({
       type: 'error',
-      error: { type: 'not_found', message: 'There is no chat model "acme/chat" here.' },
+      error: { type: 'not_found', message: 'There is no model "acme/chat". GET /v1/models lists the models.' },
       request_id: answer.headers.get('request-id'),
     });
   });
@@ -175,7 +181,7 @@ describe('chat paths without a chat model', () => {
   test.each([completions, '/v1/messages', '/v1/messages/count_tokens'])(
     '404 %s of a media model names the right endpoint',
     async (path) => {
-      const answer = await post(path, { model: 'sandbox/video', messages: [] });
+      const answer = await post(path, { model: 'sandbox/video', messages, max_tokens: 5 });
       expect(answer.status).toBe(404);
       expect(answer.json.error.message).toBe('"sandbox/video" is a video model: use POST /v1/generate.');
     },

@@ -11,12 +11,13 @@ export const rooms: readonly string[] = (
 /** What Node is started with. Everything under src/ is reached from here. */
 const entries = ['src/main.ts', 'src/cli.ts'];
 
-/** Where money is held and closed: the two walks, the sweep behind them, and app, which opens the room. */
+/** Where money is held and closed: the two walks, the sweeps behind them, and app, which opens the room. */
 const holds_importers = [
   'src/tasks/create.ts',
   'src/tasks/finish.ts',
   'src/tasks/sweep.ts',
   'src/chat/call.ts',
+  'src/chat/sweep.ts',
   'src/app.ts',
 ];
 
