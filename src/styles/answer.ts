@@ -47,7 +47,7 @@ export function renderAnswer(ask: Ask, upstream_style: Style, bytes: Buffer, opt
   const delivered = deliveredIn(answers);
   const told = {
     delivered,
-    has_content: answers.some(({ parts }) => parts.length > 0),
+    has_content: answers.some(({ parts }) => parts.length > 0) || hasBlocks(body),
     ...(answer.usage && { usage: answer.usage }),
   };
   if (ask.style === upstream_style) {
@@ -64,6 +64,11 @@ function parse(bytes: Buffer): JsonObject {
   const body: unknown = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
   if (!isObject(body)) throw new Error('The answer is no JSON object.');
   return body;
+}
+
+/** Blocks that we know nothing of are content too. */
+function hasBlocks({ content }: JsonObject): boolean {
+  return Array.isArray(content) && content.length > 0;
 }
 
 function firstFinish(body: JsonObject): unknown {

@@ -42,6 +42,7 @@ function digest(text: string, length: number): string {
  */
 export function inputOf(text: string): JsonObject {
   if (text.trim() === '') return {};
+  if (isDeep(text)) return { _raw: text };
   try {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
@@ -49,6 +50,26 @@ export function inputOf(text: string): JsonObject {
     // it stays text
   }
   return { _raw: text };
+}
+
+/** As deep as bodies may be: JSON.stringify runs out of stack some thousand levels further down. */
+const depth_max = 64;
+
+function isDeep(text: string): boolean {
+  let depth = 0;
+  let in_string = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (in_string) {
+      if (code === 0x5c) at += 1;
+      else if (code === 0x22) in_string = false;
+    } else if (code === 0x22) in_string = true;
+    else if (code === 0x7b || code === 0x5b) {
+      depth += 1;
+      if (depth > depth_max) return true;
+    } else if (code === 0x7d || code === 0x5d) depth -= 1;
+  }
+  return false;
 }
 
 /** Arguments as chat-completions style has them: JSON text. Undoes `inputOf`. */

@@ -12,15 +12,24 @@ export type Source = { type: 'base64'; media_type: string; data: string } | { ty
 
 export type TextPart = { type: 'text'; text: string; cache_control?: Json };
 
-/** What a turn is made of. Tool calls and thinking stand in assistant turns, tool results in user turns. */
+/**
+ * What a turn is made of. Tool calls and thinking stand in assistant turns, tool results in user turns. `at`
+ * is where a part stands in the caller's body: not everything can be given to every upstream.
+ */
 export type Part =
   | TextPart
-  | { type: 'image'; source: Source; detail?: string }
-  | { type: 'document'; source: Source | { type: 'text'; text: string }; title?: string }
-  | { type: 'audio'; format: string; data: string }
+  | { type: 'image'; source: Source; detail?: string; cache_control?: Json; at: string }
+  | {
+      type: 'document';
+      source: Source | { type: 'text'; text: string };
+      title?: string;
+      cache_control?: Json;
+      at: string;
+    }
+  | { type: 'audio'; format: string; data: string; at: string }
   /** `arguments` is the JSON text as it was given; weak models write some that is none. */
   | { type: 'tool_call'; id: string; name: string; arguments: string }
-  | { type: 'tool_result'; id: string; parts: Part[]; is_error: boolean }
+  | { type: 'tool_result'; id: string; parts: Part[]; is_error: boolean; cache_control?: Json }
   /** Without a signature it cannot be given back to an upstream of messages style. */
   | { type: 'thinking'; text: string; signature?: string }
   | { type: 'redacted_thinking'; data: string }
@@ -28,7 +37,13 @@ export type Part =
 
 export type Turn = { role: 'system' | 'user' | 'assistant'; parts: Part[] };
 
-export type Tool = { name: string; description?: string; schema: JsonObject; strict?: boolean };
+export type Tool = {
+  name: string;
+  description?: string;
+  schema: JsonObject;
+  strict?: boolean;
+  cache_control?: Json;
+};
 
 /** `any`: some tool must be called; `one`: this one. */
 export type ToolChoice = { mode: 'auto' | 'none' | 'any' } | { mode: 'one'; name: string };

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Style } from './conversation.ts';
 
 /**
  * What one upstream model takes differently from others of its style, from the route's `options`. Everything
@@ -29,6 +30,17 @@ export type Quirks = {
   sampling?: boolean;
   /** How the model is made to answer by a JSON schema. */
   structured_output?: 'native' | 'tool' | 'prompt';
+};
+
+/** Who is asked: `max_tokens` is the most that may be asked of it. */
+export type Target = { style: Style; model: string; max_tokens: number; quirks: Quirks };
+
+export type UpstreamBody = {
+  body: JsonObject;
+  /** A tool that the upstream is made to call in place of a JSON schema: its arguments are the text. */
+  json_tool?: string;
+  /** Tool names that were changed for the upstream: what the caller knows them by. */
+  tool_names?: Map<string, string>;
 };
 
 const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: readonly Json[] } = {

@@ -1,9 +1,8 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
 import { isObject } from './fields.ts';
-import type { Quirks } from './quirks.ts';
+import type { Quirks, Target } from './quirks.ts';
 import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, readEffort } from './thinking.ts';
-import type { Target } from './upstream.ts';
 
 /**
  * The caller's body for an upstream of the same style: a shallow copy with the few fields changed that must

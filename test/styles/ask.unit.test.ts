@@ -113,7 +113,7 @@ describe('the size of an input', () => {
     const tools = [
       { type: 'function', function: { name: 'f', parameters: { properties: { city: { minLength: 12 } } } } },
     ];
-    const words = 'function' + 'f' + 'properties' + 'city' + 'minLength' + '12';
+    const words = 'function f properties city minLength 12'.replaceAll(' ', '');
     expect(beyond({ tools }).ascii_bytes).toBe(words.length);
   });
 

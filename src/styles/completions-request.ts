@@ -1,0 +1,191 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import { readThinking } from './completions-answer.ts';
+import { readCompletionsSettings } from './completions-settings.ts';
+import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
+import {
+  given,
+  isObject,
+  mistake,
+  needName,
+  needObject,
+  needText,
+  notCarried,
+  readList,
+  readText,
+  wrongType,
+} from './fields.ts';
+import { readSource } from './media.ts';
+import { addTurn, OpenCalls } from './turns.ts';
+
+/** Reads the body of a chat-completions request. Throws ApiError 400 naming the field that cannot be read. */
+export function readCompletions(body: JsonObject): Conversation {
+  return { turns: readTurns(body), ...readCompletionsSettings(body) };
+}
+
+function readTurns(body: JsonObject): Turn[] {
+  const turns: Turn[] = [];
+  const calls = new OpenCalls();
+  for (const [index, value] of (readList(body, 'messages', 'messages') ?? []).entries()) {
+    const at = `messages[${index}]`;
+    const message = needObject(value, at);
+    const role = needText(message, 'role', `${at}.role`);
+    if (role !== 'tool' && role !== 'function') calls.checkAnswered();
+    switch (role) {
+      case 'system':
+      case 'developer':
+        addTurn(turns, 'system', readTexts(message, at));
+        break;
+      case 'user':
+        addTurn(turns, 'user', readUserContent(message, at));
+        break;
+      case 'assistant':
+        addTurn(turns, 'assistant', readAssistant(message, at, calls));
+        break;
+      case 'tool': {
+        const id = calls.answer(needText(message, 'tool_call_id', `${at}.tool_call_id`), `${at}.tool_call_id`);
+        addTurn(turns, 'user', [readResult(message, id, at)]);
+        break;
+      }
+      case 'function': {
+        const id = calls.answerByName(needText(message, 'name', `${at}.name`), `${at}.name`);
+        addTurn(turns, 'user', [readResult(message, id, at)]);
+        break;
+      }
+      default:
+        throw mistake(`${at}.role`, 'must be one of system, developer, user, assistant, tool, function');
+    }
+  }
+  calls.checkAnswered();
+  return turns;
+}
+
+/** Text alone: what system and developer messages are made of. */
+function readTexts(message: JsonObject, at: string): TextPart[] {
+  return contentParts(message, at).map(([part, where]) => {
+    if (part['type'] === 'text') return readTextPart(part, where);
+    throw mistake(`${where}.type`, 'must be "text" in a message of this role');
+  });
+}
+
+function readUserContent(message: JsonObject, at: string): Part[] {
+  if (given(message, 'content') === undefined) throw mistake(`${at}.content`, 'is required');
+  return contentParts(message, at).map(([part, where]) => readPart(part, where));
+}
+
+/** The parts of a message's content with their places; a string is one part of text, null none. */
+function contentParts(message: JsonObject, at: string): [part: JsonObject, at: string][] {
+  const content = given(message, 'content');
+  if (content === undefined) return [];
+  if (typeof content === 'string') return [[{ type: 'text', text: content }, `${at}.content`]];
+  if (!Array.isArray(content)) throw wrongType(`${at}.content`, 'a string or an array of parts', content);
+  return content.map((part, index) => {
+    const where = `${at}.content[${index}]`;
+    return [needObject(part, where), where];
+  });
+}
+
+function readPart(part: JsonObject, at: string): Part {
+  switch (part['type']) {
+    case 'text':
+      return readTextPart(part, at);
+    case 'image_url':
+      return readImage(part, at);
+    case 'file':
+      return readFile(part, at);
+    case 'input_audio': {
+      const audio = needObject(part['input_audio'], `${at}.input_audio`);
+      const data = needText(audio, 'data', `${at}.input_audio.data`);
+      return { type: 'audio', format: readText(audio, 'format', `${at}.input_audio.format`) ?? 'wav', data, at };
+    }
+    default:
+      throw mistake(`${at}.type`, 'must be one of text, image_url, input_audio, file');
+  }
+}
+
+function readTextPart(part: JsonObject, at: string): TextPart {
+  return { type: 'text', text: needText(part, 'text', `${at}.text`), ...cacheControl(part) };
+}
+
+function cacheControl(part: JsonObject): { cache_control?: Json } {
+  return isObject(part['cache_control']) ? { cache_control: part['cache_control'] } : {};
+}
+
+/** Some servers and their tools have the URL itself in place of the object. */
+function readImage(part: JsonObject, at: string): Part {
+  const where = `${at}.image_url`;
+  const { image_url } = part;
+  if (typeof image_url === 'string') {
+    return { type: 'image', source: readSource(image_url, where), at: where, ...cacheControl(part) };
+  }
+  const image = needObject(image_url, where);
+  const detail = readText(image, 'detail', `${where}.detail`);
+  return {
+    type: 'image',
+    source: readSource(needText(image, 'url', `${where}.url`), `${where}.url`),
+    at: `${where}.url`,
+    ...(detail !== undefined && { detail }),
+    ...cacheControl(part),
+  };
+}
+
+function readFile(part: JsonObject, at: string): Part {
+  const file = needObject(part['file'], `${at}.file`);
+  if (given(file, 'file_id') !== undefined)
+    throw notCarried(`${at}.file.file_id`, 'A file that was uploaded elsewhere');
+  const where = `${at}.file.file_data`;
+  const url = needText(file, 'file_data', where);
+  const source = readSource(url, where);
+  const title = readText(file, 'filename', `${at}.file.filename`);
+  const extras = { ...(title !== undefined && { title }), ...cacheControl(part), at: where };
+  if (source.type === 'url') return { type: 'document', source, ...extras };
+  if (source.media_type.startsWith('image/')) return { type: 'image', source, at: where, ...cacheControl(part) };
+  if (!source.media_type.startsWith('text/')) return { type: 'document', source, ...extras };
+  const text = Buffer.from(source.data, 'base64').toString('utf8');
+  return { type: 'document', source: { type: 'text', text }, ...extras };
+}
+
+function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[] {
+  const parts: Part[] = readThinking(message);
+  for (const [part, where] of contentParts(message, at)) {
+    if (part['type'] === 'text') parts.push(readTextPart(part, where));
+    else if (part['type'] === 'refusal') {
+      parts.push({ type: 'refusal', text: needText(part, 'refusal', `${where}.refusal`) });
+    } else throw mistake(`${where}.type`, 'must be "text" or "refusal" in an assistant message');
+  }
+  const refusal = readText(message, 'refusal', `${at}.refusal`);
+  if (refusal !== undefined && refusal !== '') parts.push({ type: 'refusal', text: refusal });
+  if (isObject(message['audio']) && parts.length === 0) {
+    throw notCarried(`${at}.audio`, 'An answer that was spoken');
+  }
+  parts.push(...readCalls(message, at, calls));
+  return parts;
+}
+
+function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
+  const list = readList(message, 'tool_calls', `${at}.tool_calls`) ?? [];
+  const parts = list.map((value, index) => {
+    const where = `${at}.tool_calls[${index}]`;
+    const call = needObject(value, where);
+    if ((given(call, 'type') ?? 'function') !== 'function') throw notCarried(`${where}.type`, 'A call of this type');
+    const called = readFunction(call['function'], `${where}.function`);
+    const id = calls.add(needName(call, 'id', `${where}.id`), called.name, `${where}.id`);
+    return { ...called, id };
+  });
+  if (parts.length > 0 || given(message, 'function_call') === undefined) return parts;
+  const where = `${at}.function_call`;
+  const called = readFunction(message['function_call'], where);
+  return [{ ...called, id: calls.add('call_function', called.name, where) }];
+}
+
+function readFunction(value: Json | undefined, at: string): Extract<Part, { type: 'tool_call' }> {
+  const called = needObject(value, at);
+  const name = needName(called, 'name', `${at}.name`);
+  const text = readText(called, 'arguments', `${at}.arguments`) ?? '';
+  return { type: 'tool_call', id: '', name, arguments: text };
+}
+
+/** Text by the official service; others take images there too. */
+function readResult(message: JsonObject, id: string, at: string): Part {
+  const parts = contentParts(message, at).map(([part, where]) => readPart(part, where));
+  return { type: 'tool_result', id, parts, is_error: false, ...cacheControl(message) };
+}

@@ -1,0 +1,229 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Ask } from './ask.ts';
+import { inputOf, safeId } from './calls.ts';
+import type { Conversation, Part, TextPart, Tool, ToolChoice, Turn } from './conversation.ts';
+import { mistake, notCarried } from './fields.ts';
+import { checkImageType } from './media.ts';
+import type { Quirks, Target, UpstreamBody } from './quirks.ts';
+import { planJson, type JsonPlan } from './structured.ts';
+import { planThinking } from './thinking-plan.ts';
+import { ToolNames } from './tool-names.ts';
+import { addTurn } from './turns.ts';
+
+type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
+
+/** The body of a messages request. Throws ApiError 400 naming the caller's field that has no place there. */
+export function writeMessages(conversation: Conversation, ask: Ask, target: Target): UpstreamBody {
+  if (ask.n > 1) throw mistake('n', 'must be 1 for this model', 'unsupported_field');
+  const { quirks } = target;
+  const names = new ToolNames();
+  const plan = planJson(conversation, target);
+  const max_tokens = Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens);
+  const forced = forcedBy(plan, quirks);
+  const thought = planThinking(conversation, quirks, max_tokens, plan);
+  const { system, turns } = placeSystem(conversation.turns, quirks);
+  for (const text of [plan.instruction, forced.instruction])
+    if (text !== undefined) system.push({ type: 'text', text });
+  const messages = writeTurns(turns, names);
+  const stop_sequences = conversation.stop.filter((each) => each.trim() !== '');
+  const config = { ...thought.output_config, ...writeFormat(plan) };
+  const body: JsonObject = {
+    model: target.model,
+    max_tokens,
+    ...(system.length > 0 && { system: system.map(writeText) }),
+    messages,
+    ...(stop_sequences.length > 0 && { stop_sequences }),
+    ...(thought.thinking && { thinking: thought.thinking }),
+    ...(Object.keys(config).length > 0 && { output_config: config }),
+    ...(!thought.is_on && quirks.sampling !== false && writeSampling(conversation)),
+    ...writeTools(
+      conversation,
+      { ...plan, ...(forced.tool_choice && { tool_choice: forced.tool_choice }) },
+      names,
+      quirks,
+    ),
+    ...(conversation.user !== undefined && { metadata: { user_id: conversation.user } }),
+    ...(ask.stream && { stream: true }),
+  };
+  return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };
+}
+
+/** Which turns of the system stay where they are; the others go to the top, and all texts there are their own block. */
+function placeSystem(turns: readonly Turn[], quirks: Quirks): { system: TextPart[]; turns: Turn[] } {
+  const system: TextPart[] = [];
+  const placed: Turn[] = [];
+  for (const [index, turn] of turns.entries()) {
+    if (turn.role !== 'system') addTurn(placed, turn.role, [...turn.parts]);
+    else if (quirks.system_turns === true && isLegalThere(turns, index))
+      placed.push({ role: 'system', parts: turn.parts });
+    else system.push(...textsIn(turn.parts));
+  }
+  if (placed.length > 0) return { system, turns: placed };
+  if (system.length === 0) throw mistake('messages', 'must hold some text');
+  return { system: [], turns: [{ role: 'user', parts: system }] };
+}
+
+function textsIn(parts: readonly Part[]): TextPart[] {
+  return parts.filter((part) => part.type === 'text').filter(({ text }) => text.trim() !== '');
+}
+
+/** After a user turn, and before one of the assistant or the end; several in a row count as one. */
+function isLegalThere(turns: readonly Turn[], index: number): boolean {
+  const before = turns.slice(0, index).findLast(({ role }) => role !== 'system');
+  const after = turns.slice(index).find(({ role }) => role !== 'system');
+  return before?.role === 'user' && after?.role !== 'user' && textsIn(turns[index]?.parts ?? []).length > 0;
+}
+
+function writeTurns(turns: readonly Turn[], names: ToolNames): JsonObject[] {
+  const messages: { role: string; content: JsonObject[] }[] = [];
+  for (const { role, parts } of turns) {
+    const content = resultsFirst(parts).flatMap((part) => writePart(part, names));
+    const last = messages.at(-1);
+    if (content.length === 0) continue;
+    // A turn between two others may have held nothing.
+    if (last?.role === role) last.content = resultsFirstBlocks([...last.content, ...content]);
+    else messages.push({ role, content });
+  }
+  if (messages.length === 0) throw mistake('messages', 'must hold some text');
+  // A greeting of the assistant's may begin a chat there; here a user's turn must.
+  if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [{ type: 'text', text: opening }] });
+  trimLast(messages);
+  return messages;
+}
+
+const opening = '(The conversation begins with the assistant.)';
+
+function resultsFirst(parts: readonly Part[]): Part[] {
+  return parts.toSorted((a, b) => Number(b.type === 'tool_result') - Number(a.type === 'tool_result'));
+}
+
+function resultsFirstBlocks(blocks: readonly JsonObject[]): JsonObject[] {
+  return blocks.toSorted((a, b) => Number(b['type'] === 'tool_result') - Number(a['type'] === 'tool_result'));
+}
+
+/** A last turn of the assistant's may not end in white space. */
+function trimLast(messages: readonly { role: string; content: JsonObject[] }[]): void {
+  const last = messages.at(-1);
+  const block = last?.content.at(-1);
+  if (last?.role !== 'assistant' || block?.['type'] !== 'text' || typeof block['text'] !== 'string') return;
+  block['text'] = block['text'].trimEnd();
+}
+
+function writePart(part: Part, names: ToolNames): JsonObject[] {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+      return part.text.trim() === '' ? [] : [writeText(part)];
+    case 'image':
+      checkImageType(part.source, part.at);
+      return [{ type: 'image', source: { ...part.source }, ...cached(part) }];
+    case 'document':
+      return [writeDocument(part)];
+    case 'audio':
+      throw notCarried(part.at, 'Audio');
+    case 'tool_call':
+      return [
+        {
+          type: 'tool_use',
+          id: safeId(part.id),
+          name: names.forUpstream(part.name),
+          input: inputOf(part.arguments),
+        },
+      ];
+    case 'tool_result':
+      return [writeResult(part, names)];
+    case 'thinking':
+      // Without a signature it is not of this upstream's making, which would refuse it.
+      return part.signature === undefined ? [] : [{ type: 'thinking', thinking: part.text, signature: part.signature }];
+    case 'redacted_thinking':
+      return [{ type: 'redacted_thinking', data: part.data }];
+  }
+}
+
+function writeText(part: TextPart | PartOf<'refusal'>): JsonObject {
+  return { type: 'text', text: part.text, ...(part.type === 'text' && cached(part)) };
+}
+
+function cached(part: { cache_control?: Json }): JsonObject {
+  return part.cache_control === undefined ? {} : { cache_control: part.cache_control };
+}
+
+function writeDocument(part: PartOf<'document'>): JsonObject {
+  const { source, title } = part;
+  if (source.type === 'base64' && source.media_type !== 'application/pdf') {
+    throw notCarried(part.at, 'A file that is neither PDF nor text');
+  }
+  const written: JsonObject =
+    source.type === 'text' ? { type: 'text', media_type: 'text/plain', data: source.text } : { ...source };
+  return { type: 'document', source: written, ...(title !== undefined && { title }), ...cached(part) };
+}
+
+function writeResult(part: PartOf<'tool_result'>, names: ToolNames): JsonObject {
+  const content = part.parts.flatMap((each) => writePart(each, names));
+  return {
+    type: 'tool_result',
+    tool_use_id: safeId(part.id),
+    ...(content.length > 0 && { content }),
+    ...(part.is_error && { is_error: true }),
+    ...cached(part),
+  };
+}
+
+/** Newer models refuse temperature and top_p together, and temperatures above 1. */
+function writeSampling({ temperature, top_p, top_k }: Conversation): JsonObject {
+  return {
+    ...(temperature !== undefined && { temperature: Math.min(Math.max(temperature, 0), 1) }),
+    ...(temperature === undefined && top_p !== undefined && { top_p }),
+    ...(top_k !== undefined && { top_k }),
+  };
+}
+
+/** Models that cannot be made to call a tool are told to. */
+function forcedBy({ tool_choice }: JsonPlan, quirks: Quirks): { tool_choice?: ToolChoice; instruction?: string } {
+  if (!tool_choice) return {};
+  if (quirks.forced_tools !== false) return { tool_choice };
+  if (tool_choice.mode === 'any') return { tool_choice: { mode: 'auto' }, instruction: 'Call one of the tools now.' };
+  if (tool_choice.mode !== 'one') return { tool_choice };
+  return { tool_choice: { mode: 'auto' }, instruction: `Call the tool ${tool_choice.name} now.` };
+}
+
+/** More tools than this may not be strict. */
+const strict_tools_max = 20;
+
+function writeTools(conversation: Conversation, plan: JsonPlan, names: ToolNames, quirks: Quirks): JsonObject {
+  const { tools, tool_choice, json_tool } = plan;
+  if (tools.length === 0) return {};
+  const is_single = conversation.parallel_tool_calls === false || json_tool !== undefined;
+  const choice = tool_choice ?? (is_single ? { mode: 'auto' as const } : undefined);
+  const can_be_strict = (quirks.structured_output ?? 'native') === 'native';
+  let strict_tools = 0;
+  return {
+    tools: tools.map((tool) => {
+      const is_strict = can_be_strict && tool.strict === true && ++strict_tools <= strict_tools_max;
+      return { ...writeTool(tool, names), ...(is_strict && { strict: true }) };
+    }),
+    ...(choice && { tool_choice: writeChoice(choice, is_single, names) }),
+  };
+}
+
+/** The schema whole, with what must be at its top. */
+function writeTool({ name, description, schema, cache_control }: Tool, names: ToolNames): JsonObject {
+  const is_empty = Object.keys(schema).length === 0;
+  return {
+    name: names.forUpstream(name),
+    ...(description !== undefined && description !== '' && { description }),
+    input_schema: is_empty ? { type: 'object', properties: {} } : { ...schema, type: 'object' },
+    ...(cache_control !== undefined && { cache_control }),
+  };
+}
+
+function writeChoice(choice: ToolChoice, is_single: boolean, names: ToolNames): JsonObject {
+  if (choice.mode === 'none') return { type: 'none' };
+  const single = is_single ? { disable_parallel_tool_use: true } : {};
+  if (choice.mode === 'one') return { type: 'tool', name: names.forUpstream(choice.name), ...single };
+  return { type: choice.mode, ...single };
+}
+
+function writeFormat({ native }: JsonPlan): JsonObject {
+  return native?.schema ? { format: { type: 'json_schema', schema: native.schema } } : {};
+}

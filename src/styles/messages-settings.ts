@@ -1,0 +1,132 @@
+import type { JsonObject } from '../catalog/model.ts';
+import type { AnswerFormat, Conversation, Tool, ToolChoice } from './conversation.ts';
+import {
+  given,
+  isObject,
+  mistake,
+  needName,
+  needObject,
+  needText,
+  notCarried,
+  readBoolean,
+  readCount,
+  readList,
+  readNumber,
+  readObject,
+  readText,
+  wrongType,
+} from './fields.ts';
+import { readEffort } from './thinking.ts';
+
+/** Everything in a messages request but what is said. Throws ApiError 400 naming the field. */
+export function readMessagesSettings(body: JsonObject): Omit<Conversation, 'turns'> {
+  const servers = readList(body, 'mcp_servers', 'mcp_servers') ?? [];
+  if (servers.length > 0) throw notCarried('mcp_servers', 'Tools of MCP servers');
+  const tools = readTools(body);
+  const choice = readObject(body, 'tool_choice', 'tool_choice');
+  const tool_choice = choice && readChoice(choice, tools);
+  const is_single = choice && readBoolean(choice, 'disable_parallel_tool_use', 'tool_choice.disable_parallel_tool_use');
+  const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 0);
+  const temperature = readNumber(body, 'temperature', 'temperature');
+  const top_p = readNumber(body, 'top_p', 'top_p');
+  const top_k = readNumber(body, 'top_k', 'top_k');
+  const format = readFormat(body);
+  const thinking = readThinkingWish(body);
+  const metadata = readObject(body, 'metadata', 'metadata');
+  const user = metadata && readText(metadata, 'user_id', 'metadata.user_id');
+  return {
+    tools,
+    stop: readStop(body),
+    ...(tool_choice && { tool_choice }),
+    ...(is_single === true && { parallel_tool_calls: false }),
+    ...(max_tokens !== undefined && { max_tokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(top_p !== undefined && { top_p }),
+    ...(top_k !== undefined && { top_k }),
+    ...(format && { format }),
+    ...(thinking && { thinking }),
+    ...(user !== undefined && { user }),
+  };
+}
+
+function readStop(body: JsonObject): string[] {
+  return (readList(body, 'stop_sequences', 'stop_sequences') ?? []).map((each, index) => {
+    if (typeof each === 'string') return each;
+    throw wrongType(`stop_sequences[${index}]`, 'a string', each);
+  });
+}
+
+function readTools(body: JsonObject): Tool[] {
+  return (readList(body, 'tools', 'tools') ?? []).flatMap((value, index): Tool[] => {
+    const at = `tools[${index}]`;
+    const tool = needObject(value, at);
+    const type = readText(tool, 'type', `${at}.type`) ?? 'custom';
+    // Tools that are found by a search are all sent along with it: another model is simply given all of them.
+    if (type.startsWith('tool_search_tool')) return [];
+    if (type !== 'custom') throw notCarried(`${at}.type`, 'A tool that the model’s own provider runs');
+    const description = readText(tool, 'description', `${at}.description`);
+    const strict = readBoolean(tool, 'strict', `${at}.strict`);
+    return [
+      {
+        name: needName(tool, 'name', `${at}.name`),
+        schema: needObject(tool['input_schema'], `${at}.input_schema`),
+        ...(description !== undefined && { description }),
+        ...(strict !== undefined && { strict }),
+      },
+    ];
+  });
+}
+
+function readChoice(choice: JsonObject, tools: readonly Tool[]): ToolChoice {
+  switch (choice['type']) {
+    case 'auto':
+      return { mode: 'auto' };
+    case 'none':
+      return { mode: 'none' };
+    case 'any':
+      if (tools.length === 0) throw mistake('tool_choice', 'must not be "any" without tools');
+      return { mode: 'any' };
+    case 'tool': {
+      const name = needText(choice, 'name', 'tool_choice.name');
+      if (!tools.some((tool) => tool.name === name)) {
+        throw mistake('tool_choice.name', 'names no tool of this request');
+      }
+      return { mode: 'one', name };
+    }
+    default:
+      throw mistake('tool_choice.type', 'must be one of auto, any, tool, none');
+  }
+}
+
+/** `output_config.format`, or where it stood before. */
+function readFormat(body: JsonObject): AnswerFormat | undefined {
+  const config = readObject(body, 'output_config', 'output_config') ?? {};
+  const is_new = given(config, 'format') !== undefined;
+  const at = is_new ? 'output_config.format' : 'output_format';
+  const format = is_new ? readObject(config, 'format', at) : readObject(body, 'output_format', at);
+  if (!format) return undefined;
+  if (format['type'] !== 'json_schema') throw mistake(`${at}.type`, 'must be "json_schema"');
+  return { type: 'json_schema', name: 'output', schema: needObject(format['schema'], `${at}.schema`) };
+}
+
+function readThinkingWish(body: JsonObject): Conversation['thinking'] {
+  const wish = readObject(body, 'thinking', 'thinking');
+  const config = isObject(body['output_config']) ? body['output_config'] : {};
+  const effort = readEffort(config['effort']);
+  const found = effort && effort !== 'none' ? { effort } : {};
+  switch (wish?.['type']) {
+    case undefined:
+      return effort === undefined ? undefined : { mode: 'on', ...found };
+    case 'disabled':
+      return { mode: 'off' };
+    case 'adaptive':
+    case 'between_tools':
+      return { mode: 'on', ...found };
+    case 'enabled': {
+      const budget_tokens = readCount(wish ?? {}, 'budget_tokens', 'thinking.budget_tokens', 0);
+      return { mode: 'on', ...(budget_tokens !== undefined && { budget_tokens }), ...found };
+    }
+    default:
+      throw mistake('thinking.type', 'must be one of adaptive, enabled, disabled, between_tools');
+  }
+}

@@ -1,0 +1,124 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import { isObject } from './fields.ts';
+
+/** Keywords that constrained decoding knows; others are told to the model in the description. */
+const kept: ReadonlySet<string> = new Set([
+  'type',
+  'properties',
+  'required',
+  'items',
+  'enum',
+  'const',
+  'anyOf',
+  'allOf',
+  '$ref',
+  '$defs',
+  'definitions',
+  'title',
+  'description',
+  'default',
+]);
+
+const dropped: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', 'additionalProperties', 'examples']);
+
+const formats: readonly Json[] = [
+  'date-time',
+  'time',
+  'date',
+  'duration',
+  'email',
+  'hostname',
+  'uri',
+  'ipv4',
+  'ipv6',
+  'uuid',
+];
+
+/**
+ * `schema` as upstreams of messages style take it for their own structured output: every object closed,
+ * keywords they do not know as words in the description. Undefined for what cannot be said that way:
+ * references that go in circles or elsewhere, and objects whose names are free.
+ */
+export function nativeSchema(schema: JsonObject): JsonObject | undefined {
+  if (!canBeNative(schema) || !hasPlainReferences(schema)) return undefined;
+  return shaped(schema);
+}
+
+function canBeNative(value: Json): boolean {
+  if (Array.isArray(value)) return value.every(canBeNative);
+  if (!isObject(value)) return true;
+  if (isObject(value['additionalProperties']) || isObject(value['patternProperties'])) return false;
+  return Object.values(value).every(canBeNative);
+}
+
+/** True if every `$ref` names a definition at the top, and none leads back to itself. */
+function hasPlainReferences(schema: JsonObject): boolean {
+  const definitions = new Map<string, Json>();
+  for (const holder of ['$defs', 'definitions']) {
+    const held = schema[holder];
+    if (!isObject(held)) continue;
+    for (const [name, definition] of Object.entries(held)) definitions.set(`#/${holder}/${name}`, definition);
+  }
+  const done = new Set<string>();
+  const leadsBack = (reference: string, path: readonly string[]): boolean => {
+    if (path.includes(reference)) return true;
+    if (done.has(reference)) return false;
+    const definition = definitions.get(reference);
+    if (definition === undefined) return true;
+    const back = referencesIn(definition).some((each) => leadsBack(each, [...path, reference]));
+    done.add(reference);
+    return back;
+  };
+  return !referencesIn(schema).some((reference) => leadsBack(reference, []));
+}
+
+function referencesIn(value: Json): string[] {
+  if (Array.isArray(value)) return value.flatMap(referencesIn);
+  if (!isObject(value)) return [];
+  const own = typeof value['$ref'] === 'string' ? [value['$ref']] : [];
+  return [...own, ...Object.values(value).flatMap(referencesIn)];
+}
+
+function shaped(schema: JsonObject): JsonObject {
+  const shape: JsonObject = {};
+  const told: string[] = [];
+  for (const [key, value] of Object.entries(schema)) {
+    if (dropped.has(key)) continue;
+    if (key === 'oneOf') shape['anyOf'] = shapedBelow(value);
+    else if (key === 'format' && formats.includes(value)) shape[key] = value;
+    else if (key === 'minItems' && (value === 0 || value === 1)) shape[key] = value;
+    else if (!kept.has(key)) told.push(`${key}: ${JSON.stringify(value)}`);
+    else if (key === 'properties' || key === '$defs' || key === 'definitions') shape[key] = shapedMembers(value);
+    else if (key === 'items' || key === 'anyOf' || key === 'allOf') shape[key] = shapedBelow(value);
+    else shape[key] = value;
+  }
+  if (schema['type'] === 'object' || isObject(schema['properties'])) shape['additionalProperties'] = false;
+  if (told.length > 0) {
+    const before = typeof shape['description'] === 'string' ? `${shape['description']}\n` : '';
+    shape['description'] = `${before}{${told.join(', ')}}`;
+  }
+  return shape;
+}
+
+function shapedMembers(value: Json): Json {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapedBelow(member)]));
+}
+
+function shapedBelow(value: Json): Json {
+  if (Array.isArray(value)) return value.map(shapedBelow);
+  return isObject(value) ? shaped(value) : value;
+}
+
+/** True if `schema` keeps the rules of strict mode in chat completions: objects closed, every property required. */
+export function isStrict(schema: Json): boolean {
+  if (Array.isArray(schema)) return schema.every(isStrict);
+  if (!isObject(schema)) return true;
+  const { properties, required, additionalProperties } = schema;
+  if (schema['type'] === 'object' || isObject(properties)) {
+    const names = isObject(properties) ? Object.keys(properties) : [];
+    if (additionalProperties !== false) return false;
+    if (!names.every((name) => Array.isArray(required) && required.includes(name))) return false;
+  }
+  return Object.values(schema).every(isStrict);
+}
