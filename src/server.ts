@@ -8,11 +8,12 @@ import { healthEndpoints } from './api/health.ts';
 import { homeEndpoint } from './api/home.ts';
 import { get_model, list_models } from './api/models.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
-import { makePipeline, type Pipeline } from './api/pipeline.ts';
+import { makePipeline } from './api/pipeline.ts';
 import { openApiEndpoint } from './api/reference.ts';
 import { cancel_task, delete_output, get_task, list_tasks, make_links } from './api/tasks.ts';
 import type { App } from './app.ts';
 import { pendingMigrations } from './db/migrate.ts';
+import { openSoleNode } from './limits/sole-node.ts';
 
 /** Every route of the service in one list: the table of contents of the API. */
 export function listEndpoints(): Endpoint<App>[] {
@@ -56,8 +57,25 @@ const readiness = {
 const stop_grace_ms = 4_000;
 const stop_announce_ms = 1_000;
 
-/** Listens on the configured address until the app stops; requests in flight are answered first. */
-export async function startServer(app: App): Promise<Pipeline> {
+export type ServerOptions = {
+  /**
+   * False: there may be others on this database, each with windows of its own. For tests of what nodes
+   * have in common; the service itself has no such setting.
+   */
+  alone?: boolean;
+  /** Told in a sentence what it waits for. */
+  say?: (line: string) => void;
+  /** Another node has taken this one's place, and the app has stopped. */
+  onReplaced?: () => void;
+};
+
+/**
+ * Listens on the configured address until the app stops; requests in flight are answered first. Waits
+ * for another API node of this database to stop, and throws ConfigError if it does not. False if the
+ * app was stopped meanwhile.
+ */
+export async function startServer(app: App, options: ServerOptions = {}): Promise<boolean> {
+  if (options.alone !== false && !(await becomeSoleNode(app, options))) return false;
   const { host, port } = app.config;
   const pipeline = makePipeline<App>({
     app,
@@ -77,7 +95,19 @@ export async function startServer(app: App): Promise<Pipeline> {
   // Balancers are not on loopback: on a developer's machine Ctrl-C need not wait for one.
   const announce_ms = isLoopback(host) ? 0 : stop_announce_ms;
   app.onStop(() => pipeline.close({ announce_ms, grace_ms: stop_grace_ms }));
-  return pipeline;
+  return true;
+}
+
+function becomeSoleNode(app: App, { say, onReplaced }: ServerOptions): Promise<boolean> {
+  const node = openSoleNode(app.db, {
+    ...(say && { say }),
+    onReplaced: () => {
+      app.log.fatal('another API node has taken over while the database was out of reach: this one stops');
+      void app.stop().finally(onReplaced);
+    },
+  });
+  app.onStop(() => node.leave());
+  return node.take();
 }
 
 function isLoopback(host: string): boolean {

@@ -134,14 +134,25 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
  * server that goes away between two statements is told by the next one.
  */
 export async function withConnection<T>(db: Db, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(db.connection);
-  client.on('error', () => undefined); // without a listener it would end the process
-  await client.connect();
+  const client = await openConnection(db, 'medley');
   try {
     return await work(client);
   } finally {
     await client.end();
   }
+}
+
+/** A connection beside the pool, for whoever keeps it: errors between two statements are for its own listeners. */
+export async function openConnection(db: Pick<Db, 'connection'>, application_name: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...db.connection,
+    application_name,
+    keepAlive: true,
+    connectionTimeoutMillis: 5_000,
+  });
+  client.on('error', () => undefined); // one without a listener would end the process
+  await client.connect();
+  return client;
 }
 
 /** PostgreSQL's codes: 40P01 deadlock_detected, 40001 serialization_failure. */

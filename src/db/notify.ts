@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { assert } from '../lib/assert.ts';
-import type { Db } from './database.ts';
+import { openConnection, type Db } from './database.ts';
 
 /** Sends NOTIFY messages from a connection of its own, never from inside a caller's transaction. */
 export type Notifier = {
@@ -132,7 +132,7 @@ class CoalescingNotifier implements Notifier {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = await connect(this.#connection, 'medley notify');
+    const client = await openConnection({ connection: this.#connection }, 'medley notify');
     client.on('error', () => {
       if (this.#client === client) this.#drop();
     });
@@ -235,7 +235,7 @@ class ReconnectingListener implements Listener {
   }
 
   async #connectOnce(): Promise<void> {
-    const client = await connect(this.#connection, 'medley listen');
+    const client = await openConnection({ connection: this.#connection }, 'medley listen');
     client.on('notification', (message) => this.#deliver(message.channel, message.payload ?? ''));
     try {
       for (const channel of this.#subscriptions.keys()) await listen(client, channel);
@@ -293,13 +293,6 @@ class ReconnectingListener implements Listener {
 
 async function listen(client: pg.Client, channel: string): Promise<void> {
   await client.query(`listen ${client.escapeIdentifier(channel)}`);
-}
-
-async function connect(connection: pg.ClientConfig, application_name: string): Promise<pg.Client> {
-  const client = new pg.Client({ ...connection, application_name, keepAlive: true, connectionTimeoutMillis: 5_000 });
-  client.on('error', ignore); // one without a listener would end the process
-  await client.connect();
-  return client;
 }
 
 /** True if `work` ended within the limit; its own failure is thrown. */

@@ -79,14 +79,20 @@ export type TestApp = {
   client(options?: ClientOptions): Promise<Client>;
   /** Writes another medley.yaml and reloads it; throws if it is refused. */
   configure(yaml: string): Promise<void>;
-  /** Another node on the same database and the same files, without a worker. Stop it first. */
+  /** Another API node on the same database and the same files, with windows of its own and no worker. Stop it first. */
   beside(options?: TestAppOptions): Promise<TestApp>;
   stop(): Promise<void>;
 };
 
 export type ClientOptions = { currency?: string; credit?: string; limit?: string; account_id?: string };
 
-export type TestAppOptions = AppOptions & { yaml?: string; worker?: boolean; env?: Record<string, string> };
+export type TestAppOptions = AppOptions & {
+  yaml?: string;
+  worker?: boolean;
+  env?: Record<string, string>;
+  /** False: beside other API nodes of its database, which the service itself refuses. */
+  alone?: boolean;
+};
 
 /** The whole service on a database of its own: HTTP on a port of its own, worker, storage, books. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
@@ -118,7 +124,7 @@ async function startNode(place: Place, options: TestAppOptions): Promise<TestApp
   };
   const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const app = await makeApp(readConfig(env), { log, ...options });
-  await startServer(app);
+  await startServer(app, { alone: options.alone ?? true });
   if (options.worker !== false) await startWorker(app);
   const url = app.base_url();
   return {
@@ -130,7 +136,7 @@ async function startNode(place: Place, options: TestAppOptions): Promise<TestApp
       const result = await app.catalog.reload();
       if (!result.ok) throw new Error(result.message);
     },
-    beside: (more) => startNode(place, { worker: false, ...more }),
+    beside: (more) => startNode(place, { worker: false, alone: false, ...more }),
     stop: () => app.stop(),
   };
 }

@@ -1,0 +1,102 @@
+import { makeFirstAccount } from '../accounts/first.ts';
+import { makeApp, reload_channel, type App } from '../app.ts';
+import { CatalogError } from '../catalog/file.ts';
+import { ConfigError, readConfig } from '../config.ts';
+import { EmbeddedError } from '../db/embedded.ts';
+import { MigrationError } from '../db/migrate.ts';
+import { armFailpoints } from '../lib/failpoint.ts';
+import { startServer, type ServerOptions } from '../server.ts';
+import { startWorker } from '../worker.ts';
+
+const demo_credit = 5_000_000n;
+const stop_limit_ms = 8_000;
+
+/** A second signal within this time is the first one again: a terminal's Ctrl-C reaches npm, node and children. */
+const repeat_ms = 1_500;
+
+/** Configuration → app → roles, until a signal stops it; ends the process when it cannot go on. */
+export async function runService(options: Pick<ServerOptions, 'alone'> = {}): Promise<void> {
+  process.on('unhandledRejection', (error) => console.error('A promise was rejected that nobody waited for:', error));
+  await run(options).catch(fail);
+}
+
+async function run(options: Pick<ServerOptions, 'alone'>): Promise<void> {
+  const config = readConfig();
+  if (config.failpoints) armFailpoints(config.failpoints);
+  const opening = makeApp(config);
+  stopOnSignals(opening);
+  const app = await opening;
+  try {
+    await startRoles(app, options);
+  } catch (error) {
+    await app.stop();
+    throw error;
+  }
+}
+
+async function startRoles(app: App, options: Pick<ServerOptions, 'alone'>): Promise<void> {
+  const { role } = app.config;
+  if (role !== 'api') await startWorker(app);
+  if (role === 'worker') return console.log('Medley worker is running.');
+  const serving = await startServer(app, { ...options, say: console.log, onReplaced: () => process.exit(1) });
+  if (serving) await greet(app);
+}
+
+/** The address, and on the first start the key; nothing else of length. */
+async function greet(app: App): Promise<void> {
+  const url = app.local_url();
+  const { base_currency } = app.catalog.current.settings;
+  const first = await makeFirstAccount(
+    app.db,
+    { currency: base_currency, credit: demo_credit },
+    new Date(app.clock.now()),
+  );
+  const loopback = /^(127\.|localhost$|\[?::1\]?$)/.test(app.config.host);
+  if (!loopback && !app.config.base_url && !app.catalog.current.settings.base_url) {
+    console.log(`Warning: links in answers will begin with ${url}. Set MEDLEY_BASE_URL to the public address.`);
+  }
+  if (app.config.allow_private) {
+    console.log('Warning: MEDLEY_ALLOW_PRIVATE=1 lets webhooks reach private addresses. For local development only.');
+  }
+  console.log(`\nMedley is running at ${url}   (API reference: ${url}/docs)\n`);
+  if (first) console.log(`API key, shown only now: ${first.key}\n`);
+  console.log(`Make a picture${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(url, first?.key ?? '$KEY')}\n`);
+}
+
+/** One line for any POSIX shell with curl: creates a task, takes the link from its answer, saves the file. */
+function curlLine(url: string, key: string): string {
+  const create = `curl -sS '${url}/v1/generate?wait=60' -H "Authorization: Bearer ${key}" -H 'Content-Type: application/json' -d '{"model":"sandbox/image","input":{"prompt":"Hello from Medley"}}'`;
+  return `curl -sS -o hello.png "$(${create} | sed 's/.*"url":"\\([^"]*\\)".*/\\1/')" && echo hello.png`;
+}
+
+/** From the first moment on: a start that is broken off must not leave a PostgreSQL behind. */
+function stopOnSignals(opening: Promise<App>): void {
+  let first_at_ms: number | undefined;
+  const onSignal = () => {
+    const now_ms = performance.now();
+    if (first_at_ms !== undefined) {
+      if (now_ms - first_at_ms > repeat_ms) process.exit(1); // asked again, and not by the same Ctrl-C
+      return;
+    }
+    first_at_ms = now_ms;
+    setTimeout(() => process.exit(1), stop_limit_ms).unref();
+    opening.then((app) => app.stop()).then(() => process.exit(0), fail);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
+  process.on('SIGHUP', () => {
+    if (process.stdin.isTTY) onSignal();
+    else void opening.then((app) => app.notifier.notify(reload_channel, 'hangup'));
+  });
+}
+
+/** What the operator can mend is told in a sentence; everything else with its stack. */
+function fail(error: unknown): never {
+  const kinds = [ConfigError, CatalogError, MigrationError, EmbeddedError];
+  const expected = kinds.some((kind) => error instanceof kind) || isCode(error, 'EADDRINUSE');
+  console.error(expected && error instanceof Error ? error.message : error);
+  process.exit(1);
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
