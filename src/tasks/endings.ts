@@ -3,7 +3,7 @@ import type { RunState } from '../providers/provider.ts';
 import type { Claimed } from './attempts.ts';
 import { removeStrays } from './files.ts';
 import { finish, type Ending, type Grounds } from './finish.ts';
-import { storeOutputs } from './outputs.ts';
+import { storeOutputs, type Origin } from './outputs.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { tries_max } from './run.ts';
 import { refOf, type Task } from './task.ts';
@@ -25,31 +25,33 @@ export async function end(app: App, task: Task, ending: Ending, grounds: Grounds
 }
 
 /**
- * A run is over: its files are kept and measured and the task succeeds, or it fails. `unstored`: our
- * storage failed and nothing is decided, since the run is paid.
+ * A run is over: its files are kept and measured and the task succeeds, or it fails. Else nothing is
+ * decided, since the run is paid: `unstored` if our storage failed, `unfetched` if a result link did.
  */
 export async function settle(
   app: App,
   task: Task,
-  attempt: Claimed,
+  attempt: Claimed & Origin,
   state: RunState & { phase: 'done' | 'failed' },
   started_at: Date | undefined,
-): Promise<'done' | 'unstored'> {
+): Promise<'done' | 'unstored' | 'unfetched'> {
   const grounds = { attempt, started_at };
   if (state.phase === 'failed') {
     return end(app, task, { ...failure(state.type, state.message), counts: true, attempt: 'failed' }, grounds);
   }
   let outputs;
   try {
-    outputs = await storeOutputs(app, task, state.files);
+    outputs = await storeOutputs(app, task, state.files, attempt);
   } catch (error) {
     app.log.error({ task_id: task.id, err: error }, 'output could not be stored, will try again');
     return 'unstored';
   }
-  if (!outputs.ok) {
-    app.log.warn({ task_id: task.id, problem: outputs.problem }, 'unusable output');
+  if (outputs.state !== 'stored') {
+    const { problem } = outputs;
+    app.log.warn({ task_id: task.id, problem }, `${outputs.state} output`);
+    if (outputs.state === 'unfetched') return 'unfetched';
     const told = failure('upstream_error', 'The model returned no usable output.');
-    return end(app, task, { ...told, reason: outputs.problem, counts: true, attempt: 'failed' }, grounds);
+    return end(app, task, { ...told, reason: problem, counts: true, attempt: 'failed' }, grounds);
   }
   const { files, units } = outputs;
   await failpoint('task.stored');
@@ -57,6 +59,13 @@ export async function settle(
   const finished = await finish(app, refOf(task), ending, { task, ...grounds });
   if (finished === 'final') await removeStrays(app, refOf(task));
   return 'done';
+}
+
+/** The run is over, and its result link has given nothing until there was no time left. */
+export async function outOfReach(app: App, task: Task, attempt: Claimed & { route: string }, started_at: Date) {
+  await app.health.failed(attempt.route, { cause: 'upstream_error' });
+  const told = failure('upstream_error', 'The model finished, but its output could not be fetched.');
+  return end(app, task, { ...told, counts: true, attempt: 'failed' }, { attempt, started_at });
 }
 
 /** The job was lost or failed so often that the next time would be no better. */

@@ -4,7 +4,7 @@ import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import type { Json, Provider, RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
-import { end, failure, giveUp, settle } from './endings.ts';
+import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
 import { call_timeout_ms, pace, runContext, stopAttempt, storage_pause_ms, tries_max } from './run.ts';
 import { readRef, refOf, type Attempt, type Task } from './task.ts';
 
@@ -40,7 +40,8 @@ async function ask(app: App, accepted: Accepted, provider: Provider, stopped: Ab
   }
   await failpoint('task.polled');
   if (state?.phase === 'done' || state?.phase === 'failed') {
-    const settled = await settle(app, task, attempt, state, new Date(now_ms));
+    const settled = await settle(app, task, { ...attempt, stopped }, state, new Date(now_ms));
+    if (settled === 'unfetched') return fetchAgain(app, accepted, stopped);
     return settled === 'done' ? 'done' : { again_after_ms: storage_pause_ms };
   }
   const started_at = task.started_at ?? (state?.phase === 'running' ? new Date(now_ms) : null);
@@ -56,6 +57,15 @@ async function ask(app: App, accepted: Accepted, provider: Provider, stopped: Ab
 function isLate({ attempt, route }: Accepted, started_at: Date | null, now_ms: number): boolean {
   const { start, total } = route.timeout_ms;
   return now_ms - attempt.created_at.getTime() >= (started_at === null ? start : total);
+}
+
+/** The next poll names the link anew, which may work, until the route's time is over. */
+async function fetchAgain(app: App, accepted: Accepted, stopped: AbortSignal): Promise<Outcome> {
+  const { task, attempt, route } = accepted;
+  const now_ms = app.clock.now();
+  const started_at = task.started_at ?? new Date(now_ms);
+  if (stopped.aborted || !isLate(accepted, started_at, now_ms)) return { again_after_ms: route.poll.max_ms };
+  return outOfReach(app, task, attempt, started_at);
 }
 
 /** A run that is too late is stopped upstream; one that never started may go to the next route. */

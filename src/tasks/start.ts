@@ -14,7 +14,7 @@ import {
   routeOf,
   type Claimed,
 } from './attempts.ts';
-import { end, failure, giveUp, settle } from './endings.ts';
+import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
 import { pace, runContext, runRequest, stopOrphan, storage_pause_ms, tries_max } from './run.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
 
@@ -191,9 +191,16 @@ async function settleAtOnce(
 ): Promise<Outcome> {
   const give_up_at_ms = performance.now() + result_patience_ms;
   for (;;) {
-    if ((await settle(app, task, attempt, state, submitted_at)) === 'done') return 'done';
-    if (attempt.provider.idempotent) return { again_after_ms: storage_pause_ms };
-    if (stopped.aborted || performance.now() > give_up_at_ms) break;
+    const files_from = { ...attempt, provider: attempt.route.provider, stopped };
+    const settled = await settle(app, task, files_from, state, submitted_at);
+    if (settled === 'done') return 'done';
+    if (attempt.provider.idempotent && (settled === 'unstored' || stopped.aborted))
+      return { again_after_ms: storage_pause_ms };
+    if (stopped.aborted) break;
+    if (performance.now() > give_up_at_ms) {
+      if (settled === 'unstored') break;
+      return outOfReach(app, task, { ...attempt, route: attempt.name }, submitted_at);
+    }
     await sleep(result_pause_ms, undefined, { signal: stopped }).catch(() => undefined);
   }
   const told = failure('internal_error', 'The output could not be stored; it costs nothing.');
