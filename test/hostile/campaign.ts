@@ -17,7 +17,14 @@ export type Campaign = {
   signal?: AbortSignal;
 };
 
-export type Finding = { number: number; complaints: string[]; request: HostileRequest; answer: string };
+export type Finding = {
+  number: number;
+  complaints: string[];
+  request: HostileRequest;
+  answer: string;
+  /** What was sent before it on the same connection. */
+  before: HostileRequest | undefined;
+};
 
 export type Outcome = {
   findings: Finding[];
@@ -40,12 +47,14 @@ export async function runCampaign(campaign: Campaign): Promise<Outcome> {
   let next = first;
   const work = async () => {
     const wire = new Wire(port);
+    let before: HostileRequest | undefined;
     while (next < first + count && findings.length < findings_max && !campaign.signal?.aborted) {
       const number = next++;
       const request = requestNumber(requests, campaign.seed, number);
       const { complaints, status, answer } = await attempt(wire, request, judge);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      if (complaints.length > 0) findings.push({ number, complaints, request, answer });
+      if (complaints.length > 0) findings.push({ number, complaints, request, answer, before });
+      before = request;
     }
     wire.close();
   };
@@ -75,7 +84,8 @@ async function attempt(
 }
 
 /** A finding as a person reads it. */
-export function showFinding({ number, complaints, request, answer }: Finding): string {
-  const bytes = wireBytes(request).toString('latin1', 0, 1_500);
-  return `request ${number}: ${complaints.join('; ')}\n${JSON.stringify(bytes)}\n${JSON.stringify(answer)}`;
+export function showFinding({ number, complaints, request, answer, before }: Finding): string {
+  const shown = (one: HostileRequest) => JSON.stringify(wireBytes(one).toString('latin1', 0, 1_500));
+  const context = before ? `\nafter ${shown(before)}` : '';
+  return `request ${number}: ${complaints.join('; ')}\n${shown(request)}\n${JSON.stringify(answer)}${context}`;
 }

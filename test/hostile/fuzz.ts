@@ -1,5 +1,5 @@
 /**
- * npm run fuzz -- [--requests 100000] [--seed N] [--connections 16] [--only NUMBER]
+ * npm run fuzz -- [--requests 100000] [--seed N] [--connections 16] [--from NUMBER]
  *
  * Hostile requests made from the reference, against a service process of its own with a PostgreSQL of its
  * own. Ends with 1 if an answer, the log, the books or the memory is not as it must be.
@@ -22,12 +22,12 @@ const { values } = parseArgs({
     requests: { type: 'string', default: '100000' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     connections: { type: 'string', default: '16' },
-    only: { type: 'string' },
+    from: { type: 'string', default: '0' },
   },
 });
 const seed = Number(values.seed);
-const count = values.only === undefined ? Number(values.requests) : 1;
-const first = Number(values.only ?? 0);
+const count = Number(values.requests);
+const first = Number(values.from);
 
 const secret = 'the-secret-of-all-links';
 
@@ -132,7 +132,14 @@ async function settle(db: Db): Promise<void> {
     if (row?.open === 0n) return;
     await sleep(500);
   }
-  throw new Error('tasks are still open after 5 minutes');
+  const open = await db.query(
+    `select t.id, t.status, t.model, t.created_at, t.webhook_url, t.input, t.metadata, j.name, j.state, j.retry_count,
+       j.start_after, a.state as attempt
+       from tasks t left join pgboss.job j on j.data->>'task_id' = t.id
+       left join attempts a on a.account_id = t.account_id and a.task_id = t.id
+      where t.completed_at is null limit 20`,
+  );
+  throw new Error(`tasks are still open after 5 minutes: ${JSON.stringify(open, null, 1)}`);
 }
 
 function residentMegabytes({ child }: Service): number {

@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 /** An answer as it came over the wire, cut out of the bytes by this file and not by an HTTP library. */
 export type Reply = { status: number; headers: Map<string, string>; body: Buffer };
 
-/** Nothing may hang: an answer that takes longer than this is a finding. */
-const patience_ms = 20_000;
+/** Nothing may hang: an answer that takes longer than this is a finding, also on a machine that is busy otherwise. */
+const patience_ms = 60_000;
 
 type Waiting = { no_body: boolean; resolve: (reply: Reply) => void; reject: (error: Error) => void };
 
