@@ -6,8 +6,8 @@ export type Zone = string[] | 'nothing' | 'hang';
 export type DnsServer = {
   /** As a resolver's `servers` takes it. */
   address: string;
-  /** What is asked of a name, each time anew; `count` is the number of the A query, from 1. */
-  answer(name: string, zone: Zone | ((count: number) => Zone)): void;
+  /** What a name has, asked each time anew; `count` is the number of the A query, from 1. */
+  answer(name: string, zone: Zone | ((count: number, kind: 'A' | 'AAAA') => Zone)): void;
   /** How often the A records of a name were asked for. */
   asked(name: string): number;
   stop(): Promise<void>;
@@ -19,13 +19,13 @@ const type_aaaa = 28;
 /** A real name server on loopback (RFC 1035, A and AAAA, TTL 0). */
 export async function startDns(): Promise<DnsServer> {
   const socket: Socket = createSocket('udp4');
-  const zones = new Map<string, Zone | ((count: number) => Zone)>();
+  const zones = new Map<string, Parameters<DnsServer['answer']>[1]>();
   const asked = new Map<string, number>();
   socket.on('message', (query, peer) => {
     const { name, type, end } = readQuestion(query);
     if (type === type_a) asked.set(name, (asked.get(name) ?? 0) + 1);
     const known = zones.get(name) ?? 'nothing';
-    const zone = typeof known === 'function' ? known(asked.get(name) ?? 1) : known;
+    const zone = typeof known === 'function' ? known(asked.get(name) ?? 1, type === type_a ? 'A' : 'AAAA') : known;
     if (zone === 'hang') return;
     socket.send(reply(query, end, type, zone), peer.port, peer.address);
   });

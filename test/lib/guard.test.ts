@@ -158,7 +158,29 @@ test('an answer without end is read as far as asked, and its connection closed',
 
 test.each<[string, (socket: Socket) => void, string]>([
   ['says nothing', () => undefined, 'timeout'],
-  ['drips its head', (socket) => void setInterval(() => socket.write('H'), 100).unref(), 'protocol'],
+  [
+    'drips its head',
+    (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      setInterval(() => socket.write('x-a: b\r\n'), 100).unref();
+    },
+    'timeout',
+  ],
+  [
+    'says "continue" without end',
+    (socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(100)),
+    'protocol',
+  ],
+  [
+    'wants another protocol',
+    (socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+    'protocol',
+  ],
+  [
+    'has two lengths',
+    (socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'),
+    'protocol',
+  ],
   [
     'drips its body',
     (socket) => {
@@ -195,6 +217,28 @@ test('a name server that hangs costs its own request, and no more than the time 
   expect(performance.now() - begun_at_ms).toBeLessThan(800);
   for (const { code } of await Promise.all(hanging)) expect(code).toBe('timeout');
   expect(performance.now() - begun_at_ms).toBeLessThan(3_000);
+});
+
+test('a name server that is silent on one kind of address costs a second', async () => {
+  const url = new URL(await serve((_, response) => response.end()));
+  for (const silent of ['A', 'AAAA'] as const) {
+    dns.answer(`half-${silent.toLowerCase()}.example`, (_, kind) => (kind === silent ? 'hang' : ['127.0.0.1', '::1']));
+  }
+  const longer = { ...sending, connect_timeout_ms: 4_000, timeout_ms: 5_000 };
+  expect((await guard.send(`http://half-aaaa.example:${url.port}/`, longer)).status).toBe(200); // c-ares tells after 14 s
+  // Only ::1 is known, where nobody listens.
+  expect((await failureOf(guard.send(`http://half-a.example:${url.port}/`, longer))).code).toBe('connect');
+});
+
+test('localhost is the half of it that is allowed', async () => {
+  const url = new URL(await serve((_, response) => response.end()));
+  for (const host of ['localhost', 'LOCALHOST.', 'a.localhost']) {
+    const { status } = await guard.send(`http://${host}:${url.port}/`, {
+      ...sending,
+      rules: { allow: ['127.0.0.1/32'], allow_private: false },
+    });
+    expect(status).toBe(200);
+  }
 });
 
 test('nobody is there: connect', async () => {

@@ -146,6 +146,19 @@ const hosts = [
   '[3fff::1]',
   '[100::1]',
   '[fec0::1]',
+  // IPv4 in the forms of IPv6 that translators and tunnels take apart, and what nobody has been given
+  '[::7f00:1]',
+  '[::10.0.0.1]',
+  '[64:ff9b:1::a00:1]',
+  '[2002:a00:1::1]',
+  '[4000::1]',
+  '[5f00::1]',
+  // metadata of further clouds
+  '169.254.170.2',
+  '[fd20:ce::254]',
+  '[fd00:c1::a9fe:a9fe]',
+  '[fd00:42::42]',
+  '[fe80::a9fe:a9fe]',
 ];
 
 test('the table has at least 60 addresses', () => {
@@ -211,6 +224,52 @@ test('net.allow allows what it names and nothing beside it', async () => {
   dns.answer('both.example', ['127.0.0.2', '127.0.0.1']);
   expect((await failureOf(`http://both.example:${port}/`, 'send', second)).code).toBe('address_refused');
   expect(arrived).toBe(1);
+});
+
+test('net.allow never opens metadata services, nor what lies behind a translator', async () => {
+  const wide = { allow: ['0.0.0.0/0', '::/0'], allow_private: true };
+  for (const host of [
+    '169.254.169.254',
+    '100.100.100.200',
+    '168.63.129.16',
+    '192.0.0.192',
+    '[fd00:ec2::254]',
+    '[fe80::1]',
+  ])
+    expect((await failureOf(`http://${host}:${port}/`, 'send', wide)).code).toBe('address_refused');
+  const translated = { allow: ['64:ff9b::/96', '2002::/16'], allow_private: false };
+  for (const host of ['[64:ff9b::a9fe:a9fe]', '[64:ff9b::7f00:1]', '[2002:a00:1::]'])
+    expect((await failureOf(`http://${host}:${port}/`, 'send', translated)).code).toBe('address_refused');
+  expect({ arrived, dialled }).toEqual({ arrived: 0, dialled: 0 });
+});
+
+test('what was dialled is judged, too: 0.0.0.0 may be allowed, but it leads to 127.0.0.1', async () => {
+  const zero = { allow: ['0.0.0.0/8'], allow_private: false };
+  const all = await listen('0.0.0.0', 0);
+  const address = all.address();
+  const bytes = new Promise<number>((resolve) => {
+    all.once('connection', (socket) => socket.once('close', () => resolve(socket.bytesRead)));
+  });
+  dns.answer('zero.example', ['0.0.0.0']);
+  const url = `http://zero.example:${typeof address === 'object' && address ? address.port : 0}/`;
+  expect((await failureOf(url, 'send', zero)).code).toBe('address_refused');
+  expect(await bytes).toBe(0);
+  all.close();
+});
+
+test.each(['a number', 'a name'])('a download that is redirected to %s inside gets no further', async (kind) => {
+  const first = { allow: ['127.0.0.9/32'], allow_private: false };
+  const redirecting = createServer((socket) => {
+    const host = kind === 'a name' ? 'inside.example' : '127.0.0.1';
+    socket.end(`HTTP/1.1 302 Found\r\nlocation: http://${host}:${port}/\r\ncontent-length: 0\r\n\r\n`);
+  });
+  await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.9', resolve));
+  dns.answer('inside.example', ['127.0.0.1']);
+  const address = redirecting.address();
+  const url = `http://127.0.0.9:${typeof address === 'object' && address ? address.port : 0}/`;
+  expect((await failureOf(url, 'download', first)).code).toBe('address_refused');
+  expect({ arrived, dialled }).toEqual({ arrived: 0, dialled: 1 });
+  redirecting.close();
 });
 
 test.each([
