@@ -21,6 +21,7 @@ const receivers = 20;
 
 const call_timeout_ms = 8_000;
 const tries_max = 300;
+const looks_max = 100;
 
 /** Creates `tasks` tasks, spread over `duration_ms`, until each has been acknowledged. */
 export class Clients {
@@ -39,13 +40,18 @@ export class Clients {
     this.#pools = place.api_ports.map((port) => new Pool(`http://127.0.0.1:${port}`, { connections: 32 }));
   }
 
-  /** No new ones after `until_ms`; those that were refused try again until then. */
-  async run(tasks: number, duration_ms: number, until_ms: number): Promise<void> {
+  /**
+   * No faster than `duration_ms` says, nor than things break: `share` tells how much of that is done. No new
+   * ones after `until_ms`; those that were refused try again until then.
+   */
+  async run(tasks: number, pace: { duration_ms: number; share: () => number; until_ms: number }): Promise<void> {
+    const { duration_ms, share, until_ms } = pace;
     const begun_at_ms = performance.now();
     const under_way = new Set<Promise<void>>();
     for (let i = 0; i < tasks && performance.now() < until_ms; i++) {
       const wait_ms = begun_at_ms + (i * duration_ms) / tasks - performance.now();
       if (wait_ms > 0) await sleep(wait_ms);
+      while (i > tasks * share() && performance.now() < until_ms) await sleep(50);
       const one: Promise<void> = this.#create(until_ms).finally(() => under_way.delete(one));
       under_way.add(one);
       if (under_way.size >= 200) await Promise.race(under_way);
@@ -132,14 +138,25 @@ export class Clients {
     return note;
   }
 
-  /** At once or when most tasks have ended: it works or comes too late, either is right. */
+  /** At once, or when the task has ended: it works or comes too late, either is right. */
   async #cancel(account: Account, task_id: string): Promise<void> {
-    await sleep(this.#random.whole(0, this.#random.chance(0.5) ? 400 : 10_000));
+    const late = this.#random.chance(0.5);
+    await sleep(this.#random.whole(0, 400));
+    for (let looks = 1; late && looks <= looks_max && !(await this.#isFinal(account, task_id)); looks++)
+      await sleep(500);
+    await this.#send(account, 'POST', `/v1/tasks/${task_id}/cancel`);
+  }
+
+  async #isFinal(account: Account, task_id: string): Promise<boolean> {
+    const task = (await this.#send(account, 'GET', `/v1/tasks/${task_id}`)) as { completed_at?: string } | undefined;
+    return typeof task?.completed_at === 'string';
+  }
+
+  /** The answer's JSON; nothing if there is none. */
+  async #send(account: Account, method: 'GET' | 'POST', path: string): Promise<unknown> {
     const headers = { authorization: `Bearer ${account.keys[0]}` };
     const signal = AbortSignal.timeout(call_timeout_ms);
-    await this.#pools[0]
-      ?.request({ path: `/v1/tasks/${task_id}/cancel`, method: 'POST', headers, signal })
-      .then((answer) => answer.body.dump())
-      .catch(() => undefined);
+    const answer = await this.#pools[0]?.request({ path, method, headers, signal }).catch(() => undefined);
+    return answer?.body.json().catch(() => undefined);
   }
 }

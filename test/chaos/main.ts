@@ -50,7 +50,10 @@ type Options = {
 
 const keys_per_account = 3;
 const credit = 1_000_000_000_000n;
-const fault_gap_ms = { least: 1_000, most: 4_000 };
+const fault_gap_ms = { least: 1_000, most: 3_000 };
+
+/** Tasks come as things break, and as many before as between this number of faults. */
+const ahead = 2;
 
 /** At the beginning nothing breaks, so that what then happens twice has no excuse. */
 const calm_ms = 5_000;
@@ -92,10 +95,15 @@ async function run(
   const average_gap_ms = (fault_gap_ms.least + fault_gap_ms.most) / 2;
   const progress = setInterval(() => tellProgress(options, clients), 30_000);
   const until_ms = performance.now() + options.minutes * 60_000;
-  const creating = clients.run(options.tasks, calm_ms + options.faults * average_gap_ms, until_ms);
+  let begun = 0;
+  const creating = clients.run(options.tasks, {
+    duration_ms: calm_ms + options.faults * average_gap_ms,
+    share: () => (begun + ahead) / (options.faults + ahead),
+    until_ms,
+  });
   const parts = { place, fleet, embedded, random: makeRandom(options.seed + 2), focus: options.focus };
   const tormenting = sleep(calm_ms).then(() =>
-    torment(parts, { count: options.faults, gap_ms: fault_gap_ms, until_ms }),
+    torment(parts, { count: options.faults, gap_ms: fault_gap_ms, until_ms, tell: (done) => (begun = done) }),
   );
   await Promise.all([creating, tormenting]);
   await fleet.allUp();

@@ -31,19 +31,24 @@ type Fault = keyof typeof weights;
 export const faults = Object.keys(weights) as Fault[];
 
 /** An API and a worker have run for this long before something breaks again; else nothing would be under way. */
-const alive_ms_min = 1_500;
+const alive_ms_min = 1_000;
 
 /** Only this kind of fault, and only this place to die at. */
 export type Focus = { fault: Fault | undefined; point: Failpoint | undefined };
 
 type Parts = { place: Place; fleet: Fleet; embedded: Embedded; random: Random; focus: Focus };
 
+type Pace = {
+  count: number;
+  gap_ms: { least: number; most: number };
+  until_ms: number;
+  /** How many have begun. */
+  tell: (done: number) => void;
+};
+
 /** Each kind of fault once, then as often as its weight says, until `count` or the time
  * `until_ms`. What takes longer goes on beside the next ones. */
-export async function torment(
-  parts: Parts,
-  { count, gap_ms, until_ms }: { count: number; gap_ms: { least: number; most: number }; until_ms: number },
-): Promise<void> {
+export async function torment(parts: Parts, { count, gap_ms, until_ms, tell }: Pace): Promise<void> {
   const { random, fleet, place, focus } = parts;
   const journal = openJournal<FaultNote>(place.folder, 'faults');
   const lasting: Promise<void>[] = [];
@@ -52,6 +57,7 @@ export async function torment(
     await sleep(random.whole(gap_ms.least, gap_ms.most));
     await Promise.all([fleet.oneUp(workers, alive_ms_min), fleet.oneUp(apis, alive_ms_min)]);
     const fault = focus.fault ?? first[i]?.fault ?? random.weighted(weights);
+    tell(i + 1);
     const at_ms = Date.now();
     const { target, over } = inflict(parts, fault);
     lasting.push(over.then(() => journal.add({ at_ms, ended_at_ms: Date.now(), fault, target })));
