@@ -68,8 +68,18 @@ export async function finish(app: App, ref: TaskRef, ending: Ending, grounds: Gr
       app.notifier.notify(finished_channel, task.id);
       if (task.webhook_url !== null) app.engine.wake('delivery.send');
       logEnding(app, task, ending);
+      if (ending.status === 'failed') await removeStored(app, ref);
     }
     return outcome;
+  }
+}
+
+/** A worker may have copied files before the task failed; what cannot be removed goes with its row. */
+async function removeStored(app: App, ref: TaskRef): Promise<void> {
+  try {
+    await app.storage.remove(await app.storage.list(ref.account_id, ref.task_id));
+  } catch (error) {
+    app.log.warn({ ...ref, err: error }, 'files of a failed task could not be removed');
   }
 }
 

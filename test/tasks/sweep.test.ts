@@ -119,6 +119,14 @@ describe('the sweep', () => {
     expect(await app.db.query('select 1 from tasks where id = any($1)', [[ref.task_id, ...ids]])).toEqual([]);
   });
 
+  it('what was copied before a task failed goes at once', async () => {
+    const ref = await create();
+    const stray = `${ref.account_id}/${ref.task_id}/0.png`;
+    await app.storage.put(stray, Buffer.from('x'), { content_type: 'image/png', size_limit_bytes: 10 });
+    await fail(ref);
+    expect(await app.storage.stat(stray)).toBeUndefined();
+  });
+
   it('a file that cannot be removed holds up no others', async () => {
     const [stuck, fine] = [await create(), await create()];
     const key = await succeed(stuck);
