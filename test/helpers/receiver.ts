@@ -1,10 +1,13 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** How a path answers: a status, no answer at all, a status whose body never ends, or a cut connection. */
-export type Answer = number | 'hang' | 'endless' | 'cut' | ((request: Received) => number | Promise<number>);
+/**
+ * How a path answers: a status, no answer at all, a status whose body never ends, one that stops for ever
+ * after 20 kB, or a cut connection. A redirect leads to /elsewhere.
+ */
+export type Answer = number | 'hang' | 'endless' | 'stuck' | 'cut' | ((request: Received) => number | Promise<number>);
 
-export type Received = { at_ms: number; path: string; headers: IncomingHttpHeaders; body: Buffer };
+export type Received = { at_ms: number; method: string; path: string; headers: IncomingHttpHeaders; body: Buffer };
 
 /** A real webhook receiver on loopback with a journal of what it was sent. */
 export type Receiver = {
@@ -45,7 +48,8 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const one = { at_ms: Date.now(), path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks) };
+      const { method = '', url = '', headers } = request;
+      const one = { at_ms: Date.now(), method, path: url, headers, body: Buffer.concat(chunks) };
       received.push(one);
       arrived.resolve();
       arrived = Promise.withResolvers<void>();
@@ -56,6 +60,7 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
     const wanted = answers.get(path) ?? 204;
     if (wanted === 'cut') return void response.socket?.destroy();
     if (wanted === 'endless') return writeForEver(response);
+    if (wanted === 'stuck') return void response.writeHead(200).write('x'.repeat(20_480));
     if (wanted === 'hang') {
       const set = hanging.get(path) ?? new Set();
       hanging.set(path, set.add(response));
@@ -63,7 +68,7 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
       return;
     }
     const status = typeof wanted === 'function' ? await wanted(one) : wanted;
-    response.writeHead(status, status >= 300 && status < 400 ? { location: 'http://127.0.0.1:1/elsewhere' } : {});
+    response.writeHead(status, status >= 300 && status < 400 ? { location: '/elsewhere' } : {});
     response.end(status === 204 ? undefined : `answer ${status}`);
   };
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
