@@ -138,7 +138,7 @@ begin
   end loop;
 end $$;
 
--- Is there room for one more in the lane? p_more: places promised to those who queue for the host.
+-- Is there room for one more in the lane? p_more: those of it who queue for the host already.
 -- room: webhooks
 create function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean language plpgsql as $$
 declare
@@ -204,7 +204,7 @@ begin
   if found then
     return 'send';
   end if;
-  select count(*) into v_queued from parked k where k.lane = d.lane and k.queue_for = 'host';
+  select count(*) into v_queued from parked k where k.lane = d.lane and k.queue_for = 'host' and k.retry <= v_retry;
   v_full := case
     when not lane_has_room(d.lane, v_retry, v_queued)
       or exists (select from parked k where k.lane = d.lane and k.queue_for = 'lane' and k.retry <= v_retry) then 'lane'
@@ -299,28 +299,25 @@ begin
   return d;
 end $$;
 
--- Those who queue for the lane go on to queue for its host, as many as the lane has room for. If it has
--- become slow, more of them may do so already.
+-- Those who queue for the lane go on to queue for its host, as many as the lane has room for.
 -- room: webhooks
 create function queue_for_host(p_lane text) returns void language plpgsql as $$
 declare
   k parked;
   v_queued bigint;
 begin
-  if exists (select from slow_lanes s where s.lane = p_lane) then
-    update parked x set queue_for = 'lane' where x.lane = p_lane and x.queue_for = 'host';
-  end if;
   loop
     select * into k from parked x where x.lane = p_lane and x.queue_for = 'lane' order by x.retry, x.since limit 1;
     exit when k.lane is null;
-    select count(*) into v_queued from parked x where x.lane = p_lane and x.queue_for = 'host';
+    select count(*) into v_queued from parked x where x.lane = p_lane and x.queue_for = 'host' and x.retry <= k.retry;
     exit when not lane_has_room(p_lane, k.retry, v_queued);
     update parked x set queue_for = 'host' where x.account_id = k.account_id and x.delivery_id = k.delivery_id;
   end loop;
 end $$;
 
 -- Hands free places of a host on: first attempts first, and of these the account that has the fewest there.
--- The accounts that queue are found one by one in the index, however many deliveries each of them has.
+-- The accounts that queue are found one by one in the index, however many deliveries each of them has. Who
+-- finds the lane full meanwhile, by first attempts that went ahead or because it has become slow, goes back to it.
 -- room: webhooks
 create function hand_on(p_host text, p_now timestamptz) returns void language plpgsql as $$
 declare
@@ -340,6 +337,10 @@ begin
       order by first.retry, (select count(*) from places p where p.host = p_host and p.account_id = q.account_id), first.since
       limit 1;
     exit when k.account_id is null or not host_has_room(p_host, k.retry);
+    if not lane_has_room(k.lane, k.retry, 0) then
+      update parked x set queue_for = 'lane' where x.account_id = k.account_id and x.delivery_id = k.delivery_id;
+      continue;
+    end if;
     delete from parked x where x.account_id = k.account_id and x.delivery_id = k.delivery_id;
     insert into places (account_id, delivery_id, lane, host, taken_at)
       values (k.account_id, k.delivery_id, k.lane, p_host, p_now);
@@ -382,7 +383,8 @@ end $$;
 
 -- The net under it all, for what a restored backup or an operator's hand has torn: places without a job
 -- are free again, and what waits without a job, a place or a line gets a job. Answers how many did.
--- p_settled: what is younger may still be under way. Takes no lock of a host.
+-- p_settled: what is younger may still be under way. Takes no lock of a host, and leaves what is too much for
+-- one call to the next.
 -- room: webhooks
 create function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns int language plpgsql
   set enable_seqscan = off as $$
@@ -396,7 +398,8 @@ begin
     where d.state = 'waiting' and d.created_at < p_settled
       and not exists (select from engine_live_keys() live where live.key = d.id)
       and not exists (select from places p where p.account_id = d.account_id and p.delivery_id = d.id)
-      and not exists (select from parked k where k.account_id = d.account_id and k.delivery_id = d.id);
+      and not exists (select from parked k where k.account_id = d.account_id and k.delivery_id = d.id)
+    limit 10000;
   get diagnostics v_sent = row_count;
   return v_sent;
 end $$;

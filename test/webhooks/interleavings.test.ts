@@ -82,12 +82,12 @@ const stateOf = async (id: string) =>
     )
   )[0];
 
-/** Fills a host with as many places as it has. */
-async function fillHost(host: string): Promise<void> {
+/** Fills a host with as many places as it has, or as it has for retries. */
+async function fillHost(host: string, size = 64): Promise<void> {
   await stage.app.db.query(
     `insert into places (account_id, delivery_id, lane, host, claim, taken_at)
-       select $1, 'other_' || i, 'other_' || i, $2, 'x', now() from generate_series(1, 64) i`,
-    [account_id, host],
+       select $1, 'other_' || i, 'other_' || i, $2, 'x', now() from generate_series(1, $3) i`,
+    [account_id, host, size],
   );
 }
 
@@ -153,6 +153,19 @@ test('a lane that gets slow while its deliveries queue for the host: one of them
   for (let i = 1; i <= 8; i++) await freeOne(host, i);
   expect(await count('places where lane = $1', [lane])).toBe(1);
   expect(await count('parked where lane = $1', [lane])).toBe(2);
+});
+
+test('a first attempt does not wait behind a retry that has the only place of a slow lane in view', async () => {
+  const url = 'http://ten.test/retry';
+  const { lane, host } = targetOf(account_id, url);
+  const retry = await queue(url);
+  await stage.app.places.end(await begin(retry), ended(timed_out));
+  await fillHost(host, 48);
+  await park(retry);
+  await begin(await queue(url));
+  for (let i = 1; i <= 8; i++) await freeOne(host, i);
+  expect(await count('places where lane = $1', [lane])).toBe(1);
+  expect(await count(`parked where delivery_id = $1 and queue_for = 'lane'`, [retry])).toBe(1);
 });
 
 test('a place that a crash of the server forgot: the attempt is made again, at once', async () => {

@@ -134,6 +134,7 @@ test('retries leave places for first attempts, and go behind them', () =>
     await finishTask(stage.client, `${receiver.url}/mixed`);
     await until('a first attempt is beside them', () => receiver.open('/mixed') === 4);
     receiver.answer('/mixed', 204);
+    receiver.release('/mixed', 204);
     await until('all are through', async () => (await placesTaken()) === 0 && (await parked()) === 0);
   }));
 
