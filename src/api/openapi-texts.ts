@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
-export const introduction = `Chat, image, video and audio models behind one API key and one account balance.
+export const introduction = `Image, video and audio models behind one API key and one account balance. Chat is next: until there is a chat
+model, both chat paths answer 404 in their own formats.
 
 **Authentication.** Send \`Authorization: Bearer <API_KEY>\` or \`x-api-key: <API_KEY>\` with every request below \`/v1\`.
 

@@ -82,6 +82,14 @@ describe('README.md', () => {
     expect([...shown, ...elsewhere].toSorted()).toEqual([...new Set(there)].toSorted());
   });
 
+  it('says of its speed what was measured', () => {
+    const folder = join(repository, 'bench/results');
+    const measured = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+    const shown = tableRows(readme, 'Per second').flatMap(([, ...figures]) => figures);
+    expect(shown.length).toBeGreaterThan(5);
+    expect(shown.filter((figure) => !measured.some((text) => text.includes(` ${figure} `)))).toEqual([]);
+  });
+
   it('has every model of the sandbox in its table, with its price', () => {
     const builtin = readFileSync(join(repository, 'src/catalog/builtin.yaml'), 'utf8');
     const there = builtin.split('\n  - id: ').slice(1);
