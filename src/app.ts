@@ -183,7 +183,8 @@ async function openParts(
   let listening = { host: config.host, port: config.port };
   const tracked = new Set<Promise<unknown>>();
   onStop(async () => void (await Promise.allSettled(tracked)));
-  const providers = makeProviders(catalog, adapters);
+  const guard = openGuard(options);
+  const providers = makeProviders(catalog, adapters, guard);
   onStop(() => providers.close());
 
   return {
@@ -200,7 +201,7 @@ async function openParts(
     windows: memoryWindows(),
     authenticator,
     holds: makeHoldBatcher(db, () => new Date(clock.now())),
-    guard: openGuard(options),
+    guard,
     places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
     secret,
     local_url: () => localUrl(listening),
@@ -280,6 +281,7 @@ async function connectionOf(
 function makeProviders(
   catalog: CatalogHolder,
   adapters: Record<string, Adapter>,
+  guard: Guard,
 ): Providers & { close(): Promise<void> } {
   type Made = { media?: Provider | undefined; chat?: ChatProvider | undefined };
   let made_for: Catalog | undefined;
@@ -291,7 +293,7 @@ function makeProviders(
     made = new Map();
     for (const [name, config] of catalog.current.providers) {
       const adapter = adapters[config.adapter];
-      if (adapter) made.set(name, { media: adapter.open?.(config), chat: adapter.openChat?.(config) });
+      if (adapter) made.set(name, { media: adapter.open?.(config), chat: adapter.openChat?.(config, { guard }) });
     }
     void closeProviders(before);
     return made;

@@ -39,6 +39,8 @@ type Limits = {
   signal?: AbortSignal | undefined;
 };
 
+export type ConnectOptions = Pick<Limits, 'rules' | 'connect_timeout_ms'>;
+
 export type SendOptions = Limits & {
   method: 'POST' | 'PUT' | 'GET';
   headers: Record<string, string>;
@@ -70,6 +72,8 @@ export type Guard = {
   send(url: string, options: SendOptions): Promise<Sent>;
   /** Fetches a file into memory, following redirects, each judged anew. Rejects with GuardError. */
   download(url: string, options: DownloadOptions): Promise<Downloaded>;
+  /** A connection for a client of one's own, judged and dialled like every other. Rejects with GuardError. */
+  connect(url: string, options: ConnectOptions): Promise<Socket>;
 };
 
 const header_bytes_max = 16_384;
@@ -82,6 +86,15 @@ export function openGuard(options: { resolve?: Resolve } = {}): Guard {
   return {
     send: (url, wanted) => send(resolve, url, wanted),
     download: (url, wanted) => download(resolve, url, wanted),
+    connect: async (url, wanted) => {
+      const limits = { ...wanted, timeout_ms: wanted.connect_timeout_ms };
+      const clock = startClock(limits);
+      try {
+        return await connect(resolve, judge(url, wanted.rules), limits, clock);
+      } finally {
+        clock.stop();
+      }
+    },
   };
 }
 

@@ -1,5 +1,7 @@
+import { anthropic } from './anthropic.ts';
+import { openai } from './openai.ts';
 import type { Adapter } from './provider.ts';
 import { sandbox } from './sandbox.ts';
 
 /** Every adapter of the service by the name that `medley.yaml` gives it. */
-export const adapters: Record<string, Adapter> = { sandbox };
+export const adapters: Record<string, Adapter> = { sandbox, openai, anthropic };

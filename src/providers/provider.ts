@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
+import type { Guard } from '../lib/guard.ts';
 import type { Style } from '../styles/conversation.ts';
 
 /**
@@ -149,5 +150,5 @@ export type Adapter = {
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig): Provider;
   /** For chat models. */
-  openChat?(config: ProviderConfig): ChatProvider;
+  openChat?(config: ProviderConfig, parts: { guard: Guard }): ChatProvider;
 };
