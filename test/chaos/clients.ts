@@ -54,7 +54,7 @@ export class Clients {
       while (i > tasks * share() && performance.now() < until_ms) await sleep(50);
       const one: Promise<void> = this.#create(until_ms).finally(() => under_way.delete(one));
       under_way.add(one);
-      if (under_way.size >= 200) await Promise.race(under_way);
+      if (under_way.size >= 60) await Promise.race(under_way);
     }
     await Promise.all(under_way);
   }

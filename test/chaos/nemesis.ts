@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -32,6 +33,7 @@ export const faults = Object.keys(weights) as Fault[];
 
 /** An API and a worker have run for this long before something breaks again; else nothing would be under way. */
 const alive_ms_min = 1_000;
+const idle_ms_max = 10_000;
 
 /** Only this kind of fault, and only this place to die at. */
 export type Focus = { fault: Fault | undefined; point: Failpoint | undefined };
@@ -52,10 +54,12 @@ export async function torment(parts: Parts, { count, gap_ms, until_ms, tell }: P
   const { random, fleet, place, focus } = parts;
   const journal = openJournal<FaultNote>(place.folder, 'faults');
   const lasting: Promise<void>[] = [];
+  let received_bytes = 0;
   const first = faults.map((fault) => ({ fault, rank: random.next() })).toSorted((a, b) => a.rank - b.rank);
   for (let i = 0; i < count && performance.now() < until_ms; i++) {
     await sleep(random.whole(gap_ms.least, gap_ms.most));
     await Promise.all([fleet.oneUp(workers, alive_ms_min), fleet.oneUp(apis, alive_ms_min)]);
+    received_bytes = await untilMore(place, received_bytes);
     const fault = focus.fault ?? first[i]?.fault ?? random.weighted(weights);
     tell(i + 1);
     const at_ms = Date.now();
@@ -64,6 +68,16 @@ export async function torment(parts: Parts, { count, gap_ms, until_ms, tell }: P
   }
   await Promise.all(lasting);
   fleet.disarm();
+}
+
+/** A service that gets nothing done between two faults has nothing to lose: waits for a webhook that arrives. */
+async function untilMore({ folder }: Place, before_bytes: number): Promise<number> {
+  const path = join(folder, 'receivers.jsonl');
+  const size = () => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  for (const give_up_at_ms = performance.now() + idle_ms_max; size() <= before_bytes; await sleep(50)) {
+    if (performance.now() > give_up_at_ms) break;
+  }
+  return size();
 }
 
 /** `over` resolves when whatever was hit runs again, and never rejects for want of the service. */
