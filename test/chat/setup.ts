@@ -1,0 +1,82 @@
+import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
+import { startTestApp, type Client, type TestApp, type TestAppOptions } from '../helpers/app.ts';
+
+/** One model per cell: `c2c` is asked in completions style and has an upstream of that style, and so on. */
+export function yamlOf(upstream: ChatUpstream, more = ''): string {
+  return `
+version: 1
+limits: { chat_per_minute: 1000000 }
+providers:
+  oai: { adapter: openai, base_url: "${upstream.url}/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
+  ant: { adapter: anthropic, base_url: "${upstream.url}", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
+models:
+  - id: acme/oai
+    kind: chat
+    max_output_tokens: 1000
+    price: &price
+      - { unit: input_token, per: 1000000, amount: "2.00" }
+      - { unit: cached_input_token, per: 1000000, amount: "0.20" }
+      - { unit: cache_write_token, per: 1000000, amount: "2.50" }
+      - { unit: output_token, per: 1000000, amount: "10.00" }
+    routes: [{ provider: oai, upstream_model: gpt-x }]
+  - id: acme/ant
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes: [{ provider: ant, upstream_model: claude-x }]
+  - id: acme/two
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes:
+      - { provider: oai, upstream_model: first, timeout: { first_byte: 1s, idle: 1s, total: 20s } }
+      - { provider: ant, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 20s } }
+${more}`;
+}
+
+export type Stage = { test: TestApp; client: Client; upstream: ChatUpstream; stop(): Promise<void> };
+
+export async function setStage(options: TestAppOptions & { more?: string } = {}): Promise<Stage> {
+  process.env['TEST_UPSTREAM_KEY'] = 'sk-upstream-secret-0123456789';
+  const upstream = await startChatUpstream();
+  const { more, ...rest } = options;
+  const test = await startTestApp({ yaml: yamlOf(upstream, more), ...rest });
+  const stop = async () => {
+    await test.stop();
+    await upstream.stop();
+  };
+  return { test, client: await test.client(), upstream, stop };
+}
+
+export const hello = [{ role: 'user', content: 'Hello' }];
+
+/** An answer of an upstream of completions style. */
+export function completion(
+  content: string,
+  usage: object = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+) {
+  return {
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1_700_000_000,
+    model: 'gpt-x',
+    choices: [
+      { index: 0, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason: 'stop' },
+    ],
+    usage,
+  };
+}
+
+/** An answer of an upstream of messages style. */
+export function message(text: string, usage: object = { input_tokens: 10, output_tokens: 5 }) {
+  return {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-x',
+    content: [{ type: 'text', text }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage,
+  };
+}

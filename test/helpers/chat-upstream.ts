@@ -1,0 +1,73 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type Asked = { path: string; headers: IncomingHttpHeaders; body: Record<string, unknown> };
+
+/** What a route is answered with: a status and a body, or the parts of a stream. */
+export type Script =
+  | { status?: number; headers?: Record<string, string>; json: unknown }
+  /** Parts are written one by one; after the last one the answer ends, is cut, or stays open. */
+  | { stream: (string | number)[]; then?: 'end' | 'cut' | 'hang' }
+  | 'hang'
+  | 'cut';
+
+/** A real HTTP upstream of either style whose answers a test writes. A number in a stream is a pause in ms. */
+export type ChatUpstream = {
+  url: string;
+  asked: Asked[];
+  /** For the next requests of this upstream model; the last one stays. */
+  script(model: string, ...scripts: (Script | ((asked: Asked) => Script))[]): void;
+  /** How many connections have an answer under way. */
+  open(): number;
+  stop(): Promise<void>;
+};
+
+export async function startChatUpstream(): Promise<ChatUpstream> {
+  const asked: Asked[] = [];
+  const scripts = new Map<string, (Script | ((asked: Asked) => Script))[]>();
+  let open = 0;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as Record<string, unknown>;
+      const one = { path: request.url ?? '', headers: request.headers, body };
+      asked.push(one);
+      open += 1;
+      response.once('close', () => (open -= 1));
+      const list = scripts.get(String(body['model'])) ?? [{ status: 404, json: { error: { message: 'no script' } } }];
+      const next = list.length > 1 ? list.shift() : list[0];
+      void play(typeof next === 'function' ? next(one) : (next ?? 'cut'), response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    script: (model, ...list) => void scripts.set(model, list),
+    open: () => open,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function play(script: Script, response: ServerResponse): Promise<void> {
+  if (script === 'hang') return;
+  if (script === 'cut') return void response.socket?.destroy();
+  if ('json' in script) {
+    response.writeHead(script.status ?? 200, { 'content-type': 'application/json', ...script.headers });
+    return void response.end(typeof script.json === 'string' ? script.json : JSON.stringify(script.json));
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.flushHeaders();
+  for (const part of script.stream) {
+    if (response.destroyed) return;
+    if (typeof part === 'number') await new Promise((resolve) => setTimeout(resolve, part));
+    else if (!response.write(part)) await new Promise((resolve) => response.once('drain', resolve));
+  }
+  if (script.then === 'hang') return;
+  if (script.then === 'cut') response.socket?.destroy();
+  else response.end();
+}
