@@ -5,7 +5,7 @@ import { ApiError } from '../../src/errors.ts';
 import { renderAnswer } from '../../src/styles/answer.ts';
 import { inputSize, readAsk } from '../../src/styles/ask.ts';
 import type { Style } from '../../src/styles/conversation.ts';
-import { readQuirks } from '../../src/styles/quirks.ts';
+import { readQuirks, type Quirks } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
 import { answers, requests } from './samples.ts';
 
@@ -33,33 +33,59 @@ const anyQuirks = fc
 
 /** Words that mean something here, so that arbitrary JSON comes near to what is read. */
 const word = fc.constantFrom(
-  ...['text', 'user', 'assistant', 'system', 'tool', 'function', 'image', 'document', 'base64', 'url', 'auto', 'none'],
-  ...[
-    'tool_use',
-    'tool_result',
-    'thinking',
-    'enabled',
-    'json_schema',
-    'object',
-    'data:,x',
-    'data:image/png;base64,AA==',
-  ],
-  ...[
-    '',
-    ' ',
-    '{',
-    '{"a":1}',
-    '__proto__',
-    'constructor',
-    '\0',
-    '\ud800',
-    'x'.repeat(100),
-    'https://example.com/a.png',
-  ],
+  'text',
+  'user',
+  'assistant',
+  'system',
+  'tool',
+  'function',
+  'image',
+  'document',
+  'base64',
+  'url',
+  'auto',
+  'none',
+  'tool_use',
+  'tool_result',
+  'thinking',
+  'enabled',
+  'json_schema',
+  'object',
+  'data:,x',
+  'data:image/png;base64,AA==',
+  '',
+  ' ',
+  '{',
+  '{"a":1}',
+  '__proto__',
+  'constructor',
+  '\0',
+  '\ud800',
+  'x'.repeat(100),
+  'https://example.com/a.png',
 );
 const key = fc.constantFrom(
-  ...['type', 'role', 'content', 'text', 'id', 'name', 'source', 'data', 'url', 'input', 'schema', '$ref', '$defs'],
-  ...['properties', 'function', 'arguments', 'tool_calls', 'tool_call_id', 'tool_use_id', '__proto__', 'constructor'],
+  'type',
+  'role',
+  'content',
+  'text',
+  'id',
+  'name',
+  'source',
+  'data',
+  'url',
+  'input',
+  'schema',
+  '$ref',
+  '$defs',
+  'properties',
+  'function',
+  'arguments',
+  'tool_calls',
+  'tool_call_id',
+  'tool_use_id',
+  '__proto__',
+  'constructor',
 );
 const { json } = fc.letrec<{ json: Json }>((tie) => ({
   json: fc.oneof(
@@ -90,27 +116,28 @@ function mutated(value: Json, choices: readonly number[], other: Json, depth = 0
 
 const mutations = fc.array(fc.tuple(fc.array(fc.nat(40), { minLength: 1, maxLength: 7 }), json), { maxLength: 3 });
 
-/** What comes out is a body that can be sent, or a 400 that names what it is about. */
-function expectBodyOrMistake(
-  style: Style,
-  upstream: Style,
-  body: Json,
-  quirks: ReturnType<typeof readQuirks>['quirks'],
-) {
+/** What comes out is a body that can be sent, or a 400 that says what it is about. The caller's object stays as it is. */
+function expectBodyOrMistake(style: Style, upstream: Style, body: Json, quirks: Quirks): void {
   const before = JSON.stringify(body);
+  const { made, sizes, mistake } = outcome(style, upstream, body, quirks);
+  expect(made?.['model'] ?? mistake?.status).toBe(made ? 'up' : 400);
+  expect(JSON.stringify(made) ?? mistake?.message).not.toBe('');
+  expect(sizes.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
+  expect(JSON.stringify(body)).toBe(before);
+}
+
+type Outcome = { made?: JsonObject; sizes: number[]; mistake?: ApiError };
+
+function outcome(style: Style, upstream: Style, body: Json, quirks: Quirks): Outcome {
+  const sizes: number[] = [];
   try {
     const ask = readAsk(style, body);
-    const size = inputSize(ask);
-    for (const count of Object.values(size)) expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
-    const made = upstreamBody(ask, { style: upstream, model: 'up', max_tokens: 2000, quirks });
-    expect(made.body['model']).toBe('up');
-    expect(JSON.stringify(made.body)).not.toBe('');
+    sizes.push(...Object.values(inputSize(ask)));
+    return { made: upstreamBody(ask, { style: upstream, model: 'up', max_tokens: 2000, quirks }).body, sizes };
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    expect(error.status).toBe(400);
-    expect(error.message).not.toBe('');
+    if (error instanceof ApiError) return { sizes, mistake: error };
+    throw error;
   }
-  expect(JSON.stringify(body)).toBe(before);
 }
 
 describe('no JSON makes more than a 400', () => {
@@ -157,28 +184,27 @@ describe('no bytes of an upstream do more than throw', () => {
     completions: readAsk('completions', { model: 'm', messages: [{ role: 'user', content: 'x' }] }),
     messages: readAsk('messages', { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] }),
   };
-  const render = (style: Style, upstream: Style, bytes: Buffer): void => {
+  const rendered = (
+    style: Style,
+    upstream: Style,
+    bytes: Buffer,
+  ): { body?: unknown; counts: number[]; error?: unknown } => {
     const options = { model: 'public', request_id: 'req_1', created: 5, json_tool: 'json_output' };
-    let rendered;
     try {
-      rendered = renderAnswer(asks[style], upstream, bytes, options);
+      const { bytes: answer, usage, delivered } = renderAnswer(asks[style], upstream, bytes, options);
+      return { body: JSON.parse(answer.toString()), counts: Object.values({ ...usage, ...delivered }) };
     } catch (error) {
-      expect(error).toBeInstanceOf(Error);
-      expect(error).not.toBeInstanceOf(RangeError);
-      return;
-    }
-    const body: unknown = JSON.parse(rendered.bytes.toString());
-    expect(body).toMatchObject({ model: 'public' });
-    for (const count of Object.values({ ...rendered.usage, ...rendered.delivered })) {
-      expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
+      return { counts: [], error };
     }
   };
 
   it.each(styles)('answers of %s style with changes anywhere', (upstream) => {
     fc.assert(
-      fc.property(anyStyle, fc.constantFrom(...answers[upstream]), mutations, (style, answer, changes) => {
-        const body = changes.reduce<Json>((value, [choices, other]) => mutated(value, choices, other), answer);
-        render(style, upstream, Buffer.from(JSON.stringify(body)));
+      fc.property(anyStyle, fc.constantFrom(...answers[upstream]), mutations, (style, sample, changes) => {
+        const body = changes.reduce<Json>((value, [choices, other]) => mutated(value, choices, other), sample);
+        const { body: answer, counts, error } = rendered(style, upstream, Buffer.from(JSON.stringify(body)));
+        expect(error ?? answer).toMatchObject(error === undefined ? { model: 'public' } : { name: 'Error' });
+        expect(counts.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
       }),
       { numRuns: 1000 },
     );

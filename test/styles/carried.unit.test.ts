@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/catalog/model.ts';
+import { ApiError } from '../../src/errors.ts';
+import { renderAnswer } from '../../src/styles/answer.ts';
+import { readAsk } from '../../src/styles/ask.ts';
+import type { Style } from '../../src/styles/conversation.ts';
+import type { Quirks } from '../../src/styles/quirks.ts';
+import { upstreamBody } from '../../src/styles/upstream.ts';
+import { answers_of_completions, answers_of_messages, plainest_answer, type AnswerRow } from './carried/answers.ts';
+import { from_completions, from_messages, translationDocument } from './carried/document.ts';
+import { plainest, type Row } from './carried/row.ts';
+
+const other = (style: Style): Style => (style === 'messages' ? 'completions' : 'messages');
+
+function sent(from: Style, body: JsonObject, quirks: Quirks = {}): JsonObject {
+  const target = { style: other(from), model: 'upstream', max_tokens: 4000, quirks };
+  return upstreamBody(readAsk(from, body), target).body;
+}
+
+function refusal(send: () => unknown): { status: number; param: string | undefined } {
+  try {
+    send();
+  } catch (error) {
+    if (error instanceof ApiError) return { status: error.status, param: error.extras.param };
+    throw error;
+  }
+  throw new Error('it was accepted');
+}
+
+function expectAnswer(from: Style, row: AnswerRow): void {
+  const caller = other(from);
+  const ask = readAsk(caller, { ...plainest[caller], ...row.ask });
+  const answer = Buffer.from(JSON.stringify({ ...plainest_answer[from], ...row.give }));
+  const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
+  const { bytes } = renderAnswer(ask, from, answer, options);
+  expect(JSON.parse(bytes.toString())).toMatchObject(row.get);
+}
+
+/** Titles of their own: vitest cuts those that it makes of fields. */
+function titled<R extends Row | AnswerRow>(rows: readonly R[]): [title: string, row: R][] {
+  return rows.map((row) => [
+    'field' in row ? `${row.field}: ${row.what} (${row.how})` : `${row.part}: ${row.how}`,
+    row,
+  ]);
+}
+
+describe.each<[Style, Style, readonly Row[]]>([
+  ['completions', 'messages', from_completions],
+  ['messages', 'completions', from_messages],
+])('requests of %s to %s (T39, T41)', (from, to, rows) => {
+  const body = (row: Row): JsonObject => ({ ...plainest[from], ...row.give });
+  const written = rows.filter((row) => 'get' in row);
+
+  it.each(titled(written))('%s', (_, row) => {
+    const got = sent(from, body(row), row.quirks);
+    expect(got).toMatchObject(row.get);
+    expect(Object.keys(got).filter((field) => row.absent?.includes(field))).toEqual([]);
+  });
+
+  it.each(titled(rows.filter((row) => row.what === 'dropped')))('%s', (_, row) => {
+    expect(sent(from, body(row), row.quirks)).toEqual(sent(from, plainest[from], row.quirks));
+  });
+
+  it.each(titled(rows.filter((row) => row.what === 'refused')))('%s', (_, row) => {
+    expect(refusal(() => sent(from, body(row), row.quirks))).toEqual({ status: 400, param: row.param });
+  });
+
+  it(`leaves the caller's object as it is for ${to}`, () => {
+    const before = JSON.stringify(rows);
+    for (const row of written) sent(from, body(row), row.quirks);
+    expect(JSON.stringify(rows)).toBe(before);
+  });
+});
+
+describe('answers of messages style to callers of chat completions', () => {
+  it.each(titled(answers_of_messages))('%s', (_, row) => {
+    expectAnswer('messages', row);
+  });
+});
+
+describe('answers of chat completions to callers of messages style', () => {
+  it.each(titled(answers_of_completions))('%s', (_, row) => {
+    expectAnswer('completions', row);
+  });
+});
+
+it('is what docs/chat-translation.md says', async () => {
+  await expect(translationDocument()).toMatchFileSnapshot('../../docs/chat-translation.md');
+});

@@ -1,0 +1,62 @@
+import { answers_of_completions, answers_of_messages, type AnswerRow } from './answers.ts';
+import { completions_history } from './completions-history.ts';
+import { completions_said } from './completions-said.ts';
+import { completions_settings } from './completions-settings.ts';
+import { messages_history } from './messages-history.ts';
+import { messages_said } from './messages-said.ts';
+import { messages_settings } from './messages-settings.ts';
+import type { Row } from './row.ts';
+
+export const from_completions: readonly Row[] = [...completions_said, ...completions_history, ...completions_settings];
+export const from_messages: readonly Row[] = [...messages_said, ...messages_history, ...messages_settings];
+
+const head = `# Chat translation
+
+Both chat endpoints reach every chat model. Where the upstream of a model speaks the style of the endpoint, the
+request goes on as it came and the answer comes back as it came: only the model’s name, the limit of the output
+and, in streams of chat completions, the wish for usage are changed. Fields, blocks, signatures, cache controls and
+betas that we have never heard of survive, and so do explicit nulls. Two things are mended on the way: in messages
+style, thinking blocks without a signature are left out (they come from a model of the other style, and would have
+the whole conversation refused), and a thinking budget is kept below the limit of the output.
+
+Where it speaks the other style, the request is translated. What becomes of each field is listed here. *Carried*
+means with its whole meaning, *changed* with another form or less of it, *dropped* that the model is not told and
+the caller will hardly notice, *refused* that the answer is a 400 which names the field in \`param\`.
+
+Each row is a test: the tables are made of the rows in \`test/styles/carried/\`. After a change there,
+\`vitest run -u\` of \`test/styles/carried.unit.test.ts\` writes this page anew.
+
+Options of a route that are mentioned here say what its model takes differently from others of its style.`;
+
+/** docs/chat-translation.md as the rows of the tests have it. */
+export function translationDocument(): string {
+  return `${[
+    head,
+    '## Requests of chat completions, for an upstream of messages style',
+    requestTable(from_completions),
+    '## Requests of messages style, for an upstream of chat completions',
+    requestTable(from_messages),
+    '## Answers of messages style, for a caller of chat completions',
+    answerTable(answers_of_messages),
+    '## Answers of chat completions, for a caller of messages style',
+    answerTable(answers_of_completions),
+  ].join('\n\n')}\n`;
+}
+
+function requestTable(rows: readonly Row[]): string {
+  const lines = rows.map(({ field, what, how }) => `| ${cell(field)} | ${what} | ${cell(how)} |`);
+  return ['| Field | | How |', '|---|---|---|', ...lines].join('\n');
+}
+
+function answerTable(rows: readonly AnswerRow[]): string {
+  const lines = rows.map(({ part, how }) => `| ${cell(part)} | ${cell(how)} |`);
+  return ['| Part | How |', '|---|---|', ...lines].join('\n');
+}
+
+/** Names that would otherwise be read as emphasis. */
+function cell(text: string): string {
+  return text
+    .split('`')
+    .map((piece, index) => (index % 2 === 0 ? piece.replaceAll(/([_*|])/g, '\\$1') : piece))
+    .join('`');
+}
