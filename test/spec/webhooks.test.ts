@@ -218,8 +218,9 @@ it('S6.4-1 the first delivery is sent as soon as the task finishes', async () =>
 });
 
 it('S6.4-2 an answer that is no 2xx is followed by a retry', async () => {
-  for (const status of [400, 401, 404, 410, 429, 500, 503]) {
-    const { task } = await tell(real, status);
+  const statuses = [400, 401, 404, 410, 429, 500, 503];
+  const told = await Promise.all(statuses.map(async (status) => ({ status, task: (await tell(real, status)).task })));
+  for (const { status, task } of told) {
     expect(await listed(real, task)).toMatchObject([{ status }]);
     expect(await deliveryOf(real.app, real.client, task)).toMatchObject({ state: 'waiting', delivered_at: null });
   }
@@ -435,6 +436,9 @@ it('D-webhooks-11 and then the new one only', async () => {
 
 // These take seconds, so they run beside one another: real time, and operator commands.
 
+/** An operator command starts a process, which a busy machine lets wait. */
+const in_a_process = { concurrent: true, timeout: 60_000 };
+
 it('D-webhooks-12 a connection is given 5 s', { concurrent: true }, async () => {
   const deaf = await startDeafHost('127.0.0.21');
   try {
@@ -469,7 +473,7 @@ it('D-webhooks-19 a retry is at most 10 % and 1 s late', { concurrent: true }, a
   expect(received.at_ms).toBeLessThanOrEqual(first?.ended_at.getTime() ?? 0);
 });
 
-it('S6.3-3 the receiver of ours answers 401 to a signature that does not match', { concurrent: true }, async () => {
+it('S6.3-3 the receiver of ours answers 401 to a signature that does not match', in_a_process, async () => {
   const { database_url = '', data_dir } = real.app.config;
   const spare = await startReceiver();
   const { port } = new URL(spare.url);
@@ -479,29 +483,29 @@ it('S6.3-3 the receiver of ours answers 401 to a signature that does not match',
   const { id } = await deliveryOf(real.app, real.client, (await tell(real)).task);
   const headers = { 'x-service-delivery': id, 'x-service-signature': `sha256=${'0'.repeat(64)}` };
   const forged = () => fetch(`${spare.url}/`, { method: 'POST', body: '{}', headers }).then(({ status }) => status);
-  expect(await vi.waitFor(forged, { interval: 50, timeout: 10_000 })).toBe(401);
+  expect(await vi.waitFor(forged, { interval: 50, timeout: 25_000 })).toBe(401);
   expect(JSON.parse((await listening).out)).toMatchObject({ received: [{ delivery: id, verified: false }] });
 });
 
-it('D-webhooks-20 attempts are listed with time, status and milliseconds', { concurrent: true }, async () => {
-  const slow = () => new Promise<number>((done) => setTimeout(() => done(503), 60));
+it('D-webhooks-20 attempts are listed with time, status and milliseconds', in_a_process, async () => {
+  const slow = () => new Promise<number>((done) => setTimeout(() => done(201), 60));
   const { task, received } = await tell(real, slow);
   await listed(real, task);
   const shown = await commandsBeside(real.test).ok('task', 'show', task);
-  expect(shown).toMatchObject({ webhook: { attempts: [{ number: 1, status: 503, error: null }] } });
+  expect(shown).toMatchObject({ webhook: { attempts: [{ number: 1, status: 201, error: null }] } });
   const [attempt] = await listed(real, task);
   expect(attempt?.duration_ms).toBeGreaterThanOrEqual(55);
   expect(Math.abs((attempt?.started_at.getTime() ?? 0) - received.at_ms)).toBeLessThan(2 * second);
 });
 
-it('D-webhooks-24 it can be sent to any allowed URL, to no other', { concurrent: true }, async () => {
+it('D-webhooks-24 it can be sent to any allowed URL, to no other', in_a_process, async () => {
   const commands = commandsBeside(real.test);
   const words = ['webhook', 'test', '--account', real.client.account_id, '--url'];
   expect(await commands.fails(2, ...words, 'http://127.0.0.1:22/')).toMatch(/^--url must not use port 22/);
   expect(await commands.ok(...words, `${real.receiver.url}/any`)).toMatchObject({ delivered: true });
 });
 
-it('D-webhooks-14 redirects are not followed', async () => {
+it('D-webhooks-14 redirects are not followed', { concurrent: true }, async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     const { task } = await tell(real, status);
     expect(await listed(real, task)).toMatchObject([{ status }]);
@@ -509,7 +513,7 @@ it('D-webhooks-14 redirects are not followed', async () => {
   expect(times(real, '/elsewhere')).toBe(0);
 });
 
-it('D-webhooks-15 only 2xx is success', async () => {
+it('D-webhooks-15 only 2xx is success', { concurrent: true }, async () => {
   for (const status of [200, 201, 204, 299, 300, 304, 307]) {
     const { task } = await tell(real, status);
     await listed(real, task);
@@ -518,7 +522,7 @@ it('D-webhooks-15 only 2xx is success', async () => {
   }
 });
 
-it('D-webhooks-16 at most 16 kB of an answer are read: the rest need not come', async () => {
+it('D-webhooks-16 at most 16 kB of an answer are read: the rest need not come', { concurrent: true }, async () => {
   const { task, path } = await tell(real, 'stuck');
   const [attempt] = await listed(real, task);
   expect(attempt).toMatchObject({ status: 200, error: null });
