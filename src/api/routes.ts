@@ -60,7 +60,7 @@ function pathRegex(path: string): RegExp {
     .replaceAll('.', '\\.')
     .replace(/\{\+\w+\}$/, '.+')
     .replaceAll(/\{\w+\}/g, '[^/]+');
-  return new RegExp(`^${source}$`);
+  return new RegExp(`^${source}$`, 's'); // an id may hold a line break, however wrong it is
 }
 
 /** `GET http://host/path`, as to a proxy: the router takes it for /path too (RFC 9112, 3.2.2). */

@@ -591,6 +591,7 @@ describe('405', () => {
     ['OPTIONS', '/v1/tasks', 'GET, HEAD'],
     ['PATCH', '/v1/scripted', 'POST, GET, HEAD'],
     ['POST', '/v1/models/a/b', 'GET, HEAD'],
+    ['POST', '/v1/models/a%0D%0Ab', 'GET, HEAD'],
   ])('%s %s allows %s', async (method, path, allow) => {
     const answer = await send(method, path);
     expect(answer.status).toBe(405);

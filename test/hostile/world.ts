@@ -22,9 +22,9 @@ type Maker = { account_id: string; webhook_secret: string; key: string; key_id: 
 
 /** Accounts of several kinds with keys and tasks, made in the database of the service at `url`. */
 export async function makePlace(db: Db, url: string): Promise<Place> {
-  const rich = await make(db, 'USD', 30_000_000n, null);
-  const zloty = await make(db, 'PLN', 20_000_000n, null);
-  const limited = await make(db, 'USD', 30_000_000n, 1_000_000n);
+  const rich = await make(db, 'USD', 5_000_000n, null);
+  const zloty = await make(db, 'PLN', 10_000_000n, null);
+  const limited = await make(db, 'USD', 5_000_000n, 1_000_000n);
   const poor = await make(db, 'USD', 0n, null);
   const blocked = await make(db, 'USD', 1_000_000n, null);
   const foreign = await make(db, 'USD', 5_000_000n, null);
