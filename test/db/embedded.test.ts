@@ -268,13 +268,13 @@ describe('a command', () => {
       expect(await ask(connection, 'select 1 as one')).toEqual([{ one: 1 }]);
     };
     const second = openEmbedded({ data_dir, settings: quick });
-    const uses = [use(second).then(async () => (await second).close())];
     const service = start();
-    uses.push(use(service).then(async () => (await service).stop()));
+    const uses = [use(second).then(async () => (await second).close()), use(service)];
     expect(await ask(first.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
     closed = true;
     await first.close();
     await Promise.all(uses);
+    await (await service).stop(); // not before: the second may have come to use the server of the service
   });
 
   test('waits for a service that is just starting', async () => {

@@ -27,7 +27,7 @@ export class Checkout {
   readonly #database_url: string;
   /** The first key that was printed, by the first start. */
   #key = '';
-  #service: Service | undefined;
+  #service: { process: Service; closed: Promise<unknown> } | undefined;
 
   private constructor(port: number, database_url: string) {
     this.#port = port;
@@ -79,7 +79,7 @@ export class Checkout {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
-    this.#service = service;
+    this.#service = { process: service, closed: once(service, 'close') };
     const printed = await untilReady(service);
     const from_npm = /^\n?> medley@.*\n> .*\n+/;
     return this.#remember(printed.replace(from_npm, ''));
@@ -89,10 +89,10 @@ export class Checkout {
   async stop(): Promise<void> {
     const service = this.#service;
     this.#service = undefined;
-    if (!service?.pid) return;
-    const ended = once(service, 'close');
-    if (service.exitCode === null && service.signalCode === null) process.kill(-service.pid, 'SIGINT');
-    await ended;
+    if (!service?.process.pid) return;
+    const { pid, exitCode, signalCode } = service.process;
+    if (exitCode === null && signalCode === null) process.kill(-pid, 'SIGINT');
+    await service.closed; // of one that did not start, this may have been long ago
   }
 
   /** Asks the service with the key of its first start. Throws unless the answer is below 400. */

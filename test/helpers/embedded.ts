@@ -27,10 +27,19 @@ export function temporaryFolder(mode: number): string {
 export function removeFolder(folder: string): void {
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {
     if (!existsSync(join(folder, name, 'postgres.json'))) continue;
-    const home = findHome(join(folder, name));
-    if (home) rmSync(home.path, { recursive: true, force: true });
+    const home = homeOf(join(folder, name));
+    if (home !== undefined) rmSync(home, { recursive: true, force: true });
   }
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Undefined for a copy of a data folder: the database belongs to the original. */
+function homeOf(data_dir: string): string | undefined {
+  try {
+    return findHome(data_dir)?.path;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Sends one statement over a connection of its own. */
