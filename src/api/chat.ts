@@ -6,6 +6,7 @@ import { readOrder, type ChatOrder } from '../chat/order.ts';
 import { makeOutlet } from '../chat/outlet.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
+import { isId } from '../lib/ids.ts';
 import { exact } from '../money/money.ts';
 import { costView } from '../money/money.ts';
 import type { Style } from '../styles/conversation.ts';
@@ -109,7 +110,7 @@ export const chat_record: Endpoint<App> = {
   },
   handle: async (app, call) => {
     const id = call.params['request_id'] ?? '';
-    const record = await findRecord(app.db, call.caller.account.id, id);
+    const record = isId('req', id) ? await findRecord(app.db, call.caller.account.id, id) : undefined;
     if (!record) throw new ApiError('not_found', `There is no chat call ${JSON.stringify(id.slice(0, 64))}.`);
     return { status: 200, body: rendered(record) };
   },

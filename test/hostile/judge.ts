@@ -18,7 +18,7 @@ const traces: Forbidden = [
 export function makeJudge(world: World, secrets: readonly string[]): Judge {
   const operations = listOperations(world.document).map(({ method, path, docs }) => ({
     method,
-    regex: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{(?:id|key)\}/, anyId(path))}$`, 's'),
+    regex: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/, anyId(path))}$`, 's'),
     statuses: Object.keys(isRecord(docs['responses']) ? docs['responses'] : {}).map(Number),
   }));
   const forbidden: Forbidden = [...secrets, ...traces];

@@ -110,7 +110,11 @@ async function useEverything(): Promise<Record<string, string>> {
   await call('POST', '/v1/generate', order('b'), { 'x-canary': canaries.header, cookie: `a=${canaries.cookie}` });
   await call('POST', '/v1/generate', { ...order('c'), [canaries.metadata]: 1 });
   await call('POST', '/v1/generate', `{"input":"${canaries.prompt}`);
-  await call('POST', '/v1/chat/completions', { model: 'x', messages: [{ role: 'user', content: canaries.prompt }] });
+  const conversation = { max_tokens: 50, messages: [{ role: 'user', content: canaries.prompt }] };
+  for (const model of ['sandbox/chat', 'x']) {
+    await call('POST', '/v1/chat/completions', { model, ...conversation });
+    await call('POST', '/v1/messages', { model, ...conversation, stream: true });
+  }
   await call('GET', `/v1/tasks/${canaries.path}?key=${canaries.query}`);
   await call('GET', `/${canaries.path}?key=${canaries.query}`);
   await call('GET', '/v1/balance', undefined, { authorization: `Bearer ${canaries.wrong_key}` });

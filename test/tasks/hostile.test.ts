@@ -21,6 +21,11 @@ describe('characters that a database refuses', () => {
     expect((await client.call('GET', `/v1/tasks/${json.id}`)).json.metadata).toEqual({ color: '\ud800' });
   });
 
+  it.each(['tasks', 'models', 'chat'])('an id with NUL is one that nobody has: /v1/%s', async (path) => {
+    expect((await client.call('GET', `/v1/${path}/a%00b`)).status).toBe(404);
+    expect((await client.call('GET', `/v1/${path}/req_01m7z8np60e1rajsfk4dpye19va%00b`)).status).toBe(404);
+  });
+
   it.each(['metadata[color]=red', 'metadata[color]=%00', 'metadata[%00]=x', 'model=%00', 'model=a%00b'])(
     'lists tasks by %s, beside a task with a lone surrogate',
     async (query) => {
