@@ -1,0 +1,245 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/catalog/model.ts';
+import { renderAnswer, type RenderOptions } from '../../src/styles/answer.ts';
+import { readAsk } from '../../src/styles/ask.ts';
+import type { Style } from '../../src/styles/conversation.ts';
+import { withModel } from '../../src/styles/model-name.ts';
+import { upstreamBody } from '../../src/styles/upstream.ts';
+import { readUsage, wholeUsage } from '../../src/styles/usage.ts';
+import { plainest_answer } from './carried/answers.ts';
+import { plainest } from './carried/row.ts';
+
+const options: RenderOptions = { model: 'acme/public', request_id: 'req_1', created: 5 };
+const ask = (style: Style, fields: JsonObject = {}) => readAsk(style, { ...plainest[style], ...fields });
+const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+
+describe('an answer of the same style', () => {
+  it.each([
+    ['as JSON.stringify writes it', '{"id":"1","model":"up","a":[1]}', '{"id":"1","model":"acme/public","a":[1]}'],
+    [
+      'with spaces, escapes and numbers as they were',
+      ' { "id" : "\\u0141\\"\\\\" , "model"\n:\t"u\\"p" , "n" : 1.0e+2 } ',
+      ' { "id" : "\\u0141\\"\\\\" , "model"\n:\t"acme/public" , "n" : 1.0e+2 } ',
+    ],
+    [
+      'with other models further down',
+      '{"a":{"model":"x"},"b":["model"],"model":"up"}',
+      '{"a":{"model":"x"},"b":["model"],"model":"acme/public"}',
+    ],
+    ['with "model" as a value', '{"a":"model","model":"up"}', '{"a":"model","model":"acme/public"}'],
+    ['with null for a name', '{"model":null,"a":1}', '{"model":"acme/public","a":1}'],
+    ['without a name', '{"a":1}', '{"model":"acme/public","a":1}'],
+    ['empty', '{ }', '{"model":"acme/public" }'],
+    ['with a byte order mark', '\ufeff{"model":"up"}', '\ufeff{"model":"acme/public"}'],
+  ])('%s keeps every other byte', (_, given, expected) => {
+    expect(withModel(Buffer.from(given), 'acme/public').toString()).toBe(expected);
+  });
+
+  it('of any content changes in nothing but the name', () => {
+    const rest = fc.dictionary(
+      fc.string().filter((key) => key !== 'model'),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(rest, fc.string(), fc.string(), rest, fc.nat(3), (before, from, to, after, indent) => {
+        const object = { ...before, model: from, ...after };
+        const got = withModel(Buffer.from(JSON.stringify(object, undefined, indent)), to).toString();
+        expect(got).toBe(JSON.stringify({ ...object, model: to }, undefined, indent));
+      }),
+    );
+  });
+
+  it('is told of: usage, finish, bytes, content', () => {
+    const answer = {
+      ...plainest_answer.completions,
+      choices: [
+        { index: 0, message: { content: 'Łódź', reasoning_content: 'Hm' }, finish_reason: 'length' },
+        { index: 1, message: { content: '', tool_calls: [{ function: { name: 'f', arguments: '{}' } }] } },
+      ],
+      usage: { prompt_tokens: 5, completion_tokens: 2 },
+    };
+    const rendered = renderAnswer(ask('completions', { n: 2 }), 'completions', bytesOf(answer), options);
+    expect(JSON.parse(rendered.bytes.toString())).toEqual({ ...answer, model: 'acme/public' });
+    expect(rendered).toMatchObject({
+      finish: 'length',
+      delivered: { ascii_bytes: 1 + 2 + 3, other_bytes: 6 },
+      has_content: true,
+      usage: { input_tokens: 5, output_tokens: 2 },
+    });
+  });
+
+  it('has content if it has blocks that we do not know', () => {
+    const answer = { ...plainest_answer.messages, content: [{ type: 'new_block' }] };
+    expect(renderAnswer(ask('messages'), 'messages', bytesOf(answer), options).has_content).toBe(true);
+  });
+
+  it.each<[Style, JsonObject]>([
+    ['completions', { choices: [{ message: { role: 'assistant', content: '' }, finish_reason: 'length' }] }],
+    ['messages', { content: [], stop_reason: 'max_tokens' }],
+  ])('of %s style without content says so', (style, fields) => {
+    const answer = { ...plainest_answer[style], ...fields };
+    const { has_content, delivered } = renderAnswer(ask(style), style, bytesOf(answer), options);
+    expect({ has_content, delivered }).toEqual({ has_content: false, delivered: { ascii_bytes: 0, other_bytes: 0 } });
+  });
+});
+
+describe('T40: what is no answer is thrown, whatever its status said', () => {
+  it.each<[Style, string]>([
+    ['completions', '{"error":{"message":"connection lost"}}'],
+    ['completions', '{"choices":[]}'],
+    ['completions', '{"choices":[{"index":0}]}'],
+    ['completions', '{"id":"x","choices":[{"message":{"content":"cut'],
+    ['completions', '<html>Bad gateway</html>'],
+    ['messages', '{"type":"error","error":{"type":"overloaded_error","message":"x"}}'],
+    ['messages', '{"type":"message"}'],
+    ['messages', ''],
+    ['messages', '[]'],
+    ['messages', '{"content":[],"model":{}}'],
+  ])('%s: %s', (style, text) => {
+    expect(() => renderAnswer(ask(style), style, Buffer.from(text), options)).toThrow(Error);
+  });
+});
+
+describe('a JSON schema that became a tool', () => {
+  const schema = { type: 'object', properties: { city: { type: 'string' } } };
+  const wish = { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } };
+
+  it('comes back as text, with finish_reason stop', () => {
+    const asked = ask('completions', wish);
+    const target = {
+      style: 'messages' as const,
+      model: 'up',
+      max_tokens: 100,
+      quirks: { structured_output: 'tool' as const },
+    };
+    const { json_tool = '' } = upstreamBody(asked, target);
+    const content = [{ type: 'tool_use', id: 't', name: json_tool, input: { city: 'Łódź' } }];
+    const answer = { ...plainest_answer.messages, content, stop_reason: 'tool_use' };
+    const rendered = renderAnswer(asked, 'messages', bytesOf(answer), { ...options, json_tool });
+    expect(JSON.parse(rendered.bytes.toString())).toMatchObject({
+      choices: [{ message: { content: '{"city":"Łódź"}' }, finish_reason: 'stop' }],
+    });
+    expect(rendered.finish).toBe('stop');
+  });
+});
+
+it('gives tools back the names that the caller gave them', () => {
+  const name = `mcp__server__${'x'.repeat(80)}`;
+  const asked = ask('messages', {
+    tools: [{ name, input_schema: { type: 'object' } }],
+    tool_choice: { type: 'tool', name },
+  });
+  const made = upstreamBody(asked, { style: 'completions', model: 'up', max_tokens: 100, quirks: {} });
+  const [short = ''] = made.tool_names?.keys() ?? [];
+  expect(made.body).toMatchObject({ tool_choice: { function: { name: short } } });
+  expect(short).toMatch(/^[a-zA-Z0-9_-]{64}$/);
+  const message = { tool_calls: [{ id: 'c', type: 'function', function: { name: short, arguments: '{}' } }] };
+  const answer = { ...plainest_answer.completions, choices: [{ message, finish_reason: 'tool_calls' }] };
+  const { bytes } = renderAnswer(asked, 'completions', bytesOf(answer), {
+    ...options,
+    tool_names: made.tool_names ?? new Map(),
+  });
+  expect(JSON.parse(bytes.toString())).toMatchObject({ content: [{ type: 'tool_use', name }] });
+});
+
+it('T36: finish_reason tool_calls without a call ends the turn; a call without an id has one', () => {
+  const rendered = (message: JsonObject): unknown => {
+    const answer = { ...plainest_answer.completions, choices: [{ message, finish_reason: 'tool_calls' }] };
+    return JSON.parse(renderAnswer(ask('messages'), 'completions', bytesOf(answer), options).bytes.toString());
+  };
+  expect(rendered({ content: 'A' })).toMatchObject({ stop_reason: 'end_turn' });
+  expect(rendered({ content: null, tool_calls: [] })).toMatchObject({ stop_reason: 'end_turn', content: [] });
+  const nameless = { tool_calls: [{ function: { name: 'f', arguments: '' } }] };
+  expect(rendered(nameless)).toMatchObject({
+    stop_reason: 'tool_use',
+    content: [{ id: expect.stringMatching(/^[a-zA-Z0-9_-]+$/), input: {} }],
+  });
+});
+
+describe('usage', () => {
+  it('T27: cached tokens are counted once, in both styles', () => {
+    const messages = {
+      input_tokens: 3,
+      cache_creation_input_tokens: 12_304,
+      cache_read_input_tokens: 0,
+      output_tokens: 550,
+    };
+    expect(wholeUsage(readUsage('messages', messages))).toEqual({
+      input_tokens: 3,
+      cached_input_tokens: 0,
+      cache_write_tokens: 12_304,
+      output_tokens: 550,
+      reasoning_tokens: 0,
+    });
+    const details = { cached_tokens: 60, cache_write_tokens: 10 };
+    const completions = { prompt_tokens: 100, completion_tokens: 5, prompt_tokens_details: details };
+    expect(wholeUsage(readUsage('completions', completions))).toMatchObject({
+      input_tokens: 30,
+      cached_input_tokens: 60,
+      cache_write_tokens: 10,
+    });
+  });
+
+  it('T28: kinds that are not told are absent, so that later events add them instead of zeros', () => {
+    expect(readUsage('messages', { input_tokens: 5, cache_read_input_tokens: null, output_tokens: 1 })).toEqual({
+      input_tokens: 5,
+      output_tokens: 1,
+    });
+    expect(readUsage('messages', {})).toBeUndefined();
+    expect(readUsage('completions', null)).toBeUndefined();
+  });
+
+  it.each<[string, JsonObject, object]>([
+    [
+      'a null count, which the total replaces',
+      { prompt_tokens: 10, completion_tokens: null, total_tokens: 14 },
+      { input_tokens: 10, output_tokens: 4 },
+    ],
+    [
+      'more cached than there was',
+      { prompt_tokens: 10, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 50 } },
+      { input_tokens: 0, cached_input_tokens: 10 },
+    ],
+    [
+      'names of another vendor',
+      { prompt_tokens: 10, completion_tokens: 1, cache_read_input_tokens: 4, cache_creation_input_tokens: 2 },
+      { input_tokens: 4, cached_input_tokens: 4, cache_write_tokens: 2 },
+    ],
+  ])('of %s', (_, fields, expected) => {
+    expect(readUsage('completions', fields)).toMatchObject(expected);
+  });
+
+  it.each([-1, 0.5, 1e308, 2e9, '7', Number.NaN])('of %s tokens is not believed', (count) => {
+    const fields = JSON.parse(
+      JSON.stringify({ prompt_tokens: count, completion_tokens: count, input_tokens: count }),
+    ) as JsonObject;
+    expect(wholeUsage(readUsage('completions', fields))).toBeUndefined();
+    expect(wholeUsage(readUsage('messages', fields))).toBeUndefined();
+  });
+
+  it('never says more than the upstream did', () => {
+    const counts = fc.option(fc.nat(10_000), { nil: null });
+    const fields = fc.record({
+      prompt_tokens: counts,
+      completion_tokens: counts,
+      total_tokens: counts,
+      cached: counts,
+      written: counts,
+      thought: counts,
+    });
+    fc.assert(
+      fc.property(fields, ({ cached, written, thought, ...told }) => {
+        const usage = wholeUsage(
+          readUsage('completions', {
+            ...told,
+            prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
+            completion_tokens_details: { reasoning_tokens: thought },
+          }),
+        );
+        const { input_tokens = 0, cached_input_tokens = 0, cache_write_tokens = 0 } = usage ?? {};
+        expect(input_tokens + cached_input_tokens + cache_write_tokens).toBe(usage ? told.prompt_tokens : 0);
+      }),
+    );
+  });
+});
