@@ -12,7 +12,8 @@ const unknown = makeCertificate('stranger.example');
 const asked: (string | false | null)[] = [];
 const server = createServer(trusted, (request, response) => {
   asked.push((request.socket as TLSSocket & { servername: string | false | null }).servername);
-  response.writeHead(200, { 'x-host': request.headers.host ?? '' }).end();
+  if (request.url === '/hook') return response.writeHead(200, { 'x-host': request.headers.host ?? '' }).end();
+  response.writeHead(302, { location: request.url?.slice(1) }).end();
 });
 const stranger = createServer(unknown, (_, response) => response.end());
 const before = getCACertificates('default');
@@ -45,6 +46,20 @@ test.each(['receiver.example', 'receiver.example.'])('%s is asked for by its nam
   const { status, headers } = await send(host);
   expect({ status, host: headers['x-host'] }).toEqual({ status: 200, host: `${host}:${portOf(server)}` });
   expect(asked).toEqual(['receiver.example']);
+});
+
+test('a download that began with https never goes on without it', async () => {
+  const download = (next: string) =>
+    guard.download(`https://receiver.example:${portOf(server)}/${next}`, {
+      rules: { allow: ['127.0.0.1/32'], allow_private: false },
+      connect_timeout_ms: 2_000,
+      timeout_ms: 3_000,
+      idle_timeout_ms: 1_000,
+      size_bytes_max: 1_000,
+      redirects_max: 3,
+    });
+  expect((await download('/hook')).bytes).toHaveLength(0);
+  await expect(download('http://receiver.example/hook')).rejects.toMatchObject({ code: 'protocol' });
 });
 
 test.each([

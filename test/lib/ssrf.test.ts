@@ -226,6 +226,19 @@ test('net.allow allows what it names and nothing beside it', async () => {
   expect(arrived).toBe(1);
 });
 
+test('net.allow covers its addresses in the form of IPv6, and no door that a zone names', async () => {
+  const second = { allow: ['127.0.0.2/32', '::/0'], allow_private: false };
+  expect((await failureOf(`http://[::ffff:127.0.0.2]:${port}/`, 'send', second)).code).toBe('reset');
+  expect((await failureOf(`http://[::ffff:127.0.0.1]:${port}/`, 'send', second)).code).toBe('address_refused');
+  expect({ arrived, dialled }).toEqual({ arrived: 1, dialled: 1 });
+  for (const address of ['::1%lo', '2606:4700:4700::1111%eth0', 'localhost', '']) {
+    const lying = openGuard({ resolve: async () => [address] });
+    const wanted = { ...limits, rules: second, method: 'GET', headers: {}, answer_bytes_max: 1 } as const;
+    await expect(lying.send('http://any.example/', wanted)).rejects.toMatchObject({ code: 'address_refused' });
+  }
+  expect({ arrived, dialled }).toEqual({ arrived: 1, dialled: 1 });
+});
+
 test('net.allow never opens metadata services, nor what lies behind a translator', async () => {
   const wide = { allow: ['0.0.0.0/0', '::/0'], allow_private: true };
   for (const host of [
