@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { Route, Timeouts } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
-import { renderAnswer } from '../styles/answer.ts';
+import { isLegacy, renderAnswer } from '../styles/answer.ts';
 import type { Style } from '../styles/conversation.ts';
 import { openRelay } from '../styles/open-relay.ts';
 import { readQuirks } from '../styles/quirks.ts';
@@ -140,6 +140,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     line_bytes_max,
     ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
     ...(sent.tool_names && { tool_names: sent.tool_names }),
+    legacy_functions: isLegacy(order.ask),
   });
   let problem: string | undefined;
   try {

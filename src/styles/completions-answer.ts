@@ -21,7 +21,7 @@ export function readCompletionsAnswers(value: unknown, request_id: string): Chat
       const parts = readMessage(choice, `${request_id}_${index}`);
       return {
         parts,
-        finish: { reason: readFinish(choice['finish_reason'], parts) },
+        finish: { reason: readFinish(choice['finish_reason'], contentOf(parts)) },
         ...(typeof id === 'string' && id !== '' && { id }),
         ...(usage && { usage }),
       };
@@ -93,10 +93,21 @@ function readFunction(value: Json | undefined, id: string): Extract<Part, { type
   return { type: 'tool_call', id, name: value['name'], arguments: text };
 }
 
-function readFinish(reason: Json | undefined, parts: readonly Part[]): FinishReason {
-  if (parts.some((part) => part.type === 'refusal') || reason === 'content_filter') return 'refusal';
+/** What a `finish_reason` means beside what came; servers tell `stop` after calls of tools, and the other way round. */
+export function readFinish(
+  reason: Json | undefined,
+  { has_calls, has_refusal }: { has_calls: boolean; has_refusal: boolean },
+): FinishReason {
+  if (has_refusal || reason === 'content_filter') return 'refusal';
   if (reason === 'length') return 'length';
-  return parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop';
+  return has_calls ? 'tool_calls' : 'stop';
+}
+
+function contentOf(parts: readonly Part[]): { has_calls: boolean; has_refusal: boolean } {
+  return {
+    has_calls: parts.some((part) => part.type === 'tool_call'),
+    has_refusal: parts.some((part) => part.type === 'refusal'),
+  };
 }
 
 export type AnswerOptions = {
@@ -125,7 +136,11 @@ export function writeCompletionsAnswer(
         index: 0,
         message: writeMessage(answer.parts, options.legacy_functions),
         logprobs: null,
-        finish_reason: writeFinish(answer, options.legacy_functions),
+        finish_reason: writeFinish(
+          answer.finish.reason,
+          answer.parts.some((part) => part.type === 'tool_call'),
+          options.legacy_functions,
+        ),
       },
     ],
     ...(usage && { usage: writeUsage('completions', usage) }),
@@ -170,9 +185,9 @@ export function writeThinking(parts: readonly Part[]): JsonObject {
   };
 }
 
-function writeFinish(answer: ChatAnswer, legacy_functions: boolean): string {
-  const has_calls = answer.parts.some((part) => part.type === 'tool_call');
-  switch (answer.finish.reason) {
+/** `finish_reason`, in the words of this style. */
+export function writeFinish(reason: FinishReason, has_calls: boolean, legacy_functions: boolean): string {
+  switch (reason) {
     case 'length':
       return 'length';
     case 'refusal':

@@ -21,7 +21,10 @@ export function readMessagesAnswer(value: unknown): ChatAnswer {
   return {
     parts,
     finish: {
-      reason: readStop(value['stop_reason'], parts),
+      reason: readStop(
+        value['stop_reason'],
+        parts.some((part) => part.type === 'tool_call'),
+      ),
       ...(typeof stop_sequence === 'string' && { stop_sequence }),
     },
     ...(typeof id === 'string' && id !== '' && { id }),
@@ -69,9 +72,9 @@ const stops: ReadonlyMap<Json, FinishReason> = new Map([
   ['refusal', 'refusal'],
 ]);
 
-function readStop(reason: Json | undefined, parts: readonly Part[]): FinishReason {
-  const known = stops.get(reason ?? null);
-  return known ?? (parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop');
+/** What a `stop_reason` means beside what came. */
+export function readStop(reason: Json | undefined, has_calls: boolean): FinishReason {
+  return stops.get(reason ?? null) ?? (has_calls ? 'tool_calls' : 'stop');
 }
 
 /** The body of an answer in messages style; `usage` is never absent there. */
@@ -82,7 +85,10 @@ export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: str
     role: 'assistant',
     model,
     content: writeBlocks(answer.parts),
-    stop_reason: writeStop(answer),
+    stop_reason: writeStop(
+      answer.finish.reason,
+      answer.parts.some((part) => part.type === 'tool_call'),
+    ),
     stop_sequence: answer.finish.stop_sequence ?? null,
     usage: writeUsage('messages', usage),
   };
@@ -112,8 +118,8 @@ function writeBlock(part: Part): JsonObject[] {
 }
 
 /** Which stop sequence was met is unknown where the upstream does not tell: `end_turn` then. */
-function writeStop(answer: ChatAnswer): string {
-  switch (answer.finish.reason) {
+export function writeStop(reason: FinishReason, has_calls: boolean): string {
+  switch (reason) {
     case 'length':
       return 'max_tokens';
     case 'refusal':
@@ -123,6 +129,6 @@ function writeStop(answer: ChatAnswer): string {
     case 'stop_sequence':
       return 'stop_sequence';
     default:
-      return answer.parts.some((part) => part.type === 'tool_call') ? 'tool_use' : 'end_turn';
+      return has_calls ? 'tool_use' : 'end_turn';
   }
 }

@@ -1,19 +1,144 @@
-import type { Style } from './conversation.ts';
+import { SseSplitter, type SseFrame } from '../lib/sse.ts';
+import type { ChatEvent, Style } from './conversation.ts';
+import { makeReader } from './read-stream.ts';
 import type { Relay, RelayOptions } from './relay.ts';
+import { sameCompletions, sameMessages, type SameStream } from './same-stream.ts';
+import { fail, newStreamState, note, type StreamState } from './stream-state.ts';
+import { makeWriter } from './write-stream.ts';
 
 export function openRelay(options: RelayOptions): Relay {
-  throw new Error(`no relay from ${options.upstream} to ${options.caller}`);
+  return new StreamRelay(options);
 }
 
+/** The last event of a stream that went wrong after it had begun; nothing may follow. */
 export function errorEvent(style: Style, error: { type: string; message: string; request_id: string }): Buffer {
-  const { request_id, ...told } = error;
+  const { type, message, request_id } = error;
   return Buffer.from(
     style === 'messages'
-      ? `event: error\ndata: ${JSON.stringify({ type: 'error', error: told, request_id })}\n\n`
-      : `data: ${JSON.stringify({ error: { ...told, param: null, code: null, request_id } })}\n\n`,
+      ? `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message }, request_id })}\n\n`
+      : `data: ${JSON.stringify({ error: { message, type, param: null, code: null, request_id } })}\n\n`,
   );
 }
 
+/** What a silent stream says between two events. */
 export function heartbeat(style: Style): Buffer {
   return Buffer.from(style === 'messages' ? 'event: ping\ndata: {"type":"ping"}\n\n' : ': keep-alive\n\n');
+}
+
+class StreamRelay implements Relay {
+  readonly #state: StreamState = newStreamState();
+  readonly #splitter: SseSplitter;
+  readonly #way: SameStream;
+  /** What came before the first content. */
+  #held: Buffer[] = [];
+
+  constructor(options: RelayOptions) {
+    this.#splitter = new SseSplitter(options.line_bytes_max);
+    if (options.caller !== options.upstream) this.#way = translated(options, this.#state);
+    else if (options.caller === 'completions') this.#way = sameCompletions(options, this.#state);
+    else this.#way = sameMessages(options, this.#state);
+  }
+
+  get has_content(): boolean {
+    return this.#state.has_content;
+  }
+  get is_complete(): boolean {
+    return this.#state.is_complete;
+  }
+  get failure(): Relay['failure'] {
+    return this.#state.failure;
+  }
+  get usage(): Relay['usage'] {
+    return this.#state.usage;
+  }
+  get delivered(): Relay['delivered'] {
+    return this.#state.delivered;
+  }
+  get finish(): string | undefined {
+    return this.#state.finish;
+  }
+
+  push(chunk: Buffer): Buffer | undefined {
+    if (this.#state.failure) return undefined;
+    this.#attempt(() => {
+      for (const frame of this.#splitter.push(chunk)) if (!this.#take(frame)) break;
+    });
+    return this.#release();
+  }
+
+  end(): Buffer | undefined {
+    if (this.#state.failure) return undefined;
+    const rest = this.#splitter.rest();
+    // Servers that do not end their last event have said it all the same; half a JSON text was cut.
+    if (rest) this.#attempt(() => void this.#take(rest));
+    if (!this.#state.failure) this.#attempt(() => this.#hold(this.#way.end()));
+    return this.#release();
+  }
+
+  #take(frame: SseFrame): boolean {
+    const bytes = this.#way.take(frame);
+    if (this.#state.failure) return false;
+    this.#hold(bytes);
+    return true;
+  }
+
+  #hold(bytes: Buffer | undefined): void {
+    if (bytes && bytes.length > 0) this.#held.push(bytes);
+  }
+
+  #attempt(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      fail(this.#state, error instanceof Error ? error.message : String(error), 'malformed');
+    }
+  }
+
+  /** Nothing before the first content, unless the whole of it is there and has none. */
+  #release(): Buffer | undefined {
+    const { has_content, is_complete } = this.#state;
+    if (this.#held.length === 0 || !(has_content || is_complete)) return undefined;
+    const bytes = this.#held.length === 1 ? this.#held[0] : Buffer.concat(this.#held);
+    this.#held = [];
+    return bytes;
+  }
+}
+
+/** Reads events of the upstream's style and writes them in the caller's. */
+function translated(options: RelayOptions, state: StreamState): SameStream {
+  const reader = makeReader(options.upstream, options.request_id);
+  const writer = makeWriter(options.caller, options);
+  const adapt = adapter(options);
+  const pass = (events: readonly ChatEvent[]) => {
+    let text = '';
+    for (const event of events.flatMap(adapt)) {
+      note(state, event);
+      if (state.failure) break;
+      text += writer.write(event, state);
+    }
+    state.finish = writer.finish;
+    return text === '' ? undefined : Buffer.from(text);
+  };
+  return { take: (frame) => pass(reader.read(frame)), end: () => pass(reader.end()) };
+}
+
+/** Undoes what was done to the request: a tool that stood for a schema, names that were shortened. */
+function adapter({ json_tool, tool_names }: RelayOptions): (event: ChatEvent) => ChatEvent[] {
+  const as_text = new Set<number>();
+  return (event) => {
+    switch (event.type) {
+      case 'tool_call':
+        if (event.name === json_tool) {
+          as_text.add(event.index);
+          return [];
+        }
+        return [{ ...event, name: tool_names?.get(event.name) ?? event.name }];
+      case 'tool_arguments':
+        return as_text.has(event.index) ? [{ type: 'text', text: event.json }] : [event];
+      case 'finish':
+        return as_text.size > 0 && event.reason === 'tool_calls' ? [{ ...event, reason: 'stop' }] : [event];
+      default:
+        return [event];
+    }
+  };
 }

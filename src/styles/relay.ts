@@ -46,4 +46,6 @@ export type RelayOptions = {
   json_tool?: string;
   /** Tool names that were shortened for the upstream: what the caller knows them by. */
   tool_names?: ReadonlyMap<string, string>;
+  /** The caller asked by `functions`, which tools have replaced: it reads `function_call`. */
+  legacy_functions?: boolean;
 };

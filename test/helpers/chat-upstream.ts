@@ -53,6 +53,8 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
   };
 }
 
+const flush_ms = 50;
+
 async function play(script: Script, response: ServerResponse): Promise<void> {
   if (script === 'hang') return;
   if (script === 'cut') return void response.socket?.destroy();
@@ -68,6 +70,7 @@ async function play(script: Script, response: ServerResponse): Promise<void> {
     else if (!response.write(part)) await new Promise((resolve) => response.once('drain', resolve));
   }
   if (script.then === 'hang') return;
-  if (script.then === 'cut') response.socket?.destroy();
-  else response.end();
+  if (script.then !== 'cut') return void response.end();
+  await new Promise((resolve) => setTimeout(resolve, flush_ms)); // what was written has to arrive
+  response.socket?.destroy();
 }

@@ -1,0 +1,218 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { SseFrame } from '../lib/sse.ts';
+import { readFinish, readThinking } from './completions-answer.ts';
+import type { ChatEvent, Style } from './conversation.ts';
+import { isObject } from './fields.ts';
+import { readStop } from './messages-answer.ts';
+import { readUsage } from './usage.ts';
+
+/** Reads an upstream's stream, frame by frame, into what happens in it. */
+export type StreamReader = {
+  read(frame: SseFrame): ChatEvent[];
+  /** The connection has ended: what follows from that. */
+  end(): ChatEvent[];
+};
+
+export function makeReader(style: Style, request_id: string): StreamReader {
+  return style === 'completions' ? new CompletionsReader(request_id) : new MessagesReader();
+}
+
+/** What an error inside a stream says. */
+export function errorEventOf(error: Json | undefined): ChatEvent & { type: 'error' } {
+  const told = isObject(error) ? error : {};
+  const message = typeof told['message'] === 'string' ? told['message'] : 'The upstream sent an error.';
+  return { type: 'error', error_type: String(told['type'] ?? told['code'] ?? 'error'), message };
+}
+
+const cut: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was cut off.' };
+
+/** The JSON object of a frame's data. Throws SyntaxError, or Error for other JSON. */
+export function objectOf(data: string): JsonObject {
+  const value: unknown = JSON.parse(data);
+  if (!isObject(value)) throw new Error('An event is no JSON object.');
+  return value;
+}
+
+/** Only the first choice: the other style has no more. */
+class CompletionsReader implements StreamReader {
+  readonly #request_id: string;
+  #started = false;
+  #finish: Json | undefined;
+  #is_done = false;
+  #has_calls = false;
+  #has_refusal = false;
+  readonly #called = new Set<number>();
+
+  constructor(request_id: string) {
+    this.#request_id = request_id;
+  }
+
+  read({ data, raw }: SseFrame): ChatEvent[] {
+    if (data === undefined) return raw.length > 0 ? [{ type: 'ping' }] : [];
+    if (data.startsWith('[DONE]')) return this.#done();
+    const chunk = objectOf(data);
+    if (chunk['error'] !== undefined && chunk['error'] !== null) return [errorEventOf(chunk['error'])];
+    const events: ChatEvent[] = this.#started ? [] : [start(chunk['id'])];
+    this.#started = true;
+    const choice = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject).find(isFirst) : undefined;
+    if (choice) events.push(...this.#readChoice(choice));
+    const usage = readUsage('completions', chunk['usage']);
+    if (usage) events.push({ type: 'usage', usage });
+    return events;
+  }
+
+  end(): ChatEvent[] {
+    if (this.#is_done) return [];
+    return this.#finish === undefined ? [cut] : this.#done(); // some servers leave [DONE] out
+  }
+
+  #done(): ChatEvent[] {
+    if (this.#is_done) return [];
+    this.#is_done = true;
+    const reason = readFinish(this.#finish, { has_calls: this.#has_calls, has_refusal: this.#has_refusal });
+    return [{ type: 'finish', reason }, { type: 'end' }];
+  }
+
+  #readChoice(choice: JsonObject): ChatEvent[] {
+    const events: ChatEvent[] = [];
+    const delta = isObject(choice['delta']) ? choice['delta'] : {};
+    for (const part of readThinking(delta)) {
+      if (part.type === 'redacted_thinking') events.push(part);
+      if (part.type !== 'thinking') continue;
+      if (part.text !== '') events.push({ type: 'thinking', text: part.text });
+      if (part.signature !== undefined) events.push({ type: 'signature', signature: part.signature });
+    }
+    const { content, refusal } = delta;
+    if (typeof content === 'string' && content !== '') events.push({ type: 'text', text: content });
+    if (typeof refusal === 'string' && refusal !== '') {
+      this.#has_refusal = true;
+      events.push({ type: 'refusal', text: refusal });
+    }
+    const calls = Array.isArray(delta['tool_calls']) ? delta['tool_calls'] : [];
+    for (const call of calls) if (isObject(call)) events.push(...this.#readCall(call, call['function']));
+    if (isObject(delta['function_call'])) events.push(...this.#readCall({ index: 0 }, delta['function_call']));
+    if (choice['finish_reason'] !== undefined && choice['finish_reason'] !== null)
+      this.#finish = choice['finish_reason'];
+    return events;
+  }
+
+  #readCall(call: JsonObject, given: Json | undefined): ChatEvent[] {
+    const index = typeof call['index'] === 'number' ? call['index'] : Math.max(0, this.#called.size - 1);
+    const told = isObject(given) ? given : {};
+    const events: ChatEvent[] = [];
+    if (!this.#called.has(index) && typeof told['name'] === 'string' && told['name'] !== '') {
+      const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${this.#request_id}_${index}`;
+      this.#called.add(index);
+      this.#has_calls = true;
+      events.push({ type: 'tool_call', index, id, name: told['name'] });
+    }
+    const json = told['arguments'];
+    if (typeof json === 'string' && json !== '' && this.#called.has(index)) {
+      events.push({ type: 'tool_arguments', index, json });
+    }
+    return events;
+  }
+}
+
+function isFirst(choice: JsonObject): boolean {
+  return choice['index'] === undefined || choice['index'] === 0;
+}
+
+function start(id: Json | undefined): ChatEvent {
+  return typeof id === 'string' && id !== '' ? { type: 'start', id } : { type: 'start' };
+}
+
+class MessagesReader implements StreamReader {
+  /** Index of a block → index of its tool call. */
+  readonly #calls = new Map<Json, { index: number; has_arguments: boolean }>();
+  #finish: ChatEvent | undefined;
+  #is_done = false;
+
+  read({ data, raw }: SseFrame): ChatEvent[] {
+    if (data === undefined) return raw.length > 0 ? [{ type: 'ping' }] : [];
+    const event = objectOf(data);
+    switch (event['type']) {
+      case 'message_start':
+        return this.#readStart(event['message']);
+      case 'content_block_start':
+        return this.#readBlock(event);
+      case 'content_block_delta':
+        return this.#readDelta(event);
+      case 'content_block_stop':
+        return this.#readStop(event);
+      case 'message_delta':
+        return this.#readMessageDelta(event);
+      case 'message_stop':
+        this.#is_done = true;
+        return [
+          this.#finish ?? { type: 'finish', reason: this.#calls.size > 0 ? 'tool_calls' : 'stop' },
+          { type: 'end' },
+        ];
+      case 'ping':
+        return [{ type: 'ping' }];
+      case 'error':
+        return [errorEventOf(event['error'])];
+      default:
+        return [];
+    }
+  }
+
+  end(): ChatEvent[] {
+    return this.#is_done ? [] : [cut];
+  }
+
+  #readStart(message: Json | undefined): ChatEvent[] {
+    if (!isObject(message)) return [start(undefined)];
+    const usage = readUsage('messages', message['usage']);
+    return [start(message['id']), ...(usage ? [{ type: 'usage', usage } as const] : [])];
+  }
+
+  #readBlock({ index = null, content_block }: JsonObject): ChatEvent[] {
+    if (!isObject(content_block)) return [];
+    const { type, text, thinking, data, id, name } = content_block;
+    if (type === 'text' && typeof text === 'string' && text !== '') return [{ type: 'text', text }];
+    if (type === 'thinking' && typeof thinking === 'string' && thinking !== '')
+      return [{ type: 'thinking', text: thinking }];
+    if (type === 'redacted_thinking' && typeof data === 'string') return [{ type: 'redacted_thinking', data }];
+    if (type !== 'tool_use' || typeof id !== 'string' || typeof name !== 'string') return [];
+    const call = { index: this.#calls.size, has_arguments: false };
+    this.#calls.set(index, call);
+    return [{ type: 'tool_call', index: call.index, id, name }];
+  }
+
+  #readDelta({ index = null, delta }: JsonObject): ChatEvent[] {
+    if (!isObject(delta)) return [];
+    const { type, text, thinking, signature, partial_json } = delta;
+    if (type === 'text_delta' && typeof text === 'string') return text === '' ? [] : [{ type: 'text', text }];
+    if (type === 'thinking_delta' && typeof thinking === 'string') {
+      return thinking === '' ? [] : [{ type: 'thinking', text: thinking }];
+    }
+    if (type === 'signature_delta' && typeof signature === 'string') return [{ type: 'signature', signature }];
+    const call = this.#calls.get(index);
+    if (type !== 'input_json_delta' || typeof partial_json !== 'string' || partial_json === '' || !call) return [];
+    call.has_arguments = true;
+    return [{ type: 'tool_arguments', index: call.index, json: partial_json }];
+  }
+
+  /** A call without arguments sends none; the other style wants an object. */
+  #readStop({ index = null }: JsonObject): ChatEvent[] {
+    const call = this.#calls.get(index);
+    if (!call || call.has_arguments) return [];
+    call.has_arguments = true;
+    return [{ type: 'tool_arguments', index: call.index, json: '{}' }];
+  }
+
+  #readMessageDelta({ delta, usage: fields }: JsonObject): ChatEvent[] {
+    const usage = readUsage('messages', fields);
+    const events: ChatEvent[] = usage ? [{ type: 'usage', usage }] : [];
+    if (!isObject(delta) || typeof delta['stop_reason'] !== 'string') return events;
+    const { stop_reason, stop_sequence, stop_details } = delta;
+    const reason = readStop(stop_reason, this.#calls.size > 0);
+    this.#finish = { type: 'finish', reason, ...(typeof stop_sequence === 'string' && { stop_sequence }) };
+    const explanation = isObject(stop_details) ? stop_details['explanation'] : undefined;
+    if (reason === 'refusal' && typeof explanation === 'string' && explanation !== '') {
+      events.push({ type: 'refusal', text: explanation });
+    }
+    return events;
+  }
+}

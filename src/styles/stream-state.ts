@@ -1,0 +1,63 @@
+import type { ChatEvent, Usage } from './conversation.ts';
+import { addText, type TextSize } from './text-size.ts';
+
+/** What is known of a stream so far; see Relay. */
+export type StreamState = {
+  has_content: boolean;
+  is_complete: boolean;
+  failure: { type: string; message: string } | undefined;
+  usage: Partial<Usage> | undefined;
+  delivered: TextSize;
+  finish: string | undefined;
+};
+
+export function newStreamState(): StreamState {
+  return {
+    has_content: false,
+    is_complete: false,
+    failure: undefined,
+    usage: undefined,
+    delivered: { ascii_bytes: 0, other_bytes: 0 },
+    finish: undefined,
+  };
+}
+
+export function fail(state: StreamState, message: string, type = 'upstream_error'): void {
+  state.failure ??= { type, message };
+}
+
+/** Text, thinking or arguments have come; an empty piece is none. */
+export function deliver(state: StreamState, text: string): void {
+  if (text === '') return;
+  state.has_content = true;
+  addText(state.delivered, text);
+}
+
+/** Later values replace earlier ones, kind by kind. */
+export function learnUsage(state: StreamState, usage: Partial<Usage> | undefined): void {
+  if (usage) state.usage = { ...state.usage, ...usage };
+}
+
+/** Notes what an event means for the state. */
+export function note(state: StreamState, event: ChatEvent): void {
+  switch (event.type) {
+    case 'text':
+    case 'thinking':
+    case 'refusal':
+      return deliver(state, event.text);
+    case 'tool_arguments':
+      return deliver(state, event.json);
+    case 'tool_call':
+    case 'redacted_thinking':
+      state.has_content = true;
+      return;
+    case 'usage':
+      return learnUsage(state, event.usage);
+    case 'end':
+      state.is_complete = true;
+      return;
+    case 'error':
+      return fail(state, event.message, event.error_type);
+    default:
+  }
+}

@@ -1,0 +1,275 @@
+import type { JsonObject } from '../catalog/model.ts';
+import { safeId } from './calls.ts';
+import { writeFinish } from './completions-answer.ts';
+import type { ChatEvent, FinishReason, Style, Usage } from './conversation.ts';
+import { writeStop } from './messages-answer.ts';
+import type { RelayOptions } from './relay.ts';
+import type { TextSize } from './text-size.ts';
+import { wholeUsage, writeUsage } from './usage.ts';
+
+/** Writes what happens in a stream in the caller's style. */
+export type StreamWriter = {
+  /** The bytes of an event; empty where the style has no word for it, or says it later. */
+  write(event: ChatEvent, known: Known): string;
+  /** Why it ended, once it has. */
+  readonly finish: string | undefined;
+};
+
+/** What is known of the stream at the moment. */
+type Known = { usage: Partial<Usage> | undefined; delivered: TextSize };
+
+type WriterOptions = Pick<
+  RelayOptions,
+  'model' | 'request_id' | 'created' | 'wants_usage' | 'input_tokens_estimated' | 'legacy_functions'
+>;
+
+export function makeWriter(style: Style, options: WriterOptions): StreamWriter {
+  return style === 'completions' ? new CompletionsWriter(options) : new MessagesWriter(options);
+}
+
+/** The upstream's own count, or ours where it tells none: 4 bytes of ASCII to a token, 1.5 of other text. */
+function usageOf({ usage, delivered }: Known, options: WriterOptions): Usage {
+  const counted = Math.ceil(delivered.ascii_bytes / 4 + delivered.other_bytes / 1.5);
+  const input_tokens = usage?.input_tokens ?? options.input_tokens_estimated;
+  const whole = wholeUsage({ ...usage, input_tokens, output_tokens: usage?.output_tokens ?? counted });
+  if (!whole) throw new Error('usage with input and output is whole');
+  return whole;
+}
+
+class CompletionsWriter implements StreamWriter {
+  finish: string | undefined;
+  readonly #options: WriterOptions;
+  #id: string;
+  #reason: FinishReason = 'stop';
+  #has_calls = false;
+  #thought = '';
+  #details = 0;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#id = `chatcmpl-${options.request_id}`;
+  }
+
+  write(event: ChatEvent, known: Known): string {
+    switch (event.type) {
+      case 'start':
+        this.#id = event.id ?? this.#id;
+        return this.#delta({ role: 'assistant', content: '' });
+      case 'text':
+        return this.#delta({ content: event.text });
+      case 'refusal':
+        return this.#delta({ refusal: event.text });
+      case 'thinking':
+        this.#thought += event.text;
+        return this.#delta({ reasoning_content: event.text });
+      case 'signature':
+        return this.#detail({ type: 'reasoning.text', text: this.#thought, signature: event.signature });
+      case 'redacted_thinking':
+        return this.#detail({ type: 'reasoning.encrypted', data: event.data });
+      case 'tool_call':
+        return this.#call(event);
+      case 'tool_arguments':
+        return this.#arguments(event.index, event.json);
+      case 'finish':
+        this.#reason = event.reason;
+        return '';
+      case 'end':
+        return this.#end(known);
+      case 'ping':
+        return ': keep-alive\n\n';
+      default:
+        return '';
+    }
+  }
+
+  #call({ index, id, name }: ChatEvent & { type: 'tool_call' }): string {
+    this.#has_calls = true;
+    if (this.#options.legacy_functions)
+      return index === 0 ? this.#delta({ function_call: { name, arguments: '' } }) : '';
+    return this.#delta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] });
+  }
+
+  #arguments(index: number, json: string): string {
+    if (this.#options.legacy_functions) return index === 0 ? this.#delta({ function_call: { arguments: json } }) : '';
+    return this.#delta({ tool_calls: [{ index, function: { arguments: json } }] });
+  }
+
+  /** A block of thinking with its seal, for callers that give it back. */
+  #detail(detail: JsonObject): string {
+    this.#thought = '';
+    const format = 'anthropic-claude-v1';
+    return this.#delta({ reasoning_details: [{ ...detail, format, index: this.#details++ }] });
+  }
+
+  #end(known: Known): string {
+    this.finish = writeFinish(this.#reason, this.#has_calls, this.#options.legacy_functions ?? false);
+    const last = this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: this.finish }]);
+    if (!this.#options.wants_usage) return `${last}data: [DONE]\n\n`;
+    const usage = writeUsage('completions', usageOf(known, this.#options));
+    return `${last}${this.#chunk([], usage)}data: [DONE]\n\n`;
+  }
+
+  #delta(delta: JsonObject): string {
+    return this.#chunk([{ index: 0, delta, logprobs: null, finish_reason: null }]);
+  }
+
+  #chunk(choices: JsonObject[], usage: JsonObject | null = null): string {
+    const { created, model, wants_usage } = this.#options;
+    const head = { id: this.#id, object: 'chat.completion.chunk', created, model };
+    return `data: ${JSON.stringify({ ...head, choices, ...(wants_usage && { usage }) })}\n\n`;
+  }
+}
+
+type Open = { kind: 'text' } | { kind: 'thinking' } | { kind: 'tool'; index: number; json: string };
+
+/** One block at a time is open; calls that overlap wait for the one before them. */
+class MessagesWriter implements StreamWriter {
+  finish: string | undefined;
+  readonly #options: WriterOptions;
+  #blocks = 0;
+  #open: Open | undefined;
+  #ended: FinishReason = 'stop';
+  #stop_sequence: string | null = null;
+  #has_calls = false;
+  readonly #waiting = new Map<number, { id: string; name: string; json: string }>();
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  write(event: ChatEvent, known: Known): string {
+    switch (event.type) {
+      case 'start':
+        return this.#start(event.id, known);
+      case 'text':
+      case 'refusal':
+        return this.#text(event.text);
+      case 'thinking':
+        return this.#openThinking() + this.#delta({ type: 'thinking_delta', thinking: event.text });
+      case 'signature':
+        return this.#openThinking() + this.#delta({ type: 'signature_delta', signature: event.signature });
+      case 'redacted_thinking':
+        return this.#close() + this.#whole({ type: 'redacted_thinking', data: event.data });
+      case 'tool_call':
+        return this.#call(event.index, { id: event.id, name: event.name, json: '' });
+      case 'tool_arguments':
+        return this.#arguments(event.index, event.json);
+      case 'finish':
+        this.#ended = event.reason;
+        this.#stop_sequence = event.stop_sequence ?? null;
+        return '';
+      case 'end':
+        return this.#end(known);
+      case 'ping':
+        return frame('ping', { type: 'ping' });
+      default:
+        return '';
+    }
+  }
+
+  #start(id: string | undefined, { usage }: Known): string {
+    const input_tokens = usage?.input_tokens ?? this.#options.input_tokens_estimated;
+    const message = {
+      id: id ?? `msg_${this.#options.request_id}`,
+      type: 'message',
+      role: 'assistant',
+      model: this.#options.model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1 },
+    };
+    return frame('message_start', { type: 'message_start', message });
+  }
+
+  #text(text: string): string {
+    const opened =
+      this.#open?.kind === 'text' ? '' : this.#close() + this.#begin({ kind: 'text' }, { type: 'text', text: '' });
+    return opened + this.#delta({ type: 'text_delta', text });
+  }
+
+  #openThinking(): string {
+    if (this.#open?.kind === 'thinking') return '';
+    return this.#close() + this.#begin({ kind: 'thinking' }, { type: 'thinking', thinking: '', signature: '' });
+  }
+
+  /** A call whose arguments are a whole JSON text is over; one that still runs makes the next one wait. */
+  #call(index: number, call: { id: string; name: string; json: string }): string {
+    this.#has_calls = true;
+    const open = this.#open;
+    if (open?.kind === 'tool' && !isJson(open.json)) {
+      this.#waiting.set(index, call);
+      return '';
+    }
+    return this.#close() + this.#beginCall(index, call);
+  }
+
+  #beginCall(index: number, { id, name }: { id: string; name: string }): string {
+    return this.#begin({ kind: 'tool', index, json: '' }, { type: 'tool_use', id: safeId(id), name, input: {} });
+  }
+
+  #arguments(index: number, json: string): string {
+    const waiting = this.#waiting.get(index);
+    if (waiting) {
+      waiting.json += json;
+      return '';
+    }
+    const open = this.#open;
+    if (open?.kind !== 'tool' || open.index !== index) return ''; // of a call that is over: no JSON goes on after its end
+    open.json += json;
+    return this.#delta({ type: 'input_json_delta', partial_json: json });
+  }
+
+  #end(known: Known): string {
+    const closed = this.#close();
+    this.finish = writeStop(this.#ended, this.#has_calls);
+    const delta = { stop_reason: this.finish, stop_sequence: this.#stop_sequence };
+    const usage = writeUsage('messages', usageOf(known, this.#options));
+    const last = frame('message_delta', { type: 'message_delta', delta, usage });
+    return closed + last + frame('message_stop', { type: 'message_stop' });
+  }
+
+  /** Ends the open block, and writes the calls that have waited for it. */
+  #close(): string {
+    if (!this.#open) return '';
+    const was_call = this.#open.kind === 'tool';
+    let text = frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
+    this.#open = undefined;
+    if (!was_call) return text;
+    for (const [index, call] of this.#waiting) {
+      this.#waiting.delete(index);
+      text += this.#beginCall(index, call);
+      if (call.json !== '') text += this.#delta({ type: 'input_json_delta', partial_json: call.json });
+      text += frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
+      this.#open = undefined;
+    }
+    return text;
+  }
+
+  #begin(open: Open, content_block: JsonObject): string {
+    this.#open = open;
+    return frame('content_block_start', { type: 'content_block_start', index: this.#blocks, content_block });
+  }
+
+  #whole(content_block: JsonObject): string {
+    const begun = frame('content_block_start', { type: 'content_block_start', index: this.#blocks, content_block });
+    return begun + frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
+  }
+
+  #delta(delta: JsonObject): string {
+    return frame('content_block_delta', { type: 'content_block_delta', index: this.#blocks, delta });
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function frame(event: string, data: object): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}

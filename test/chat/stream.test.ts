@@ -1,0 +1,253 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expectExactBooks } from '../helpers/app.ts';
+import { hello, message, setStage, type Stage } from './setup.ts';
+import { chunk, completionsStream, done, event, messagesStream, messageStart, usageChunk } from './streams.ts';
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await setStage();
+});
+beforeEach(() => stage.test.app.db.query('delete from route_health'));
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+type Streamed = { status: number; id: string; text: string; type: string };
+
+async function stream(path: 'chat/completions' | 'messages', body: object, signal?: AbortSignal): Promise<Response> {
+  return fetch(`${stage.test.url}/v1/${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: hello, stream: true, ...(path === 'messages' && { max_tokens: 100 }), ...body }),
+    ...(signal && { signal }),
+  });
+}
+
+async function whole(path: 'chat/completions' | 'messages', body: object): Promise<Streamed> {
+  const response = await stream(path, body);
+  const id = response.headers.get('x-request-id') ?? '';
+  return { status: response.status, id, text: await response.text(), type: response.headers.get('content-type') ?? '' };
+}
+
+type Record_ = {
+  status: number;
+  error_type: string | null;
+  cost: { exact: string };
+  usage: Record<string, number>;
+  counted_here: boolean;
+  attempts: { route: string; outcome: string }[];
+};
+
+async function recordOf(id: string): Promise<Record_> {
+  await expect
+    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 5_000 })
+    .toBe(200);
+  return JSON.parse((await stage.client.call('GET', `/v1/chat/${id}`)).text) as Record_;
+}
+
+async function held(): Promise<string> {
+  return (await stage.client.call('GET', '/v1/balance')).json.held.exact;
+}
+
+test('completions, same style: the upstream’s bytes but for the model; usage is asked for and taken out', async () => {
+  const texts = ['Grü', 'ße ', '😀'];
+  stage.upstream.script('gpt-x', { stream: completionsStream(texts, [10, 5]) });
+  const { status, text, type, id } = await whole('chat/completions', { model: 'acme/oai' });
+  expect([status, type]).toEqual([200, 'text/event-stream; charset=utf-8']);
+  expect(text).toBe(completionsStream(texts).join('').replaceAll('gpt-x', 'acme/oai'));
+  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+  expect(await recordOf(id)).toMatchObject({ status: 200, cost: { exact: '0.000070' }, counted_here: false });
+});
+
+test('completions, same style: usage goes through when it was asked for', async () => {
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
+  const { text } = await whole('chat/completions', { model: 'acme/oai', stream_options: { include_usage: true } });
+  expect(text).toBe(completionsStream(['Hi'], [10, 5]).join('').replaceAll('gpt-x', 'acme/oai'));
+});
+
+test('messages, same style: the upstream’s bytes but for the model', async () => {
+  stage.upstream.script('claude-x', { stream: messagesStream(['Grüße', ' 😀']) });
+  const { text, id } = await whole('messages', { model: 'acme/ant' });
+  expect(text).toBe(messagesStream(['Grüße', ' 😀']).join('').replaceAll('claude-x', 'acme/ant'));
+  expect(await recordOf(id)).toMatchObject({ cost: { exact: '0.000070' }, counted_here: false });
+});
+
+test('each style gets its own stream of an upstream of the other', async () => {
+  stage.upstream.script('claude-x', { stream: messagesStream(['Hi', ' there']) });
+  const first = await whole('chat/completions', { model: 'acme/ant', stream_options: { include_usage: true } });
+  const chunks = first.text
+    .split('\n\n')
+    .filter((part) => part.startsWith('data: {'))
+    .map((part) => JSON.parse(part.slice(6)));
+  expect(chunks.map((one) => one.choices[0]?.delta?.content ?? '').join('')).toBe('Hi there');
+  expect(chunks.at(-1)).toMatchObject({
+    choices: [],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+  });
+  expect(first.text.endsWith(done)).toBe(true);
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi', ' there'], [10, 5]) });
+  const second = await whole('messages', { model: 'acme/oai' });
+  const types = [...second.text.matchAll(/^event: (\w+)$/gm)].map(([, name]) => name);
+  expect(types).toEqual([
+    'message_start',
+    'content_block_start',
+    'content_block_delta',
+    'content_block_delta',
+    'content_block_stop',
+    'message_delta',
+    'message_stop',
+  ]);
+  expect((await recordOf(second.id)).cost.exact).toBe('0.000070');
+});
+
+test.each([
+  ['an error as the first event', [`data: {"error":{"message":"overloaded"}}\n\n`], 'end'],
+  ['a role, then an error', [chunk({ role: 'assistant', content: '' }), `data: {"error":{"message":"x"}}\n\n`], 'end'],
+  ['a cut before anything', [], 'cut'],
+  ['a cut after the role', [chunk({ role: 'assistant', content: '' })], 'cut'],
+  ['an end without a word', [], 'end'],
+  ['what is no stream', ['<html>oops</html>'], 'end'],
+  ['silence', [': ping\n\n'], 'hang'],
+] as const)('failover before the first content: %s', async (_, parts, then) => {
+  stage.upstream.script('first', { stream: [...parts], then });
+  stage.upstream.script('second', { stream: messagesStream(['from the second']) });
+  const { status, text, id } = await whole('messages', { model: 'acme/two' });
+  expect(status).toBe(200);
+  expect(text).toBe(messagesStream(['from the second']).join('').replaceAll('claude-x', 'acme/two'));
+  expect(text.match(/event: message_start/g)).toHaveLength(1);
+  expect((await recordOf(id)).attempts.map(({ outcome }) => outcome)).toEqual(['failed', 'answered']);
+  await expect.poll(() => stage.upstream.open()).toBe(0);
+});
+
+test('all routes fail before any content: a real HTTP error in the style', async () => {
+  stage.upstream.script('first', { stream: [], then: 'cut' });
+  stage.upstream.script('second', {
+    stream: [messageStart(), event({ type: 'error', error: { type: 'overloaded_error', message: 'x' } })],
+  });
+  const { status, text, id } = await whole('messages', { model: 'acme/two' });
+  expect(status).toBe(502);
+  expect(JSON.parse(text)).toMatchObject({ type: 'error', error: { type: 'upstream_error' } });
+  expect(await recordOf(id)).toMatchObject({ status: 502, cost: { exact: '0.000000' } });
+  expect(await held()).toBe('0.000000');
+});
+
+test.each(['cut', 'end'] as const)(
+  'after content a broken stream never ends cleanly (%s): an error event, and what was delivered is charged',
+  async (then) => {
+    stage.upstream.script('gpt-x', {
+      stream: [chunk({ role: 'assistant', content: '' }), chunk({ content: 'Half of it' })],
+      then,
+    });
+    const { text, id } = await whole('chat/completions', { model: 'acme/oai' });
+    expect(text).toContain('Half of it');
+    expect(text).not.toContain('[DONE]');
+    expect(JSON.parse(text.trim().split('\n\n').at(-1)?.slice(6) ?? '')).toMatchObject({
+      error: { type: 'upstream_error', param: null },
+    });
+    const record = await recordOf(id);
+    expect(record).toMatchObject({ status: 502, error_type: 'upstream_error', counted_here: true });
+    expect(Number(record.cost.exact)).toBeGreaterThan(0);
+    stage.upstream.script('claude-x', { stream: messagesStream(['Half']).slice(0, 4), then });
+    const other = await whole('messages', { model: 'acme/ant' });
+    expect(other.text).not.toContain('message_stop');
+    expect(other.text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"upstream_error"/);
+    expect(await recordOf(other.id)).toMatchObject({ usage: { input_tokens: 10 } }); // told at the start
+  },
+);
+
+test('an upstream that falls silent in the middle: timeout, told in the stream', async () => {
+  stage.upstream.script('first', { stream: [chunk({ content: 'Half' })], then: 'hang' });
+  const { text, id } = await whole('chat/completions', { model: 'acme/two' });
+  expect(text).toContain('"type":"timeout"');
+  expect(await recordOf(id)).toMatchObject({ status: 504, error_type: 'timeout' });
+  await expect.poll(() => stage.upstream.open()).toBe(0);
+});
+
+test('without usage, and with the connection lost just before it: counted from what went through', async () => {
+  stage.upstream.script('gpt-x', { stream: completionsStream(['four words are here']) });
+  const { id } = await whole('chat/completions', { model: 'acme/oai' });
+  expect(await recordOf(id)).toMatchObject({ status: 200, counted_here: true });
+  expect(Number((await recordOf(id)).cost.exact)).toBeGreaterThan(0);
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'words' }), chunk({}, {}, 'stop')], then: 'cut' });
+  const late = await whole('chat/completions', { model: 'acme/oai' });
+  expect(Number((await recordOf(late.id)).cost.exact)).toBeGreaterThan(0);
+});
+
+test('usage in the last content chunk, as some servers send it', async () => {
+  const last = chunk(
+    { content: '!' },
+    { usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } },
+    'stop',
+  );
+  stage.upstream.script('gpt-x', { stream: [chunk({ role: 'assistant', content: '' }), last, done] });
+  const { text, id } = await whole('chat/completions', { model: 'acme/oai' });
+  expect(text).not.toContain('prompt_tokens');
+  expect((await recordOf(id)).cost.exact).toBe('0.000070');
+});
+
+test('the caller leaves before content: the upstream is let go, nothing is charged', async () => {
+  stage.upstream.script('gpt-x', { stream: [chunk({ role: 'assistant', content: '' })], then: 'hang' });
+  const leave = new AbortController();
+  const left = stream('chat/completions', { model: 'acme/oai' }, leave.signal).catch(() => 'left');
+  await expect.poll(() => stage.upstream.open()).toBe(1);
+  leave.abort();
+  expect(await left).toBe('left');
+  await expect.poll(() => stage.upstream.open()).toBe(0);
+  await expect.poll(held).toBe('0.000000');
+});
+
+test('the caller leaves in the middle: the upstream is let go at once, what was produced is charged', async () => {
+  const before = (await stage.client.call('GET', '/v1/balance')).json.balance.exact;
+  const endless = Array.from({ length: 2_000 }, () => [chunk({ content: 'more and more ' }), 5]).flat();
+  stage.upstream.script('gpt-x', { stream: endless });
+  const leave = new AbortController();
+  const response = await stream('chat/completions', { model: 'acme/oai' }, leave.signal);
+  const reader = response.body?.getReader();
+  await reader?.read();
+  leave.abort();
+  await expect.poll(() => stage.upstream.open()).toBe(0);
+  await expect.poll(held).toBe('0.000000');
+  const record = await recordOf(response.headers.get('x-request-id') ?? '');
+  expect(record).toMatchObject({ status: 499, counted_here: true });
+  expect(Number(record.cost.exact)).toBeGreaterThan(0);
+  const after = (await stage.client.call('GET', '/v1/balance')).json.balance.exact;
+  expect(Number(before) - Number(after)).toBeCloseTo(Number(record.cost.exact), 6);
+});
+
+test('a caller that reads slowly slows its upstream down', async () => {
+  const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
+  let written = 0;
+  const parts = Array.from({ length: 60 }, () => megabyte);
+  stage.upstream.script('gpt-x', { stream: parts.map((part) => ((written += 1), part)) });
+  const response = await stream('chat/completions', { model: 'acme/oai' });
+  const before = process.memoryUsage().arrayBuffers;
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40_000_000);
+  expect(written).toBe(60);
+  await response.body?.cancel();
+  await expect.poll(held).toBe('0.000000');
+});
+
+test('a stream that is silent for 15 s says that it is alive, and can still fail over', async () => {
+  stage.upstream.script('gpt-x', { stream: [16_000, ...completionsStream(['late'])] });
+  stage.upstream.script('claude-x', { stream: [16_000, ...messagesStream(['late'])] });
+  const [first, second] = await Promise.all([
+    whole('chat/completions', { model: 'acme/oai' }),
+    whole('messages', { model: 'acme/ant' }),
+  ]);
+  expect(first.text).toBe(`: keep-alive\n\n${completionsStream(['late']).join('').replaceAll('gpt-x', 'acme/oai')}`);
+  expect(second.text.startsWith('event: ping\ndata: {"type":"ping"}\n\nevent: message_start')).toBe(true);
+}, 40_000);
+
+test('an answer that is not streamed is never a stream', async () => {
+  stage.upstream.script('claude-x', { json: message('x') });
+  const response = await stream('messages', { model: 'acme/ant', stream: false });
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+  await response.text();
+});
+
+test('a usage chunk alone is no content', async () => {
+  stage.upstream.script('first', { stream: [usageChunk(10, 0)], then: 'cut' });
+  stage.upstream.script('second', { stream: messagesStream(['ok']) });
+  expect((await whole('chat/completions', { model: 'acme/two' })).text).toContain('ok');
+});
