@@ -295,7 +295,8 @@ it("D-errors-12 the caller's x-client-request-id is echoed", async () => {
 
 it('D-models-0 a media model on a chat path is 404 not_found, and the message names the right endpoint', async () => {
   for (const path of ['/v1/chat/completions', '/v1/messages']) {
-    const answer = await post(client, path, { model: 'sandbox/image', messages: [] });
+    const messages = [{ role: 'user', content: 'x' }];
+    const answer = await post(client, path, { model: 'sandbox/image', max_tokens: 16, messages });
     expectError(answer, '404 not_found');
     expect(answer.json.error.message).toContain('POST /v1/generate');
   }
