@@ -26,7 +26,7 @@ export function writeCompletions(conversation: Conversation, ask: Ask, target: T
   const body: JsonObject = {
     model: target.model,
     messages: writeTurns(conversation.turns, plan, names, quirks),
-    [quirks.max_tokens_field ?? 'max_tokens']: Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens),
+    [quirks.max_tokens_field ?? 'max_tokens']: limitOf(ask, target),
     ...(stop.length > 0 && { stop }),
     ...(has_sampling && temperature !== undefined && { temperature }),
     ...(has_sampling && top_p !== undefined && { top_p }),
@@ -38,6 +38,11 @@ export function writeCompletions(conversation: Conversation, ask: Ask, target: T
     ...(ask.stream && quirks.stream_options !== false && { stream_options: { include_usage: true } }),
   };
   return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };
+}
+
+/** Messages style allows 0, for warming a cache; here 1 is the least. */
+function limitOf(ask: Ask, target: Target): number {
+  return Math.max(1, Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens));
 }
 
 /** Telemetry of a tool, which says nothing to a model and would spoil the cache of everything behind it. */
@@ -70,7 +75,8 @@ function writeAssistant({ parts }: Turn, names: ToolNames, quirks: Quirks): Json
   if (text === '' && calls.length === 0) return [];
   const thought = parts.map((part) => (part.type === 'thinking' ? part.text : '')).join('');
   const message: JsonObject = { role: 'assistant', content: text === '' ? null : text };
-  if (quirks.reasoning_field !== undefined && thought !== '') message[quirks.reasoning_field] = thought;
+  const field = quirks.reasoning_field ?? 'none';
+  if (field !== 'none' && thought !== '') message[field] = thought;
   if (calls.length > 0) {
     message['tool_calls'] = calls.map((call) =>
       writeCall({ ...call, id: shortId(call.id, quirks.tool_id_length_max), name: names.forUpstream(call.name) }),

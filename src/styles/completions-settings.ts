@@ -26,7 +26,9 @@ export function readCompletionsSettings(body: JsonObject): Omit<Conversation, 't
   const max_tokens =
     readCount(body, 'max_completion_tokens', 'max_completion_tokens', 1) ??
     readCount(body, 'max_tokens', 'max_tokens', 1);
-  const parallel = readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
+  // An answer to `functions` has place for one call.
+  const is_legacy = given(body, 'tools') === undefined && tools.length > 0;
+  const parallel = is_legacy ? false : readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
   const temperature = readNumber(body, 'temperature', 'temperature');
   const top_p = readNumber(body, 'top_p', 'top_p');
   const format = readFormat(body);

@@ -12,8 +12,11 @@ export type Quirks = {
   stream_options?: boolean;
   /** Chat completions: false if the upstream knows no `developer` messages. */
   developer_role?: boolean;
-  /** Chat completions: where thinking is given back to the upstream. Without it, nowhere. */
-  reasoning_field?: 'reasoning_content' | 'reasoning';
+  /**
+   * Chat completions: where thinking is given back to the upstream. `none`: it refuses messages that hold any.
+   * Without it, translated requests hold none, and others what the caller sends.
+   */
+  reasoning_field?: 'reasoning_content' | 'reasoning' | 'none';
   /** Chat completions: false if the upstream takes no `file` parts. */
   document_parts?: boolean;
   /** Chat completions: the longest id of a tool call that the upstream takes. */
@@ -47,7 +50,7 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
   max_tokens_field: ['max_tokens', 'max_completion_tokens'],
   stream_options: [true, false],
   developer_role: [true, false],
-  reasoning_field: ['reasoning_content', 'reasoning'],
+  reasoning_field: ['reasoning_content', 'reasoning', 'none'],
   document_parts: [true, false],
   reasoning_effort: [true, false],
   thinking: ['adaptive', 'budget', 'always', 'none'],

@@ -17,7 +17,8 @@ export function sameCompletionsBody(ask: Ask, target: Target): JsonObject {
   else if (ask.stream) body['stream_options'] = { ...options(ask), include_usage: true };
   if (quirks.sampling === false) dropSampling(body);
   if (quirks.reasoning_effort === false) delete body['reasoning_effort'];
-  if (quirks.developer_role === false) body['messages'] = withoutDevelopers(body['messages']);
+  if (quirks.developer_role === false) body['messages'] = changeMessages(body['messages'], asSystem);
+  if (quirks.reasoning_field === 'none') body['messages'] = changeMessages(body['messages'], withoutReasoning);
   return body;
 }
 
@@ -39,11 +40,20 @@ function dropSampling(body: JsonObject): void {
   for (const name of ['temperature', 'top_p', 'top_k']) delete body[name];
 }
 
-function withoutDevelopers(messages: Json | undefined): Json {
+function changeMessages(messages: Json | undefined, change: (message: JsonObject) => JsonObject): Json {
   if (!Array.isArray(messages)) return null;
-  return messages.map((message) =>
-    isObject(message) && message['role'] === 'developer' ? { ...message, role: 'system' } : message,
-  );
+  return messages.map((message) => (isObject(message) ? change(message) : message));
+}
+
+function asSystem(message: JsonObject): JsonObject {
+  return message['role'] === 'developer' ? { ...message, role: 'system' } : message;
+}
+
+/** Callers push whole answers back, with the thinking that a model of another provider gave. */
+function withoutReasoning(message: JsonObject): JsonObject {
+  const { reasoning_content, reasoning, reasoning_details, ...rest } = message;
+  const has_any = [reasoning_content, reasoning, reasoning_details].some((field) => field !== undefined);
+  return has_any ? rest : message;
 }
 
 export function sameMessagesBody(ask: Ask, target: Target): JsonObject {

@@ -17,7 +17,7 @@ const anyQuirks = fc
       max_tokens_field: fc.constantFrom('max_tokens', 'max_completion_tokens'),
       stream_options: fc.boolean(),
       developer_role: fc.boolean(),
-      reasoning_field: fc.constantFrom('reasoning_content', 'reasoning'),
+      reasoning_field: fc.constantFrom('reasoning_content', 'reasoning', 'none'),
       document_parts: fc.boolean(),
       reasoning_effort: fc.boolean(),
       tool_id_length_max: fc.integer({ min: 24, max: 64 }),

@@ -160,6 +160,14 @@ describe('what a model takes differently', () => {
       { messages: [{ role: 'system', content: 'A' }, hi] },
       [],
     ],
+    [
+      'no thinking in messages',
+      'completions',
+      { messages: [{ role: 'assistant', content: 'A', reasoning_content: 'x', reasoning_details: [] }, hi] },
+      { reasoning_field: 'none' },
+      { messages: [{ role: 'assistant', content: 'A' }, hi] },
+      [],
+    ],
     ['no sampling', 'completions', { temperature: 1, top_p: 1 }, { sampling: false }, {}, ['temperature', 'top_p']],
     ['no sampling', 'messages', { temperature: 1, top_k: 1 }, { sampling: false }, {}, ['temperature', 'top_k']],
     ['no effort', 'completions', { reasoning_effort: 'low' }, { reasoning_effort: false }, {}, ['reasoning_effort']],
@@ -184,6 +192,7 @@ describe('what a model takes differently', () => {
   ])('%s (%s)', (_, style, fields, quirks, expected, absent) => {
     const got = sent(style, style === 'messages' ? messages(fields) : chat(fields), quirks);
     expect(got).toMatchObject(expected);
+    expect(JSON.stringify(got)).not.toContain('reasoning_');
     expect(Object.keys(got).filter((field) => absent.includes(field))).toEqual([]);
   });
 

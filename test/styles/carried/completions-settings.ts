@@ -52,10 +52,10 @@ export const completions_settings: readonly Row[] = [
   },
   {
     field: 'functions, function_call',
-    how: 'tools and their choice',
+    how: 'tools and their choice, one call at a time',
     what: 'carried',
     give: { functions: [{ name: 'f', parameters }], function_call: { name: 'f' } },
-    get: { tools: [tool('f')], tool_choice: { type: 'tool', name: 'f' } },
+    get: { tools: [tool('f')], tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true } },
   },
   {
     field: 'tool_choice: auto',

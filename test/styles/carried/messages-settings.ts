@@ -3,6 +3,13 @@ import { named, parameters, closed, tool, type Row } from './row.ts';
 /** Everything but the messages, from messages to chat completions. */
 export const messages_settings: readonly Row[] = [
   {
+    field: 'max_tokens: 0, to warm a cache',
+    how: '1, the least there is',
+    what: 'changed',
+    give: { max_tokens: 0 },
+    get: { max_tokens: 1 },
+  },
+  {
     field: 'tools: custom',
     how: 'name, description, `input_schema` as `parameters`; nothing else',
     what: 'carried',
