@@ -66,7 +66,7 @@ it('S8-1 POST /v1/generate: 60 requests per minute, then 429 rate_limit', async 
 
 it('S8-2 chat: 600 requests per minute, then 429 rate_limit', async () => {
   const chat = () => client.call('POST', '/v1/chat/completions', { model: 'no/such' });
-  expect(await fire(600, chat)).toEqual({ 404: 600 });
+  expect(await fire(600, chat)).toEqual({ 400: 600 });
   expect(await chat()).toMatchObject({ status: 429, json: { error: { type: 'rate_limit' } } });
 });
 
@@ -160,7 +160,7 @@ it('D-limits-2 only requests that the window itself refused do not count', async
 it('D-limits-3 both chat paths share one window', async () => {
   const chat = (i: number) =>
     client.call('POST', i % 2 === 0 ? '/v1/messages' : '/v1/chat/completions', { model: 'no/such' });
-  expect(await fire(600, chat)).toEqual({ 404: 600 });
+  expect(await fire(600, chat)).toEqual({ 400: 600 });
   expect([(await chat(0)).status, (await chat(1)).status]).toEqual([429, 429]);
 });
 
