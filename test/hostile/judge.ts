@@ -18,6 +18,7 @@ const traces: Forbidden = [
 export function makeJudge(world: World, secrets: readonly string[]): Judge {
   const operations = listOperations(world.document).map(({ method, path, docs }) => ({
     method,
+    path,
     regex: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/, anyId(path))}$`, 's'),
     statuses: Object.keys(isRecord(docs['responses']) ? docs['responses'] : {}).map(Number),
   }));
@@ -25,7 +26,8 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
   return (request, reply) => {
     const path = decoded(pathOf(request.target));
     const routed = decoded(pathOf(request.target).replaceAll(/%2f/gi, '%252F')); // separates no parts
-    const at_path = operations.filter(({ regex }) => regex.test(routed));
+    const exact = operations.filter((one) => one.path === routed); // goes before a path with parameters
+    const at_path = exact.length > 0 ? exact : operations.filter(({ regex }) => regex.test(routed));
     const operation = at_path.find(({ method }) => method === request.method || alsoGet(method, request.method));
     return [
       ...statusComplaints(request, reply, operation?.statuses, at_path.length > 0),

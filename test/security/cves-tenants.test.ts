@@ -51,5 +51,5 @@ test('CVE-2026-31950 whoever waits for a task or looks at one under way must own
     const answer = await owner.call(path === '' ? 'GET' : 'POST', `/v1/tasks/${running.json.id}${path}`);
     expect(answer.status).toBe(404);
   }
-  expect((await other.call('POST', `/v1/tasks/${running.json.id}/cancel`)).status).toBe(200);
+  expect((await other.call('GET', `/v1/tasks/${running.json.id}`)).json.status).not.toBe('failed');
 });
