@@ -1,0 +1,100 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectExactBooks, type Client } from '../helpers/app.ts';
+import { releaseForgotten } from '../../src/chat/sweep.ts';
+import { completion, hello, setStage, yamlOf, type Stage } from './setup.ts';
+import { chunk, completionsStream, messagesStream } from './streams.ts';
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await setStage();
+});
+afterAll(() => stage.stop());
+
+/** The same storm for the same seed (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** One stream, hung up after so much time; resolves when the socket is closed. */
+function leaveAfter(client: Client, model: string, duration_ms: number): Promise<void> {
+  const is_messages = model === 'acme/ant';
+  const url = `${stage.test.url}/v1/${is_messages ? 'messages' : 'chat/completions'}`;
+  return new Promise((resolve) => {
+    const headers = { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' };
+    const outgoing = request(url, { method: 'POST', headers, agent: false });
+    outgoing.on('error', () => undefined);
+    outgoing.on('response', (response) => response.on('error', () => undefined).resume());
+    outgoing.on('close', resolve);
+    outgoing.end(JSON.stringify({ model, stream: true, max_tokens: 500, messages: hello }));
+    setTimeout(() => outgoing.destroy(), duration_ms);
+  });
+}
+
+test('T13, T23: 1,000 streams left at random moments: no hold stays, every upstream is let go, memory and books as before', async () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  const random = randomFrom(seed);
+  const words = Array.from({ length: 20 }, (_, i) => [chunk({ content: `word ${i} ` }), 5]).flat();
+  stage.upstream.script('gpt-x', { stream: [10, ...words, ...completionsStream(['end'], [10, 40])] });
+  stage.upstream.script('claude-x', { stream: messagesStream(['a', 'b', 'c']).flatMap((part) => [part, 8]) });
+  const clients = await Promise.all(Array.from({ length: 8 }, () => stage.test.client()));
+  let left = 1_000;
+  const loop = async (client: Client) => {
+    while (left-- > 0) await leaveAfter(client, random() < 0.5 ? 'acme/oai' : 'acme/ant', random() * 150);
+  };
+  await Promise.all(Array.from({ length: 48 }, (_, i) => loop(clients[i % clients.length] ?? stage.client)));
+  const { app } = stage.test;
+  const openHolds = async () => (await app.db.query('select from open_holds')).length;
+  await expect.poll(openHolds, { timeout: 15_000, message: `seed ${seed}` }).toBe(0);
+  await expect.poll(() => stage.upstream.open(), { timeout: 15_000, message: `seed ${seed}` }).toBe(0);
+  const [row] = await app.db.query<{ wrong: number }>(
+    `select count(*)::int as wrong from chat_calls c
+      where (c.first_content_ms is null and c.finish is null) <> (c.cost = 0)`,
+  );
+  expect(row?.wrong, `seed ${seed}: who got content pays, who got none does not`).toBe(0);
+  await expectExactBooks(app);
+}, 90_000);
+
+test('a hold whose node died is released by the sweep', async () => {
+  const { app } = stage.test;
+  const { account_id, key_id } = stage.client;
+  const expires_at = new Date(app.clock.now() + 1_000);
+  const hold = {
+    account_id,
+    key_id,
+    ref: 'req_of_a_dead_node',
+    amount: 5n,
+    model: 'acme/oai',
+    kind: 'chat',
+    expires_at,
+  };
+  await app.holds.hold(hold);
+  expect(await releaseForgotten(app)).toBe(0);
+  const later = { ...app, clock: { now: () => app.clock.now() + 2_000 } };
+  expect(await releaseForgotten(later)).toBe(1);
+  await expectExactBooks(app);
+});
+
+test('both chat paths share one window of the key', async () => {
+  stage.upstream.script('gpt-x', { json: completion('x') });
+  const yaml = (await import('./setup.ts'))
+    .yamlOf(stage.upstream)
+    .replace('chat_per_minute: 1000000', 'chat_per_minute: 5');
+  await stage.test.configure(yaml);
+  const client = await stage.test.client();
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i++) {
+    statuses.push((await client.call('POST', '/v1/chat/completions', { model: 'acme/oai', messages: hello })).status);
+    statuses.push(
+      (await client.call('POST', '/v1/messages', { model: 'acme/oai', max_tokens: 9, messages: hello })).status,
+    );
+  }
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
+});
