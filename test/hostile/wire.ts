@@ -73,11 +73,7 @@ export class Wire {
 }
 
 /** The first final answer in `bytes` and where it ends; undefined if it is not there in whole. */
-export function cutReply(
-  bytes: Buffer,
-  no_body: boolean,
-  ended: boolean,
-): { reply: Reply; length: number } | undefined {
+function cutReply(bytes: Buffer, no_body: boolean, ended: boolean): { reply: Reply; length: number } | undefined {
   const head_end = bytes.indexOf('\r\n\r\n');
   if (head_end === -1) return undefined;
   const [status_line = '', ...lines] = bytes.toString('latin1', 0, head_end).split('\r\n');
