@@ -8,7 +8,7 @@ import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';
 import { loadTask, type TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { testClock } from '../helpers/clock.ts';
+import { elapse, testClock } from '../helpers/clock.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
 const model = (id: string) => `
@@ -213,6 +213,16 @@ describe('result links of an upstream', () => {
     expect(files.asked).toHaveLength(2);
   });
 
+  it('that fails at the submit for a minute ends the task: nobody could name it again', async () => {
+    files.answer((_, response) => {
+      elapse(61_000);
+      response.writeHead(503).end();
+    });
+    const { ref, outcome } = await begun(done({ url: `${files.url}/a` }));
+    expect(await outcome).toBe('done');
+    await expectLost(ref);
+  });
+
   it('is left to the next worker when this one stops', async () => {
     const stop = new AbortController();
     files.answer(() => stop.abort());
@@ -221,6 +231,13 @@ describe('result links of an upstream', () => {
     files.answer((_, response) => response.end(picture));
     expect(await polled(ref, done({ url: `${files.url}/a` }))).toBe('done');
     await expectKept(ref);
+  });
+
+  it('may have a gigabyte, but all of a run no more than that together', async () => {
+    elsewhere.answer((_, response) => void response.writeHead(200, { 'content-length': String(2 ** 30) }).write('x'));
+    const ref = await running();
+    expect(await polled(ref, done({ url: `${files.url}/a` }, { url: `${elsewhere.url}/b` }))).toBe('done');
+    await expectLost(ref);
   });
 
   it('one of several that is no picture spoils them all, and nothing is kept', async () => {
