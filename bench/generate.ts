@@ -14,7 +14,7 @@ import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
 import { startEmbedded, type Connection } from '../src/db/embedded.ts';
 import { checkBooks } from '../src/money/books.ts';
-import { task_rules } from '../src/tasks/books.ts';
+import { service_rules } from '../src/chat/books.ts';
 import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
 import { table, writeResults } from './report.ts';
 
@@ -66,7 +66,7 @@ async function main(): Promise<void> {
     await stopService(api);
     const drain = await measureDrain(bench); // last: its failures would pause the accounts
     const rows = [...creates, ...idle, ...drain];
-    const books = await checkBooks(db, { full: true, more: task_rules });
+    const books = await checkBooks(db, { full: true, more: service_rules });
     rows.push(['difference of the books', `${books.difference} (${books.entries} entries)`]);
     console.log(table([['what', 'figure'], ...rows]));
     if (!quick) writeResults('generate', `npm run bench generate`, [['what', 'figure'], ...rows]);

@@ -16,7 +16,7 @@ import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
 import { startEmbedded } from '../src/db/embedded.ts';
 import { checkBooks } from '../src/money/books.ts';
-import { task_rules } from '../src/tasks/books.ts';
+import { service_rules } from '../src/chat/books.ts';
 import { newDelivery } from '../src/webhooks/delivery.ts';
 import { table, writeResults } from './report.ts';
 import {
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
     const rows = await measureBacklog(bench);
     await stopService(first);
     rows.push(...(await measureFlow(bench)));
-    const books = await checkBooks(db, { full: true, more: task_rules });
+    const books = await checkBooks(db, { full: true, more: service_rules });
     rows.push(['difference of the books', `${books.difference} (${books.entries} entries)`]);
     console.log(table([['what', 'figure'], ...rows]));
     if (!quick) writeResults('webhooks', 'npm run bench webhooks', [['what', 'figure'], ...rows]);

@@ -8,7 +8,7 @@ import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { newId } from '../lib/ids.ts';
 import { checkBooks } from '../money/books.ts';
 import { outputKey } from '../storage/key.ts';
-import { task_rules } from '../tasks/books.ts';
+import { service_rules } from '../chat/books.ts';
 import { says, withEngine, type Said } from './command.ts';
 
 type Check = { name: string; ok: boolean; detail: string };
@@ -75,7 +75,7 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
     return { ok: problems.length === 0, detail: [`${models.size} models`, ...problems].join('; ') };
   },
   books: async (app) => {
-    const report = await checkBooks(app.db, { more: task_rules });
+    const report = await checkBooks(app.db, { more: service_rules });
     return { ok: report.ok, detail: `${report.entries} entries, difference ${report.difference}` };
   },
   address: async (app) => {

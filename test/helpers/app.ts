@@ -10,7 +10,7 @@ import { readConfig } from '../../src/config.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { parseMoney, type Cost } from '../../src/money/money.ts';
 import { startServer } from '../../src/server.ts';
-import { task_rules } from '../../src/tasks/books.ts';
+import { service_rules } from '../../src/chat/books.ts';
 import type { OutputItem } from '../../src/tasks/task.ts';
 import { startWorker } from '../../src/worker.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
@@ -179,6 +179,6 @@ async function send(
 
 /** Throws with the findings unless all money of the database is exact, tasks included. */
 export async function expectExactBooks(app: App): Promise<void> {
-  const report = await checkBooks(app.db, { full: true, more: task_rules });
+  const report = await checkBooks(app.db, { full: true, more: service_rules });
   if (!report.ok) throw new Error(`the books do not add up: ${JSON.stringify(report.findings, null, 2)}`);
 }

@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { openDatabase, type Db } from '../../src/db/database.ts';
 import { startEmbedded } from '../../src/db/embedded.ts';
 import { checkBooks } from '../../src/money/books.ts';
-import { task_rules } from '../../src/tasks/books.ts';
+import { service_rules } from '../../src/chat/books.ts';
 import { runCampaign, showFinding, type Finding } from './campaign.ts';
 import { startService, type Service } from './service.ts';
 import { campaign_yaml, makePlace, type Place } from './world.ts';
@@ -112,7 +112,7 @@ async function aftermath(service: Service, db: Db, place: Place, memory: number[
   if ((await fetch(`${service.url}/livez`)).status !== 200) complaints.push('the service does not live');
   await place.expectForeignUntouched();
   await settle(db);
-  const books = await checkBooks(db, { full: true, more: task_rules });
+  const books = await checkBooks(db, { full: true, more: service_rules });
   print(`books: ${books.entries} entries, difference ${books.difference}, ${books.ok ? 'ok' : 'NOT ok'}`);
   if (!books.ok) complaints.push(`the books: ${JSON.stringify(books.findings)}`);
   const log = service.log();

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDatabase, type Db } from '../../src/db/database.ts';
 import { embeddedConnection } from '../../src/db/embedded.ts';
 import { checkBooks } from '../../src/money/books.ts';
-import { task_rules } from '../../src/tasks/books.ts';
+import { service_rules } from '../../src/chat/books.ts';
 import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
@@ -84,7 +84,7 @@ describe('kill -9', () => {
       .toBe(true);
     const final = await statuses();
     expect(final.length).toBe(tasks);
-    const report = await withDatabase((db) => checkBooks(db, { full: true, more: task_rules }));
+    const report = await withDatabase((db) => checkBooks(db, { full: true, more: service_rules }));
     expect(report).toMatchObject({ ok: true, open_holds: 0, difference: '0.000000', findings: [] });
     return final;
   }

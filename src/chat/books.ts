@@ -1,0 +1,16 @@
+import { all_holds, type Rule } from '../money/books.ts';
+import { task_rules } from '../tasks/books.ts';
+
+/** What must hold of chat calls, for `medley books`. */
+const chat_rules: readonly Rule[] = [
+  {
+    name: 'the record of a chat call tells what its hold was settled at',
+    sql: `select c.account_id || ' ' || c.id as subject, 'hold ' || coalesce(h.state, 'missing') as detail,
+                 abs(c.cost - coalesce(h.cost, 0)) as off_by
+            from chat_calls c left join ${all_holds} h on h.account_id = c.account_id and h.ref = c.id
+           where h.ref is null or h.state = 'open' or c.cost <> coalesce(h.cost, 0)`,
+  },
+];
+
+/** Everything that must hold beyond money itself. */
+export const service_rules: readonly Rule[] = [...task_rules, ...chat_rules];
