@@ -84,9 +84,7 @@ test('a hold whose node died is released by the sweep', async () => {
 
 test('both chat paths share one window of the key', async () => {
   stage.upstream.script('gpt-x', { json: completion('x') });
-  const yaml = (await import('./setup.ts'))
-    .yamlOf(stage.upstream)
-    .replace('chat_per_minute: 1000000', 'chat_per_minute: 5');
+  const yaml = yamlOf(stage.upstream).replace('chat_per_minute: 1000000', 'chat_per_minute: 5');
   await stage.test.configure(yaml);
   const client = await stage.test.client();
   const statuses: number[] = [];
