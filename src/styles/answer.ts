@@ -136,7 +136,7 @@ function estimated(delivered: TextSize, input_tokens: number | undefined): Usage
   return { ...no_tokens, input_tokens, output_tokens: outputTokens(delivered) };
 }
 
-/** Four bytes of English are about a token; of other scripts about two. */
+/** As in streams: 4 bytes of ASCII to a token, 1.5 of other text. */
 function outputTokens({ ascii_bytes, other_bytes }: TextSize): number {
-  return Math.ceil(ascii_bytes / 4 + other_bytes / 2);
+  return Math.ceil(ascii_bytes / 4 + other_bytes / 1.5);
 }

@@ -171,7 +171,7 @@ export function writeCall(call: Extract<Part, { type: 'tool_call' }>): JsonObjec
  * The plain text that most tools show, and beside it the blocks with their signatures, which a caller that
  * sends them back gets thinking models to go on with.
  */
-export function writeThinking(parts: readonly Part[]): JsonObject {
+function writeThinking(parts: readonly Part[]): JsonObject {
   const details = parts.flatMap((part, index): JsonObject[] => {
     const format = 'anthropic-claude-v1';
     if (part.type === 'redacted_thinking') return [{ type: 'reasoning.encrypted', data: part.data, format, index }];

@@ -1,13 +1,13 @@
 import type { Source } from './conversation.ts';
 import { mistake, notCarried } from './fields.ts';
 
-export type DataUrl = { media_type: string; data: string };
+type DataUrl = { media_type: string; data: string };
 
 /**
  * The parts of a `data:` URL, its data as base64 whatever it was; parameters such as a charset or a name
  * are left out. Undefined if `url` is no such URL.
  */
-export function readDataUrl(url: string): DataUrl | undefined {
+function readDataUrl(url: string): DataUrl | undefined {
   const comma = url.indexOf(',');
   if (comma === -1 || !/^data:/i.test(url)) return undefined;
   const [type = '', ...parameters] = url

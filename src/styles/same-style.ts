@@ -67,9 +67,24 @@ export function sameMessagesBody(ask: Ask, target: Target): JsonObject {
   return body;
 }
 
-/** Same style, for counting: only the model's name and what the upstream could not read changes. */
-export function countingBody(ask: Ask, model: string): JsonObject {
-  return { ...ask.body, model, messages: withoutUnsigned(ask.body['messages']) };
+/** What a messages upstream refuses where it only counts; a budget has nothing to be below of there. */
+const uncounted = [
+  'max_tokens',
+  'stream',
+  'stop_sequences',
+  'temperature',
+  'top_p',
+  'top_k',
+  'metadata',
+  'service_tier',
+];
+
+/** The body for counting the tokens of a messages request at an upstream of that style. */
+export function countingBody(ask: Ask, model: string, quirks: Quirks): JsonObject {
+  const body: JsonObject = { ...ask.body, model, messages: withoutUnsigned(ask.body['messages']) };
+  for (const name of uncounted) delete body[name];
+  if (quirks.thinking !== undefined) delete body['thinking'];
+  return body;
 }
 
 /** Tools send `adaptive` for every model whose name they do not know, and older models refuse it. */

@@ -60,10 +60,23 @@ describe('a body for an upstream of the same style', () => {
     ];
     const expected = [hi, { role: 'assistant', content: [kept, { type: 'text', text: 'A' }] }, hi, hi];
     expect(sent('messages', messages({ messages: turns }))['messages']).toEqual(expected);
-    expect(countingBody(readAsk('messages', { model: 'm', messages: turns }, 'count'), 'up')).toEqual({
-      model: 'up',
-      messages: expected,
-    });
+  });
+
+  it('for counting leaves out what upstreams refuse there', () => {
+    const tools = [{ name: 'f', input_schema: {} }];
+    const body = {
+      model: 'm',
+      messages: [hi],
+      tools,
+      stream: true,
+      metadata: {},
+      thinking: { type: 'adaptive' },
+      new: 1,
+    };
+    const ask = readAsk('messages', body, 'count');
+    const counted = { model: 'up', messages: [hi], tools, new: 1 };
+    expect(countingBody(ask, 'up', {})).toEqual({ ...counted, thinking: { type: 'adaptive' } });
+    expect(countingBody(ask, 'up', { thinking: 'budget' })).toEqual(counted);
   });
 
   it('never changes what the caller sent', () => {

@@ -44,7 +44,7 @@ export const used = (id: string, extra: JsonObject = {}): JsonObject => ({
 });
 export const png = { type: 'base64', media_type: 'image/png', data: 'AAAA' };
 export const pdf = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' };
-export const json_schema = { name: 'answer', schema: parameters, strict: true };
+const json_schema = { name: 'answer', schema: parameters, strict: true };
 export const wish = { response_format: { type: 'json_schema', json_schema } };
 export const asks = [hi, asked(call('a')), result('a', '7')];
 export const blocks = (...results: JsonObject[]): JsonObject => ({
