@@ -71,7 +71,7 @@ export async function attemptRoute(
     quirks: readQuirks(route.options).quirks,
   };
   const sent = upstreamBody(order.ask, target);
-  const watch = startWatch(route.timeout_ms, caller.gone);
+  const watch = startWatch(route.timeout_ms, order.ask.stream, caller.gone);
   const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
   try {
     const reply = await send(trial);
@@ -155,7 +155,8 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   }
   if (relay.failure) problem = `${relay.failure.type}: ${relay.failure.message}`;
   keep(relay, outcome);
-  if (caller.gone.aborted) return { answered: true };
+  outcome.is_gone = caller.gone.aborted || watch.caller_is_slow;
+  if (outcome.is_gone) return { answered: true };
   if (problem === undefined || relay.is_complete) return { answered: true };
   if (!relay.has_content) {
     const failure = watch.timed_out
@@ -174,8 +175,10 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
 async function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outlet: Outlet): Promise<void> {
   if (relay.has_content) trial.outcome.first_content_ms ??= trial.watch.elapsed_ms();
   if (!bytes || bytes.length === 0) return;
+  const full = outlet.write(bytes);
+  if (!full) return;
   trial.watch.pause();
-  await outlet.write(bytes);
+  await Promise.race([full, trial.watch.over]);
   trial.watch.beat(true);
 }
 
@@ -226,44 +229,63 @@ async function readAll({ body }: ChatReply): Promise<Buffer> {
 type Watch = {
   /** Aborts when a phase takes too long, or the caller is gone. */
   readonly signal: AbortSignal;
+  /** Resolves when `signal` aborts. */
+  readonly over: Promise<void>;
   /** Which phase took too long. */
   readonly timed_out: string | undefined;
+  /** The time is over because the caller did not read. */
+  readonly caller_is_slow: boolean;
   elapsed_ms(): number;
   /** Something came. */
   beat(has_content: boolean): void;
-  /** The caller is slow, which is not the upstream's fault. */
+  /** Waits for the caller from here to the next beat, which is not the upstream's fault. */
   pause(): void;
   stop(): void;
 };
 
-function startWatch(timeout_ms: Timeouts, gone: AbortSignal): Watch {
+/** A whole answer comes at once, after as long as the model has written: only its total is bounded. */
+function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal): Watch {
   const stop = new AbortController();
   const started_at_ms = performance.now();
   let timed_out: string | undefined;
-  let has_content = false;
+  let caller_is_slow = false;
+  let is_paused = false;
   const expire = (phase: string) => {
-    timed_out = `no answer in time (${phase})`;
-    stop.abort(new Error(timed_out));
+    if (is_paused && phase === 'idle') return void silence.refresh();
+    if (is_paused) caller_is_slow = true;
+    else timed_out = `no answer in time (${phase})`;
+    stop.abort(new Error(`over: ${phase}`));
   };
   const total = setTimeout(() => expire('total'), timeout_ms.total);
-  let silence = setTimeout(() => expire('first byte'), timeout_ms.first_byte);
+  const first_byte_ms = is_stream ? timeout_ms.first_byte : timeout_ms.total;
+  let silence = setTimeout(() => expire('first byte'), first_byte_ms);
+  let is_idle_watch = false;
   const leave = () => stop.abort(new Error('the caller is gone'));
   if (gone.aborted) leave();
   gone.addEventListener('abort', leave, { once: true });
+  const over = Promise.withResolvers<void>();
+  stop.signal.addEventListener('abort', () => over.resolve(), { once: true });
   return {
     signal: stop.signal,
+    over: over.promise,
     get timed_out() {
       return timed_out;
     },
+    get caller_is_slow() {
+      return caller_is_slow;
+    },
     elapsed_ms: () => Math.round(performance.now() - started_at_ms),
     beat: (content) => {
+      is_paused = false;
       if (!content) return; // pings before the first content do not buy time
-      if (has_content) return void silence.refresh();
-      has_content = true;
+      if (is_idle_watch) return void silence.refresh();
+      is_idle_watch = true;
       clearTimeout(silence);
       silence = setTimeout(() => expire('idle'), timeout_ms.idle);
     },
-    pause: () => void silence.refresh(),
+    pause: () => {
+      is_paused = true;
+    },
     stop: () => {
       clearTimeout(total);
       clearTimeout(silence);

@@ -38,13 +38,14 @@ export async function runCall(app: App, order: ChatOrder, caller: ChatCaller, ou
     outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
   } finally {
     beat?.stop();
-    outcome.is_gone = caller.gone.aborted;
+    outcome.is_gone ||= caller.gone.aborted;
     const charge = chargeOf(order, outcome);
     charged = await settle(app, order, charge);
     const total_ms = Math.round(performance.now() - started_at_ms);
     app.track(writeRecord(app, order, { outcome, charge, charged, created_at, total_ms }));
   }
   const { error } = outcome;
+  if (outcome.is_gone) outlet.cut();
   if (error && !outlet.is_open) throw error;
   if (error) await outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
   return { whole, charged };
@@ -145,7 +146,7 @@ function allFailed(order: ChatOrder, failures: readonly RouteFailure[]): ApiErro
 function startHeartbeat(order: ChatOrder, outlet: Outlet): { stop(): void } {
   const bytes = heartbeat(order.ask.style);
   const timer = setInterval(() => {
-    if (performance.now() - outlet.written_at_ms >= heartbeat_ms) void outlet.write(bytes);
+    if (!outlet.is_full && performance.now() - outlet.written_at_ms >= heartbeat_ms) void outlet.write(bytes);
   }, heartbeat_ms / 15);
   return { stop: () => clearInterval(timer) };
 }

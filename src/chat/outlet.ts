@@ -9,10 +9,14 @@ export type Outlet = {
   readonly is_open: boolean;
   /** On the monotonic clock; when it was made, if nothing was written yet. */
   readonly written_at_ms: number;
+  /** Somebody waits for the caller to read. */
+  readonly is_full: boolean;
   open(): void;
-  /** Opens, and resolves when the caller has taken so much that there is room again, or is gone. */
-  write(bytes: Buffer): Promise<void>;
+  /** Opens. With a promise there is no more room: it resolves when there is, or when the caller is gone. */
+  write(bytes: Buffer): Promise<void> | undefined;
   end(): void;
+  /** Closes the connection in the middle: nobody takes it for an end. */
+  cut(): void;
 };
 
 /** What may wait for a slow caller before its upstream is not read any more. */
@@ -22,10 +26,11 @@ export function makeOutlet(): Outlet {
   const opened = Promise.withResolvers<void>();
   let is_open = false;
   let written_at_ms = performance.now();
-  let room: (() => void) | undefined;
+  let waiting: (() => void)[] = [];
   const release = () => {
-    room?.();
-    room = undefined;
+    const woken = waiting;
+    waiting = [];
+    for (const wake of woken) wake();
   };
   const body = new Readable({ highWaterMark: buffer_bytes, read: release });
   body.once('close', release);
@@ -39,20 +44,22 @@ export function makeOutlet(): Outlet {
     get is_open() {
       return is_open;
     },
+    get is_full() {
+      return waiting.length > 0;
+    },
     get written_at_ms() {
       return written_at_ms;
     },
     open,
-    write: async (bytes) => {
+    write: (bytes) => {
       open();
       written_at_ms = performance.now();
-      if (body.destroyed || body.push(bytes)) return;
-      await new Promise<void>((resolve) => {
-        room = resolve;
-      });
+      if (body.destroyed || body.push(bytes)) return undefined;
+      return new Promise<void>((resolve) => waiting.push(resolve));
     },
     end: () => {
       if (!body.destroyed) body.push(null);
     },
+    cut: () => void body.destroy(),
   };
 }

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import { hello, message, setStage, type Stage } from './setup.ts';
@@ -6,7 +7,13 @@ import { chunk, completionsStream, done, event, messagesStream, messageStart, us
 let stage: Stage;
 
 beforeAll(async () => {
-  stage = await setStage();
+  const more = `
+  - id: acme/stalled
+    kind: chat
+    price: *price
+    routes: [{ provider: oai, upstream_model: stalled, timeout: { total: 2s } }]
+`;
+  stage = await setStage({ more });
 });
 beforeEach(() => stage.test.app.db.query('delete from route_health'));
 afterEach(() => expectExactBooks(stage.test.app));
@@ -250,4 +257,22 @@ test('a usage chunk alone is no content', async () => {
   stage.upstream.script('first', { stream: [usageChunk(10, 0)], then: 'cut' });
   stage.upstream.script('second', { stream: messagesStream(['ok']) });
   expect((await whole('chat/completions', { model: 'acme/two' })).text).toContain('ok');
+});
+
+test('a caller that does not read at all: when the time is over the call is settled, its route is not blamed', async () => {
+  const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
+  stage.upstream.script('stalled', { stream: Array.from({ length: 40 }, () => megabyte), then: 'hang' });
+  const { port } = new URL(stage.test.url);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  const body = JSON.stringify({ model: 'acme/stalled', stream: true, messages: hello });
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stage.client.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  socket.pause();
+  await expect.poll(() => stage.upstream.open()).toBe(1);
+  await expect.poll(() => stage.upstream.open(), { timeout: 6_000 }).toBe(0);
+  await expect.poll(held).toBe('0.000000');
+  expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
+  socket.destroy();
 });
