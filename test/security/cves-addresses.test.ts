@@ -172,7 +172,8 @@ test('CVE-2025-6454 a webhook carries our headers and no others: none can be cho
   }
   const split = { ...order, webhook_url: `${receiver.url}/\r\nx-evil: 1` };
   expect((await client.call('POST', '/v1/generate', split)).status).toBe(422);
-  const open = await service.beside({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n', worker: true });
+  // Not beside the first service: its worker, which allows nothing, might take the delivery.
+  const open = await startTestApp({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n' });
   try {
     const caller = await open.client();
     await caller.call('POST', '/v1/generate', { ...order, webhook_url: `${receiver.url}/hook?a=%0d%0ax-evil:1` });
