@@ -112,14 +112,16 @@ it('S7.1-1 generate, tasks, models and balance: { error: { type, message } }', a
   }
 });
 
+const messages = [{ role: 'user', content: 'x' }];
+
 it('S7.1-2 chat/completions: { error: { message, type } }', async () => {
-  const { status, json } = await post(client, '/v1/chat/completions', { model: 'no/such', messages: [] });
+  const { status, json } = await post(client, '/v1/chat/completions', { model: 'no/such', messages });
   expect([status, Object.keys(json)]).toEqual([404, ['error']]);
   expect(json.error).toMatchObject({ message: expect.any(String), type: 'not_found' });
 });
 
 it('S7.1-3 messages: { type: error, error: { type, message } }', async () => {
-  const { status, json } = await post(client, '/v1/messages', { model: 'no/such', messages: [] });
+  const { status, json } = await post(client, '/v1/messages', { model: 'no/such', max_tokens: 5, messages });
   expect(status).toBe(404);
   expect(json).toMatchObject({ type: 'error', error: { type: 'not_found', message: expect.any(String) } });
 });
@@ -314,7 +316,7 @@ it('D-sizes-1 generate takes 20 MB', async () => {
 });
 
 it('D-sizes-2 chat takes 32 MB', async () => {
-  expectError(await post(client, '/v1/messages', bodyOf(32_000_000, 'no/such')), '404 not_found');
+  expectError(await post(client, '/v1/messages', bodyOf(32_000_000, 'no/such')), '400 invalid_request'); // no messages
   expectError(await post(client, '/v1/messages', bodyOf(32_000_001, 'no/such')), '413 invalid_request');
 });
 
