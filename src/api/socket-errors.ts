@@ -72,7 +72,7 @@ function toApiError(error: Error): ApiError {
 }
 
 /** A request line wherever it may begin: at the start, behind a line, behind any body; not in a header's value. */
-const request_lines = /(?<![:\w-] *)\b[a-z]+ +(\/[^ ?"\r\n]*|https?:\/\/[^ ?"\r\n]*)/gi;
+const request_lines = /(?<![:\w-] *)\b[a-z][a-z-]* +(\/[^ ?"\r\n]*|https?:\/\/[^ ?"\r\n]*)/gi;
 
 /** The path of the last request line that begins before what the parser refused; `/` if there is none. */
 function pathOf(error: Error): string {

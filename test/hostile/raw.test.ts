@@ -115,6 +115,11 @@ describe('what two servers could understand differently is refused, and nothing 
     expect(replies.map(({ status }) => status)).toEqual([400]);
   });
 
+  test.each(['POST', 'M-SEARCH', 'FOO'])('nonsense by %s has the format of its path', async (method) => {
+    const { replies } = await speak(port, [`${method} /v1/messages HTTP/1.1\r\nhost: a\r\nx: \0\r\n\r\n`]);
+    expectRefused(replies, 'messages');
+  });
+
   test('the greeting of TLS', async () => {
     const { replies } = await speak(port, [Buffer.from('16030100ba010000b603034d', 'hex')]);
     expectRefused(replies);
