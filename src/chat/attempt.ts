@@ -30,7 +30,9 @@ export type RouteFailure = {
 };
 
 /** `answered`: content came, or a complete answer without any; whatever went wrong later is in the outcome. */
-export type Attempted = { answered: true; whole?: Buffer } | { answered: false; failure: RouteFailure };
+export type Attempted =
+  | { answered: true; whole?: Buffer; simulated?: boolean }
+  | { answered: false; failure: RouteFailure };
 
 const line_bytes_max = 67_108_864;
 const answer_bytes_max = 67_108_864;
@@ -129,6 +131,7 @@ function failureOf(error: unknown, watch: Watch): RouteFailure {
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
 async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Promise<Attempted> {
   const { app, order, style, sent, outcome, watch, caller } = trial;
+  const { simulated = false } = reply;
   const relay = openRelay({
     caller: order.ask.style,
     upstream: style,
@@ -162,13 +165,13 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     const failure = watch.timed_out
       ? failureOf(undefined, watch)
       : { cause: 'upstream_error' as const, reason: problem };
-    return failed(failure);
+    return failed({ ...failure, simulated });
   }
   app.log.warn({ request_id: order.request_id, route: trial.route.id, problem }, 'a chat stream broke off');
   outcome.error = watch.timed_out
     ? new ApiError('timeout', 'The model stopped answering in the middle of its answer.')
     : new ApiError('upstream_error', 'The model provider broke off in the middle of its answer.');
-  return { answered: true };
+  return { answered: true, simulated };
 }
 
 /** The caller's pace is the upstream's: nothing is read while there is no room. */

@@ -106,7 +106,7 @@ async function tryRoutes(
     }
     if (attempted.answered) {
       outcome.attempts.push({ route: name, outcome: 'answered', duration_ms: since_ms() });
-      if (outcome.error)
+      if (outcome.error && !attempted.simulated)
         await app.health.failed(name, { cause: outcome.error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
       else if (outcome.is_complete) await app.health.succeeded(name);
       else await app.health.giveBack(name);

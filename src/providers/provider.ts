@@ -126,8 +126,11 @@ export type ChatCall = {
   options: JsonObject;
 };
 
-/** The upstream has answered 2xx: the bytes of its answer or its stream, as they come. */
-export type ChatReply = { body: Readable | AsyncIterable<Buffer> };
+/**
+ * The upstream has answered 2xx: the bytes of its answer or its stream, as they come. `simulated`: a sandbox
+ * directive lets it break off, health does not count that.
+ */
+export type ChatReply = { body: Readable | AsyncIterable<Buffer>; simulated?: boolean };
 
 export type ChatProvider = {
   /** The styles that it speaks; a caller's own is preferred, else the first. */

@@ -12,6 +12,7 @@ import {
   type RunRequest,
   type RunState,
 } from './provider.ts';
+import { openSandboxChat } from './sandbox/chat.ts';
 import { videoAvailable } from './sandbox/encoder.ts';
 import { CannotMake, Maker } from './sandbox/maker.ts';
 import { type Order, readOrder } from './sandbox/order.ts';
@@ -31,8 +32,9 @@ type Run = { order: Order; ending: Ending; started_at_ms: number; ready_at_ms: n
 
 /** Makes the sandbox. Starting a run twice is the same as once: nothing is kept and nothing is billed. */
 export const sandbox = {
-  serves: (kind) => (kind === 'video' ? videoAvailable() : kind !== 'chat'),
+  serves: (kind) => kind !== 'video' || videoAvailable(),
   open: openSandbox,
+  openChat: openSandboxChat,
 } satisfies Adapter;
 
 function openSandbox(): Provider {

@@ -40,7 +40,7 @@ const get = (path: string) => client.call('GET', path);
 const ids = (answer: Answered) => answer.json.data.map((model) => model.id);
 
 /** Of the built-in catalogue, behind those of the file. */
-const sandbox = ['sandbox/image', 'sandbox/video', 'sandbox/audio', 'sandbox/failover', 'sandbox/down'];
+const sandbox = ['sandbox/image', 'sandbox/video', 'sandbox/audio', 'sandbox/chat', 'sandbox/failover', 'sandbox/down'];
 
 describe('GET /v1/models', () => {
   test('200 lists all, those of the file first, the hidden one not', async () => {
@@ -90,7 +90,8 @@ describe('GET /v1/models', () => {
 
   test('200 one modality, and an empty list', async () => {
     expect(ids(await get('/v1/models?modality=audio'))).toEqual(['sandbox/audio']);
-    const none = await get('/v1/models?modality=chat');
+    expect(ids(await get('/v1/models?modality=chat'))).toEqual(['sandbox/chat']);
+    const none = await get('/v1/models?modality=audio&after_id=sandbox/audio');
     expect(none.json).toEqual({ object: 'list', data: [], has_more: false, first_id: null, last_id: null });
   });
 

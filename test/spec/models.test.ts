@@ -44,10 +44,11 @@ const deep = { id: 'deep/er/model', display_name: 'A deeper model' };
 
 it('S2.6-2 a model has an id and an input_schema, a JSON Schema of 2020-12', async () => {
   const { data } = (await list()).json;
-  for (const { id, input_schema } of data) {
+  for (const { id, input_schema, modality } of data) {
     expect(id).toMatch(/^[a-z]/);
     const validate = new Ajv2020({ strict: false }).compile(input_schema);
-    expect([validate({ prompt: 'x' }), validate({})]).toEqual([true, false]);
+    const input = modality === 'chat' ? { messages: [{ role: 'user', content: 'x' }] } : { prompt: 'x' };
+    expect([validate(input), validate({})]).toEqual([true, false]);
   }
 });
 
@@ -81,7 +82,7 @@ it('D-models-4 before_id: what is right before this model', async () => {
 it('D-models-5 modality: only models of this kind', async () => {
   expect(await idsOf('?modality=video')).toEqual(['sandbox/video']);
   expect(await idsOf('?modality=audio')).toEqual(['sandbox/audio']);
-  expect(await idsOf('?modality=chat')).toEqual([]);
+  expect(await idsOf('?modality=chat')).toEqual(['sandbox/chat']);
   expect(await list('?modality=text')).toMatchObject(refusal('modality'));
 });
 

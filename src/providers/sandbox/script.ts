@@ -18,18 +18,22 @@ export type Script = {
 };
 
 const directive = /\[\[\s*(?:(fail before start|fail|moderate|hang)|delay\s+([0-9.]+(?:ms|s|m|h)))\s*\]\]/giu;
-const delay_ms_max = 24 * 3_600_000;
+const longest_delay_ms = 24 * 3_600_000;
 
 /**
  * The script of a prompt on a route with `options`. Directives combine; of two that contradict each
- * other the last one counts. What only resembles a directive stays text.
+ * other the last one counts. What only resembles a directive stays text, as does a delay beyond `delay_ms_max`.
  */
-export function readScript(prompt: string, options: { [key: string]: Json }): Script {
+export function readScript(
+  prompt: string,
+  options: { [key: string]: Json },
+  delay_ms_max: number = longest_delay_ms,
+): Script {
   const script: Script = { text: '', ...readBehaviour(options['behaviour'] ?? null) };
   script.text = prompt.replace(directive, (whole: string, word: string | undefined, delay: string | undefined) => {
     if (word === undefined) {
       const delay_ms = parseDelay(delay ?? '');
-      if (delay_ms === undefined) return whole;
+      if (delay_ms === undefined || delay_ms > delay_ms_max) return whole;
       script.delay_ms = delay_ms;
       return ' ';
     }
@@ -67,7 +71,7 @@ function readBehaviour(behaviour: Json): Omit<Script, 'text'> {
 
 function parseDelay(text: string): number | undefined {
   const delay_ms = parseDuration(text.toLowerCase());
-  return delay_ms === undefined || delay_ms > delay_ms_max ? undefined : delay_ms;
+  return delay_ms === undefined || delay_ms > longest_delay_ms ? undefined : delay_ms;
 }
 
 function badBehaviour(): NotStarted {

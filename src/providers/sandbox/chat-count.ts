@@ -1,0 +1,82 @@
+/** How many tokens the sandbox says that a conversation and its answer have. */
+import type { JsonObject } from '../../catalog/model.ts';
+import type { Conversation, Part, Style, Turn, Usage } from '../../styles/conversation.ts';
+import { imageSize } from './chat-media.ts';
+import { countTokens } from './tokens.ts';
+
+/** What frames a message and begins the answer, as in the public counting rules for this vocabulary. */
+const message_tokens = 3;
+const answer_tokens = 3;
+const tool_tokens = 8;
+
+/** Of 750 pixels of an image; of an image or document whose size is not known, or is large. */
+const pixels_per_token = 750;
+const medium_tokens_max = 1_600;
+
+/** What was sent before comes from the cache in steps, once it is worth it. */
+const cached_tokens_min = 1_024;
+const cached_tokens_step = 128;
+
+export type InputCount = Pick<Usage, 'input_tokens' | 'cached_input_tokens'>;
+
+/**
+ * The input's tokens. What stands before the last answer has been sent before, so it counts as cached, in
+ * messages style only for callers who mark something for the cache.
+ */
+export async function countInput(conversation: Conversation, style: Style, body: JsonObject): Promise<InputCount> {
+  const { turns, tools, format } = conversation;
+  const last_answer = turns.findLastIndex(({ role }) => role === 'assistant');
+  const definitions = tools.map(({ name, description, schema }) => JSON.stringify({ name, description, schema }));
+  if (format?.type === 'json_schema') definitions.push(JSON.stringify(format.schema));
+  const frame = (await countTokens(definitions.join('\n'))) + tool_tokens * tools.length + answer_tokens;
+  const before = frame + (await countTurns(turns.slice(0, Math.max(0, last_answer))));
+  const total = before + (await countTurns(turns.slice(Math.max(0, last_answer))));
+  const may_cache = last_answer > 0 && (style === 'completions' || isMarked(conversation, body));
+  const cached_input_tokens = may_cache && before >= cached_tokens_min ? before - (before % cached_tokens_step) : 0;
+  return { input_tokens: total - cached_input_tokens, cached_input_tokens };
+}
+
+async function countTurns(turns: readonly Turn[]): Promise<number> {
+  let tokens = 0;
+  for (const { parts } of turns) {
+    tokens += message_tokens;
+    for (const part of parts) tokens += await countPart(part);
+  }
+  return tokens;
+}
+
+async function countPart(part: Part): Promise<number> {
+  switch (part.type) {
+    case 'text':
+    case 'thinking':
+    case 'refusal':
+      return countTokens(part.text);
+    case 'tool_call':
+      return countTokens(`${part.name}\n${part.arguments}`);
+    case 'tool_result': {
+      let tokens = 0;
+      for (const each of part.parts) tokens += await countPart(each);
+      return tokens;
+    }
+    case 'image': {
+      const size = await imageSize(part.source);
+      if (!size) return medium_tokens_max;
+      return Math.min(Math.ceil((size.width * size.height) / pixels_per_token), medium_tokens_max);
+    }
+    case 'document':
+      return part.source.type === 'text' ? countTokens(part.source.text) : medium_tokens_max;
+    default:
+      return medium_tokens_max;
+  }
+}
+
+function isMarked({ turns, tools }: Conversation, body: JsonObject): boolean {
+  const marked = (each: object) => 'cache_control' in each;
+  const definitions = Array.isArray(body['tools']) ? body['tools'] : [];
+  return (
+    'cache_control' in body ||
+    tools.some(marked) ||
+    definitions.some((each) => typeof each === 'object' && each !== null && marked(each)) ||
+    turns.some(({ parts }) => parts.some(marked))
+  );
+}

@@ -1,0 +1,89 @@
+/** How the sandbox answers a chat: what the directives in the last user message and the route's options ask for. */
+import type { JsonObject } from '../../catalog/model.ts';
+import { readScript, type Script } from './script.ts';
+
+export type ScriptedCall = {
+  name: string;
+  /** JSON text; undefined if the directive gave none. */
+  arguments: string | undefined;
+};
+
+export type ChatScript = Script & {
+  /** Answers with this HTTP status instead. */
+  error_status: number | undefined;
+  /** Breaks off in the middle. */
+  is_cut: boolean;
+  tells_usage: boolean;
+  /** How long the answer's text is. */
+  tokens: number | undefined;
+  thinks: boolean;
+  /** In order. */
+  calls: ScriptedCall[];
+};
+
+/** Longer than this an upstream of a chat may not be silent anyway; the route's limits are above it. */
+const delay_ms_max = 300_000;
+
+const word_directive = /\[\[\s*(?:(cut|no usage|think)|error\s+([45]\d\d)|tokens\s+(\d{1,7}))\s*\]\]/giu;
+
+/** The script of what a user `said`. What only resembles a directive stays text, as everywhere in the sandbox. */
+export function readChatScript(said: string, options: JsonObject): ChatScript {
+  const { calls, text } = takeCalls(said);
+  const found: Omit<ChatScript, keyof Script> = {
+    error_status: undefined,
+    is_cut: false,
+    tells_usage: true,
+    tokens: undefined,
+    thinks: false,
+    calls,
+  };
+  const rest = text.replace(word_directive, (_, word?: string, status?: string, tokens?: string) => {
+    if (status !== undefined) found.error_status = Number(status);
+    else if (tokens !== undefined) found.tokens = Number(tokens);
+    else if (word?.toLowerCase() === 'cut') found.is_cut = true;
+    else if (word?.toLowerCase() === 'think') found.thinks = true;
+    else found.tells_usage = false;
+    return ' ';
+  });
+  const script = readScript(rest, options, delay_ms_max);
+  return { ...script, ...found, text: script.text.replaceAll(/[^\S\n]+/g, ' ').trim() };
+}
+
+const calls_max = 32;
+
+/** How many ends of a directive are tried, over all of them: its JSON may hold `]]` itself. */
+const ends_max = 256;
+
+/** Takes `[[tool NAME {json}]]` out of a text; the JSON may be left out. */
+function takeCalls(said: string): { calls: ScriptedCall[]; text: string } {
+  const opening = /\[\[\s*tool\s+([A-Za-z0-9_.:-]{1,128})\s*/giu;
+  const calls: ScriptedCall[] = [];
+  let text = '';
+  let done = 0;
+  let tries = 0;
+  for (let match = opening.exec(said); match && calls.length < calls_max; match = opening.exec(said)) {
+    const from = opening.lastIndex;
+    const [, name = ''] = match;
+    for (let end = said.indexOf(']]', from); end !== -1 && tries < ends_max; end = said.indexOf(']]', end + 1)) {
+      tries += 1;
+      const json = said.slice(from, end).trim();
+      if (json !== '' && !isObjectText(json)) continue;
+      calls.push({ name, arguments: json === '' ? undefined : json });
+      text += `${said.slice(done, match.index)} `;
+      done = end + 2;
+      opening.lastIndex = done;
+      break;
+    }
+  }
+  return { calls, text: text + said.slice(done) };
+}
+
+function isObjectText(text: string): boolean {
+  if (!text.startsWith('{')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,177 @@
+/** The chat of the sandbox: both styles as their own upstreams speak them, scripted by the last user message. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { JsonObject } from '../../catalog/model.ts';
+import { ApiError } from '../../errors.ts';
+import { writeCompletionsAnswer } from '../../styles/completions-answer.ts';
+import { readCompletions } from '../../styles/completions-request.ts';
+import type { Conversation, Style, Usage } from '../../styles/conversation.ts';
+import { writeMessagesAnswer } from '../../styles/messages-answer.ts';
+import { readMessages } from '../../styles/messages-request.ts';
+import { errorEvent } from '../../styles/open-relay.ts';
+import { refusalError } from '../chat-refusal.ts';
+import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../provider.ts';
+import { answerTo, hasForgedThinking, momentOf } from './chat-answer.ts';
+import { countInput } from './chat-count.ts';
+import { serve, type Served } from './chat-pieces.ts';
+import { readChatScript, type ChatScript } from './chat-script.ts';
+import { framesOf, type WireOptions } from './chat-wire.ts';
+
+/** `[[hang]]` ends here, whatever the route's own time limits are. */
+const hang_ms = 20_000;
+
+/** More answers to one request would keep the process from its other work. */
+const answers_max = 8;
+
+/** Makes the chat of the sandbox. It remembers nothing. */
+export function openSandboxChat(): ChatProvider {
+  return {
+    styles: ['completions', 'messages'],
+    send: answer,
+    countTokens: async ({ style, body }) => {
+      const { input_tokens, cached_input_tokens } = await countInput(readConversation(style, body), style, body);
+      return input_tokens + cached_input_tokens;
+    },
+  };
+}
+
+async function answer(call: ChatCall, signal: AbortSignal): Promise<ChatReply> {
+  const { style, body, options } = call;
+  const conversation = readConversation(style, body);
+  if (hasForgedThinking(conversation)) throw refused('Invalid signature in a thinking block: give it back as it came.');
+  const moment = momentOf(conversation);
+  // What the tools found is answered by itself: the directives were for the answer that called them.
+  const script = readChatScript(moment.said, options);
+  const is_first = moment.calls_made === 0;
+  if (is_first) await behave(script, call.stream, signal);
+  const count = answersWanted(body);
+  const served: Served[] = [];
+  for (let seed = 0; seed < count; seed++) {
+    served.push(await serve(await answerTo(conversation, { moment, script, seed }), conversation));
+  }
+  const usage = script.tells_usage ? await usageOf(conversation, call, served) : undefined;
+  const wire = { ...wireOptions(call), usage };
+  signal.throwIfAborted();
+  if (!call.stream) return { body: oneChunk(wholeAnswer(style, served, wire)) };
+  const ending = is_first && (script.is_cut ? 'cut' : script.ending === 'fail' && 'fail');
+  return { body: stream(call, served, wire, ending || 'done', signal), ...(ending && { simulated: true }) };
+}
+
+function readConversation(style: Style, body: JsonObject): Conversation {
+  try {
+    return style === 'completions' ? readCompletions(body) : readMessages(body);
+  } catch (error) {
+    if (error instanceof ApiError) throw refused(error.message);
+    throw error;
+  }
+}
+
+function refused(message: string): InputRefused {
+  return new InputRefused('invalid_request', message);
+}
+
+function answersWanted(body: JsonObject): number {
+  const n = typeof body['n'] === 'number' ? body['n'] : 1;
+  if (n > answers_max) throw refused(`n must be at most ${answers_max} for this model.`);
+  return Math.max(1, Math.floor(n));
+}
+
+/** Everything that a script asks for before the answer begins. */
+async function behave(script: ChatScript, is_stream: boolean, signal: AbortSignal): Promise<void> {
+  if (script.refuse) throw told('refused', 'The sandbox refused the call before its start, as it was told to.');
+  if (script.delay_ms !== undefined) await wait(script.delay_ms, undefined, { signal });
+  if (script.error_status !== undefined) throw errorOf(script.error_status);
+  if (script.ending === 'hang') {
+    await wait(hang_ms, undefined, { signal });
+    throw told('timeout', 'The sandbox did not answer within 20 seconds, as it was told to.');
+  }
+  if (script.ending === 'moderate') {
+    const message = 'The sandbox found the content unfit, as it was told to.';
+    throw new InputRefused('content_policy_violation', message, { simulated: true });
+  }
+  // Half an answer that is no stream is none.
+  if (is_stream) return;
+  if (script.ending === 'fail') throw told('unavailable', 'The sandbox failed, as it was told to.');
+  if (script.is_cut) throw told('unavailable', 'The sandbox broke off, as it was told to.');
+}
+
+function told(reason: NotStarted['reason'], message: string, retry_after_ms?: number): NotStarted {
+  return new NotStarted(reason, message, { simulated: true, ...(retry_after_ms !== undefined && { retry_after_ms }) });
+}
+
+/** Read as the same status of any other upstream is read. */
+function errorOf(status: number): NotStarted | InputRefused {
+  const message = `The sandbox answered ${status}, as it was told to.`;
+  const error = refusalError({ status, retry_after: undefined, body: JSON.stringify({ error: { message } }) }, []);
+  return error instanceof NotStarted
+    ? told(error.reason, error.message, error.retry_after_ms)
+    : new InputRefused(error.type, error.message, { simulated: true });
+}
+
+async function usageOf(conversation: Conversation, call: ChatCall, served: readonly Served[]): Promise<Usage> {
+  const input = await countInput(conversation, call.style, call.body);
+  const sum = (field: 'output_tokens' | 'reasoning_tokens') => served.reduce((total, one) => total + one[field], 0);
+  return {
+    ...input,
+    cache_write_tokens: 0,
+    output_tokens: sum('output_tokens'),
+    reasoning_tokens: sum('reasoning_tokens'),
+  };
+}
+
+function wireOptions({ model, request_id, body }: ChatCall): Omit<WireOptions, 'usage'> {
+  const legacy_functions = Array.isArray(body['functions']) && !Array.isArray(body['tools']);
+  return { model, request_id, created: Math.floor(Date.now() / 1000), legacy_functions };
+}
+
+function wholeAnswer(style: Style, served: readonly Served[], wire: WireOptions): JsonObject {
+  const { usage, model, request_id } = wire;
+  const none = {
+    input_tokens: 0,
+    cached_input_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: 0,
+    reasoning_tokens: 0,
+  };
+  const bodies = served.map(({ answer: one }) =>
+    style === 'completions'
+      ? writeCompletionsAnswer(one, usage, wire)
+      : writeMessagesAnswer(one, usage ?? none, model, request_id),
+  );
+  const [first = {}] = bodies;
+  if (style === 'messages') {
+    const { usage: counted, ...rest } = first;
+    return usage && counted !== undefined ? { ...rest, usage: counted } : rest;
+  }
+  const choices = bodies.flatMap((body) => (Array.isArray(body['choices']) ? body['choices'] : []));
+  return { ...first, choices: choices.map((choice, index) => ({ ...Object(choice), index })) };
+}
+
+async function* oneChunk(body: JsonObject): AsyncGenerator<Buffer> {
+  yield Buffer.from(JSON.stringify(body));
+}
+
+const pause_ms = 10;
+
+/** Longer streams come in larger portions, so that none takes more than about 2 s. */
+const portions_max = 200;
+
+async function* stream(
+  { style, request_id }: ChatCall,
+  served: readonly Served[],
+  wire: WireOptions,
+  ending: 'done' | 'cut' | 'fail',
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  const { head, content, tail } = framesOf(style, served, wire);
+  const until = ending === 'done' ? content.length : Math.ceil(content.length / 2);
+  const size = Math.ceil(content.length / portions_max) || 1;
+  yield Buffer.from(head.join(''));
+  for (let at = 0; at < until; at += size) {
+    yield Buffer.from(content.slice(at, Math.min(at + size, until)).join(''));
+    await wait(pause_ms, undefined, { signal });
+  }
+  if (ending === 'done') yield Buffer.from(tail.join(''));
+  if (ending !== 'fail') return;
+  const message = 'The sandbox failed in the middle of its answer, as it was told to.';
+  yield errorEvent(style, { type: style === 'messages' ? 'api_error' : 'server_error', message, request_id });
+}
