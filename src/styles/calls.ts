@@ -52,7 +52,7 @@ export function inputOf(text: string): JsonObject {
   return { _raw: text };
 }
 
-/** As deep as bodies may be: JSON.stringify runs out of stack some thousand levels further down. */
+/** As deep as bodies may be, which are checked before they are parsed: upstreams' parsers overflow at some thousand. */
 const depth_max = 64;
 
 function isDeep(text: string): boolean {

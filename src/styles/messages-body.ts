@@ -77,11 +77,11 @@ function isLegalThere(turns: readonly Turn[], index: number): boolean {
 function writeTurns(turns: readonly Turn[], names: ToolNames): JsonObject[] {
   const messages: { role: string; content: JsonObject[] }[] = [];
   for (const { role, parts } of turns) {
-    const content = resultsFirst(parts).flatMap((part) => writePart(part, names));
+    const content = parts.flatMap((part) => writePart(part, names));
     const last = messages.at(-1);
     if (content.length === 0) continue;
     // A turn between two others may have held nothing.
-    if (last?.role === role) last.content = resultsFirstBlocks([...last.content, ...content]);
+    if (last?.role === role) last.content.push(...content);
     else messages.push({ role, content });
   }
   if (messages.length === 0) throw mistake('messages', 'must hold some text');
@@ -92,14 +92,6 @@ function writeTurns(turns: readonly Turn[], names: ToolNames): JsonObject[] {
 }
 
 const opening = '(The conversation begins with the assistant.)';
-
-function resultsFirst(parts: readonly Part[]): Part[] {
-  return parts.toSorted((a, b) => Number(b.type === 'tool_result') - Number(a.type === 'tool_result'));
-}
-
-function resultsFirstBlocks(blocks: readonly JsonObject[]): JsonObject[] {
-  return blocks.toSorted((a, b) => Number(b['type'] === 'tool_result') - Number(a['type'] === 'tool_result'));
-}
 
 /** A last turn of the assistant's may not end in white space. */
 function trimLast(messages: readonly { role: string; content: JsonObject[] }[]): void {

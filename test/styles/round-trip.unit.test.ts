@@ -226,6 +226,9 @@ describe('what is made of ids, names and arguments', () => {
         expect(inputOf(back)).toEqual(made);
       }),
     );
+    const deep = `{"a":${'['.repeat(64)}${']'.repeat(64)}}`;
+    expect(inputOf(deep)).toEqual({ _raw: deep });
+    expect(inputOf('{"a":"[[{\\"["}')).toEqual({ a: '[[{"[' });
     expect([inputOf(''), inputOf(' '), inputOf('{}')]).toEqual([{}, {}, {}]);
     expect([argumentsOf(undefined), argumentsOf(null), argumentsOf({})]).toEqual(['{}', '{}', '{}']);
   });

@@ -137,7 +137,7 @@ describe('the limit of the output', () => {
   });
 });
 
-describe('usage in streams', () => {
+describe('T30: usage in streams', () => {
   it.each<[string, JsonObject, Quirks, Json | undefined]>([
     ['is asked for', {}, {}, { include_usage: true }],
     [

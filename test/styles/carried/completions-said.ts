@@ -106,6 +106,23 @@ export const completions_said: readonly Row[] = [
     get: { messages: [hi_block] },
   },
   {
+    field: 'messages: a turn that is empty without it',
+    how: 'left out, and the turns around it become one',
+    what: 'changed',
+    give: { messages: [hi, { role: 'assistant', content: ' ' }, hi] },
+    get: {
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Hi' },
+            { type: 'text', text: 'Hi' },
+          ],
+        },
+      ],
+    },
+  },
+  {
     field: 'messages: nothing else but such text',
     how: 'there is nothing to answer',
     what: 'refused',
