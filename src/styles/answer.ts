@@ -85,9 +85,7 @@ function forCaller(answer: ChatAnswer, { json_tool, tool_names }: RenderOptions)
     if (part.name === json_tool) return { type: 'text', text: part.arguments };
     return { ...part, name: tool_names?.get(part.name) ?? part.name };
   });
-  const is_tool_call = answer.finish.reason === 'tool_calls' && parts.some((part) => part.type === 'tool_call');
-  const reason = answer.finish.reason === 'tool_calls' && !is_tool_call ? 'stop' : answer.finish.reason;
-  return { ...answer, parts, finish: { ...answer.finish, reason } };
+  return { ...answer, parts };
 }
 
 function deliveredIn(answers: readonly ChatAnswer[]): TextSize {

@@ -78,6 +78,13 @@ export const completions_history: readonly Row[] = [
     param: 'messages[1].tool_calls[1].id',
   },
   {
+    field: 'tool messages behind others',
+    how: 'both styles forbid it',
+    what: 'refused',
+    give: { messages: [hi, asked(call('a')), hi, result('a', '7')] },
+    param: 'messages[1].tool_calls[0].id',
+  },
+  {
     field: 'tool messages without a call',
     how: 'both styles forbid it',
     what: 'refused',

@@ -62,6 +62,21 @@ export const messages_history: readonly Row[] = [
     param: 'messages[1].content[0].id',
   },
   {
+    field: 'tool_result in a later turn',
+    how: 'both styles forbid it',
+    what: 'refused',
+    give: {
+      messages: [
+        hi,
+        { role: 'assistant', content: [use('a')] },
+        hi,
+        { role: 'assistant', content: 'A' },
+        { role: 'user', content: [used('a')] },
+      ],
+    },
+    param: 'messages[1].content[0].id',
+  },
+  {
     field: 'tool_result without a call',
     how: 'both styles forbid it',
     what: 'refused',
