@@ -1,11 +1,11 @@
-/** An answer in pieces of a token, cut where the caller wants it cut. */
+/** An answer in words, cut where the caller wants it cut. */
 import type { ChatAnswer, ChatEvent, Conversation, Part } from '../../styles/conversation.ts';
-import { countTokens, piecesOf } from './tokens.ts';
+import { beginningOf, countTokens, piecesOf, type Piece } from './tokens.ts';
 
 /** An answer and how it comes in a stream. */
 export type Served = {
   answer: ChatAnswer;
-  /** Its content, a token or a few at a time. */
+  /** Its content, a word at a time. */
   events: ChatEvent[];
   output_tokens: number;
   reasoning_tokens: number;
@@ -18,23 +18,19 @@ export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversati
   let left = max_tokens ?? Infinity;
   let calls = 0;
   for (const part of parts) {
-    const pieces = await piecesOf(textIn(part));
     const index = part.type === 'tool_call' ? calls++ : 0;
-    let count = 0;
-    let tokens = part.type === 'tool_call' ? await countTokens(part.name) : 0;
-    for (const piece of pieces) {
-      if (tokens + piece.tokens > left) break;
-      tokens += piece.tokens;
-      count += 1;
-    }
-    const shown = pieces.slice(0, count).map(({ text }) => text);
-    left -= tokens;
-    served.output_tokens += tokens;
-    if (part.type === 'thinking') served.reasoning_tokens += tokens;
-    const is_whole = count === pieces.length;
-    if (is_whole || count > 0) {
-      served.answer.parts.push(is_whole ? part : withText(part, shown.join('')));
-      served.events.push(...eventsOf(part, shown, index, is_whole));
+    const name_tokens = part.type === 'tool_call' ? await countTokens(part.name) : 0;
+    const pieces = await piecesOf(textIn(part));
+    const shown = await within(pieces, left - name_tokens);
+    const tokens = shown.reduce((sum, piece) => sum + piece.tokens, name_tokens);
+    const texts = shown.map(({ text }) => text);
+    const is_whole = shown.length === pieces.length && shown.at(-1)?.text === pieces.at(-1)?.text && tokens <= left;
+    if (is_whole || texts.length > 0) {
+      left -= tokens;
+      served.output_tokens += tokens;
+      if (part.type === 'thinking') served.reasoning_tokens += tokens;
+      served.answer.parts.push(is_whole ? part : withText(part, texts.join('')));
+      served.events.push(...eventsOf(part, texts, index, is_whole));
     }
     if (!is_whole) {
       served.answer.finish = { reason: 'length' };
@@ -42,6 +38,16 @@ export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversati
     }
   }
   return served;
+}
+
+/** As many as there is room for; the last one may be cut. */
+async function within(pieces: readonly Piece[], tokens_max: number): Promise<Piece[]> {
+  let left = tokens_max;
+  const over = pieces.findIndex(({ tokens }) => (left -= tokens) < 0);
+  if (over === -1) return [...pieces];
+  const word = pieces[over];
+  const beginning = word && (await beginningOf(word.text, left + word.tokens));
+  return [...pieces.slice(0, over), ...(beginning && beginning.text !== '' ? [beginning] : [])];
 }
 
 function textIn(part: Part): string {

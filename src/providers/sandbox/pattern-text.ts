@@ -118,9 +118,8 @@ class PatternReader {
   #set(): string {
     const is_excluding = this.#take('^');
     const members: string[] = [];
-    for (let is_first = true; is_first || this.#next() !== ']'; is_first = false) {
+    while (this.#next() !== ']') {
       if (this.#at >= this.#pattern.length) throw new NotUnderstood();
-      if (is_first && this.#next() === ']') break;
       members.push(...this.#members(is_excluding));
     }
     this.#at += 1;

@@ -3,7 +3,7 @@
  * style comes from (package gpt-tokenizer). It takes 0.2 s and 30 MB to load, so that waits for the first chat.
  */
 
-/** Text that is never cut: a token, or the few that make one character together. */
+/** A word of a text and how many tokens it is. */
 export type Piece = { text: string; tokens: number };
 
 /** A run without a break is merged in quadratic time, so that longer ones are cut. */
@@ -20,8 +20,6 @@ const as_text = { disallowedSpecial: new Set<string>() };
 
 type Tokenizer = {
   countTokens(text: string, options: typeof as_text): number;
-  encode(text: string, options: typeof as_text): number[];
-  decodeGenerator(tokens: number[]): Iterable<string>;
 };
 
 let loading: Promise<Tokenizer> | undefined;
@@ -44,10 +42,23 @@ export async function countTokens(text: string): Promise<number> {
   return Math.ceil((tokens * text.length) / counted.length);
 }
 
-/** A text in pieces, none of which is cut within a character. */
+/** A text in words with the space before them, where tokens begin: their tokens add up to those of the text. */
 export async function piecesOf(text: string): Promise<Piece[]> {
   const tokenizer = await load();
-  return slicesOf(text).flatMap((slice) => wholeCharacters(tokenizer, tokenizer.encode(slice, as_text)));
+  const words = slicesOf(text).flatMap((slice) => slice.split(/(?<=\S)(?= )/));
+  return words.map((word) => ({ text: word, tokens: tokenizer.countTokens(word, as_text) }));
+}
+
+/** The longest beginning of a word that has no more than `tokens_max` tokens. */
+export async function beginningOf(word: string, tokens_max: number): Promise<Piece> {
+  const tokenizer = await load();
+  const characters = [...word];
+  for (let length = characters.length; length > 0; length--) {
+    const text = characters.slice(0, length).join('');
+    const tokens = tokenizer.countTokens(text, as_text);
+    if (tokens <= tokens_max) return { text, tokens };
+  }
+  return { text: '', tokens: 0 };
 }
 
 /** Cuts where a token begins anyway, before a space; runs without one after 128 characters. */
@@ -70,22 +81,4 @@ function slicesOf(text: string): string[] {
   }
   if (start < text.length) slices.push(text.slice(start));
   return slices;
-}
-
-/** No character has more; what is none would go on for ever. */
-const character_tokens_max = 8;
-
-/** Tokens may end within a character: those are one piece with the next. */
-function wholeCharacters(tokenizer: Tokenizer, tokens: readonly number[]): Piece[] {
-  const pieces: Piece[] = [];
-  let open: number[] = [];
-  for (const token of tokens) {
-    open.push(token);
-    const text = [...tokenizer.decodeGenerator(open)].join('');
-    if ((text === '' || text.includes('\ufffd')) && open.length < character_tokens_max) continue;
-    pieces.push({ text, tokens: open.length });
-    open = [];
-  }
-  if (open.length > 0) pieces.push({ text: [...tokenizer.decodeGenerator(open)].join(''), tokens: open.length });
-  return pieces;
 }

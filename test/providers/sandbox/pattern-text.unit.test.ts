@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { patternText } from '../../../src/providers/sandbox/pattern-text.ts';
+
+it.each([
+  '^[A-Z]{3}-\\d{4}$',
+  '^(foo|bar)+$',
+  '^\\+?[0-9 ()-]{7,}$',
+  '^#[0-9a-fA-F]{6}$',
+  '^[^@\\s]+@[^@\\s]+\\.[a-z]{2,}$',
+  '^(?:[01]\\d|2[0-3]):[0-5]\\d$',
+  '^(?<year>\\d{4})-(0[1-9]|1[0-2])$',
+  '^\\p{L}+$',
+  '^[\\w.-]+$',
+  '^[^a-z]$',
+  '^[^]$',
+  'a.c',
+  '^\\$\\d+(\\.\\d{2})?$',
+  '^\\S+$',
+  '^$',
+  '^a{0,3}b*?$',
+])('a text matches %s', (pattern) => {
+  const text = patternText(pattern, 0);
+  expect(text).toMatch(new RegExp(pattern, 'u'));
+});
+
+it('is as long as it has to be', () => {
+  const text = patternText('^[a-z]+$', 50) ?? '';
+  expect(text).toMatch(/^[a-z]{50,}$/);
+});
+
+it.each(['(?=a)b', '[]', '\\1', 'a**', '(', '[', '(?<!a)b', '\\cA'])('%s is not understood', (pattern) => {
+  expect(patternText(pattern, 0)).toBeUndefined();
+});
+
+it('never throws and never takes long', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'ab[]()^$|*+?{}1,-\\d.'), maxLength: 40 }), (pattern) => {
+      const text = patternText(pattern, 3);
+      expect(text === undefined || text.length <= 20_000).toBe(true);
+    }),
+    { numRuns: 500 },
+  );
+});
