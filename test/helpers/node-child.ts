@@ -1,6 +1,7 @@
 /** The service as src/main.ts starts it, with adapters of the tests beside its own. */
+import { runService } from '../../src/main/service.ts';
 import { adapters } from '../../src/providers/index.ts';
 import { scripted } from './upstream.ts';
 
 adapters['scripted'] = scripted;
-await import('../../src/main.ts');
+await runService({ alone: false }); // beside the API of the test

@@ -184,15 +184,17 @@ function startNode(app: App, failpoint: string, role: 'worker' | 'api' = 'worker
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
-  const url = new Promise<string>((resolve) => {
+  const url = new Promise<string>((resolve, reject) => {
     const listen = (chunk: Buffer) => {
       said += chunk.toString();
       const match = /running at (http:\/\/\S+)/.exec(said);
       if (match?.[1]) resolve(match[1]);
     };
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${said}`)));
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);
   });
+  url.catch(() => undefined); // most cases do not ask
   return { child, said: () => said, url };
 }
 
