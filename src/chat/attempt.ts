@@ -27,6 +27,8 @@ export type RouteFailure = {
   retry_after_ms?: number | undefined;
   rejected_credentials?: boolean;
   simulated?: boolean;
+  /** What was asked for cannot be carried to this upstream; another one may take it. */
+  refusal?: ApiError;
 };
 
 /** `answered`: content came, or a complete answer without any; whatever went wrong later is in the outcome. */
@@ -50,8 +52,8 @@ type Trial = {
 };
 
 /**
- * Asks one route. Throws ApiError 400 for what is the caller's own mistake, by our judgement or the
- * upstream's: no other route is tried then.
+ * Asks one route. Throws ApiError 400 for what is the caller's own mistake in the upstream's judgement: no
+ * other route is tried then.
  */
 export async function attemptRoute(
   app: App,
@@ -72,7 +74,13 @@ export async function attemptRoute(
     max_tokens: order.max_tokens,
     quirks: readQuirks(route.options).quirks,
   };
-  const sent = upstreamBody(order.ask, target);
+  let sent: UpstreamBody;
+  try {
+    sent = upstreamBody(order.ask, target);
+  } catch (refusal) {
+    if (!(refusal instanceof ApiError)) throw refusal;
+    return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
+  }
   const watch = startWatch(route.timeout_ms, order.ask.stream, caller.gone);
   const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
   try {

@@ -125,7 +125,7 @@ async function tryRoutes(
 const credentials_pause_ms = 60_000;
 
 async function noteFailure(app: App, name: string, failure: RouteFailure): Promise<void> {
-  if (failure.simulated) return app.health.giveBack(name);
+  if (failure.simulated || failure.refusal) return app.health.giveBack(name);
   const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
   await app.health.failed(name, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
 }
@@ -133,6 +133,8 @@ async function noteFailure(app: App, name: string, failure: RouteFailure): Promi
 /** What the caller is told when no route gave an answer: never an upstream's own words about us. */
 function allFailed(order: ChatOrder, failures: readonly RouteFailure[]): ApiError {
   const { id } = order.model;
+  const [refusal] = failures.map((failure) => failure.refusal);
+  if (refusal && failures.every((failure) => failure.refusal)) return refusal;
   const last = failures.at(-1);
   if (last?.cause === 'timeout') return new ApiError('timeout', `${id} did not answer in time.`);
   const waits_ms = failures.map((failure) => failure.retry_after_ms);

@@ -2,7 +2,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { inputSize, readAsk } from '../styles/ask.ts';
 import { readQuirks } from '../styles/quirks.ts';
-import { upstreamBody } from '../styles/upstream.ts';
+import { countingBody } from '../styles/same-style.ts';
 import type { ChatCaller } from './attempt.ts';
 import { findModel } from './order.ts';
 import { countInput } from './price.ts';
@@ -24,7 +24,7 @@ export async function countTokens(
     const provider = app.providers.chat(route.provider);
     if (!provider?.countTokens || !provider.styles.includes('messages')) continue;
     const { quirks } = readQuirks(route.options);
-    const { body } = upstreamBody(ask, { style: 'messages', model: route.upstream_model, max_tokens: 0, quirks });
+    const body = countingBody(ask, route.upstream_model, quirks);
     try {
       return await provider.countTokens(
         {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
-import { completion, hello, message, setStage, type Stage } from './setup.ts';
+import { completion, hello, message, setStage, yamlOf, type Stage } from './setup.ts';
 
 let stage: Stage;
 
@@ -208,4 +208,21 @@ test('parallel calls against a balance for a few: never overdrawn', async () => 
   expect(held.exact).toBe('0.000000');
   expect(Number(balance.exact)).toBeGreaterThanOrEqual(0);
   expect(statuses.filter((status) => status === 200)).toHaveLength(10);
+});
+
+test('what one upstream’s style cannot carry goes to the route that can; if none can, 400 names the field', async () => {
+  await stage.test.app.db.query('delete from route_health');
+  stage.upstream.script('first', { json: completion('two of them') });
+  const refused = await completions('acme/ant', { n: 2 });
+  expect(refused.status).toBe(400);
+  expect(refused.json.error).toMatchObject({ type: 'invalid_request', param: 'n' });
+  const yaml = yamlOf(stage.upstream).replace(
+    '- { provider: oai, upstream_model: first,',
+    '- { provider: ant, upstream_model: second }\n      - { provider: oai, upstream_model: first,',
+  );
+  await stage.test.configure(yaml);
+  const carried = await completions('acme/two', { n: 2 });
+  expect(carried.status).toBe(200);
+  expect(JSON.parse(carried.text).choices[0].message.content).toBe('two of them');
+  expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
 });
