@@ -65,3 +65,15 @@ it('each fault changes a text that is in its file exactly once', () => {
   expect(times).toEqual(mutants.map(({ row }) => `${row}: 1`));
   expect(mutants.filter(({ find, replace }) => find === replace)).toEqual([]);
 });
+
+/** A fault in a function that a later migration makes anew would change nothing. */
+it('each fault of a migration is in the newest form of its function', () => {
+  const migrations = readdirSync(join(root, 'migrations')).map((name) => `migrations/${name}`);
+  const replaced = mutants.filter(({ file, find }) => {
+    const before = read(file).split(find)[0] ?? '';
+    const [, name] = [...before.matchAll(/^create (?:or replace )?(?:function|table|type) (\w+)/gm)].at(-1) ?? [];
+    const again = new RegExp(`^create (?:or replace )?function ${name}\\(`, 'm');
+    return file.startsWith('migrations/') && migrations.some((later) => later > file && again.test(read(later)));
+  });
+  expect(replaced.map(({ row, file }) => `${row}: ${file}`)).toEqual([]);
+});
