@@ -2,6 +2,7 @@
  * `main.ts FOLDER --tasks N --faults K [--seed S] [--durable] [--report FILE]`: the real service as several processes
  * beside an upstream, receivers and callers, while something breaks every few seconds; then the checker. Ends
  * with 1 if anything promised does not hold, with 2 if the run itself came to nothing. See scripts/chaos.mjs.
+ * `--resume`: lets what an earlier run has left in the folder come to its end, and checks it.
  * A run may look closely at one thing: only one kind of `--fault`, only one `--point` to die at, fewer `--accounts`.
  */
 import { chmodSync, readFileSync, writeFileSync, existsSync } from 'node:fs';
@@ -33,6 +34,7 @@ import {
   type FaultNote,
   type Place,
   type SecretNote,
+  readPlace,
 } from './place.ts';
 import { makeRandom } from './random.ts';
 
@@ -45,6 +47,7 @@ type Options = {
   report: string | undefined;
   accounts: number;
   minutes: number;
+  resume: boolean;
   focus: Focus;
 };
 
@@ -70,13 +73,14 @@ async function main(options: Options): Promise<number> {
     settings: { max_connections: '300', fsync: options.durable ? 'on' : 'off' },
   });
   process.on('exit', () => endPostgres(embedded));
-  const place = await preparePlace(options, embedded);
+  const place = options.resume ? readPlace(options.folder) : await preparePlace(options, embedded);
   const random = makeRandom(options.seed);
   const fleet = new Fleet(place, () => random.whole(100, 1_000));
   process.on('exit', () => fleet.killAll());
   await fleet.start();
   say(`all processes run (${seconds(performance.now() - begun_at_ms)})`);
-  const rows = [...(await run(options, { place, fleet, embedded })), ...(await finalChecks(place, fleet))];
+  const drained = options.resume ? await drain(place) : await run(options, { place, fleet, embedded });
+  const rows = [...drained, ...(await finalChecks(place, fleet))];
   await fleet.stop();
   rows.push(
     none('processes that ended by themselves', fleet.surprises),
@@ -110,6 +114,11 @@ async function run(
   clearInterval(progress);
   await clients.close();
   say(`all ${clients.acknowledged} tasks acknowledged, all faults done; waiting for the rest`);
+  return drain(place);
+}
+
+/** Until every task is final and every webhook delivered or dropped, or nothing moves on. */
+async function drain(place: Place): Promise<Row[]> {
   const unfinished = 'select count(*)::int as left from tasks where completed_at is null';
   const undelivered = `select count(*)::int as left from deliveries where state = 'waiting'`;
   const [tasks_ms, deliveries_ms] = [await untilNone(place, unfinished), await untilNone(place, undelivered)];
@@ -302,6 +311,7 @@ function readOptions(): Options {
       report: { type: 'string' },
       accounts: { type: 'string', default: '6' },
       minutes: { type: 'string', default: '600' },
+      resume: { type: 'boolean', default: false },
       fault: { type: 'string' },
       point: { type: 'string' },
     },
@@ -315,6 +325,7 @@ function readOptions(): Options {
     report: values.report,
     accounts: Number(values.accounts),
     minutes: Number(values.minutes),
+    resume: values.resume,
     focus: {
       fault: faults.find((fault) => fault === values.fault),
       point: failpoints.find((point) => point === values.point),

@@ -133,7 +133,11 @@ function killed(fleet: Fleet, name: Name): { target: string; over: Promise<void>
 /** Its supervisor, which is the one of the service, starts it again. */
 async function killPostgres(embedded: Embedded): Promise<void> {
   const { pid } = embedded;
-  process.kill(pid, 'SIGKILL');
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    return; // it is dead already, and being started again
+  }
   for (const give_up_at_ms = Date.now() + 60_000; embedded.pid === pid; await sleep(20)) {
     if (Date.now() > give_up_at_ms) throw new Error('PostgreSQL did not come back');
   }
