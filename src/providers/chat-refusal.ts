@@ -5,9 +5,19 @@ import { scrub } from './scrub.ts';
 export type Refusal = { status: number; retry_after: string | undefined; body: string };
 
 const policy = /content_policy|content_filter|moderation|safety|responsible_ai/i;
-const no_money =
-  /insufficient_quota|billing|credit balance|out of credits|exceeded your current quota|payment required/i;
-const bad_key = /invalid_api_key|api key not valid|incorrect api key|authentication/i;
+const flagged = /content_policy|content_filter|moderation|flagged/i;
+
+/**
+ * An upstream that does not want us, in its own code or at the very start of its message: what follows may
+ * be the caller's words, such as the name of a tool, and nobody may close a route with those.
+ */
+const codes_about_us =
+  /^(insufficient_quota|billing_error|billing_hard_limit_reached|invalid_api_key|authentication_error)$/i;
+const messages_about_us =
+  /^(your credit balance|you exceeded your current quota|you have run out of credits|insufficient credits|payment required|api key not valid|(incorrect|invalid) api key)/i;
+
+/** What only names something of the caller's that is not there, rather than a model of ours. */
+const not_a_model = /\b(file|container|skill|image|attachment)s?\b/i;
 
 /**
  * What a refusal means: the caller's own mistake (InputRefused, with the upstream's words), or ours or the
@@ -17,18 +27,25 @@ export function refusalError(refusal: Refusal, secrets: readonly string[]): NotS
   const { status, body } = refusal;
   const told = messageOf(body);
   const words = `${told.code} ${told.type} ${told.message}`;
+  const about_us = [told.code, told.type].some((code) => codes_about_us.test(code)) || messages_about_us.test(told.message);
   const detail = `answered ${status}${told.message === '' ? '' : `: ${scrub(told.message, secrets)}`}`;
-  if (status === 401 || status === 402 || status === 403) return new NotStarted('rejected_credentials', detail);
-  if (status === 400 || status === 413 || status === 422) {
-    if (no_money.test(words) || bad_key.test(words)) return new NotStarted('rejected_credentials', detail);
+  if (isCallersMistake(status, told, words) && !about_us) {
     const message = scrub(told.message, secrets) || 'The model provider refused the request.';
-    return new InputRefused(policy.test(words) ? 'content_policy_violation' : 'invalid_request', message);
+    return new InputRefused(policy.test(words) || status === 403 ? 'content_policy_violation' : 'invalid_request', message);
   }
-  if (status === 429 && no_money.test(words)) return new NotStarted('rejected_credentials', detail);
+  if (status === 401 || status === 402 || status === 403 || (about_us && status < 500))
+    return new NotStarted('rejected_credentials', detail);
   if (status === 429)
     return new NotStarted('rate_limited', detail, { retry_after_ms: retryAfter(refusal.retry_after) });
   if (status === 504 || status === 408) return new NotStarted('timeout', detail);
   return new NotStarted('unavailable', detail, retryOptions(refusal.retry_after));
+}
+
+/** 403 is how some say that an input was flagged; 404 may mean a file; 431 are the caller's own betas. */
+function isCallersMistake(status: number, { message }: Told, words: string): boolean {
+  if (status === 403) return flagged.test(words);
+  if (status === 404) return not_a_model.test(message) && !/\bmodel/i.test(words);
+  return status === 400 || status === 413 || status === 422 || status === 431;
 }
 
 function retryOptions(given: string | undefined): { retry_after_ms?: number } {

@@ -37,8 +37,8 @@ const raw = async (style: Style, body: JsonObject): Promise<JsonObject> =>
 
 /** All answers to a request, in the neutral form. */
 async function answers(style: Style, body: JsonObject): Promise<ChatAnswer[]> {
-  const answer = await raw(style, body);
-  return style === 'completions' ? readCompletionsAnswers(answer, 'req_1') : [readMessagesAnswer(answer)];
+  const told = await raw(style, body);
+  return style === 'completions' ? readCompletionsAnswers(told, 'req_1') : [readMessagesAnswer(told)];
 }
 
 async function answer(style: Style, body: JsonObject): Promise<ChatAnswer> {
@@ -155,8 +155,8 @@ describe.each(styles)('an answer in %s style', (style) => {
     const stop = style === 'completions' ? { stop: 'zebra' } : { stop_sequences: ['zebra'] };
     const stopped = await answer(style, say('one zebra two', stop));
     expect(textOf(stopped)).toMatch(/one $/);
-    if (style === 'messages') expect(stopped.finish).toEqual({ reason: 'stop_sequence', stop_sequence: 'zebra' });
-    else expect(stopped.finish.reason).toBe('stop');
+    const told = style === 'messages' ? { reason: 'stop_sequence', stop_sequence: 'zebra' } : { reason: 'stop' };
+    expect(stopped.finish).toEqual(told);
   });
 
   it('counts what was sent before as cached, once it is much', async () => {
@@ -170,7 +170,8 @@ describe.each(styles)('an answer in %s style', (style) => {
     const { usage } = await answer(style, { messages, ...mark });
     expect(usage?.cached_input_tokens).toBeGreaterThan(1_500);
     expect((usage?.cached_input_tokens ?? 1) % 128).toBe(0);
-    if (style === 'messages') expect((await answer(style, { messages })).usage?.cached_input_tokens).toBe(0);
+    const unmarked = (await answer(style, { messages })).usage?.cached_input_tokens;
+    expect(unmarked === 0).toBe(style === 'messages');
   });
 
   it('describes images by their size', async () => {
