@@ -46,7 +46,7 @@ async function readCount({ body }: ChatReply): Promise<number> {
   }
   const counted: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
   const tokens =
-    typeof counted === 'object' && counted !== null && 'input_tokens' in counted ? counted.input_tokens : 0;
+    typeof counted === 'object' && counted !== null && 'input_tokens' in counted ? counted.input_tokens : undefined;
   if (typeof tokens !== 'number' || !Number.isSafeInteger(tokens) || tokens < 0)
     throw new Error('the count is no number');
   return tokens;

@@ -27,11 +27,15 @@ export function refusalError(refusal: Refusal, secrets: readonly string[]): NotS
   const { status, body } = refusal;
   const told = messageOf(body);
   const words = `${told.code} ${told.type} ${told.message}`;
-  const about_us = [told.code, told.type].some((code) => codes_about_us.test(code)) || messages_about_us.test(told.message);
+  const about_us =
+    [told.code, told.type].some((code) => codes_about_us.test(code)) || messages_about_us.test(told.message);
   const detail = `answered ${status}${told.message === '' ? '' : `: ${scrub(told.message, secrets)}`}`;
   if (isCallersMistake(status, told, words) && !about_us) {
     const message = scrub(told.message, secrets) || 'The model provider refused the request.';
-    return new InputRefused(policy.test(words) || status === 403 ? 'content_policy_violation' : 'invalid_request', message);
+    return new InputRefused(
+      policy.test(words) || status === 403 ? 'content_policy_violation' : 'invalid_request',
+      message,
+    );
   }
   if (status === 401 || status === 402 || status === 403 || (about_us && status < 500))
     return new NotStarted('rejected_credentials', detail);
