@@ -20,6 +20,9 @@ export type Sender = {
   addressRules(): AddressRules;
 };
 
+/** A retry is due by the database's clock, some milliseconds behind the end that we noted; an alarm too early waits for the next poll. */
+const alarm_margin_ms = 50;
+
 const connect_timeout_ms = 5_000;
 const answer_bytes_max = 16_384;
 const answer_kept_bytes = 2_048;
@@ -83,7 +86,7 @@ function keptText(answer: Buffer): string {
 
 /** The database has sent jobs: the retry of this delivery, or first attempts that were handed the place. */
 function wakeNext(app: Sender, after: AfterAttempt): void {
-  if (after.next_at) app.engine.wake('delivery.retry', after.next_at.getTime() - app.clock.now());
+  if (after.next_at) app.engine.wake('delivery.retry', after.next_at.getTime() - app.clock.now() + alarm_margin_ms);
   app.engine.wake('delivery.send');
   app.engine.wake('delivery.retry');
 }

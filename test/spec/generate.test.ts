@@ -64,7 +64,7 @@ it('S2.5-3 an image model takes prompt', async () => {
 
 it('S2.6-1 a model is named by its id, an unknown id gives 404', async () => {
   const { json: list } = await quiet.call('GET', '/v1/models');
-  for (const { id } of list.data) {
+  for (const { id } of list.data.filter(({ modality }) => modality !== 'chat')) {
     expect((await post(quiet, { model: id, input: { prompt: 'x' } })).json.model).toBe(id);
   }
   expect(await post(quiet, { model: 'no/such', input: { prompt: 'x' } })).toMatchObject({
