@@ -113,21 +113,28 @@ async function countsTowardPause(fail: () => Promise<unknown>, by = client): Pro
 
 it('S3-1 succeeded and failed are final: what comes later changes nothing', async () => {
   routes(['run forever'], ['done']);
-  const { json: task } = await generate({}, 0);
-  await reaches(task.id, 'running');
-  const { db } = service.app;
-  const racing = await db.tx(async (tx) => {
-    await tx.query('select from tasks where id = $1 for update', [task.id]);
-    const cancels = Array.from({ length: 4 }, () => cancel(task.id));
+  const { json: running } = await generate({}, 0);
+  await reaches(running.id, 'running');
+  await expectOneEnding(service, client, running.id);
+  const waiting = await idle.client(); // nobody has begun with its task
+  const { json: queued } = await generate({}, 0, 'test/pair', waiting);
+  await expectOneEnding(idle, waiting, queued.id);
+});
+
+/** Four cancels at once, which all saw the task unfinished: the first ends it. */
+async function expectOneEnding({ app }: TestApp, by: Client, id: string): Promise<void> {
+  const racing = await app.db.tx(async (tx) => {
+    await tx.query('select from tasks where id = $1 for update', [id]);
+    const cancels = Array.from({ length: 4 }, () => cancel(id, by));
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await vi.waitUntil(async () => (await db.query(waiting)).length >= 4, { interval: 10, timeout: 5_000 });
-    return cancels; // all of them saw it running; now the first ends it
+    await vi.waitUntil(async () => (await app.db.query(waiting)).length >= 4, { interval: 10, timeout: 5_000 });
+    return cancels;
   });
   const answers = await Promise.all(racing);
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409]);
   const winner = answers.find(({ status }) => status === 200);
-  expect((await client.call('GET', `/v1/tasks/${task.id}`)).text).toBe(winner?.text);
-});
+  expect((await by.call('GET', `/v1/tasks/${id}`)).text).toBe(winner?.text);
+}
 
 it('S3-2 a run that produced output ends its task as succeeded, from queued or running', async () => {
   expect((await generate()).json.status).toBe('succeeded');
