@@ -1,17 +1,18 @@
 /** One event of a stream of server-sent events, with the bytes that it came in. */
 export type SseFrame = {
-  /** All of its bytes, with the empty line that ends it. */
+  /** All of its bytes: empty lines before it, its lines, and the empty line that ends it. */
   raw: Buffer;
   /** The name after `event:`; empty if there is none. */
   event: string;
   /** The text of its data lines, joined by line feeds; undefined for comments and the like. */
   data: string | undefined;
-  /** Where the data lines stand in `raw`: from the first byte of the first value to the end of the last. */
-  data_from: number;
-  data_to: number;
+  /** Where the values of its data lines stand in `raw`. */
+  data_lines: readonly Line[];
 };
 
-/** A line, or an event, that is longer than any honest one. */
+export type Line = { from: number; to: number };
+
+/** An event that is longer than any honest one. */
 export class SseTooLong extends Error {
   override name = 'SseTooLong';
 }
@@ -20,22 +21,28 @@ const lf = 0x0a;
 const cr = 0x0d;
 const colon = 0x3a;
 const space = 0x20;
-
-type Line = { from: number; to: number };
+const byte_order_mark = Buffer.from('\ufeff');
+const store_bytes_min = 4_096;
+/** A larger store is given up after the event that needed it. */
+const store_bytes_kept = 131_072;
 
 /**
  * Splits bytes, cut anywhere, into events (the event stream format of the HTML standard): lines end with
  * LF, CRLF or CR, an empty line ends an event. Works on bytes, so no character is ever cut; each byte
- * is looked at once, however small the pieces it comes in.
+ * is looked at once, however small the pieces it comes in. All bytes are in some frame, but for a byte
+ * order mark: with a heartbeat in front of it, it would be read as a part of the first line.
  */
 export class SseSplitter {
   readonly #bytes_max: number;
-  #pending: Buffer = Buffer.alloc(0);
-  #scanned = 0;
+  /** Bytes of the event that is not complete. Grows by doubling, so that a byte is copied a few times at most. */
+  #store: Buffer = Buffer.alloc(0);
+  #stored_bytes = 0;
+  /** Places of lines are counted from the first byte of their event. */
   #line_from = 0;
   #lines: Line[] = [];
   /** The last byte was a CR: an LF right behind it belongs to the same end of line. */
   #after_cr = false;
+  #is_first = true;
 
   constructor(bytes_max: number) {
     this.#bytes_max = bytes_max;
@@ -44,79 +51,117 @@ export class SseSplitter {
   /** The events that are complete with these bytes. Throws SseTooLong. */
   push(chunk: Buffer): SseFrame[] {
     const frames: SseFrame[] = [];
-    // Of a huge event only the new bytes are scanned; to join them costs one copy per piece of 64 kB.
-    let bytes = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    const nextEnd = endFinder(chunk);
     let from = 0;
-    let at = this.#scanned;
-    for (; at < bytes.length; at++) {
-      const byte = bytes[at];
-      if (byte === lf && this.#after_cr) {
+    let at = 0;
+    const place = () => this.#stored_bytes + at - from;
+    while (at < chunk.length) {
+      if (this.#after_cr) {
         this.#after_cr = false;
-        if (at === this.#line_from) {
-          this.#line_from = at + 1;
+        if (chunk[at] === lf) {
+          at += 1;
+          this.#line_from = place();
           continue;
         }
       }
-      if (byte !== lf && byte !== cr) {
-        this.#after_cr = false;
-        at = nextEnd(bytes, at) - 1;
+      at = nextEnd(at);
+      if (at === chunk.length) break;
+      const line = { from: this.#line_from, to: place() };
+      this.#after_cr = chunk[at] === cr;
+      at += 1;
+      if (line.to > line.from) {
+        this.#lines.push(line);
+        this.#line_from = place();
         continue;
       }
-      this.#after_cr = byte === cr;
-      const is_empty = at === this.#line_from;
-      if (!is_empty) this.#lines.push({ from: this.#line_from - from, to: at - from });
-      this.#line_from = at + 1;
-      if (!is_empty) continue;
-      const to = this.#after_cr && bytes[at + 1] === lf ? at + 2 : at + 1;
-      if (this.#lines.length > 0 || to - from > 2) frames.push(frameOf(bytes.subarray(from, to), this.#lines));
-      this.#lines = [];
-      from = to;
-      if (to === at + 2) {
+      if (this.#after_cr && chunk[at] === lf) {
         this.#after_cr = false;
         at += 1;
       }
-      this.#line_from = to;
+      this.#line_from = place();
+      if (this.#lines.length === 0) continue; // belongs to the event that follows
+      frames.push(this.#cut(chunk.subarray(from, at)));
+      from = at;
     }
-    bytes = bytes.subarray(from);
-    this.#pending = bytes;
-    this.#scanned = at - from;
-    this.#line_from -= from;
-    if (bytes.length > this.#bytes_max) throw new SseTooLong(`an event is longer than ${this.#bytes_max} bytes`);
+    this.#keep(chunk.subarray(from));
     return frames;
   }
 
-  /** The event that was not ended when the stream was; undefined if there is none. */
+  /**
+   * The event that was not ended when the stream was, with an end of ours; undefined if it says nothing.
+   * Empty lines alone stay as they are.
+   */
   rest(): SseFrame | undefined {
-    if (this.#pending.length === 0) return undefined;
-    const lines = [...this.#lines];
-    if (this.#line_from < this.#pending.length) lines.push({ from: this.#line_from, to: this.#pending.length });
-    return frameOf(Buffer.concat([this.#pending, Buffer.from('\n\n')]), lines);
+    if (this.#stored_bytes === 0) return undefined;
+    if (this.#line_from < this.#stored_bytes) this.#lines.push({ from: this.#line_from, to: this.#stored_bytes });
+    if (this.#lines.length === 0) return this.#cut(Buffer.alloc(0));
+    const frame = this.#cut(Buffer.from('\n\n'));
+    return frame.data === undefined || frame.data === '' ? undefined : frame;
+  }
+
+  #cut(end: Buffer): SseFrame {
+    const stored = this.#store.subarray(0, this.#stored_bytes);
+    const raw = stored.length === 0 ? end : Buffer.concat([stored, end]);
+    const lines = this.#lines;
+    this.#stored_bytes = 0;
+    this.#line_from = 0;
+    this.#lines = [];
+    if (this.#store.length > store_bytes_kept) this.#store = Buffer.alloc(0);
+    const is_first = this.#is_first;
+    this.#is_first = false;
+    return is_first && startsWithMark(raw) ? frameOf(raw.subarray(3), lines.map(moveBack)) : frameOf(raw, lines);
+  }
+
+  #keep(bytes: Buffer): void {
+    const needed_bytes = this.#stored_bytes + bytes.length;
+    if (needed_bytes > this.#bytes_max) throw new SseTooLong(`an event is longer than ${this.#bytes_max} bytes`);
+    if (needed_bytes > this.#store.length) {
+      const larger = Buffer.allocUnsafe(Math.max(store_bytes_min, needed_bytes * 2));
+      this.#store.copy(larger, 0, 0, this.#stored_bytes);
+      this.#store = larger;
+    }
+    bytes.copy(this.#store, this.#stored_bytes);
+    this.#stored_bytes = needed_bytes;
   }
 }
 
-/** The next LF or CR at or behind `at`. */
-function nextEnd(bytes: Buffer, at: number): number {
-  const next_lf = bytes.indexOf(lf, at);
-  const end = next_lf === -1 ? bytes.length : next_lf;
-  const next_cr = bytes.subarray(at, end).indexOf(cr);
-  return next_cr === -1 ? end : at + next_cr;
+function startsWithMark(raw: Buffer): boolean {
+  return raw.subarray(0, byte_order_mark.length).equals(byte_order_mark);
+}
+
+function moveBack({ from, to }: Line): Line {
+  return { from: Math.max(0, from - byte_order_mark.length), to: to - byte_order_mark.length };
+}
+
+/** Answers the place of the next LF or CR at or behind a place, or the end; places asked for must not decrease. */
+function endFinder(bytes: Buffer): (at: number) => number {
+  const next = (byte: number, at: number) => {
+    const found = bytes.indexOf(byte, at);
+    return found === -1 ? bytes.length : found;
+  };
+  let next_lf = -1;
+  let next_cr = -1;
+  return (at) => {
+    if (next_lf < at) next_lf = next(lf, at);
+    if (next_cr < at) next_cr = next(cr, at);
+    return Math.min(next_lf, next_cr);
+  };
 }
 
 function frameOf(raw: Buffer, lines: readonly Line[]): SseFrame {
-  const frame: SseFrame = { raw, event: '', data: undefined, data_from: 0, data_to: 0 };
-  for (const line of lines) {
-    const found = raw.subarray(line.from, line.to).indexOf(colon);
-    const name_to = found === -1 ? line.to : line.from + found;
-    if (name_to === line.from) continue; // a comment
-    let from = Math.min(name_to + 1, line.to);
-    if (raw[from] === space && from < line.to) from += 1;
-    const name = raw.toString('latin1', line.from, name_to).replace(/^ï»¿/, ''); // a byte order mark
-    if (name === 'event') frame.event = raw.toString('utf8', from, line.to);
-    if (name !== 'data') continue;
-    const value = raw.toString('utf8', from, line.to);
-    if (frame.data === undefined) frame.data_from = from;
-    frame.data = frame.data === undefined ? value : `${frame.data}\n${value}`;
-    frame.data_to = line.to;
+  let event = '';
+  const data_lines: Line[] = [];
+  for (const { from, to } of lines) {
+    const found = raw.subarray(from, to).indexOf(colon);
+    const name_to = found === -1 ? to : from + found;
+    const name = raw.toString('latin1', from, name_to); // empty for a comment
+    if (name !== 'event' && name !== 'data') continue;
+    const after = Math.min(name_to + 1, to);
+    const value = { from: after < to && raw[after] === space ? after + 1 : after, to };
+    if (name === 'event') event = raw.toString('utf8', value.from, value.to);
+    else data_lines.push(value);
   }
-  return frame;
+  if (data_lines.length === 0) return { raw, event, data: undefined, data_lines };
+  const data = data_lines.map(({ from, to }) => raw.toString('utf8', from, to)).join('\n');
+  return { raw, event, data, data_lines };
 }

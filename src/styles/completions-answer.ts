@@ -48,7 +48,7 @@ function readMessage(choice: JsonObject, call_prefix: string): Part[] {
 }
 
 /** Some servers answer parts instead of a string. */
-function textOf(content: Json | undefined): string {
+export function textOf(content: Json | undefined): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return content.map((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('');

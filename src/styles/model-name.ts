@@ -13,24 +13,42 @@ const model_key = Buffer.from('"model"');
  * object without one gets it in front. `bytes` must be valid JSON.
  */
 export function withModel(bytes: Buffer, model: string): Buffer {
-  const value = Buffer.from(JSON.stringify(model));
-  const place = modelValue(bytes);
-  if (place) return Buffer.concat([bytes.subarray(0, place.from), value, bytes.subarray(place.to)]);
-  const start = bytes.indexOf(open_brace) + 1;
-  const rest = bytes.subarray(start);
-  const comma = rest[skipSpace(rest, 0)] === close_brace ? '' : ',';
-  return Buffer.concat([bytes.subarray(0, start), model_key, Buffer.from(':'), value, Buffer.from(comma), rest]);
+  return edited(bytes, modelEdit(bytes, model));
 }
 
-/** Where the value of the outermost `model` stands, if it is a string or a word. */
-function modelValue(bytes: Buffer): { from: number; to: number } | undefined {
+/** Bytes to be put in place of those between two places. */
+export type Edit = { from: number; to: number; value: Buffer };
+
+export function edited(bytes: Buffer, { from, to, value }: Edit): Buffer {
+  return Buffer.concat([bytes.subarray(0, from), value, bytes.subarray(to)]);
+}
+
+/** What `withModel` changes. */
+export function modelEdit(bytes: Buffer, model: string): Edit {
+  const place = modelValue(bytes, 1);
+  if (place) return { ...place, value: Buffer.from(JSON.stringify(model)) };
+  const start = bytes.indexOf(open_brace) + 1;
+  const comma = bytes[skipSpace(bytes, start)] === close_brace ? '' : ',';
+  return { from: start, to: start, value: Buffer.from(`"model":${JSON.stringify(model)}${comma}`) };
+}
+
+/** The same for a `model` one level further down; undefined if there is none. */
+export function innerModelEdit(bytes: Buffer, model: string): Edit | undefined {
+  const place = modelValue(bytes, 2);
+  return place && { ...place, value: Buffer.from(JSON.stringify(model)) };
+}
+
+/** Where the value of the first `model` at this depth stands, if it is a string or a word. */
+function modelValue(bytes: Buffer, wanted_depth: number): { from: number; to: number } | undefined {
   let depth = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === quote) {
       const end = endOfString(bytes, at);
       const is_key =
-        depth === 1 && end - at === model_key.length && bytes.compare(model_key, 0, model_key.length, at, end) === 0;
+        depth === wanted_depth &&
+        end - at === model_key.length &&
+        bytes.compare(model_key, 0, model_key.length, at, end) === 0;
       const after = is_key ? skipSpace(bytes, end) : end;
       if (is_key && bytes[after] === colon) {
         const from = skipSpace(bytes, after + 1);

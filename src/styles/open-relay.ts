@@ -29,12 +29,14 @@ class StreamRelay implements Relay {
   readonly #state: StreamState = newStreamState();
   readonly #splitter: SseSplitter;
   readonly #way: SameStream;
+  readonly #is_translated: boolean;
   /** What came before the first content. */
   #held: Buffer[] = [];
 
   constructor(options: RelayOptions) {
     this.#splitter = new SseSplitter(options.line_bytes_max);
-    if (options.caller !== options.upstream) this.#way = translated(options, this.#state);
+    this.#is_translated = options.caller !== options.upstream;
+    if (this.#is_translated) this.#way = translated(options, this.#state);
     else if (options.caller === 'completions') this.#way = sameCompletions(options, this.#state);
     else this.#way = sameMessages(options, this.#state);
   }
@@ -76,6 +78,8 @@ class StreamRelay implements Relay {
   }
 
   #take(frame: SseFrame): boolean {
+    // What follows the end says nothing to anybody; of the same style, empty lines and comments go on.
+    if (this.#state.is_complete && (this.#is_translated || frame.data !== undefined)) return true;
     const bytes = this.#way.take(frame);
     if (this.#state.failure) return false;
     this.#hold(bytes);

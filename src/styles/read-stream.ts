@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { SseFrame } from '../lib/sse.ts';
-import { readFinish, readThinking } from './completions-answer.ts';
+import { readFinish, readThinking, textOf } from './completions-answer.ts';
 import type { ChatEvent, Style } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { readStop } from './messages-answer.ts';
@@ -39,16 +39,17 @@ class CompletionsReader implements StreamReader {
   #started = false;
   #finish: Json | undefined;
   #is_done = false;
-  #has_calls = false;
   #has_refusal = false;
-  readonly #called = new Set<number>();
+  /** By the upstream's index, which some servers leave out, and some give to all calls alike. */
+  readonly #calls = new Map<Json | undefined, Call>();
+  #calls_begun = 0;
 
   constructor(request_id: string) {
     this.#request_id = request_id;
   }
 
   read({ data, raw }: SseFrame): ChatEvent[] {
-    if (data === undefined) return raw.length > 0 ? [{ type: 'ping' }] : [];
+    if (data === undefined || data.trim() === '') return raw.length > 0 ? [{ type: 'ping' }] : [];
     if (data.startsWith('[DONE]')) return this.#done();
     const chunk = objectOf(data);
     if (chunk['error'] !== undefined && chunk['error'] !== null) return [errorEventOf(chunk['error'])];
@@ -69,7 +70,7 @@ class CompletionsReader implements StreamReader {
   #done(): ChatEvent[] {
     if (this.#is_done) return [];
     this.#is_done = true;
-    const reason = readFinish(this.#finish, { has_calls: this.#has_calls, has_refusal: this.#has_refusal });
+    const reason = readFinish(this.#finish, { has_calls: this.#calls_begun > 0, has_refusal: this.#has_refusal });
     return [{ type: 'finish', reason }, { type: 'end' }];
   }
 
@@ -83,7 +84,8 @@ class CompletionsReader implements StreamReader {
       if (part.signature !== undefined) events.push({ type: 'signature', signature: part.signature });
     }
     const { content, refusal } = delta;
-    if (typeof content === 'string' && content !== '') events.push({ type: 'text', text: content });
+    const text = textOf(content);
+    if (text !== '') events.push({ type: 'text', text });
     if (typeof refusal === 'string' && refusal !== '') {
       this.#has_refusal = true;
       events.push({ type: 'refusal', text: refusal });
@@ -97,21 +99,30 @@ class CompletionsReader implements StreamReader {
   }
 
   #readCall(call: JsonObject, given: Json | undefined): ChatEvent[] {
-    const index = typeof call['index'] === 'number' ? call['index'] : Math.max(0, this.#called.size - 1);
     const told = isObject(given) ? given : {};
+    const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : undefined;
     const events: ChatEvent[] = [];
-    if (!this.#called.has(index) && typeof told['name'] === 'string' && told['name'] !== '') {
-      const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${this.#request_id}_${index}`;
-      this.#called.add(index);
-      this.#has_calls = true;
-      events.push({ type: 'tool_call', index, id, name: told['name'] });
+    let known = this.#calls.get(call['index']);
+    if (typeof told['name'] === 'string' && told['name'] !== '' && (!known || isOther(call, id, known))) {
+      known = { index: this.#calls_begun++, id };
+      this.#calls.set(call['index'], known);
+      const spare_id = `call_${this.#request_id}_${known.index}`;
+      events.push({ type: 'tool_call', index: known.index, id: id ?? spare_id, name: told['name'] });
     }
-    const json = told['arguments'];
-    if (typeof json === 'string' && json !== '' && this.#called.has(index)) {
-      events.push({ type: 'tool_arguments', index, json });
+    const json = isObject(told['arguments']) ? JSON.stringify(told['arguments']) : told['arguments'];
+    if (known && typeof json === 'string' && json !== '') {
+      events.push({ type: 'tool_arguments', index: known.index, json });
     }
     return events;
   }
+}
+
+type Call = { index: number; id: string | undefined };
+
+/** A name in a further piece begins another call if its id is another one, or nothing tells the calls apart. */
+function isOther(call: JsonObject, id: string | undefined, known: Call): boolean {
+  if (id === undefined) return call['index'] === undefined;
+  return known.id !== undefined && id !== known.id;
 }
 
 function isFirst(choice: JsonObject): boolean {
@@ -129,7 +140,7 @@ class MessagesReader implements StreamReader {
   #is_done = false;
 
   read({ data, raw }: SseFrame): ChatEvent[] {
-    if (data === undefined) return raw.length > 0 ? [{ type: 'ping' }] : [];
+    if (data === undefined || data.trim() === '') return raw.length > 0 ? [{ type: 'ping' }] : [];
     const event = objectOf(data);
     switch (event['type']) {
       case 'message_start':

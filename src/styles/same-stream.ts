@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { SseFrame } from '../lib/sse.ts';
+import type { Line, SseFrame } from '../lib/sse.ts';
+import { textOf } from './completions-answer.ts';
 import { isObject } from './fields.ts';
-import { withModel } from './model-name.ts';
+import { edited, innerModelEdit, modelEdit, type Edit } from './model-name.ts';
 import { errorEventOf, objectOf } from './read-stream.ts';
 import type { RelayOptions } from './relay.ts';
 import { deliver, fail, learnUsage, type StreamState } from './stream-state.ts';
@@ -20,8 +21,10 @@ export type SameStream = {
 };
 
 export function sameCompletions(options: RelayOptions, state: StreamState): SameStream {
-  const take = ({ raw, data, data_from, data_to }: SseFrame): Buffer | undefined => {
+  const take = (frame: SseFrame): Buffer | undefined => {
+    const { raw, data } = frame;
     if (data === undefined) return raw;
+    if (data.trim() === '') return undefined; // some servers' sign of life; callers would fail to parse it
     if (data.startsWith('[DONE]')) {
       state.is_complete = true;
       return raw;
@@ -36,7 +39,7 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
       const { usage: _, ...rest } = chunk;
       return Buffer.from(`data: ${JSON.stringify({ ...rest, model: options.model })}\n\n`);
     }
-    return renamed(raw, data_from, data_to, options.model);
+    return changed(frame, (bytes) => modelEdit(bytes, options.model));
   };
   return {
     take,
@@ -57,7 +60,7 @@ function refuse(state: StreamState, error: Json): undefined {
 function noteChoice(state: StreamState, choice: JsonObject): void {
   const delta = isObject(choice['delta']) ? choice['delta'] : {};
   const thought = typeof delta['reasoning_content'] === 'string' ? 'reasoning_content' : 'reasoning';
-  for (const field of ['content', 'refusal', thought]) deliverText(state, delta[field]);
+  for (const text of [textOf(delta['content']), delta['refusal'], delta[thought]]) deliverText(state, text);
   if (Array.isArray(delta['reasoning_details']) && delta['reasoning_details'].length > 0) state.has_content = true;
   if (isObject(delta['audio'])) state.has_content = true;
   const calls = Array.isArray(delta['tool_calls']) ? delta['tool_calls'].filter(isObject) : [];
@@ -73,18 +76,40 @@ function deliverText(state: StreamState, text: Json | undefined): void {
   if (typeof text === 'string') deliver(state, text);
 }
 
-function renamed(raw: Buffer, from: number, to: number, model: string): Buffer {
-  return Buffer.concat([raw.subarray(0, from), withModel(raw.subarray(from, to), model), raw.subarray(to)]);
+/** The bytes of a frame with an edit to its data, which may stand in several lines. */
+function changed({ raw, data_lines }: SseFrame, find: (data: Buffer) => Edit | undefined): Buffer {
+  const pieces = data_lines.flatMap(({ from, to }, index) =>
+    index === 0 ? [raw.subarray(from, to)] : [line_feed, raw.subarray(from, to)],
+  );
+  const [only] = pieces;
+  const edit = find(pieces.length === 1 && only ? only : Buffer.concat(pieces));
+  if (!edit) return raw;
+  return edited(raw, { ...edit, from: placeIn(data_lines, edit.from), to: placeIn(data_lines, edit.to) });
+}
+
+const line_feed = Buffer.from('\n');
+
+/** Where in the frame a byte of its data stands. JSON strings hold no line ends, so values stand in one line. */
+function placeIn(lines: readonly Line[], at: number): number {
+  let rest = at;
+  for (const { from, to } of lines) {
+    if (rest <= to - from) return from + rest;
+    rest -= to - from + 1;
+  }
+  throw new Error('an edit is within the data');
 }
 
 export function sameMessages(options: RelayOptions, state: StreamState): SameStream {
-  const take = ({ raw, data }: SseFrame): Buffer | undefined => {
-    if (data === undefined) return raw;
-    const event = objectOf(data);
+  const take = (frame: SseFrame): Buffer | undefined => {
+    if (frame.data === undefined) return frame.raw;
+    if (frame.data.trim() === '') return undefined;
+    const event = objectOf(frame.data);
+    const named = withName(frame, event['type']);
+    const { raw } = named;
     switch (event['type']) {
       case 'message_start':
         if (isObject(event['message'])) learnUsage(state, readUsage('messages', event['message']['usage']));
-        return withFirstModel(raw, options.model);
+        return changed(named, (bytes) => innerModelEdit(bytes, options.model));
       case 'content_block_start':
         noteBlock(state, event['content_block']);
         return raw;
@@ -128,11 +153,10 @@ function noteDelta(state: StreamState, delta: Json | undefined): void {
   if (typeof delta['signature'] === 'string') state.has_content = true;
 }
 
-/** `message.model` stands before anything that a caller or a model has written. */
-function withFirstModel(raw: Buffer, model: string): Buffer {
-  const text = raw.toString('latin1'); // one character per byte, so places are the same
-  const found = /"model"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(text);
-  if (!found) return raw;
-  const name = Buffer.from(`"model":${JSON.stringify(model)}`);
-  return Buffer.concat([raw.subarray(0, found.index), name, raw.subarray(found.index + found[0].length)]);
+/** SDKs pass over events without a name, which some servers leave out. */
+function withName(frame: SseFrame, type: Json | undefined): SseFrame {
+  const last = frame.data_lines.at(-1);
+  if (frame.event !== '' || !last || typeof type !== 'string' || !/^\w+$/.test(type)) return frame;
+  const value = Buffer.from(`\nevent: ${type}`);
+  return { ...frame, event: type, raw: edited(frame.raw, { from: last.to, to: last.to, value }) };
 }

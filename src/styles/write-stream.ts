@@ -120,18 +120,29 @@ class CompletionsWriter implements StreamWriter {
   }
 }
 
-type Open = { kind: 'text' } | { kind: 'thinking' } | { kind: 'tool'; index: number; json: string };
+type Block = {
+  kind: 'text' | 'thinking' | 'whole' | 'tool';
+  /** How it starts. */
+  content_block: JsonObject;
+  /** What came while it waited. */
+  deltas: JsonObject[];
+  /** Which call of a tool, and its arguments so far. */
+  index?: number;
+  json: string;
+  /** Nothing may be added: it has its signature. */
+  is_sealed?: boolean;
+};
 
-/** One block at a time is open; calls that overlap wait for the one before them. */
+/** One block at a time is open. What comes while the arguments of a call still run waits behind it. */
 class MessagesWriter implements StreamWriter {
   finish: string | undefined;
   readonly #options: WriterOptions;
   #blocks = 0;
-  #open: Open | undefined;
+  #open: Block | undefined;
+  #waiting: Block[] = [];
   #ended: FinishReason = 'stop';
   #stop_sequence: string | null = null;
   #has_calls = false;
-  readonly #waiting = new Map<number, { id: string; name: string; json: string }>();
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -143,15 +154,16 @@ class MessagesWriter implements StreamWriter {
         return this.#start(event.id, known);
       case 'text':
       case 'refusal':
-        return this.#text(event.text);
+        return this.#say(newText(), { type: 'text_delta', text: event.text });
       case 'thinking':
-        return this.#openThinking() + this.#delta({ type: 'thinking_delta', thinking: event.text });
+        return this.#say(newThinking(), { type: 'thinking_delta', thinking: event.text });
       case 'signature':
-        return this.#openThinking() + this.#delta({ type: 'signature_delta', signature: event.signature });
+        return this.#sign(event.signature);
       case 'redacted_thinking':
-        return this.#close() + this.#whole({ type: 'redacted_thinking', data: event.data });
+        return this.#add(newBlock('whole', { type: 'redacted_thinking', data: event.data }));
       case 'tool_call':
-        return this.#call(event.index, { id: event.id, name: event.name, json: '' });
+        this.#has_calls = true;
+        return this.#add(newCall(event));
       case 'tool_arguments':
         return this.#arguments(event.index, event.json);
       case 'finish':
@@ -182,46 +194,53 @@ class MessagesWriter implements StreamWriter {
     return frame('message_start', { type: 'message_start', message });
   }
 
-  #text(text: string): string {
-    const opened =
-      this.#open?.kind === 'text' ? '' : this.#close() + this.#begin({ kind: 'text' }, { type: 'text', text: '' });
-    return opened + this.#delta({ type: 'text_delta', text });
-  }
-
-  #openThinking(): string {
-    if (this.#open?.kind === 'thinking') return '';
-    return this.#close() + this.#begin({ kind: 'thinking' }, { type: 'thinking', thinking: '', signature: '' });
-  }
-
-  /** A call whose arguments are a whole JSON text is over; one that still runs makes the next one wait. */
-  #call(index: number, call: { id: string; name: string; json: string }): string {
-    this.#has_calls = true;
-    const open = this.#open;
-    if (open?.kind === 'tool' && !isJson(open.json)) {
-      this.#waiting.set(index, call);
-      return '';
+  /** Goes on with the last block, or begins this one. */
+  #say(block: Block, delta: JsonObject): string {
+    const last = this.#waiting.at(-1) ?? this.#open;
+    if (last?.kind !== block.kind || last.is_sealed === true) {
+      block.deltas.push(delta);
+      return this.#add(block);
     }
-    return this.#close() + this.#beginCall(index, call);
+    if (last === this.#open) return this.#delta(delta);
+    last.deltas.push(delta);
+    return '';
   }
 
-  #beginCall(index: number, { id, name }: { id: string; name: string }): string {
-    return this.#begin({ kind: 'tool', index, json: '' }, { type: 'tool_use', id: safeId(id), name, input: {} });
+  #sign(signature: string): string {
+    const text = this.#say(newThinking(), { type: 'signature_delta', signature });
+    const last = this.#waiting.at(-1) ?? this.#open;
+    if (last) last.is_sealed = true;
+    return text;
   }
 
   #arguments(index: number, json: string): string {
-    const waiting = this.#waiting.get(index);
-    if (waiting) {
-      waiting.json += json;
-      return '';
+    const block = [this.#open, ...this.#waiting].find((each) => each?.index === index);
+    if (!block) return ''; // of a call that is over: no JSON goes on after its end
+    block.json += json;
+    if (block === this.#open) return this.#delta(argumentsDelta(json)) + this.#advance();
+    block.deltas = [argumentsDelta(block.json)];
+    return '';
+  }
+
+  #add(block: Block): string {
+    this.#waiting.push(block);
+    return this.#advance();
+  }
+
+  /** Begins the blocks that need not wait any more; at the end, all. */
+  #advance(is_end = false): string {
+    let text = '';
+    let [next] = this.#waiting;
+    while (next && (is_end || !this.#open || isOver(this.#open))) {
+      this.#waiting.shift();
+      text += this.#close() + this.#begin(next);
+      [next] = this.#waiting;
     }
-    const open = this.#open;
-    if (open?.kind !== 'tool' || open.index !== index) return ''; // of a call that is over: no JSON goes on after its end
-    open.json += json;
-    return this.#delta({ type: 'input_json_delta', partial_json: json });
+    return text;
   }
 
   #end(known: Known): string {
-    const closed = this.#close();
+    const closed = this.#advance(true) + this.#close();
     this.finish = writeStop(this.#ended, this.#has_calls);
     const delta = { stop_reason: this.finish, stop_sequence: this.#stop_sequence };
     const usage = writeUsage('messages', usageOf(known, this.#options));
@@ -229,36 +248,47 @@ class MessagesWriter implements StreamWriter {
     return closed + last + frame('message_stop', { type: 'message_stop' });
   }
 
-  /** Ends the open block, and writes the calls that have waited for it. */
+  #begin(block: Block): string {
+    this.#open = block;
+    const { content_block, deltas } = block;
+    const start = frame('content_block_start', { type: 'content_block_start', index: this.#blocks, content_block });
+    return start + deltas.map((delta) => this.#delta(delta)).join('');
+  }
+
   #close(): string {
     if (!this.#open) return '';
-    const was_call = this.#open.kind === 'tool';
-    let text = frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
     this.#open = undefined;
-    if (!was_call) return text;
-    for (const [index, call] of this.#waiting) {
-      this.#waiting.delete(index);
-      text += this.#beginCall(index, call);
-      if (call.json !== '') text += this.#delta({ type: 'input_json_delta', partial_json: call.json });
-      text += frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
-      this.#open = undefined;
-    }
-    return text;
-  }
-
-  #begin(open: Open, content_block: JsonObject): string {
-    this.#open = open;
-    return frame('content_block_start', { type: 'content_block_start', index: this.#blocks, content_block });
-  }
-
-  #whole(content_block: JsonObject): string {
-    const begun = frame('content_block_start', { type: 'content_block_start', index: this.#blocks, content_block });
-    return begun + frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
+    return frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
   }
 
   #delta(delta: JsonObject): string {
     return frame('content_block_delta', { type: 'content_block_delta', index: this.#blocks, delta });
   }
+}
+
+function newBlock(kind: Block['kind'], content_block: JsonObject): Block {
+  return { kind, content_block, deltas: [], json: '' };
+}
+
+function newText(): Block {
+  return newBlock('text', { type: 'text', text: '' });
+}
+
+function newThinking(): Block {
+  return newBlock('thinking', { type: 'thinking', thinking: '', signature: '' });
+}
+
+function newCall({ index, id, name }: ChatEvent & { type: 'tool_call' }): Block {
+  return { ...newBlock('tool', { type: 'tool_use', id: safeId(id), name, input: {} }), index };
+}
+
+function argumentsDelta(partial_json: string): JsonObject {
+  return { type: 'input_json_delta', partial_json };
+}
+
+/** A call whose arguments are a whole JSON text is over. */
+function isOver({ kind, json }: Block): boolean {
+  return kind !== 'tool' || (/\}\s*$/.test(json.slice(-16)) && isJson(json));
 }
 
 function isJson(text: string): boolean {

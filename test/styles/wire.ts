@@ -1,0 +1,217 @@
+import fc from 'fast-check';
+import type { Style } from '../../src/styles/conversation.ts';
+
+/** What a model says, piece by piece, and the streams that say it on the wire of either style. */
+
+export type Piece =
+  | { say: 'text' | 'thinking'; text: string }
+  | { say: 'signature'; text: string }
+  | { say: 'call'; index: number; name: string }
+  | { say: 'arguments'; index: number; text: string };
+
+/** What comes of it. */
+export type Said = {
+  text: string;
+  thinking: string;
+  calls: { id: string; name: string; arguments: string }[];
+  finish: string;
+};
+
+export const upstream_model = 'upstream-model';
+
+const text = fc.string({
+  unit: fc.constantFrom('a', '"', '\\', '\n', 'ß', '水', '😀', '\u2028', 'data: '),
+  minLength: 1,
+  maxLength: 6,
+});
+
+const said: fc.Arbitrary<Piece> = fc
+  .tuple(fc.constantFrom('text' as const, 'thinking' as const), text)
+  .map(([say, content]) => ({ say, text: content }));
+
+/** Arguments in pieces; some calls have none. */
+const argumentPieces = fc.oneof(
+  fc.constant<string[]>([]),
+  fc
+    .tuple(
+      fc.dictionary(text, fc.oneof(text, fc.integer(), fc.constant({ model: 'x' })), { maxKeys: 3 }),
+      fc.array(fc.nat(60), { maxLength: 5 }),
+    )
+    .map(([object, cuts]) => piecesOf(JSON.stringify(object), cuts)),
+);
+
+function piecesOf(whole: string, cuts: readonly number[]): string[] {
+  const places = [0, ...cuts.filter((at) => at > 0 && at < whole.length).toSorted((a, b) => a - b), whole.length];
+  return places
+    .slice(1)
+    .map((to, index) => whole.slice(places[index], to))
+    .filter((piece) => piece !== '');
+}
+
+/** Calls one after the other, as messages style has them, or one piece of each in turn. */
+function calls(all: readonly string[][], is_interleaved: boolean): Piece[] {
+  const begin = (index: number): Piece => ({ say: 'call', index, name: `tool_${index}` });
+  const argument = (index: number, piece: string): Piece => ({ say: 'arguments', index, text: piece });
+  if (!is_interleaved)
+    return all.flatMap((pieces, index) => [begin(index), ...pieces.map((piece) => argument(index, piece))]);
+  const longest = Math.max(0, ...all.map((pieces) => pieces.length));
+  const rounds = Array.from({ length: longest }, (_, round) =>
+    all.flatMap((pieces, index) => (pieces[round] === undefined ? [] : [argument(index, pieces[round])])),
+  );
+  return [...all.keys()].map(begin).concat(rounds.flat());
+}
+
+export function scripts(style: Style): fc.Arbitrary<Piece[]> {
+  return fc
+    .tuple(
+      fc.array(said, { minLength: 1, maxLength: 5 }),
+      fc.array(argumentPieces, { maxLength: 3 }),
+      fc.boolean(),
+      fc.boolean(),
+    )
+    .map(([words, all, is_interleaved, is_signed]) => {
+      const ordered = words.toSorted((a, b) => Number(b.say === 'thinking') - Number(a.say === 'thinking'));
+      const thoughts = ordered.filter(({ say }) => say === 'thinking');
+      const signature: Piece[] = is_signed && thoughts.length > 0 ? [{ say: 'signature', text: 'c2lnbmF0dXJl' }] : [];
+      return [
+        ...thoughts,
+        ...signature,
+        ...ordered.slice(thoughts.length),
+        ...calls(all, is_interleaved && style === 'completions'),
+      ];
+    });
+}
+
+export function saidBy(script: readonly Piece[], style: Style): Said {
+  const joined = (say: Piece['say']) =>
+    script.map((piece) => (piece.say === say && 'text' in piece ? piece.text : '')).join('');
+  const begun = script.flatMap((piece) => (piece.say === 'call' ? [piece] : []));
+  const calls_made = begun.map(({ index, name }) => ({
+    id: `call_${index}`,
+    name,
+    arguments: script.map((piece) => (piece.say === 'arguments' && piece.index === index ? piece.text : '')).join(''),
+  }));
+  const finish = style === 'completions' ? ['tool_calls', 'stop'] : ['tool_use', 'end_turn'];
+  return {
+    text: joined('text'),
+    thinking: joined('thinking'),
+    calls: calls_made,
+    finish: finish[calls_made.length > 0 ? 0 : 1] ?? '',
+  };
+}
+
+/** How the events are put on the wire. */
+export type Framing = { end: string; space: string; comments: boolean; spread: boolean };
+
+export const framings: fc.Arbitrary<Framing> = fc.record({
+  end: fc.constantFrom('\n', '\r\n', '\r'),
+  space: fc.constantFrom(' ', ''),
+  comments: fc.boolean(),
+  spread: fc.boolean(),
+});
+
+export function onWire(style: Style, script: readonly Piece[], { end, space, comments, spread }: Framing): string {
+  const events = style === 'completions' ? completionsEvents(script) : messagesEvents(script);
+  const frames = events.map((event) => {
+    const name =
+      style === 'messages' && typeof event !== 'string' ? `event:${space}${String(event['type'])}${end}` : '';
+    const data = typeof event === 'string' ? event : JSON.stringify(event, undefined, spread ? 1 : undefined);
+    const lines = data.split('\n').map((line) => `data:${space}${line}${end}`);
+    return `${comments ? `: 水${end}${end}` : ''}${name}${lines.join('')}${end}`;
+  });
+  return frames.join('');
+}
+
+type Event = Record<string, unknown> | string;
+
+function completionsEvents(script: readonly Piece[]): Event[] {
+  const chunk = (delta: object, finish_reason: string | null = null) => ({
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: upstream_model,
+    choices: [{ index: 0, delta, finish_reason }],
+  });
+  const deltas = script.map((piece): object => {
+    switch (piece.say) {
+      case 'text':
+        return { content: piece.text };
+      case 'thinking':
+        return { reasoning_content: piece.text };
+      case 'signature':
+        return { reasoning_details: [{ type: 'reasoning.text', signature: piece.text }] };
+      case 'call':
+        return {
+          tool_calls: [
+            {
+              index: piece.index,
+              id: `call_${piece.index}`,
+              type: 'function',
+              function: { name: piece.name, arguments: '' },
+            },
+          ],
+        };
+      case 'arguments':
+        return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] };
+    }
+  });
+  const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+  return [
+    chunk({ role: 'assistant', content: '' }),
+    ...deltas.map((delta) => chunk(delta)),
+    chunk({}, saidBy(script, 'completions').finish),
+    { ...chunk({}), choices: [], usage },
+    '[DONE]',
+  ];
+}
+
+function messagesEvents(script: readonly Piece[]): Event[] {
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: upstream_model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 10, output_tokens: 1 },
+  };
+  const events: Event[] = [{ type: 'message_start', message }];
+  let index = -1;
+  let open = '';
+  const begin = (kind: string, content_block: object) => {
+    if (open !== '') events.push({ type: 'content_block_stop', index });
+    index += 1;
+    open = kind;
+    events.push({ type: 'content_block_start', index, content_block });
+  };
+  const delta = (value: object) => events.push({ type: 'content_block_delta', index, delta: value });
+  for (const piece of script) {
+    switch (piece.say) {
+      case 'text':
+        if (open !== 'text') begin('text', { type: 'text', text: '' });
+        delta({ type: 'text_delta', text: piece.text });
+        break;
+      case 'thinking':
+        if (open !== 'thinking') begin('thinking', { type: 'thinking', thinking: '', signature: '' });
+        delta({ type: 'thinking_delta', thinking: piece.text });
+        break;
+      case 'signature':
+        delta({ type: 'signature_delta', signature: piece.text });
+        break;
+      case 'call':
+        begin(`call_${piece.index}`, { type: 'tool_use', id: `call_${piece.index}`, name: piece.name, input: {} });
+        break;
+      case 'arguments':
+        delta({ type: 'input_json_delta', partial_json: piece.text });
+    }
+  }
+  if (open !== '') events.push({ type: 'content_block_stop', index });
+  const { finish } = saidBy(script, 'messages');
+  return [
+    ...events,
+    { type: 'ping' },
+    { type: 'message_delta', delta: { stop_reason: finish, stop_sequence: null }, usage: { output_tokens: 5 } },
+    { type: 'message_stop' },
+  ];
+}
