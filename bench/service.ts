@@ -18,8 +18,12 @@ net: { allow: ["127.0.0.0/8"] }
 
 const children = new Set<ChildProcess>();
 
-/** Starts one process of the service and waits until it says that it runs. */
-export async function startService(role: 'api' | 'worker' | 'all', service: Service): Promise<ChildProcess> {
+/** Starts one process of the service and waits until it says that it runs. `node_options`: of Node itself. */
+export async function startService(
+  role: 'api' | 'worker' | 'all',
+  service: Service,
+  node_options: readonly string[] = [],
+): Promise<ChildProcess> {
   const env = {
     ...process.env,
     DATABASE_URL: service.database_url,
@@ -28,7 +32,7 @@ export async function startService(role: 'api' | 'worker' | 'all', service: Serv
     MEDLEY_ROLE: role,
     PORT: String(port),
   };
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts')], {
+  const child = spawn(process.execPath, [...node_options, join(import.meta.dirname, '../src/main.ts')], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -55,6 +59,16 @@ export function residentMegabytes(child: ChildProcess): string {
   try {
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
     return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024).toFixed(0);
+  } catch {
+    return 'unknown';
+  }
+}
+
+/** The most memory that it has ever had. */
+export function peakMegabytes(child: ChildProcess): string {
+  try {
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    return (Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024).toFixed(0);
   } catch {
     return 'unknown';
   }

@@ -1,0 +1,350 @@
+/**
+ * Chat with everything switched on (key, window, limits, hold, settle, ledger, record) beside a bare proxy,
+ * Portkey and nginx before the same upstream: rates, latency added, streams, memory, CPU, books.
+ * `npm run bench chat [-- --quick] [--profile]`
+ */
+import type { ChildProcess } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { service_rules } from '../src/chat/books.ts';
+import { openDatabase, type Db } from '../src/db/database.ts';
+import { startEmbedded } from '../src/db/embedded.ts';
+import { checkBooks } from '../src/money/books.ts';
+import { startLoader, type Load, type Loader } from './chat-load.ts';
+import {
+  ask,
+  makeKeys,
+  startBareProxy,
+  startNginx,
+  startPortkey,
+  startUpstream,
+  yamlOf,
+  type Keys,
+  type Rival,
+} from './chat-places.ts';
+import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
+import { makeLeash } from './leash.ts';
+import { heaviest } from './profile.ts';
+import { table, writeSections } from './report.ts';
+import { peakMegabytes, port, quantile, residentMegabytes, startService, stopService } from './service.ts';
+
+const quick = process.argv.includes('--quick');
+const profiled = process.argv.includes('--profile');
+const warm_up_ms = quick ? 3_000 : 30_000;
+const round_ms = quick ? 1_200 : 5_000;
+const rounds = quick ? 1 : 3;
+const single_ms = quick ? 1_000 : 6_000;
+const paced_ms = quick ? 1_500 : 10_000;
+const paced_per_s = 500;
+const streams = 512;
+const stream_s = quick ? 3 : 10;
+const short_streams = quick ? 100 : 1_000;
+/** Whatever hangs: the leash ends the rest. */
+const give_up_ms = quick ? 120_000 : 480_000;
+
+type Stage = {
+  db: Db;
+  keys: Keys;
+  postmaster: number;
+  upstream: { port: number; child: ChildProcess };
+  loader: Loader;
+  service: ChildProcess;
+  rivals: Rival[];
+};
+
+/** Who is asked with what. `service`: its CPU is PostgreSQL's too. */
+type Place = { name: string; port: number; requests: string[]; child: ChildProcess; is_ours: boolean };
+
+async function main(): Promise<void> {
+  const leash = makeLeash();
+  const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
+  leash.remove(folder);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+  setTimeout(() => process.exit(1), give_up_ms).unref();
+  chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
+  const upstream = await startUpstream(leash);
+  writeFileSync(join(folder, 'medley.yaml'), yamlOf(upstream.port, stream_s * 50));
+  const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
+  leash.holdServer(embedded.pid);
+  const profiles = join(folder, 'profiles');
+  mkdirSync(profiles);
+  const node_options = profiled ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [];
+  const service = await startService('all', { folder, database_url: embedded.url }, node_options);
+  leash.hold(service);
+  const loader = startLoader();
+  leash.hold(loader.child);
+  const db = openDatabase({ connection: embedded.connection, connections_max: 20 });
+  const rivals = [
+    await startBareProxy(upstream.port, leash),
+    await startPortkey(upstream.port, leash),
+    await startNginx(upstream.port, folder, leash),
+  ].filter((rival) => rival !== undefined);
+  const stage = { db, keys: await makeKeys(db), postmaster: embedded.pid, upstream, loader, service, rivals };
+  const sections = await measureAll(stage);
+  await stopService(service);
+  const books = await checkBooks(db, { full: true, more: service_rules });
+  sections.push(`Difference of the books: ${books.difference} (${books.entries} entries).`);
+  if (profiled) sections.push(table(heaviest(profiles)));
+  console.log(sections.join('\n\n'));
+  if (!quick && !profiled) writeSections('chat', 'npm run bench chat', sections);
+  for (const { child } of [...rivals, upstream, loader]) child.kill('SIGKILL');
+  await db.close();
+  await embedded.stop();
+  rmSync(folder, { recursive: true, force: true });
+  leash.letGo();
+  if (books.difference !== '0.000000') throw new Error('the books differ');
+}
+
+async function measureAll(stage: Stage): Promise<string[]> {
+  say('warm-up');
+  const ours = medley(stage, 'bench/completions', stage.keys.shared);
+  await stage.loader.run({ kind: 'closed', ...ours, connections: 64, duration_ms: warm_up_ms });
+  say('rates');
+  const rates = await measureRates(stage);
+  const after_rates = residentMegabytes(stage.service);
+  say('latency');
+  const added = await measureAdded(stage);
+  say('streams');
+  const first = await measureFirst(stage);
+  const long = await measureStreams(stage);
+  const memory = [
+    ['process', 'after JSON', 'after streams', 'peak'],
+    ['Medley', after_rates, residentMegabytes(stage.service), peakMegabytes(stage.service)],
+    ...stage.rivals.map(({ name, child }) => [name, '', residentMegabytes(child), peakMegabytes(child)]),
+  ];
+  return [
+    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. Medians of ${rounds} alternating rounds of ${round_ms} ms. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
+    table(rates),
+    `Latency in ms, p50 / p99, and in brackets what is added to asking the upstream itself: one call at a time, and at ${paced_per_s} calls/s.`,
+    table(added),
+    `Time to the first words of a stream, ${short_streams} streams of 10 frames, 50 started per second.`,
+    table(first),
+    `${streams} streams at 50 frames/s for ${stream_s} s. A stall is a gap of more than 100 ms.`,
+    table(long),
+    'Memory (RSS) in MB.',
+    table(memory),
+  ];
+}
+
+const started_ms = performance.now();
+
+/** Where it is, for whoever waits. */
+function say(what: string): void {
+  console.error(`${((performance.now() - started_ms) / 1000).toFixed(0).padStart(4)} s  ${what}`);
+}
+
+/** The service, asked with these keys in turn. */
+function medley(
+  stage: Pick<Stage, 'service'>,
+  model: string,
+  keys: readonly string[],
+  { style = 'completions', stream = false, name = 'Medley' }: { style?: Style; stream?: boolean; name?: string } = {},
+): Place {
+  const requests = keys.map((key) => ask(style, model, { key, stream }));
+  return { name, port, requests, child: stage.service, is_ours: true };
+}
+
+type Style = 'completions' | 'messages';
+
+function rivalPlace({ name, port: rival_port, headers, child }: Rival, model: string, stream: boolean): Place {
+  const requests = [ask('completions', model, { stream, headers })];
+  return { name, port: rival_port, requests, child, is_ours: false };
+}
+
+function directly({ upstream }: Stage, model: string, stream: boolean): Place {
+  const requests = [ask('completions', model, { stream })];
+  return { name: 'the upstream itself', port: upstream.port, requests, child: upstream.child, is_ours: false };
+}
+
+/** µs of CPU per call. */
+type Costs = { node_us: number; server_us: number; upstream_us: number };
+type Round = Load & Costs;
+
+async function runClosed(stage: Stage, place: Place, connections: number): Promise<Round> {
+  const before = cpuNow(stage, place);
+  const load = await stage.loader.run({ kind: 'closed', ...asked(place), connections, duration_ms: round_ms });
+  return { ...load, ...costs(before, cpuNow(stage, place), load.count) };
+}
+
+function asked({ port: asked_port, requests }: Place): { port: number; requests: string[] } {
+  return { port: asked_port, requests };
+}
+
+function cpuNow({ postmaster, upstream }: Stage, { child, is_ours }: Place): Costs {
+  return {
+    node_us: child === upstream.child ? 0 : cpuOf_us(child.pid),
+    server_us: is_ours ? cpuOfChildren_us(postmaster) : 0,
+    upstream_us: cpuOf_us(upstream.child.pid),
+  };
+}
+
+function costs(before: Costs, after: Costs, count: number): Costs {
+  const each = (of: keyof Costs) => (after[of] - before[of]) / count;
+  return { node_us: each('node_us'), server_us: each('server_us'), upstream_us: each('upstream_us') };
+}
+
+async function measureRates(stage: Stage): Promise<string[][]> {
+  const { keys } = stage;
+  const main_name = `Medley, ${keys.shared.length} keys of 120 accounts`;
+  const cases = [
+    { place: medley(stage, 'bench/completions', keys.shared, { name: main_name }), connections: [32, 256] },
+    { place: medley(stage, 'bench/completions', keys.many, { name: 'Medley, 1,000 accounts' }), connections: [256] },
+    { place: medley(stage, 'bench/completions', keys.hot, { name: 'Medley, one hot account' }), connections: [256] },
+    {
+      place: medley(stage, 'bench/completions', keys.shared, {
+        name: 'Medley, messages → completions',
+        style: 'messages',
+      }),
+      connections: [32, 256],
+    },
+    {
+      place: medley(stage, 'bench/messages', keys.shared, { name: 'Medley, completions → messages' }),
+      connections: [256],
+    },
+    ...stage.rivals.map((rival) => ({ place: rivalPlace(rival, 'frames-10-50', false), connections: [32, 256] })),
+    { place: directly(stage, 'frames-10-50', false), connections: [32, 256] },
+  ].flatMap(({ place, connections }) => connections.map((count) => ({ place, count, results: [] as Round[] })));
+  for (let round = 0; round < rounds; round++) {
+    for (const { place, count, results } of cases) results.push(await runClosed(stage, place, count));
+  }
+  const medians = cases.map(({ place, count, results }) => ({
+    place,
+    count,
+    middle: results.toSorted((a, b) => a.per_s - b.per_s)[results.length >> 1],
+  }));
+  const rateOf = (name: string, count: number) =>
+    medians.find((one) => one.place.name === name && one.count === count)?.middle?.per_s ?? Number.NaN;
+  return [
+    [
+      'chat JSON',
+      'connections',
+      'calls/s',
+      ': Medley',
+      'p50 / p99 ms',
+      'CPU of process + PostgreSQL',
+      'upstream + callers',
+    ],
+    ...medians.map(({ place, count, middle }) => [
+      place.name,
+      String(count),
+      middle ? middle.per_s.toFixed(0) : '',
+      middle ? (middle.per_s / rateOf(main_name, count)).toFixed(2) : '',
+      middle ? pair(middle.p50_ms, middle.p99_ms) : '',
+      middle ? `${middle.node_us.toFixed(0)} + ${middle.server_us.toFixed(0)}` : '',
+      middle
+        ? `${middle.upstream_us.toFixed(0)} + ${middle.cpu_us.toFixed(0)} (${(100 * middle.cpu_share).toFixed(0)} %)`
+        : '',
+    ]),
+  ];
+}
+
+/** One at a time and at a fixed rate, in alternating rounds; the same of the upstream itself is what one pays anyway. */
+async function measureAdded(stage: Stage): Promise<string[][]> {
+  const places = placesOf(stage, 'bench/completions', 'frames-10-50', false);
+  const single: Load[][] = places.map(() => []);
+  const paced: Load[][] = places.map(() => []);
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, place] of places.entries()) {
+      const asks = asked(place);
+      const shares = { duration_ms: single_ms / rounds };
+      single[i]?.push(await stage.loader.run({ kind: 'closed', ...asks, connections: 1, ...shares }));
+      const pace = { connections: 64, per_s: paced_per_s, duration_ms: paced_ms / rounds };
+      paced[i]?.push(await stage.loader.run({ kind: 'paced', ...asks, ...pace }));
+    }
+  }
+  const middles = [single, paced].map((kind) =>
+    kind.map((loads) => ({
+      p50_ms: quantile(
+        loads.map((load) => load.p50_ms),
+        0.5,
+      ),
+      p99_ms: quantile(
+        loads.map((load) => load.p99_ms),
+        0.5,
+      ),
+    })),
+  );
+  const rows = places.map(({ name }, i) => [
+    name,
+    ...middles.map((kind) => {
+      const { p50_ms = 0, p99_ms = 0 } = kind[i] ?? {};
+      const { p50_ms: base50_ms = 0, p99_ms: base99_ms = 0 } = kind[0] ?? {};
+      return `${pair(p50_ms, p99_ms)} (+ ${pair(p50_ms - base50_ms, p99_ms - base99_ms)})`;
+    }),
+  ]);
+  return [['chat JSON', 'one at a time', `at ${paced_per_s}/s`], ...rows];
+}
+
+async function measureFirst(stage: Stage): Promise<string[][]> {
+  const rows = [];
+  for (const place of placesOf(stage, 'bench/short', 'frames-10-50', true)) {
+    const job = { kind: 'streams', ...asked(place), count: short_streams, starts_per_s: 50 } as const;
+    const load = await stage.loader.run(job).catch(failedStream);
+    const figures =
+      'failed' in load ? [load.failed] : [pair(load.first_p50_ms, load.first_p99_ms), String(load.stalls)];
+    rows.push([place.name, ...figures]);
+  }
+  return [['streams', 'first words p50 / p99 ms', 'stalls'], ...rows];
+}
+
+/** Somebody else's failure is a figure like any other. */
+function failedStream(error: Error): { failed: string } {
+  return { failed: error.message.replace(/^Error: /, '').split('\r\n')[0] ?? '' };
+}
+
+async function measureStreams(stage: Stage): Promise<string[][]> {
+  const translated = medley(stage, 'bench/completions', stage.keys.shared, {
+    style: 'messages',
+    stream: true,
+    name: 'Medley, messages → completions',
+  });
+  const rows = [];
+  for (const place of [...placesOf(stage, 'bench/completions', `frames-${stream_s * 50}-50`, true), translated]) {
+    const before = cpuNow(stage, place);
+    const begun_ms = performance.now();
+    const job = { kind: 'streams', ...asked(place), count: streams, starts_per_s: streams } as const;
+    const load = await stage.loader.run(job).catch(failedStream);
+    const { node_us } = costs(before, cpuNow(stage, place), 1);
+    const share = (100 * node_us) / 1000 / (performance.now() - begun_ms);
+    rows.push([place.name, ...('failed' in load ? [load.failed] : streamFigures(load, node_us, share))]);
+  }
+  return [
+    [
+      `${streams} streams`,
+      'frames',
+      'stalls',
+      'longest gap ms',
+      'first words p50 / p99 ms',
+      'CPU µs per frame',
+      'of one core',
+    ],
+    ...rows,
+  ];
+}
+
+function streamFigures(load: Load, node_us: number, share: number): string[] {
+  return [
+    String(load.frames),
+    String(load.stalls),
+    load.longest_gap_ms.toFixed(0),
+    pair(load.first_p50_ms, load.first_p99_ms),
+    (node_us / load.frames).toFixed(1),
+    `${share.toFixed(0)} %`,
+  ];
+}
+
+/** The upstream itself first, then the service and the others. */
+function placesOf(stage: Stage, ours: string, theirs: string, stream: boolean): Place[] {
+  return [
+    directly(stage, theirs, stream),
+    medley(stage, ours, stage.keys.shared, { stream }),
+    ...stage.rivals.map((rival) => rivalPlace(rival, theirs, stream)),
+  ];
+}
+
+function pair(a: number, b: number): string {
+  return `${a.toFixed(2)} / ${b.toFixed(2)}`;
+}
+
+await main();
