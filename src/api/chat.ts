@@ -132,7 +132,9 @@ function callerOf(call: Call): ChatCaller {
 }
 
 async function whole(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
-  const { whole: body = '', charged } = await runCall(app, order, caller, makeOutlet());
+  const running = runCall(app, order, caller, makeOutlet());
+  app.track(running); // a caller who is gone does not keep the server from stopping, and the hold has to end
+  const { whole: body = '', charged } = await running;
   const headers = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
   return { status: 200, headers, body };
 }

@@ -34,7 +34,7 @@ export type Timeouts = {
   /** How long the body of a refused request may still arrive. */
   discard_ms: number;
   check_every_ms: number;
-  /** A connection on which nothing moves; longer than the longest `wait`. */
+  /** A connection on which nothing moves; longer than the longest `wait`, and than a chat model may take for a whole answer. */
   silence_ms: number;
 };
 
@@ -46,5 +46,5 @@ export const default_timeouts: Timeouts = {
   keep_alive_ms: 72_000,
   discard_ms: 15_000,
   check_every_ms: 5_000,
-  silence_ms: 330_000,
+  silence_ms: 660_000,
 };

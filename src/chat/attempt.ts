@@ -1,7 +1,9 @@
 import type { App } from '../app.ts';
 import type { Route, Timeouts } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
+import { refusalError } from '../providers/chat-refusal.ts';
 import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
+import { scrub } from '../providers/scrub.ts';
 import { isLegacy, renderAnswer } from '../styles/answer.ts';
 import type { Style } from '../styles/conversation.ts';
 import { openRelay } from '../styles/open-relay.ts';
@@ -11,6 +13,7 @@ import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
+import { countInput } from './price.ts';
 
 /** What a call knows of whoever made it, beyond its order. */
 export type ChatCaller = {
@@ -26,7 +29,7 @@ export type RouteFailure = {
   reason: string;
   retry_after_ms?: number | undefined;
   rejected_credentials?: boolean;
-  simulated?: boolean;
+  simulated?: boolean | undefined;
   /** What was asked for cannot be carried to this upstream; another one may take it. */
   refusal?: ApiError;
 };
@@ -38,6 +41,9 @@ export type Attempted =
 
 const line_bytes_max = 67_108_864;
 const answer_bytes_max = 67_108_864;
+
+/** The end of a connection comes right behind that of its answer. */
+const end_ms = 1_000;
 
 type Trial = {
   app: App;
@@ -146,7 +152,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     model: order.model.id,
     wants_usage: order.ask.wants_usage,
     request_id: order.request_id,
-    input_tokens_estimated: order.input_tokens_estimated,
+    input_tokens_estimated: countInput(order.input_size), // what is charged, unlike the hold's estimate
     created: Math.floor(app.clock.now() / 1000),
     line_bytes_max,
     ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
@@ -156,20 +162,23 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   let problem: string | undefined;
   try {
     for await (const chunk of reply.body) {
+      const bytes = relay.push(chunk);
       watch.beat(relay.has_content);
-      await pass(relay.push(chunk), relay, trial, outlet);
+      await pass(bytes, relay, trial, outlet);
       if (relay.failure) break;
+      if (relay.is_complete) watch.expectEnd();
     }
     if (!relay.failure) await pass(relay.end(), relay, trial, outlet);
   } catch (error) {
     problem = watch.timed_out ?? String(error);
   }
-  if (relay.failure) problem = `${relay.failure.type}: ${relay.failure.message}`;
+  if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, []);
   keep(relay, outcome);
   outcome.is_gone = caller.gone.aborted || watch.caller_is_slow;
   if (outcome.is_gone) return { answered: true };
   if (problem === undefined || relay.is_complete) return { answered: true };
   if (!relay.has_content) {
+    if (relay.failure) throwIfCallersMistake(relay.failure);
     const failure = watch.timed_out
       ? failureOf(undefined, watch)
       : { cause: 'upstream_error' as const, reason: problem };
@@ -182,15 +191,35 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   return { answered: true, simulated };
 }
 
+const mistakes: ReadonlySet<string> = new Set([
+  'invalid_request_error',
+  'BadRequestError',
+  'request_too_large',
+  '400',
+  '413',
+  '422',
+]);
+
+/** Some upstreams answer 200 before they have looked at the request, and refuse it in the stream. */
+function throwIfCallersMistake({ type, message }: { type: string; message: string }): void {
+  if (!mistakes.has(type)) return;
+  const refusal = refusalError({ status: 400, retry_after: undefined, body: JSON.stringify({ type, message }) }, []);
+  if (refusal instanceof InputRefused) throw refusedInput(refusal);
+}
+
 /** The caller's pace is the upstream's: nothing is read while there is no room. */
 async function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outlet: Outlet): Promise<void> {
-  if (relay.has_content) trial.outcome.first_content_ms ??= trial.watch.elapsed_ms();
+  if (relay.has_content) noteContent(trial.outcome);
   if (!bytes || bytes.length === 0) return;
   const full = outlet.write(bytes);
   if (!full) return;
   trial.watch.pause();
   await Promise.race([full, trial.watch.over]);
   trial.watch.beat(true);
+}
+
+function noteContent(outcome: ChatOutcome): void {
+  outcome.first_content_ms ??= Math.round(performance.now() - outcome.started_at_ms);
 }
 
 function keep(relay: Relay, outcome: ChatOutcome): void {
@@ -209,7 +238,7 @@ async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
       model: order.model.id,
       request_id: order.request_id,
       created: Math.floor(app.clock.now() / 1000),
-      input_tokens_estimated: order.input_tokens_estimated,
+      input_tokens_estimated: countInput(order.input_size), // what is charged, unlike the hold's estimate
       ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
       ...(sent.tool_names && { tool_names: sent.tool_names }),
     });
@@ -218,10 +247,12 @@ async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
     outcome.has_content = answer.has_content;
     outcome.delivered = answer.delivered;
     outcome.finish = answer.finish;
-    outcome.first_content_ms = watch.elapsed_ms();
+    noteContent(outcome);
     return { answered: true, whole: answer.bytes };
   } catch (error) {
-    return caller.gone.aborted ? { answered: true } : failed(failureOf(error, watch));
+    return caller.gone.aborted
+      ? { answered: true }
+      : failed({ ...failureOf(error, watch), simulated: reply.simulated });
   }
 }
 
@@ -246,9 +277,10 @@ type Watch = {
   readonly timed_out: string | undefined;
   /** The time is over because the caller did not read. */
   readonly caller_is_slow: boolean;
-  elapsed_ms(): number;
   /** Something came. */
   beat(has_content: boolean): void;
+  /** The answer is complete: who keeps the connection open behind it is not waited for. */
+  expectEnd(): void;
   /** Waits for the caller from here to the next beat, which is not the upstream's fault. */
   pause(): void;
   stop(): void;
@@ -257,7 +289,6 @@ type Watch = {
 /** A whole answer comes at once, after as long as the model has written: only its total is bounded. */
 function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal): Watch {
   const stop = new AbortController();
-  const started_at_ms = performance.now();
   let timed_out: string | undefined;
   let caller_is_slow = false;
   let is_paused = false;
@@ -285,7 +316,6 @@ function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal)
     get caller_is_slow() {
       return caller_is_slow;
     },
-    elapsed_ms: () => Math.round(performance.now() - started_at_ms),
     beat: (content) => {
       is_paused = false;
       if (!content) return; // pings before the first content do not buy time
@@ -293,6 +323,10 @@ function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal)
       is_idle_watch = true;
       clearTimeout(silence);
       silence = setTimeout(() => expire('idle'), timeout_ms.idle);
+    },
+    expectEnd: () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => expire('idle'), end_ms);
     },
     pause: () => {
       is_paused = true;

@@ -24,11 +24,10 @@ export type ChatResult = { whole: Buffer | undefined; charged: Money };
  * sent yet; once the answer has begun, its last event tells the error.
  */
 export async function runCall(app: App, order: ChatOrder, caller: ChatCaller, outlet: Outlet): Promise<ChatResult> {
-  const started_at_ms = performance.now();
   const created_at = new Date(app.clock.now());
-  const routes = await routesOf(app, order);
-  await takeHold(app, order);
   const outcome = newOutcome();
+  const routes = await routesOf(app, order);
+  await reserve(app, order, routes);
   const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
   let charged: Money = 0n;
   let whole: Buffer | undefined;
@@ -40,14 +39,18 @@ export async function runCall(app: App, order: ChatOrder, caller: ChatCaller, ou
     beat?.stop();
     outcome.is_gone ||= caller.gone.aborted;
     const charge = chargeOf(order, outcome);
-    charged = await settle(app, order, charge);
-    const total_ms = Math.round(performance.now() - started_at_ms);
+    charged = await settle(app, order, charge).catch((reason: unknown) => {
+      app.log.error({ request_id: order.request_id, err: reason }, 'a chat call could not be settled');
+      if (!outcome.is_complete) outlet.cut(); // nobody is told an error any more: it must not look like an end
+      throw reason;
+    });
+    const total_ms = Math.round(performance.now() - outcome.started_at_ms);
     app.track(writeRecord(app, order, { outcome, charge, charged, created_at, total_ms }));
   }
   const { error } = outcome;
   if (outcome.is_gone) outlet.cut();
   if (error && !outlet.is_open) throw error;
-  if (error) await outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
+  if (error) void outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
   return { whole, charged };
 }
 
@@ -81,6 +84,18 @@ async function routesOf(app: App, order: ChatOrder): Promise<Route[]> {
   return ordered.flatMap((name) => byName.get(name) ?? []);
 }
 
+/** Holds the money. A call that ends here leaves neither a probe taken nor a hold behind. */
+async function reserve(app: App, order: ChatOrder, [first]: readonly Route[]): Promise<void> {
+  try {
+    await takeHold(app, order);
+  } catch (error) {
+    if (first) await app.health.giveBack(routeName(order.model.id, first.id));
+    // The hold may be there all the same: only its answer was lost.
+    if (!(error instanceof ApiError)) app.track(settle(app, order, undefined));
+    throw error;
+  }
+}
+
 async function tryRoutes(
   app: App,
   order: ChatOrder,
@@ -91,10 +106,13 @@ async function tryRoutes(
 ): Promise<Buffer | undefined> {
   const failures: RouteFailure[] = [];
   for (const route of routes) {
-    if (caller.gone.aborted) return undefined;
     const name = routeName(order.model.id, route.id);
     const begun_at_ms = performance.now();
     const since_ms = () => Math.round(performance.now() - begun_at_ms);
+    if (caller.gone.aborted) {
+      await app.health.giveBack(name);
+      return undefined;
+    }
     let attempted;
     try {
       attempted = await attemptRoute(app, order, route, caller, outcome, outlet);
@@ -112,10 +130,13 @@ async function tryRoutes(
       else await app.health.giveBack(name);
       return attempted.whole;
     }
-    if (caller.gone.aborted) return undefined;
     const { failure } = attempted;
     failures.push(failure);
     outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, duration_ms: since_ms() });
+    if (caller.gone.aborted) {
+      await app.health.giveBack(name);
+      return undefined;
+    }
     app.log.info({ request_id: order.request_id, route: name, reason: failure.reason }, 'a route gave no answer');
     await noteFailure(app, name, failure);
   }

@@ -36,7 +36,9 @@ export async function takeHold(app: App, order: ChatOrder): Promise<Money> {
     if (answer.outcome === 'held' || answer.outcome === 'exists') return amount;
     const { available, remaining } = answer;
     const affordable = remaining !== null && remaining < available ? remaining : available;
-    if (affordable < least || tries === tries_max) throw refusal(order, answer.outcome, least, affordable);
+    if (available < least) throw refusal(order, 'insufficient', least, available);
+    if (affordable < least) throw refusal(order, 'over_limit', least, affordable);
+    if (tries === tries_max) throw refusal(order, answer.outcome, least, affordable);
     amount = affordable;
   }
 }

@@ -6,6 +6,8 @@ export type ChatAttempt = { route: string; outcome: 'answered' | 'failed'; reaso
 
 /** What became of a call, as far as it has come. */
 export type ChatOutcome = {
+  /** On the monotonic clock. */
+  started_at_ms: number;
   attempts: ChatAttempt[];
   /** What the upstream that gave content told of its usage. */
   usage: Partial<Usage> | undefined;
@@ -14,6 +16,7 @@ export type ChatOutcome = {
   has_content: boolean;
   delivered: { ascii_bytes: number; other_bytes: number };
   finish: string | undefined;
+  /** Since the start of the call, whichever route it came from. */
   first_content_ms: number | undefined;
   /** The caller hung up. */
   is_gone: boolean;
@@ -23,6 +26,7 @@ export type ChatOutcome = {
 
 export function newOutcome(): ChatOutcome {
   return {
+    started_at_ms: performance.now(),
     attempts: [],
     usage: undefined,
     is_complete: false,

@@ -1,5 +1,5 @@
 import { holdAmount, measuredCost, type Pricing, type Units } from '../catalog/price.ts';
-import type { Money } from '../money/money.ts';
+import { money_max, type Money } from '../money/money.ts';
 import type { InputSize } from '../styles/ask.ts';
 import type { Usage } from '../styles/conversation.ts';
 
@@ -7,14 +7,17 @@ import type { Usage } from '../styles/conversation.ts';
 const image_tokens = 1_600;
 const document_tokens = 10_000;
 
+/** As many as an upstream may tell: what a body of nothing but pictures comes to is a number still, not a joke. */
+const tokens_max = 1_000_000_000;
+
 /** The input's tokens for the hold: rather too many, since what is not needed goes back. */
 export function estimateInput(size: InputSize): number {
-  return Math.ceil(size.ascii_bytes / 2.5 + size.other_bytes + media(size));
+  return Math.min(tokens_max, Math.ceil(size.ascii_bytes / 2.5 + size.other_bytes + media(size)));
 }
 
 /** The input's tokens where the upstream told nothing: as they usually come out. */
 export function countInput(size: InputSize): number {
-  return Math.ceil(size.ascii_bytes / 4 + size.other_bytes / 1.5 + media(size));
+  return Math.min(tokens_max, Math.ceil(size.ascii_bytes / 4 + size.other_bytes / 1.5 + media(size)));
 }
 
 /** Tokens of what was relayed; delivered output is never nothing. */
@@ -47,11 +50,8 @@ export function costOf(pricing: Pricing, units: Units): Money {
   return measuredCost(pricing, units, {});
 }
 
-/** What is held for so many tokens: rounded up. */
+/** What is held for so many tokens: rounded up; for more than any balance, as much as the largest has. */
 export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: number): Money {
-  return holdAmount(pricing, {
-    request: '1',
-    input_token: String(input_tokens),
-    output_token: String(output_tokens),
-  });
+  const units: Units = { request: '1', input_token: String(input_tokens), output_token: String(output_tokens) };
+  return measuredCost(pricing, units, {}) < money_max ? holdAmount(pricing, units) : money_max;
 }

@@ -67,8 +67,8 @@ export async function writeRecord(app: App, order: ChatOrder, finished: Finished
     stream: order.ask.stream,
     status: outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
     error_type: outcome.error?.type ?? null,
-    finish: outcome.finish ?? null,
-    attempts: JSON.stringify(outcome.attempts).replaceAll(String.raw`\u0000`, ''), // jsonb takes no NUL
+    finish: outcome.finish === undefined ? null : storable(outcome.finish),
+    attempts: JSON.stringify(outcome.attempts.map(storableAttempt)),
     ...(charge?.usage ?? nothing),
     counted_here: charge?.counted_here ?? false,
     cost: String(charged),
@@ -82,6 +82,15 @@ export async function writeRecord(app: App, order: ChatOrder, finished: Finished
   } catch (error) {
     app.log.error({ request_id: row.id, err: error }, 'the record of a chat call could not be written');
   }
+}
+
+/** An upstream's words: jsonb takes neither NUL nor half a surrogate pair, and nobody reads more. */
+function storable(text: string): string {
+  return text.slice(0, 600).toWellFormed().replaceAll('\u0000', '');
+}
+
+function storableAttempt(attempt: ChatAttempt): ChatAttempt {
+  return attempt.reason === undefined ? attempt : { ...attempt, reason: storable(attempt.reason) };
 }
 
 const batchers = new WeakMap<Db, Batcher<Row, undefined>>();

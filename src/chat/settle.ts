@@ -47,9 +47,11 @@ export async function settle(app: App, order: ChatOrder, charge: Charge | undefi
     ),
   );
   const lost = (charge?.cost ?? 0n) - closed.charged;
-  if (lost > 0n && closed.outcome === 'settled') {
+  if (lost > 0n) {
     const facts = { ...ref, model: order.model.id, loss: exact(lost), currency: caller.account.currency };
-    app.log.error(facts, 'a chat call cost more than its account has: the difference is lost');
+    const why =
+      closed.state === 'settled' ? 'cost more than its account has' : 'was settled after its hold was given back';
+    app.log.error(facts, `a chat call ${why}: the difference is lost`);
   }
   return closed.charged;
 }

@@ -1,0 +1,227 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { default_timeouts } from '../../src/api/options.ts';
+import type { Pricing } from '../../src/catalog/price.ts';
+import { countInput, holdFor } from '../../src/chat/price.ts';
+import { money_max } from '../../src/money/money.ts';
+import { refusalError } from '../../src/providers/chat-refusal.ts';
+import { InputRefused, NotStarted } from '../../src/providers/provider.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+import { completion, hello, setStage, yamlOf, type Stage } from './setup.ts';
+import { chunk, completionsStream, done, messagesStream } from './streams.ts';
+
+/** Found by reading: ways out of a call that the other files do not take. */
+
+let stage: Stage;
+const more = `
+  - id: acme/late
+    kind: chat
+    price: *price
+    routes: [{ provider: oai, upstream_model: late, timeout: { first_byte: 2s, idle: 20s, total: 30s } }]
+`;
+
+beforeAll(async () => {
+  stage = await setStage({ more });
+});
+beforeEach(() => stage.test.app.db.query('delete from route_health'));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await expectExactBooks(stage.test.app);
+});
+afterAll(() => stage.stop());
+
+type Wire = { url: string; key: string };
+
+function post(
+  path: 'chat/completions' | 'messages',
+  body: object,
+  wire?: Wire,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const { url, key } = wire ?? { url: stage.test.url, key: stage.client.key };
+  return fetch(`${url}/v1/${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: hello, ...(path === 'messages' && { max_tokens: 100 }), ...body }),
+    ...(signal && { signal }),
+  });
+}
+
+async function recordOf(response: Response): Promise<Record<string, unknown>> {
+  const id = response.headers.get('x-request-id') ?? '';
+  await expect
+    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 5_000 })
+    .toBe(200);
+  return JSON.parse((await stage.client.call('GET', `/v1/chat/${id}`)).text) as Record<string, unknown>;
+}
+
+async function openHolds(): Promise<number> {
+  return (await stage.test.app.db.query('select from open_holds')).length;
+}
+
+test.each([
+  [400, { message: "Invalid schema for function 'billing': type is missing", type: 'invalid_request_error' }],
+  [400, { message: "Invalid schema for function 'authentication': type is missing" }],
+  [422, { message: "tools.0.name: 'insufficient_quota' is taken; 'invalid_api_key' too" }],
+  [404, { message: 'File not found: file_011CNha8iCJcU1wXNR6q4V8w', type: 'not_found_error' }],
+  [431, { message: 'Request header fields too large' }],
+])('a caller cannot close a route with words of its own: %i %j', (status, error) => {
+  const body = JSON.stringify({ error });
+  expect(refusalError({ status, retry_after: undefined, body }, [])).toBeInstanceOf(InputRefused);
+});
+
+test('an input that an upstream flags by 403 is the caller’s; a 403 about the key is ours', () => {
+  const refusal = (error: object) =>
+    refusalError({ status: 403, retry_after: undefined, body: JSON.stringify({ error }) }, []);
+  const flagged = refusal({ code: 403, message: 'This model requires moderation, and your input was flagged' });
+  expect(flagged).toMatchObject({ name: 'InputRefused', type: 'content_policy_violation' });
+  expect(refusal({ message: 'Country not supported' })).toBeInstanceOf(NotStarted);
+});
+
+const an_hour_ms = 3_600_000;
+
+async function openRoute(name: string): Promise<void> {
+  const now_ms = stage.test.app.clock.now();
+  await stage.test.app.db.query(
+    `insert into route_health (route, cause, openings, opened_at, retry_at) values ($1, 'upstream_error', 1, $2, $2)`,
+    [name, new Date(now_ms - an_hour_ms)],
+  );
+  await new Promise((resolve) => setTimeout(resolve, 1_100)); // nodes believe what they have read for a second
+}
+
+async function probesTaken(): Promise<number> {
+  return (await stage.test.app.db.query('select from route_health where probing_until is not null')).length;
+}
+
+test('a call without money gives the probe of an open route back: the next one with money heals it', async () => {
+  stage.upstream.script('gpt-x', { json: completion('healed') });
+  const poor = await stage.test.client({ credit: '0.0001' });
+  await openRoute('acme/oai#oai');
+  const refused = await post('chat/completions', { model: 'acme/oai' }, { url: stage.test.url, key: poor.key });
+  expect(refused.status).toBe(402);
+  expect(await probesTaken()).toBe(0);
+  expect((await post('chat/completions', { model: 'acme/oai' })).status).toBe(200);
+});
+
+test('a caller who leaves gives the probe back', async () => {
+  stage.upstream.script('gpt-x', 'hang');
+  await openRoute('acme/oai#oai');
+  const leave = new AbortController();
+  const left = post('chat/completions', { model: 'acme/oai' }, undefined, leave.signal).catch(() => 'left');
+  await expect.poll(() => stage.upstream.open()).toBe(1);
+  expect(await probesTaken()).toBe(1);
+  leave.abort();
+  expect(await left).toBe('left');
+  await expect.poll(probesTaken).toBe(0);
+  await expect.poll(openHolds).toBe(0);
+});
+
+test('from the first content on, the time between two pieces counts, not that until the first', async () => {
+  stage.upstream.script('late', {
+    stream: [1_200, chunk({ content: 'Well' }), 1_800, ...completionsStream([' then'])],
+  });
+  const text = await (await post('chat/completions', { model: 'acme/late', stream: true })).text();
+  expect(text).toContain(' then');
+  expect(text).not.toContain('error');
+});
+
+test('a stream whose call cannot be settled never ends like a complete one', async () => {
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Half' })], then: 'cut' });
+  const { holds } = stage.test.app;
+  const closing = vi.spyOn(holds, 'close').mockRejectedValue(new Error('disk full'));
+  const response = await post('chat/completions', { model: 'acme/oai', stream: true });
+  await expect(response.text()).rejects.toThrow('terminated');
+  const [request] = closing.mock.calls[0] ?? [];
+  vi.restoreAllMocks();
+  if (request) await holds.close(request);
+});
+
+test('a hold whose answer was lost is given back', async () => {
+  const { holds } = stage.test.app;
+  const take = holds.hold.bind(holds);
+  vi.spyOn(holds, 'hold').mockImplementation(async (request) => {
+    await take(request);
+    throw new Error('Connection terminated unexpectedly');
+  });
+  expect((await post('chat/completions', { model: 'acme/oai' })).status).toBe(503);
+  await expect.poll(openHolds).toBe(0);
+});
+
+test('who keeps the connection open behind [DONE] is not waited for', async () => {
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]), then: 'hang' });
+  const started_ms = performance.now();
+  const response = await post('chat/completions', { model: 'acme/oai', stream: true });
+  expect((await response.text()).endsWith(done)).toBe(true);
+  expect(performance.now() - started_ms).toBeLessThan(20_000);
+  expect(await recordOf(response)).toMatchObject({ status: 200, cost: { exact: '0.000070' } });
+  await expect.poll(() => stage.upstream.open()).toBe(0);
+  expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
+});
+
+test('a finish reason that no database takes leaves a record all the same', async () => {
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'x' }), chunk({}, {}, 'st\u0000op \ud83d'), done] });
+  const response = await post('chat/completions', { model: 'acme/oai', stream: true });
+  await response.text();
+  expect(await recordOf(response)).toMatchObject({ status: 200, finish: 'stop \ufffd' });
+});
+
+test('the key’s limit is 403, also where the account has less than the whole hold', async () => {
+  const { key } = await stage.test.client({ credit: '0.005', limit: '0.001' });
+  const response = await post('chat/completions', { model: 'acme/oai' }, { url: stage.test.url, key });
+  expect([response.status, await response.json()]).toMatchObject([403, { error: { type: 'permission_error' } }]);
+});
+
+test('a refusal within a stream is the caller’s mistake as well', async () => {
+  const error = { type: 'BadRequestError', message: 'This model’s maximum context length is 8192 tokens', code: 400 };
+  stage.upstream.script('first', { stream: [`data: ${JSON.stringify({ error })}\n\n`] });
+  stage.upstream.script('second', { stream: messagesStream(['not asked']) });
+  const response = await post('chat/completions', { model: 'acme/two', stream: true });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ error: { type: 'invalid_request', message: error.message } });
+  expect(await recordOf(response)).toMatchObject({ status: 400, cost: { exact: '0.000000' } });
+});
+
+test('tokens that nobody counted upstream are told as they are charged', async () => {
+  const { usage: _, ...without } = completion('some words');
+  stage.upstream.script('gpt-x', { json: without });
+  const response = await post('messages', { model: 'acme/oai' });
+  const { usage } = (await response.json()) as { usage: { input_tokens: number; output_tokens: number } };
+  const record = await recordOf(response);
+  expect(record['usage']).toMatchObject({ input_tokens: usage.input_tokens, output_tokens: usage.output_tokens });
+});
+
+test('the time until the first content begins with the call, not with the route that gave it', async () => {
+  stage.upstream.script('first', 'hang');
+  stage.upstream.script('second', { stream: messagesStream(['x']) });
+  const response = await post('messages', { model: 'acme/two', stream: true });
+  await response.text();
+  expect(Number((await recordOf(response))['first_content_ms'])).toBeGreaterThanOrEqual(1_000);
+});
+
+test('a whole answer may take as long as its model: the connection is not cut before', () => {
+  expect(default_timeouts.silence_ms).toBeGreaterThan(600_000);
+});
+
+test('no estimate is more than a balance or a column can hold', () => {
+  const rows: Pricing['rows'] = [{ unit: 'output_token', amount: '600', per: 1 }];
+  expect(holdFor({ currency: 'USD', rate: '30000', rows }, 0, 16_000_000)).toBe(money_max);
+  const size = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 1_280_000, media_bytes: 0 };
+  expect(countInput(size)).toBeLessThan(2 ** 31);
+});
+
+test('a node that stops in the middle of a whole answer ends its hold first', async () => {
+  stage.upstream.script('gpt-x', 'hang');
+  const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), alone: false, worker: false });
+  const left = post('chat/completions', { model: 'acme/oai' }, { url: node.url, key: stage.client.key }).catch(
+    () => 'cut',
+  );
+  await expect.poll(() => stage.upstream.open()).toBe(1);
+  const { holds } = node.app;
+  const close = holds.close.bind(holds);
+  vi.spyOn(holds, 'close').mockImplementation(async (request) => {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return close(request);
+  });
+  await node.stop();
+  await left;
+  expect(await openHolds()).toBe(0);
+}, 30_000);
