@@ -25,8 +25,10 @@ export type CatalogOptions = {
   config_file?: string | undefined;
   /** Names of the adapters that there are. */
   adapters: readonly string[];
-  /** Can this adapter run models of this kind? Everything but chat, if not given. */
+  /** Can this adapter run models of this kind? All of them, if not given. */
   canServe?: (adapter: string, kind: Kind) => boolean;
+  /** What an adapter has against the options of a chat route; nothing, if not given. */
+  checkChatOptions?: NonNullable<Surroundings['checkChatOptions']>;
   /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
   secret?: (reference: string) => string | undefined;
   /** How many accounts have which currency; a catalogue without one of them is rejected. */
@@ -122,7 +124,8 @@ function loadBuiltin(surroundings: Surroundings): Loaded {
 function surroundingsOf(options: CatalogOptions): Surroundings {
   return {
     adapters: options.adapters,
-    canServe: options.canServe ?? ((_, kind) => kind !== 'chat'),
+    canServe: options.canServe ?? (() => true),
+    ...(options.checkChatOptions && { checkChatOptions: options.checkChatOptions }),
     secret: options.secret ?? resolveSecret,
     ...(options.currencies_in_use && { currencies_in_use: options.currencies_in_use }),
   };

@@ -1,5 +1,6 @@
 import { parseDuration } from '../lib/duration.ts';
 import { showValue } from '../lib/show-value.ts';
+import type { OptionProblem } from './check-settings.ts';
 import { checkField, checkPrices, checkRows } from './check-prices.ts';
 import { field_reference, spread_key, whole_input } from './input.ts';
 import { compileSchema, fieldsOf, isObject, own, schemaMistakes, type InputFields } from './input-schema.ts';
@@ -19,6 +20,7 @@ export type KnownProvider = {
   /** Can it run models of this kind? `told`: no, for a reason that is told at the provider. */
   serves(kind: Kind): boolean | 'told';
   adapter: string;
+  chatOptionProblems(options: JsonObject): OptionProblem[];
 };
 
 /** Checks the models of a file beyond their shape. Those with a wrong shape are left alone. */
@@ -96,6 +98,7 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: 
     if (route.id !== undefined) seen.add(route.id);
     checkProviderOf(model, route, known, here, report);
     checkTimeout(route, here, report);
+    if (model.kind === 'chat') checkChatOptions(route, known, here, report);
     checkCost(model, route, fields, known, here, report);
     if (route.input === undefined) continue;
     if (model.kind === 'chat') report.error([...here, 'input'], 'has no meaning for chat models.', 'key');
@@ -114,6 +117,15 @@ function checkProviderOf(model: ModelEntry, route: RouteEntry, known: Known, at:
   } else if (provider.serves(model.kind) === false) {
     const message = `adapter ${provider.adapter} cannot run ${model.kind} models: this route is not used.`;
     report.warn([...at, 'provider'], message);
+  }
+}
+
+/** What is wrong with an option's value is a mistake; an option that nobody knows may be of another version. */
+function checkChatOptions({ provider, options = {} }: RouteEntry, known: Known, at: Path, report: Report): void {
+  for (const problem of known.providers.get(provider)?.chatOptionProblems(options) ?? []) {
+    const path = [...at, 'options', problem.field];
+    if (!problem.known) report.error(path, `${problem.message}.`);
+    else report.warn(path, `${problem.message}. ${suggestion(problem.field, problem.known) ?? ''}`.trimEnd(), 'key');
   }
 }
 

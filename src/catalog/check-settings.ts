@@ -10,6 +10,8 @@ export type Surroundings = {
   adapters: readonly string[];
   /** Can this adapter run models of this kind? */
   canServe(adapter: string, kind: Kind): boolean;
+  /** What an adapter has against the options of a chat route. */
+  checkChatOptions?(adapter: string, options: JsonObject): OptionProblem[];
   /** The value behind `env:NAME` or `file:/path`. */
   secret(reference: string): string | undefined;
   /** How many accounts have which currency, where that is known: the file must keep them. */
@@ -18,8 +20,8 @@ export type Surroundings = {
 
 export const sandbox_name = 'sandbox';
 
-/** Adapters that the file format knows by name even where this version has none. */
-const reserved_adapters = ['openai', 'anthropic'];
+/** `known`: the field is none of these names, which is only worth a warning. */
+export type OptionProblem = { field: string; message: string; known?: readonly string[] };
 
 export function checkCurrencies(currencies: JsonObject, report: Report): void {
   const known = Intl.supportedValuesOf('currency');
@@ -64,12 +66,8 @@ export function checkProvider(
     return false;
   }
   if (adapters.includes(adapter)) return hasSecret(name, provider, options.surroundings, report);
-  if (reserved_adapters.includes(adapter)) {
-    report.warn(path, `this version has no adapter ${adapter}: the routes of ${name} are not used.`);
-  } else {
-    const hint = suggestion(adapter, [...adapters, ...reserved_adapters]) ?? `There are: ${adapters.join(', ')}.`;
-    report.error(path, `is not an adapter. ${hint}`);
-  }
+  const hint = suggestion(adapter, adapters) ?? `There are: ${adapters.join(', ')}.`;
+  report.error(path, `is not an adapter. ${hint}`);
   return false;
 }
 

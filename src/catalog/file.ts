@@ -51,16 +51,24 @@ function checkProviders(value: unknown, surroundings: Surroundings, report: Repo
   const known = new Map<string, KnownProvider>();
   if (sandbox) {
     const adapter = sandbox_name;
-    known.set(sandbox_name, { adapter, serves: (kind) => surroundings.canServe(adapter, kind) });
+    known.set(sandbox_name, knownProvider(adapter, surroundings));
   }
   for (const [name, entry] of Object.entries(isObject(written) ? written : {})) {
-    known.set(name, { adapter: '', serves: () => 'told' });
+    known.set(name, { adapter: '', serves: () => 'told', chatOptionProblems: () => [] });
     if (report.wrong(['providers', name])) continue;
     const provider = entry as ProviderEntry; // its shape has been checked
     const { adapter } = provider;
     if (checkProvider(name, provider, { sandbox, surroundings }, report)) {
-      known.set(name, { adapter, serves: (kind) => surroundings.canServe(adapter, kind) });
+      known.set(name, knownProvider(adapter, surroundings));
     }
   }
   return known;
+}
+
+function knownProvider(adapter: string, surroundings: Surroundings): KnownProvider {
+  return {
+    adapter,
+    serves: (kind) => surroundings.canServe(adapter, kind),
+    chatOptionProblems: (options) => surroundings.checkChatOptions?.(adapter, options) ?? [],
+  };
 }

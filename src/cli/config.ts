@@ -21,6 +21,7 @@ async function checkFile(file?: string): Promise<Said> {
   const { errors, warnings } = await checkCatalogFile(path, {
     adapters: Object.keys(adapters),
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
+    checkChatOptions: (adapter, options) => adapters[adapter]?.checkChatOptions?.(options) ?? [],
     ...(typeof in_use !== 'string' && { currencies_in_use: in_use }),
   });
   if (typeof in_use === 'string') warnings.push(`the currencies of accounts were not compared: ${in_use}`);

@@ -1,6 +1,7 @@
 import type { ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
 import { openChatClient } from './chat-http.ts';
+import { chatOptionProblems } from './chat-options.ts';
 import type { Adapter, ChatProvider, ChatReply } from './provider.ts';
 
 const default_base_url = 'https://api.anthropic.com';
@@ -11,6 +12,7 @@ const version = '2023-06-01';
 /** Any server that speaks the messages style. */
 export const anthropic = {
   serves: (kind) => kind === 'chat',
+  checkChatOptions: chatOptionProblems,
   openChat,
 } satisfies Adapter;
 

@@ -1,6 +1,7 @@
 import type { ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
 import { openChatClient } from './chat-http.ts';
+import { chatOptionProblems } from './chat-options.ts';
 import type { Adapter, ChatProvider } from './provider.ts';
 
 const default_base_url = 'https://api.openai.com/v1';
@@ -8,6 +9,7 @@ const default_base_url = 'https://api.openai.com/v1';
 /** Any server that speaks chat completions: OpenAI itself, vLLM, Ollama, OpenRouter and many others. */
 export const openai = {
   serves: (kind) => kind === 'chat',
+  checkChatOptions: chatOptionProblems,
   openChat,
 } satisfies Adapter;
 

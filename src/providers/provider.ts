@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
 import type { Style } from '../styles/conversation.ts';
@@ -150,6 +151,8 @@ export type ChatProvider = {
 export type Adapter = {
   /** Whether models of this kind can be run by it, here and now. */
   serves(kind: Kind): boolean;
+  /** What is wrong with the options of a chat route, for whoever writes the file. */
+  checkChatOptions?(options: JsonObject): OptionProblem[];
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig): Provider;
   /** For chat models. */

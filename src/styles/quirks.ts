@@ -62,6 +62,9 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
 
 const tool_id_length_min = 24;
 
+/** What may stand in the options of a chat route. */
+export const quirk_names: readonly string[] = [...Object.keys(values), 'tool_id_length_max'];
+
 /** The quirks among the options of a route, and what is wrong with them. Options of other names are not looked at. */
 export function readQuirks(options: JsonObject): { quirks: Quirks; problems: { field: string; message: string }[] } {
   const problems: { field: string; message: string }[] = [];

@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { readCatalogFile } from '../../src/catalog/file.ts';
-import { cases, errorsIn, said, surroundings, video, withModels } from './said.ts';
+import type { JsonObject } from '../../src/catalog/model.ts';
+import { showProblem } from '../../src/catalog/problem.ts';
+import { adapters } from '../../src/providers/index.ts';
+import { cases, errorsIn, said, video, withModels } from './said.ts';
 
 const plain_url = 'must be an http(s) address without user name, query or fragment';
 const range = 'must be a range of addresses such as 10.0.0.0/8 or fd00::/8';
@@ -244,10 +247,6 @@ describe('what does not fit together', () => {
         'version: 1\nproviders: { p: { adapter: mock, api_key: ▸file:/no/such } }',
         'providers.p.api_key: /no/such cannot be read, or is empty: the routes of p are not used.',
       ],
-      [
-        'version: 1\nproviders: { p: { adapter: ▸openai, base_url: "http://x" } }',
-        'providers.p.adapter: this version has no adapter openai: the routes of p are not used.',
-      ],
     ]),
   )('warning: $expected', ({ marked, expected }) => {
     expect(said(marked)).toEqual([`warning: ▸${expected}`]);
@@ -287,47 +286,62 @@ models:
     expect(lines.join('\n')).not.toContain('plain-text');
   });
 
-  it('has nothing against the example, apart from what this version cannot run', async () => {
+  it('has nothing against the example once its keys are set', async () => {
     const text = await readFile(new URL('../../medley.example.yaml', import.meta.url), 'utf8');
-    const later = { ...surroundings, adapters: ['sandbox', 'openai', 'anthropic'], secret: () => 'x' };
-    const reading = readCatalogFile(text, 'x', { ...later, canServe: () => true });
-    expect(reading).toMatchObject({ ok: true, warnings: [] });
-    expect(readCatalogFile(text, 'x', surroundings)).toMatchObject({
+    const real = { adapters: Object.keys(adapters), canServe: () => true, checkChatOptions };
+    expect(readCatalogFile(text, 'x', { ...real, secret: () => 'x' })).toMatchObject({ ok: true, warnings: [] });
+    expect(readCatalogFile(text, 'x', { ...real, secret: () => undefined })).toMatchObject({
       ok: true,
       warnings: [
-        { path: 'providers.openai.adapter' },
-        { path: 'providers.anthropic.adapter' },
+        { path: 'providers.openai.api_key' },
+        { path: 'providers.anthropic.api_key' },
         { path: 'models[0]', message: 'has no usable route and is not offered.' },
       ],
     });
   });
+});
 
-  it('takes chat models before there is an adapter for them', () => {
+const checkChatOptions = (adapter: string, options: JsonObject) => adapters[adapter]?.checkChatOptions?.(options) ?? [];
+
+describe('options of a chat route', () => {
+  const checked = (provider: string, options: string) => {
     const text = `version: 1
 providers:
-  mock-oai: { adapter: openai,    base_url: "http://127.0.0.1:9901/v1", api_key: env:MOCK_KEY, allow_private: true }
-  mock-ant: { adapter: anthropic, base_url: "http://127.0.0.1:9901",    api_key: env:MOCK_KEY, allow_private: true }
-  sandbox:  { adapter: sandbox }
+  oai: { adapter: openai, base_url: "http://127.0.0.1:9901/v1" }
+  ant: { adapter: anthropic, base_url: "http://127.0.0.1:9901" }
 models:
   - id: acme/assistant
     kind: chat
-    name: Assistant
-    max_output_tokens: 8192
-    default_output_tokens: 4096
-    price:
-      - { unit: input_token,        per: 1000000, amount: "2.50" }
-      - { unit: cached_input_token, per: 1000000, amount: "0.25" }
-      - { unit: output_token,       per: 1000000, amount: "10.00" }
+    price: [{ unit: input_token, amount: "0.000001" }, { unit: output_token, amount: "0.000001" }]
     routes:
-      - { provider: mock-oai, upstream_model: gpt-x }
-      - { provider: mock-ant, upstream_model: claude-x }
-      - { provider: sandbox }
+      - { provider: ${provider}, options: { ${options} } }
 `;
-    expect(said(text).map((line) => line.replace(/ medley.yaml:\d+:\d+/, ''))).toEqual([
-      'warning: providers.mock-oai.adapter: this version has no adapter openai: the routes of mock-oai are not used.',
-      'warning: providers.mock-ant.adapter: this version has no adapter anthropic: the routes of mock-ant are not used.',
-      'warning: models[0]: has no usable route and is not offered.',
-      'warning: models[0].routes[2].provider: adapter sandbox cannot run chat models: this route is not used.',
-    ]);
+    const real = { adapters: Object.keys(adapters), canServe: () => true, secret: () => undefined, checkChatOptions };
+    const reading = readCatalogFile(text, 'medley.yaml', real);
+    const problems = reading.ok ? reading.warnings : reading.problems;
+    return problems.map((problem) => `${problem.severity}: ${showProblem(problem)}`);
+  };
+  const place = (col: number) => `medley.yaml:10:${col} models[0].routes[0].options`;
+
+  it.each([
+    ['oai', 'max_tokens_field: max_completion_tokens, stream_options: false, tool_id_length_max: 40'],
+    ['ant', 'thinking: budget, sampling: false, structured_output: tool'],
+    ['sandbox', 'behaviour: { fail: before_start }'],
+  ])('of %s: %s is in order', (provider, options) => {
+    expect(checked(provider, options)).toEqual([]);
+  });
+
+  it.each([
+    ['oai', 'stream_options: "no"', `error: ${place(53)}.stream_options: must be one of true, false.`],
+    ['ant', 'thinking: much', `error: ${place(47)}.thinking: must be one of adaptive, budget, always, none.`],
+    ['oai', 'tool_id_length_max: 8', `error: ${place(57)}.tool_id_length_max: must be a whole number of at least 24.`],
+    [
+      'ant',
+      'sampeling: false',
+      `warning: ${place(37)}.sampeling: is no option of a chat route, and does nothing. Did you mean "sampling"?`,
+    ],
+    ['oai', 'zzz: 1', `warning: ${place(37)}.zzz: is no option of a chat route, and does nothing.`],
+  ])('of %s: %s', (provider, options, expected) => {
+    expect(checked(provider, options)).toEqual([expected]);
   });
 });
