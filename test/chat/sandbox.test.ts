@@ -1,0 +1,84 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+
+let service: TestApp;
+let client: Client;
+
+beforeAll(async () => {
+  service = await startTestApp({});
+  client = await service.client();
+});
+afterEach(() => expectExactBooks(service.app));
+afterAll(() => service.stop());
+
+const completions = (text: string, more: object = {}): Promise<Answered> =>
+  client.call('POST', '/v1/chat/completions', {
+    model: 'sandbox/chat',
+    messages: [{ role: 'user', content: text }],
+    ...more,
+  });
+const messages = (text: string, more: object = {}): Promise<Answered> =>
+  client.call('POST', '/v1/messages', {
+    model: 'sandbox/chat',
+    max_tokens: 1_000,
+    messages: [{ role: 'user', content: text }],
+    ...more,
+  });
+
+test('both styles reach it, and pay 1.00 in and 4.00 out per million tokens', async () => {
+  const first = JSON.parse((await completions('Hello')).text);
+  expect(first).toMatchObject({ model: 'sandbox/chat', choices: [{ finish_reason: 'stop' }] });
+  const answer = await messages('[[tokens 500]]');
+  const { usage } = JSON.parse(answer.text);
+  expect(usage.output_tokens).toBe(500);
+  expect(answer.headers.get('x-cost-amount')).toBe(((usage.input_tokens + 2_000) / 1e6).toFixed(6));
+});
+
+test('streams end as their style says, with the same words as whole answers', async () => {
+  const plain = JSON.parse((await completions('Two red bicycles')).text).choices[0].message.content;
+  const stream = await completions('Two red bicycles', { stream: true, stream_options: { include_usage: true } });
+  const chunks = [...stream.text.matchAll(/^data: (\{.*\})$/gm)].map(([, json = '']) => JSON.parse(json));
+  expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(plain);
+  expect(chunks.at(-1).usage.completion_tokens).toBeGreaterThan(10);
+  expect(stream.text).toMatch(/data: \[DONE\]\n\n$/);
+  expect((await messages('x', { stream: true })).text).toMatch(/event: message_stop\ndata: .*\n\n$/);
+});
+
+test.each([
+  ['[[fail]]', 502, 'upstream_error'],
+  ['[[fail before start]]', 502, 'upstream_error'],
+  ['[[cut]]', 502, 'upstream_error'],
+  ['[[error 500]]', 502, 'upstream_error'],
+  ['[[error 429]]', 502, 'upstream_error'],
+  ['[[error 504]]', 504, 'timeout'],
+  ['[[moderate]]', 400, 'invalid_request'],
+  ['[[error 400]]', 400, 'invalid_request'],
+])('%s is answered %i %s and costs nothing', async (text, status, type) => {
+  const before = (await client.call('GET', '/v1/balance')).json.balance.exact;
+  const answer = await completions(text);
+  expect([answer.status, answer.json.error.type]).toEqual([status, type]);
+  expect((await client.call('GET', '/v1/balance')).json.balance.exact).toBe(before);
+});
+
+test.each(['[[cut]]', '[[fail]]'])('%s in a stream is an error in the middle: what came is paid', async (text) => {
+  const before = Number((await client.call('GET', '/v1/balance')).json.balance.exact);
+  const stream = await messages(`Hello ${text}`, { stream: true });
+  expect(stream.status).toBe(200);
+  expect(stream.text).toMatch(/text_delta[^]*event: error\ndata: .*"upstream_error"/);
+  expect(stream.text).not.toContain('message_stop');
+  expect(Number((await client.call('GET', '/v1/balance')).json.balance.exact)).toBeLessThan(before);
+});
+
+test('what is not counted is estimated, and paid', async () => {
+  const answer = await completions('[[no usage]] Hello');
+  expect(Number(answer.headers.get('x-cost-amount'))).toBeGreaterThan(0.00001);
+});
+
+test('no directive feeds a breaker: after many failures of each kind the model answers at once', async () => {
+  const failures = ['[[fail]]', '[[cut]]', '[[error 401]]', '[[error 503]]', '[[error 429]]', '[[fail before start]]'];
+  for (let round = 0; round < 6; round++) {
+    await Promise.all(failures.flatMap((text) => [completions(text), completions(text, { stream: true })]));
+  }
+  expect((await completions('Hello')).status).toBe(200);
+  expect((await client.call('GET', '/v1/models/sandbox/chat')).json.status).toBe('available');
+});
