@@ -4,7 +4,7 @@ import { readFinish, readThinking, textOf } from './completions-answer.ts';
 import type { ChatEvent, Style } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { readStop } from './messages-answer.ts';
-import { readUsage } from './usage.ts';
+import { readStartUsage, readUsage } from './usage.ts';
 
 /** Reads an upstream's stream, frame by frame, into what happens in it. */
 export type StreamReader = {
@@ -24,6 +24,7 @@ export function errorEventOf(error: Json | undefined): ChatEvent & { type: 'erro
   return { type: 'error', error_type: String(told['type'] ?? told['code'] ?? 'error'), message };
 }
 
+const empty: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was empty.' };
 const cut: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was cut off.' };
 
 /** The JSON object of a frame's data. Throws SyntaxError, or Error for other JSON. */
@@ -39,6 +40,7 @@ class CompletionsReader implements StreamReader {
   #started = false;
   #finish: Json | undefined;
   #is_done = false;
+  #has_content = false;
   #has_refusal = false;
   /** By the upstream's index, which some servers leave out, and some give to all calls alike. */
   readonly #calls = new Map<Json | undefined, Call>();
@@ -56,7 +58,9 @@ class CompletionsReader implements StreamReader {
     const events: ChatEvent[] = this.#started ? [] : [start(chunk['id'])];
     this.#started = true;
     const choice = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject).find(isFirst) : undefined;
-    if (choice) events.push(...this.#readChoice(choice));
+    const said = choice ? this.#readChoice(choice) : [];
+    this.#has_content ||= said.length > 0;
+    events.push(...said);
     const usage = readUsage('completions', chunk['usage']);
     if (usage) events.push({ type: 'usage', usage });
     return events;
@@ -70,6 +74,7 @@ class CompletionsReader implements StreamReader {
   #done(): ChatEvent[] {
     if (this.#is_done) return [];
     this.#is_done = true;
+    if (!this.#has_content && this.#finish === undefined) return [empty];
     const reason = readFinish(this.#finish, { has_calls: this.#calls_begun > 0, has_refusal: this.#has_refusal });
     return [{ type: 'finish', reason }, { type: 'end' }];
   }
@@ -137,6 +142,7 @@ class MessagesReader implements StreamReader {
   /** Index of a block → index of its tool call. */
   readonly #calls = new Map<Json, { index: number; has_arguments: boolean }>();
   #finish: ChatEvent | undefined;
+  #has_content = false;
   #is_done = false;
 
   read({ data, raw }: SseFrame): ChatEvent[] {
@@ -146,15 +152,16 @@ class MessagesReader implements StreamReader {
       case 'message_start':
         return this.#readStart(event['message']);
       case 'content_block_start':
-        return this.#readBlock(event);
+        return this.#noted(this.#readBlock(event));
       case 'content_block_delta':
-        return this.#readDelta(event);
+        return this.#noted(this.#readDelta(event));
       case 'content_block_stop':
         return this.#readStop(event);
       case 'message_delta':
         return this.#readMessageDelta(event);
       case 'message_stop':
         this.#is_done = true;
+        if (!this.#has_content && !this.#finish) return [empty];
         return [
           this.#finish ?? { type: 'finish', reason: this.#calls.size > 0 ? 'tool_calls' : 'stop' },
           { type: 'end' },
@@ -172,9 +179,14 @@ class MessagesReader implements StreamReader {
     return this.#is_done ? [] : [cut];
   }
 
+  #noted(events: ChatEvent[]): ChatEvent[] {
+    this.#has_content ||= events.length > 0;
+    return events;
+  }
+
   #readStart(message: Json | undefined): ChatEvent[] {
     if (!isObject(message)) return [start(undefined)];
-    const usage = readUsage('messages', message['usage']);
+    const usage = readStartUsage(message['usage']);
     return [start(message['id']), ...(usage ? [{ type: 'usage', usage } as const] : [])];
   }
 

@@ -6,7 +6,7 @@ import { edited, innerModelEdit, modelEdit, type Edit } from './model-name.ts';
 import { errorEventOf, objectOf } from './read-stream.ts';
 import type { RelayOptions } from './relay.ts';
 import { deliver, fail, learnUsage, type StreamState } from './stream-state.ts';
-import { readUsage } from './usage.ts';
+import { readStartUsage, readUsage } from './usage.ts';
 
 /**
  * Streams that keep their style: the bytes of each event go on as they came, but for the model's name.
@@ -21,19 +21,22 @@ export type SameStream = {
 };
 
 export function sameCompletions(options: RelayOptions, state: StreamState): SameStream {
+  /** Answers by their index: how many of `n` have begun, and whether they have ended. */
+  const ended = new Map<Json, boolean>();
   const take = (frame: SseFrame): Buffer | undefined => {
     const { raw, data } = frame;
     if (data === undefined) return raw;
     if (data.trim() === '') return undefined; // some servers' sign of life; callers would fail to parse it
-    if (data.startsWith('[DONE]')) {
-      state.is_complete = true;
-      return raw;
-    }
+    if (data.startsWith('[DONE]')) return complete(state, raw);
     const chunk = objectOf(data);
     if (chunk['error'] !== undefined && chunk['error'] !== null) return refuse(state, chunk['error']);
     learnUsage(state, readUsage('completions', chunk['usage']));
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject) : [];
-    for (const choice of choices) noteChoice(state, choice);
+    for (const choice of choices) {
+      const { index = 0, finish_reason } = choice;
+      ended.set(index, ended.get(index) === true || typeof finish_reason === 'string');
+      noteChoice(state, choice);
+    }
     if (!options.wants_usage && isObject(chunk['usage'])) {
       if (choices.length === 0) return undefined;
       const { usage: _, ...rest } = chunk;
@@ -45,11 +48,19 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
     take,
     end: () => {
       if (state.is_complete) return undefined;
-      if (state.finish === undefined) return void fail(state, 'The stream was cut off.', 'cut');
+      if (ended.size === 0 || [...ended.values()].includes(false))
+        return void fail(state, 'The stream was cut off.', 'cut');
       state.is_complete = true; // some servers leave [DONE] out
       return Buffer.from('data: [DONE]\n\n');
     },
   };
+}
+
+/** An end of which nothing came before, neither content nor a reason, is no answer: another route may have one. */
+function complete(state: StreamState, raw: Buffer): Buffer | undefined {
+  if (!state.has_content && state.finish === undefined) return void fail(state, 'The stream was empty.', 'cut');
+  state.is_complete = true;
+  return raw;
 }
 
 function refuse(state: StreamState, error: Json): undefined {
@@ -108,7 +119,7 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
     const { raw } = named;
     switch (event['type']) {
       case 'message_start':
-        if (isObject(event['message'])) learnUsage(state, readUsage('messages', event['message']['usage']));
+        if (isObject(event['message'])) learnUsage(state, readStartUsage(event['message']['usage']));
         return changed(named, (bytes) => innerModelEdit(bytes, options.model));
       case 'content_block_start':
         noteBlock(state, event['content_block']);
@@ -122,8 +133,7 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
           state.finish = event['delta']['stop_reason'];
         return raw;
       case 'message_stop':
-        state.is_complete = true;
-        return raw;
+        return complete(state, raw);
       case 'error':
         return refuse(state, event['error'] ?? null);
       default:

@@ -18,6 +18,12 @@ export function readUsage(style: Style, fields: Json | undefined): Partial<Usage
   return Object.keys(usage).length === 0 ? undefined : usage;
 }
 
+/** What `message_start` says: of the output only that it has begun, which is no count of it. */
+export function readStartUsage(fields: Json | undefined): Partial<Usage> | undefined {
+  const { output_tokens: _, ...usage } = readUsage('messages', fields) ?? {};
+  return Object.keys(usage).length === 0 ? undefined : usage;
+}
+
 /** All kinds, if the upstream told of its input and its output; the others are 0 unless it says otherwise. */
 export function wholeUsage(usage: Partial<Usage> | undefined): Usage | undefined {
   if (usage?.input_tokens === undefined || usage.output_tokens === undefined) return undefined;

@@ -7,7 +7,7 @@ import { refusalError } from '../../src/providers/chat-refusal.ts';
 import { InputRefused, NotStarted } from '../../src/providers/provider.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { completion, hello, setStage, yamlOf, type Stage } from './setup.ts';
-import { chunk, completionsStream, done, messagesStream } from './streams.ts';
+import { chunk, completionsStream, done, event, messagesStream } from './streams.ts';
 
 /** Found by reading: ways out of a call that the other files do not take. */
 
@@ -155,6 +155,45 @@ test('who keeps the connection open behind [DONE] is not waited for', async () =
   expect(await recordOf(response)).toMatchObject({ status: 200, cost: { exact: '0.000070' } });
   await expect.poll(() => stage.upstream.open()).toBe(0);
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
+});
+
+test('an end before which nothing came is no answer: the next route is asked, and nobody pays for it', async () => {
+  stage.upstream.script('first', { stream: [done] });
+  stage.upstream.script('second', { stream: messagesStream(['from the second']) });
+  for (const path of ['chat/completions', 'messages'] as const) {
+    const text = await (await post(path, { model: 'acme/two', stream: true })).text();
+    expect(text).toContain('from the second');
+  }
+  stage.upstream.script('claude-x', { stream: [event({ type: 'message_stop' })] });
+  for (const path of ['chat/completions', 'messages'] as const) {
+    const response = await post(path, { model: 'acme/ant', stream: true });
+    expect(response.status).toBe(502);
+    await response.text();
+    expect(await recordOf(response)).toMatchObject({ cost: { exact: '0.000000' } });
+  }
+});
+
+test('of several answers each must have ended', async () => {
+  const both = chunk({ content: 'a' }).replace('"choices":[{', '"choices":[{"index":1,"delta":{"content":"b"}},{');
+  stage.upstream.script('gpt-x', { stream: [both, chunk({}, {}, 'stop')] });
+  const text = await (await post('chat/completions', { model: 'acme/oai', n: 2, stream: true })).text();
+  expect(text).toContain('"type":"upstream_error"');
+  expect(text).not.toContain('[DONE]');
+});
+
+test('the 1 token of a message_start is no count of what follows', async () => {
+  const stream = messagesStream(['many words, '.repeat(100)]).map((part) =>
+    part.replace('"usage":{"output_tokens":5}', '"usage":{}'),
+  );
+  stage.upstream.script('claude-x', { stream });
+  for (const path of ['messages', 'chat/completions'] as const) {
+    const response = await post(path, { model: 'acme/ant', stream: true });
+    await response.text();
+    expect(await recordOf(response)).toMatchObject({
+      counted_here: true,
+      usage: { input_tokens: 10, output_tokens: 300 },
+    });
+  }
 });
 
 test('a finish reason that no database takes leaves a record all the same', async () => {
