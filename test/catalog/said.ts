@@ -2,7 +2,7 @@ import type { Surroundings } from '../../src/catalog/check-settings.ts';
 import { readCatalogFile } from '../../src/catalog/file.ts';
 import { showProblem } from '../../src/catalog/problem.ts';
 
-export const surroundings: Surroundings = {
+const surroundings: Surroundings = {
   adapters: ['sandbox', 'mock'],
   canServe: (_, kind) => kind !== 'chat',
   secret: (reference) => (reference === 'env:SET' ? 'secret' : undefined),

@@ -94,9 +94,12 @@ function toolCall(conversation: Conversation, call: ScriptedCall, index: number)
   return { type: 'tool_call', id, name: call.name, arguments: json };
 }
 
+/** Without max_tokens; more than that nobody hears. */
+const tokens_max = 16_384;
+
 async function textFor(conversation: Conversation, moment: Moment, script: ChatScript, seed: number): Promise<string> {
   if (script.tokens !== undefined) {
-    const limit = conversation.max_tokens ?? script.tokens;
+    const limit = conversation.max_tokens ?? tokens_max;
     return wordsOf(Math.min(script.tokens, limit + 1), `${seed} ${script.text}`);
   }
   const text = await sentences(conversation, moment, script, seed);

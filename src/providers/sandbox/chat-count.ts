@@ -13,6 +13,9 @@ const tool_tokens = 8;
 const pixels_per_token = 750;
 const medium_tokens_max = 1_600;
 
+/** Each takes some milliseconds to look at. */
+const measured_images_max = 32;
+
 /** What was sent before comes from the cache in steps, once it is worth it. */
 const cached_tokens_min = 1_024;
 const cached_tokens_step = 128;
@@ -29,44 +32,50 @@ export async function countInput(conversation: Conversation, style: Style, body:
   const definitions = tools.map(({ name, description, schema }) => JSON.stringify({ name, description, schema }));
   if (format?.type === 'json_schema') definitions.push(JSON.stringify(format.schema));
   const frame = (await countTokens(definitions.join('\n'))) + tool_tokens * tools.length + answer_tokens;
-  const before = frame + (await countTurns(turns.slice(0, Math.max(0, last_answer))));
-  const total = before + (await countTurns(turns.slice(Math.max(0, last_answer))));
+  const counter = new PartCounter();
+  const before = frame + (await counter.countTurns(turns.slice(0, Math.max(0, last_answer))));
+  const total = before + (await counter.countTurns(turns.slice(Math.max(0, last_answer))));
   const may_cache = last_answer > 0 && (style === 'completions' || isMarked(conversation, body));
   const cached_input_tokens = may_cache && before >= cached_tokens_min ? before - (before % cached_tokens_step) : 0;
   return { input_tokens: total - cached_input_tokens, cached_input_tokens };
 }
 
-async function countTurns(turns: readonly Turn[]): Promise<number> {
-  let tokens = 0;
-  for (const { parts } of turns) {
-    tokens += message_tokens;
-    for (const part of parts) tokens += await countPart(part);
-  }
-  return tokens;
-}
+class PartCounter {
+  #images_left = measured_images_max;
 
-async function countPart(part: Part): Promise<number> {
-  switch (part.type) {
-    case 'text':
-    case 'thinking':
-    case 'refusal':
-      return countTokens(part.text);
-    case 'tool_call':
-      return countTokens(`${part.name}\n${part.arguments}`);
-    case 'tool_result': {
-      let tokens = 0;
-      for (const each of part.parts) tokens += await countPart(each);
-      return tokens;
+  async countTurns(turns: readonly Turn[]): Promise<number> {
+    let tokens = 0;
+    for (const { parts } of turns) tokens += message_tokens + (await this.#countAll(parts));
+    return tokens;
+  }
+
+  async #countAll(parts: readonly Part[]): Promise<number> {
+    let tokens = 0;
+    for (const part of parts) tokens += await this.#count(part);
+    return tokens;
+  }
+
+  async #count(part: Part): Promise<number> {
+    switch (part.type) {
+      case 'text':
+      case 'thinking':
+      case 'refusal':
+        return countTokens(part.text);
+      case 'tool_call':
+        return countTokens(`${part.name}\n${part.arguments}`);
+      case 'tool_result':
+        return this.#countAll(part.parts);
+      case 'image': {
+        const size = this.#images_left-- > 0 ? await imageSize(part.source) : undefined;
+        return size
+          ? Math.min(Math.ceil((size.width * size.height) / pixels_per_token), medium_tokens_max)
+          : medium_tokens_max;
+      }
+      case 'document':
+        return part.source.type === 'text' ? countTokens(part.source.text) : medium_tokens_max;
+      default:
+        return medium_tokens_max;
     }
-    case 'image': {
-      const size = await imageSize(part.source);
-      if (!size) return medium_tokens_max;
-      return Math.min(Math.ceil((size.width * size.height) / pixels_per_token), medium_tokens_max);
-    }
-    case 'document':
-      return part.source.type === 'text' ? countTokens(part.source.text) : medium_tokens_max;
-    default:
-      return medium_tokens_max;
   }
 }
 

@@ -30,7 +30,7 @@ export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversati
       served.output_tokens += tokens;
       if (part.type === 'thinking') served.reasoning_tokens += tokens;
       served.answer.parts.push(is_whole ? part : withText(part, texts.join('')));
-      served.events.push(...eventsOf(part, texts, index, is_whole));
+      served.events.push(...eventsOf(part, inPortions(texts), index, is_whole));
     }
     if (!is_whole) {
       served.answer.finish = { reason: 'length' };
@@ -48,6 +48,17 @@ async function within(pieces: readonly Piece[], tokens_max: number): Promise<Pie
   const word = pieces[over];
   const beginning = word && (await beginningOf(word.text, left + word.tokens));
   return [...pieces.slice(0, over), ...(beginning && beginning.text !== '' ? [beginning] : [])];
+}
+
+/** Long answers come in larger portions, so that a stream takes no more than about 2 s and its frames no memory. */
+const portions_max = 200;
+
+function inPortions(texts: readonly string[]): string[] {
+  const size = Math.ceil(texts.length / portions_max);
+  if (size <= 1) return [...texts];
+  return Array.from({ length: Math.ceil(texts.length / size) }, (_, at) =>
+    texts.slice(at * size, (at + 1) * size).join(''),
+  );
 }
 
 function textIn(part: Part): string {

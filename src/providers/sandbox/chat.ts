@@ -152,8 +152,8 @@ async function* oneChunk(body: JsonObject): AsyncGenerator<Buffer> {
 
 const pause_ms = 10;
 
-/** Longer streams come in larger portions, so that none takes more than about 2 s. */
-const portions_max = 200;
+/** Several answers at once come no slower than one. */
+const pauses_max = 200;
 
 async function* stream(
   { style, request_id }: ChatCall,
@@ -164,7 +164,7 @@ async function* stream(
 ): AsyncGenerator<Buffer> {
   const { head, content, tail } = framesOf(style, served, wire);
   const until = ending === 'done' ? content.length : Math.ceil(content.length / 2);
-  const size = Math.ceil(content.length / portions_max) || 1;
+  const size = Math.ceil(content.length / pauses_max) || 1;
   yield Buffer.from(head.join(''));
   for (let at = 0; at < until; at += size) {
     yield Buffer.from(content.slice(at, Math.min(at + size, until)).join(''));
