@@ -183,7 +183,9 @@ async function openParts(
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
   const tracked = new Set<Promise<unknown>>();
-  onStop(async () => void (await Promise.allSettled(tracked)));
+  onStop(async () => {
+    while (tracked.size > 0) await Promise.allSettled(tracked); // what ends may have begun more
+  });
   const guard = openGuard(options);
   const providers = makeProviders(catalog, adapters, guard);
   onStop(() => providers.close());

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { setAccountStatus } from '../../src/accounts/accounts.ts';
+import { deleteKey } from '../../src/accounts/keys.ts';
 import { default_timeouts } from '../../src/api/options.ts';
 import type { Pricing } from '../../src/catalog/price.ts';
 import { countInput, holdFor } from '../../src/chat/price.ts';
@@ -264,3 +266,41 @@ test('a node that stops in the middle of a whole answer ends its hold first', as
   await left;
   expect(await openHolds()).toBe(0);
 }, 30_000);
+
+test('a node that stops in the middle of a stream charges what it delivered, and leaves its record', async () => {
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Half of it' })], then: 'hang' });
+  const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), alone: false, worker: false });
+  const response = await post(
+    'chat/completions',
+    { model: 'acme/oai', stream: true },
+    { url: node.url, key: stage.client.key },
+  );
+  const { holds } = node.app;
+  const close = holds.close.bind(holds);
+  vi.spyOn(holds, 'close').mockImplementation(async (request) => {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return close(request);
+  });
+  const reading = response.text().catch(() => 'cut');
+  await node.stop();
+  expect(await reading).toBe('cut');
+  const id = response.headers.get('x-request-id');
+  const rows = await stage.test.app.db.query('select status, cost > 0 as paid from chat_calls where id = $1', [id]);
+  expect(rows).toEqual([{ status: 499, paid: true }]);
+}, 30_000);
+
+test('neither a reload nor the end of its key and its account breaks a stream that runs', async () => {
+  const { key, key_id, account_id } = await stage.test.client();
+  const texts = ['one ', 'two ', 'three'];
+  const slowly = completionsStream(texts, [10, 5]).flatMap((part) => [part, 300]);
+  stage.upstream.script('gpt-x', { stream: slowly });
+  const response = await post('chat/completions', { model: 'acme/oai', stream: true }, { url: stage.test.url, key });
+  await stage.test.configure(yamlOf(stage.upstream, more));
+  const { db, clock } = stage.test.app;
+  await deleteKey(db, key_id, new Date(clock.now()));
+  await setAccountStatus(db, account_id, 'blocked');
+  stage.upstream.script('claude-x', { stream: messagesStream(['on new connections']) });
+  expect(await (await post('messages', { model: 'acme/ant', stream: true })).text()).toContain('message_stop');
+  expect((await response.text()).endsWith(done)).toBe(true);
+  await expect.poll(openHolds).toBe(0);
+});
