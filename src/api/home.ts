@@ -29,7 +29,7 @@ const page = `<!doctype html>
   </head>
   <body>
     <h1>Medley</h1>
-    <p>Image, video and audio models behind one API key and one account balance. Chat is next.</p>
+    <p>Chat, image, video and audio models behind one API key and one account balance.</p>
     <p><a href="/docs">API reference</a> · <a href="/openapi.json">openapi.json</a></p>
   </body>
 </html>

@@ -1,12 +1,14 @@
 import { Type } from 'typebox';
 
-export const introduction = `Image, video and audio models behind one API key and one account balance. Chat is next: until there is a chat
-model, both chat paths answer 404 in their own formats.
+export const introduction = `Chat, image, video and audio models behind one API key and one account balance.
 
 **Authentication.** Send \`Authorization: Bearer <API_KEY>\` or \`x-api-key: <API_KEY>\` with every request below \`/v1\`.
 
 **Tasks.** \`POST /v1/generate\` creates a task and holds its estimated cost. Poll \`GET /v1/tasks/{id}\`, or let the
 call wait with \`?wait=60\`. A task that fails costs nothing.
+
+**Chat.** \`POST /v1/chat/completions\` and \`POST /v1/messages\` take what SDKs of these two styles send, for every chat
+model: the base URL is this server's with \`/v1\`, or without it for the messages style.
 
 **Money.** Every amount is a decimal text with two digits and its currency; \`exact\` beside it has the six digits that
 are booked.
