@@ -7,7 +7,7 @@ export type Asked = { path: string; headers: IncomingHttpHeaders; body: Record<s
 export type Script =
   | { status?: number; headers?: Record<string, string>; json: unknown }
   /** Parts are written one by one; after the last one the answer ends, is cut, or stays open. */
-  | { stream: (string | number)[]; then?: 'end' | 'cut' | 'hang' }
+  | { stream: (string | Buffer | number)[]; then?: 'end' | 'cut' | 'hang' }
   | 'hang'
   | 'cut';
 

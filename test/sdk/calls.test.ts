@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { completion, message } from '../chat/setup.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+import { onWire } from '../styles/wire.ts';
+import { cells, setSdkStage, type SdkStage } from './stage.ts';
+import { question } from './task.ts';
+
+let sdk: SdkStage;
+
+beforeAll(async () => {
+  sdk = await setSdkStage();
+});
+afterAll(async () => {
+  await expectExactBooks(sdk.stage.test.app);
+  await sdk.stop();
+});
+
+const framing = { end: '\n', space: ' ', comments: false, spread: false };
+const calls = [
+  { id: 'call_0', name: 'look', input: { city: 'Łódź 😀' } },
+  { id: 'call_1', name: 'wait', input: {} },
+];
+
+/** The same answer of either upstream. */
+const text = { completions: completion('Grüße 😀'), messages: message('Grüße 😀') };
+const tools = {
+  completions: {
+    ...completion(''),
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: null,
+          refusal: null,
+          tool_calls: calls.map(({ id, name, input }) => ({
+            id,
+            type: 'function',
+            function: { name, arguments: JSON.stringify(input) },
+          })),
+        },
+        logprobs: null,
+        finish_reason: 'tool_calls',
+      },
+    ],
+  },
+  messages: { ...message(''), content: calls.map((call) => ({ type: 'tool_use', ...call })), stop_reason: 'tool_use' },
+};
+const thinking = {
+  completions: {
+    ...completion('So.'),
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'So.', reasoning_content: 'Hm.' }, finish_reason: 'stop' },
+    ],
+  },
+  messages: {
+    ...message(''),
+    content: [
+      { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+      { type: 'text', text: 'So.' },
+    ],
+  },
+};
+const tools_streamed = [
+  { say: 'call', index: 0, name: 'look' },
+  { say: 'arguments', index: 0, text: '{"city":"Łódź' },
+  { say: 'arguments', index: 0, text: ' 😀"}' },
+  { say: 'call', index: 1, name: 'wait' },
+] as const;
+const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+type Upstream = 'completions' | 'messages';
+
+/** What the upstream was asked: results of tools by the ids of their calls, whatever the style. */
+function resultsAsked(upstream: Upstream): unknown {
+  const messages = sdk.upstream.asked.at(-1)?.body['messages'] as {
+    role: string;
+    content: never;
+    tool_call_id: string;
+  }[];
+  if (upstream === 'completions') {
+    return messages
+      .filter(({ role }) => role === 'tool')
+      .map(({ tool_call_id, content }) => [tool_call_id, plain(content)]);
+  }
+  const results = messages.at(-1)?.content as unknown as { type: string; tool_use_id: string; content: unknown }[];
+  return results.map(({ tool_use_id, content }) => [tool_use_id, plain(content)]);
+}
+
+function plain(content: unknown): string {
+  return typeof content === 'string' ? content : (content as { text: string }[]).map((part) => part.text).join('');
+}
+
+describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
+  const caller = () => sdk.caller(name);
+
+  test('text', async () => {
+    sdk.upstream.script(behind, { json: text[upstream] });
+    const got = await caller().ask({ model, stream: false });
+    expect([got.text, got.calls]).toEqual(['Grüße 😀', []]);
+    expect(got.finish).toMatch(/^(stop|end_turn)$/);
+    expect(JSON.stringify(sdk.upstream.asked.at(-1)?.body)).toContain(question);
+  });
+
+  test.each([false, true])(
+    'parallel calls of tools, and their results on the way back; streamed: %s',
+    async (stream) => {
+      const streamed = { stream: [onWire(upstream, tools_streamed, framing)] };
+      sdk.upstream.script(behind, stream ? streamed : { json: tools[upstream] });
+      const got = await caller().ask({ model, stream, tools: true });
+      expect(got.calls).toEqual(calls.map(({ name: tool, input }) => ({ name: tool, input })));
+      const said = { stream: [onWire(upstream, [{ say: 'text', text: '7 °C' }], framing)] };
+      sdk.upstream.script(
+        behind,
+        stream ? said : { json: { completions: completion('7 °C'), messages: message('7 °C') }[upstream] },
+      );
+      const next = await got.answer(['7 °C', 'waited']);
+      expect(next.text).toBe('7 °C');
+      expect(resultsAsked(upstream)).toEqual([
+        ['call_0', '7 °C'],
+        ['call_1', 'waited'],
+      ]);
+    },
+  );
+
+  test('an image', async () => {
+    sdk.upstream.script(behind, { json: text[upstream] });
+    await caller().ask({ model, stream: false, image: png });
+    const asked = JSON.stringify(sdk.upstream.asked.at(-1)?.body['messages']);
+    const image = {
+      completions: `"url":"data:image/png;base64,${png}"`,
+      messages: `"media_type":"image/png","data":"${png}"`,
+    };
+    expect(asked).toContain(image[upstream]);
+  });
+
+  test('structured output', async () => {
+    const wanted = { city: 'Łódź', degrees: 7 };
+    const json = JSON.stringify(wanted);
+    const answers = { completions: completion(json), messages: message(json) };
+    const called = { ...tools.messages, content: [{ type: 'tool_use', id: 'toolu_1', name: 'json', input: wanted }] };
+    // Some callers of messages style force a tool instead of asking by a schema.
+    const forced = {
+      messages: called,
+      completions: {
+        ...completion(''),
+        choices: [
+          {
+            index: 0,
+            message: {
+              content: null,
+              tool_calls: [{ id: 'c', type: 'function', function: { name: 'json', arguments: json } }],
+            },
+            finish_reason: 'tool_calls',
+          },
+        ],
+      },
+    };
+    sdk.upstream.script(behind, ({ body }) => ({ json: (body['tools'] === undefined ? answers : forced)[upstream] }));
+    expect(await caller().structured(model)).toEqual(wanted);
+    const body = sdk.upstream.asked.at(-1)?.body ?? {};
+    const native = { completions: body['response_format'], messages: body['output_config'] };
+    expect(JSON.stringify(body['tools'] ?? native[upstream])).toContain('degrees');
+  });
+
+  test('thinking', async () => {
+    sdk.upstream.script(behind, { json: thinking[upstream] });
+    const got = await caller().ask({ model, stream: false });
+    expect(got.text).toBe('So.');
+    // One SDK of completions style has no place for what is thought.
+    expect(name === '@ai-sdk/openai' ? 'Hm.' : got.thinking).toBe('Hm.');
+  });
+
+  test.each([false, true])('abort: the upstream is let go; streamed: %s', async (stream) => {
+    sdk.upstream.script(
+      behind,
+      stream
+        ? { stream: [onWire(upstream, [{ say: 'text', text: 'Half' }], framing).slice(0, -80)], then: 'hang' }
+        : 'hang',
+    );
+    const leave = new AbortController();
+    const asked = caller()
+      .ask({ model, stream, signal: leave.signal })
+      .then(
+        () => 'answered',
+        () => 'aborted',
+      );
+    await expect.poll(() => sdk.upstream.open()).toBe(1);
+    leave.abort();
+    expect(await asked).toBe('aborted');
+    await expect.poll(() => sdk.upstream.open(), { timeout: 5_000 }).toBe(0);
+  });
+});

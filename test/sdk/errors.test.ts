@@ -1,0 +1,82 @@
+import Anthropic0 from 'anthropic-0';
+import Anthropic1 from 'anthropic-1';
+import OpenAI6 from 'openai-6';
+import OpenAI7 from 'openai-7';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { completion } from '../chat/setup.ts';
+import { caller_names, setSdkStage, type SdkStage } from './stage.ts';
+import type { Place } from './task.ts';
+
+let sdk: SdkStage;
+let poor: Place;
+
+beforeAll(async () => {
+  sdk = await setSdkStage();
+  const { url } = sdk.stage.test;
+  poor = { url, key: (await sdk.stage.test.client({ credit: '0.000001' })).key };
+});
+afterAll(() => sdk.stop());
+
+/** What an SDK throws: its status, wherever it stands. */
+async function thrown(asked: Promise<unknown>): Promise<{ status: number; error: Error }> {
+  const error: unknown = await asked.then(
+    () => new Error('answered'),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Error)) throw new Error(`no error: ${String(error)}`);
+  const told = error as Error & { status?: number; statusCode?: number; lastError?: { statusCode?: number } };
+  return { status: told.status ?? told.statusCode ?? told.lastError?.statusCode ?? 0, error };
+}
+
+describe.each(caller_names)('%s', (name) => {
+  test.each([false, true])('errors are HTTP errors with our words; streamed: %s', async (stream) => {
+    const ask = (model: string, place?: Place) => thrown(sdk.caller(name, place).ask({ model, stream }));
+    const missing = await ask('acme/none');
+    expect([missing.status, missing.error.message]).toEqual([404, expect.stringContaining('There is no model')]);
+    const wrong_key = await ask('acme/oai', { ...poor, key: 'sk-medley-wrong' });
+    expect(wrong_key.status).toBe(401);
+    const unpaid = await ask('acme/oai', poor);
+    expect([unpaid.status, unpaid.error.message]).toEqual([402, expect.stringMatching(/balance/i)]);
+    sdk.upstream.script('broken', { status: 500, json: { error: { message: 'secret words' } } });
+    const broken = await ask('acme/broken');
+    expect([broken.status, broken.error.message]).toEqual([
+      502,
+      expect.stringMatching(/could not be reached|not available/),
+    ]);
+    sdk.upstream.script('gpt-x', {
+      status: 400,
+      json: { error: { message: 'too long', type: 'invalid_request_error' } },
+    });
+    const refused = await ask('acme/oai');
+    expect([refused.status, refused.error.message]).toEqual([400, expect.stringContaining('too long')]);
+  });
+});
+
+describe('what the official SDKs make of errors', () => {
+  const messages = [{ role: 'user' as const, content: 'Hello' }];
+  const bodyOf = (model: string) => ({ model, messages, max_tokens: 10 });
+  const completions = ({ url, key }: Place) => ({ baseURL: `${url}/v1`, apiKey: key });
+  const messaging = ({ url, key }: Place) => ({ baseURL: url, apiKey: key, authToken: null });
+  type Ask = (place: Place, model: string) => PromiseLike<unknown>;
+  const openai6: Ask = (place, model) => new OpenAI6(completions(place)).chat.completions.create(bodyOf(model));
+  const openai7: Ask = (place, model) => new OpenAI7(completions(place)).chat.completions.create(bodyOf(model));
+  const anthropic0: Ask = (place, model) => new Anthropic0(messaging(place)).messages.create(bodyOf(model));
+  const anthropic1: Ask = (place, model) => new Anthropic1(messaging(place)).messages.create(bodyOf(model));
+
+  test.each([
+    ['openai 6', OpenAI6.NotFoundError, openai6],
+    ['openai 7', OpenAI7.NotFoundError, openai7],
+    ['@anthropic-ai/sdk 0', Anthropic0.NotFoundError, anthropic0],
+    ['@anthropic-ai/sdk 1', Anthropic1.NotFoundError, anthropic1],
+  ])('%s: the class, the type, the id of the request; waits as long as Retry-After says', async (_, NotFound, ask) => {
+    const place = { url: sdk.stage.test.url, key: sdk.stage.client.key };
+    const { error } = await thrown(Promise.resolve(ask(place, 'acme/none')));
+    expect(error).toBeInstanceOf(NotFound);
+    expect(error).toMatchObject({ status: 404, type: 'not_found', requestID: expect.stringMatching(/^req_/) });
+    const limited = { status: 429, headers: { 'retry-after': '1' }, json: { error: { message: 'slow down' } } };
+    sdk.upstream.script('gpt-x', limited, { json: completion('back') });
+    const begun_at_ms = performance.now();
+    expect(JSON.stringify(await ask(place, 'acme/oai'))).toContain('"back"');
+    expect(performance.now() - begun_at_ms).toBeGreaterThan(900); // not the SDK's own 500 ms
+  });
+});
