@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { Pool } from 'undici';
 import type { ProviderConfig } from '../catalog/model.ts';
 import { GuardError, type Guard } from '../lib/guard.ts';
@@ -17,6 +18,8 @@ type PostOptions = { signal: AbortSignal; connect_timeout_ms: number };
 const connections_max = 1_024;
 const keep_alive_ms = 30_000;
 const refusal_bytes_max = 65_536;
+/** The status says what to do; its explanation may be late, or never end. */
+const refusal_ms = 3_000;
 
 export function openChatClient(config: ProviderConfig & { base_url: string }, guard: Guard): ChatClient {
   const { origin, pathname } = new URL(config.base_url);
@@ -70,17 +73,20 @@ function unreached(error: unknown): never {
   throw new NotStarted(error.code === 'timeout' ? 'timeout' : 'unreachable', error.message, { cause: error });
 }
 
-async function readUpTo(body: AsyncIterable<Buffer>, bytes_max: number): Promise<string> {
+async function readUpTo(body: Readable, bytes_max: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size_bytes = 0;
+  const late = setTimeout(() => body.destroy(), refusal_ms);
   try {
-    for await (const chunk of body) {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       size_bytes += chunk.length;
       if (size_bytes >= bytes_max) break;
     }
   } catch {
     // What there is of the explanation will do.
+  } finally {
+    clearTimeout(late);
   }
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -4,10 +4,13 @@ import { deleteKey } from '../../src/accounts/keys.ts';
 import { default_timeouts } from '../../src/api/options.ts';
 import type { Pricing } from '../../src/catalog/price.ts';
 import { countInput, holdFor } from '../../src/chat/price.ts';
+import { openGuard } from '../../src/lib/guard.ts';
 import { money_max } from '../../src/money/money.ts';
 import { refusalError } from '../../src/providers/chat-refusal.ts';
+import { openai } from '../../src/providers/openai.ts';
 import { InputRefused, NotStarted } from '../../src/providers/provider.ts';
 import { expectExactBooks } from '../helpers/app.ts';
+import { callOf, configOf, startRaw } from '../providers/upstreams.ts';
 import { completion, hello, setStage, yamlOf, type Stage } from './setup.ts';
 import { chunk, completionsStream, done, event, messagesStream } from './streams.ts';
 
@@ -197,6 +200,18 @@ test('the 1 token of a message_start is no count of what follows', async () => {
     });
   }
 });
+
+test('a refusal whose explanation never ends is a refusal at once', async () => {
+  const head = 'HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nBusy';
+  const raw = await startRaw((socket) => void socket.on('data', () => socket.write(head)));
+  const provider = openai.openChat(configOf('openai', raw.url), { guard: openGuard() });
+  const started_ms = performance.now();
+  const refused = provider.send(callOf('completions'), AbortSignal.timeout(15_000));
+  await expect(refused).rejects.toMatchObject({ name: 'NotStarted', reason: 'unavailable' });
+  expect(performance.now() - started_ms).toBeLessThan(12_000);
+  await provider.close?.();
+  await raw.stop();
+}, 20_000);
 
 test('a finish reason that no database takes leaves a record all the same', async () => {
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'x' }), chunk({}, {}, 'st\u0000op \ud83d'), done] });
