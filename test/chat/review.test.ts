@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text as textOf } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { setAccountStatus } from '../../src/accounts/accounts.ts';
 import { deleteKey } from '../../src/accounts/keys.ts';
@@ -318,4 +320,17 @@ test('neither a reload nor the end of its key and its account breaks a stream th
   expect(await (await post('messages', { model: 'acme/ant', stream: true })).text()).toContain('message_stop');
   expect((await response.text()).endsWith(done)).toBe(true);
   await expect.poll(openHolds).toBe(0);
+});
+
+test('a caller of HTTP/1.0 gets the bytes of the stream and the end of the connection', async () => {
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
+  const body = JSON.stringify({ model: 'acme/oai', stream: true, messages: hello });
+  const socket = connect(Number(new URL(stage.test.url).port), '127.0.0.1');
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.0\r\nauthorization: Bearer ${stage.client.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  const [head = '', rest] = (await textOf(socket)).split(/\r\n\r\n(.*)/s);
+  expect(head).toMatch(/^HTTP\/1\.1 200 /);
+  expect(head).not.toMatch(/transfer-encoding/i);
+  expect(rest).toBe(completionsStream(['Hi']).join('').replaceAll('gpt-x', 'acme/oai'));
 });
