@@ -21,7 +21,6 @@ export async function takeHold(app: App, order: ChatOrder): Promise<Money> {
   const { caller, request_id, model, pricing, input_tokens_estimated, ask } = order;
   const now_ms = app.clock.now();
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
-  const least = holdFor(pricing, input_tokens_estimated, Math.min(order.output_tokens_held, ask.n * output_tokens_min));
   let amount = holdFor(pricing, input_tokens_estimated, order.output_tokens_held);
   for (let tries = 1; ; tries++) {
     const answer = await app.holds.hold({
@@ -35,6 +34,8 @@ export async function takeHold(app: App, order: ChatOrder): Promise<Money> {
     });
     if (answer.outcome === 'held' || answer.outcome === 'exists') return amount;
     const { available, remaining } = answer;
+    const output_tokens_least = Math.min(order.output_tokens_held, ask.n * output_tokens_min);
+    const least = holdFor(pricing, input_tokens_estimated, output_tokens_least);
     const affordable = remaining !== null && remaining < available ? remaining : available;
     if (available < least) throw refusal(order, 'insufficient', least, available);
     if (affordable < least) throw refusal(order, 'over_limit', least, affordable);
