@@ -181,6 +181,7 @@ class MessagesWriter implements StreamWriter {
 
   #start(id: string | undefined, { usage }: Known): string {
     const input_tokens = usage?.input_tokens ?? this.#options.input_tokens_estimated;
+    // Some callers add these output tokens to those of the end, which are all of them.
     const message = {
       id: id ?? `msg_${this.#options.request_id}`,
       type: 'message',
@@ -189,7 +190,7 @@ class MessagesWriter implements StreamWriter {
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1 },
+      usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 },
     };
     return frame('message_start', { type: 'message_start', message });
   }

@@ -73,23 +73,38 @@ type Upstream = 'completions' | 'messages';
 
 /** What the upstream was asked: results of tools by the ids of their calls, whatever the style. */
 function resultsAsked(upstream: Upstream): unknown {
-  const messages = sdk.upstream.asked.at(-1)?.body['messages'] as {
-    role: string;
-    content: never;
-    tool_call_id: string;
-  }[];
-  if (upstream === 'completions') {
-    return messages
-      .filter(({ role }) => role === 'tool')
-      .map(({ tool_call_id, content }) => [tool_call_id, plain(content)]);
-  }
-  const results = messages.at(-1)?.content as unknown as { type: string; tool_use_id: string; content: unknown }[];
-  return results.map(({ tool_use_id, content }) => [tool_use_id, plain(content)]);
+  const messages = sdk.upstream.asked.at(-1)?.body['messages'] as Asked[];
+  const of_tools = messages.filter(({ role }) => role === 'tool');
+  if (upstream === 'completions') return of_tools.map((each) => [each.tool_call_id, plain(each.content)]);
+  const last = messages.at(-1)?.content;
+  if (!Array.isArray(last)) throw new Error('no blocks');
+  return last.map(({ tool_use_id, content }) => [tool_use_id, plain(content ?? '')]);
 }
 
-function plain(content: unknown): string {
-  return typeof content === 'string' ? content : (content as { text: string }[]).map((part) => part.text).join('');
+type Asked = { role: string; tool_call_id?: string; content: Content };
+type Content = string | { text?: string; tool_use_id?: string; content?: Content }[];
+
+function plain(content: Content): string {
+  return typeof content === 'string' ? content : content.map((part) => part.text).join('');
 }
+
+test.each(['@anthropic-ai/sdk 0', '@anthropic-ai/sdk 1', '@ai-sdk/anthropic', '@langchain/anthropic'])(
+  '%s: signed thinking comes back to the upstream as it was, streamed',
+  async (name) => {
+    const thought = { say: 'thinking', text: 'Größe 😀' } as const;
+    const signature = { say: 'signature', text: 'c2ln+bmF0/dXJl==' } as const;
+    sdk.upstream.script('claude-x', { stream: [onWire('messages', [thought, signature, ...tools_streamed], framing)] });
+    const got = await sdk.caller(name).ask({ model: 'acme/ant', stream: true, tools: true });
+    sdk.upstream.script('claude-x', { stream: [onWire('messages', [{ say: 'text', text: 'So.' }], framing)] });
+    expect((await got.answer(['1', '2'])).text).toBe('So.');
+    const turns = sdk.upstream.asked.at(-1)?.body['messages'] as { content: object[] }[] | undefined;
+    expect(turns?.[1]?.content[0]).toMatchObject({
+      type: 'thinking',
+      thinking: thought.text,
+      signature: signature.text,
+    });
+  },
+);
 
 describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
   const caller = () => sdk.caller(name);

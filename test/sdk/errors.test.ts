@@ -3,7 +3,7 @@ import Anthropic1 from 'anthropic-1';
 import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { completion } from '../chat/setup.ts';
+import { completion, yamlOf } from '../chat/setup.ts';
 import { caller_names, setSdkStage, type SdkStage } from './stage.ts';
 import type { Place } from './task.ts';
 
@@ -49,6 +49,21 @@ describe.each(caller_names)('%s', (name) => {
     });
     const refused = await ask('acme/oai');
     expect([refused.status, refused.error.message]).toEqual([400, expect.stringContaining('too long')]);
+  });
+});
+
+describe('with a limit of one call a minute', () => {
+  const yaml = () => yamlOf(sdk.upstream);
+  beforeAll(() => sdk.stage.test.configure(yaml().replace('chat_per_minute: 1000000', 'chat_per_minute: 1')));
+  afterAll(() => sdk.stage.test.configure(yaml()));
+
+  test.each(caller_names)('%s: the second call is a 429 that says when to come back', async (name) => {
+    sdk.upstream.script('gpt-x', { json: completion('Hi') });
+    const { key } = await sdk.stage.test.client();
+    const caller = sdk.caller(name, { url: sdk.stage.test.url, key });
+    expect((await caller.ask({ model: 'acme/oai', stream: false })).text).toBe('Hi');
+    const { status, error } = await thrown(caller.ask({ model: 'acme/oai', stream: false }));
+    expect([status, error.message]).toEqual([429, expect.stringMatching(/again in|limit|per minute/i)]);
   });
 });
 

@@ -20,7 +20,7 @@ export const caller_names = [
 ];
 
 /** Every model with the upstream model behind it and the style of its upstream. */
-export const models = [
+const models = [
   { model: 'acme/oai', behind: 'gpt-x', upstream: 'completions' },
   { model: 'acme/ant', behind: 'claude-x', upstream: 'messages' },
 ] as const;
