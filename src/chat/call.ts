@@ -27,12 +27,12 @@ export async function runCall(app: App, order: ChatOrder, caller: ChatCaller, ou
   const created_at = new Date(app.clock.now());
   const outcome = newOutcome();
   const routes = await routesOf(app, order);
-  await reserve(app, order, routes);
+  const paid_order = { ...order, max_tokens: await reserve(app, order, routes) };
   const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
   let charged: Money = 0n;
   let whole: Buffer | undefined;
   try {
-    whole = await tryRoutes(app, order, routes, caller, outcome, outlet);
+    whole = await tryRoutes(app, paid_order, routes, caller, outcome, outlet);
   } catch (error) {
     outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
   } finally {
@@ -84,10 +84,10 @@ async function routesOf(app: App, order: ChatOrder): Promise<Route[]> {
   return ordered.flatMap((name) => byName.get(name) ?? []);
 }
 
-/** Holds the money. A call that ends here leaves neither a probe taken nor a hold behind. */
-async function reserve(app: App, order: ChatOrder, [first]: readonly Route[]): Promise<void> {
+/** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
+async function reserve(app: App, order: ChatOrder, [first]: readonly Route[]): Promise<number> {
   try {
-    await takeHold(app, order);
+    return await takeHold(app, order);
   } catch (error) {
     if (first) await app.health.giveBack(routeName(order.model.id, first.id));
     // The hold may be there all the same: only its answer was lost.

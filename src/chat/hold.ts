@@ -15,9 +15,10 @@ const grace_ms = 300_000;
 
 /**
  * Reserves the money of a call: for its input and the output it may have, or as much as is there, down
- * to 256 tokens of output. Throws ApiError 402 or 403.
+ * to 256 tokens of output; then the answer may be no longer than that buys, or a hundred calls at once would
+ * each write what the balance pays once. Answers what each answer may have. Throws ApiError 402 or 403.
  */
-export async function takeHold(app: App, order: ChatOrder): Promise<Money> {
+export async function takeHold(app: App, order: ChatOrder): Promise<number> {
   const { caller, request_id, model, pricing, input_tokens_estimated, ask } = order;
   const now_ms = app.clock.now();
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
@@ -32,7 +33,9 @@ export async function takeHold(app: App, order: ChatOrder): Promise<Money> {
       kind: 'chat',
       expires_at: new Date(now_ms + routes_ms + grace_ms),
     });
-    if (answer.outcome === 'held' || answer.outcome === 'exists') return amount;
+    if (answer.outcome === 'held' || answer.outcome === 'exists') {
+      return tries === 1 ? order.max_tokens : Math.min(order.max_tokens, tokensFor(order, amount));
+    }
     const { available, remaining } = answer;
     const output_tokens_least = Math.min(order.output_tokens_held, ask.n * output_tokens_min);
     const least = holdFor(pricing, input_tokens_estimated, output_tokens_least);
@@ -42,6 +45,15 @@ export async function takeHold(app: App, order: ChatOrder): Promise<Money> {
     if (tries === tries_max) throw refusal(order, answer.outcome, least, affordable);
     amount = affordable;
   }
+}
+
+/** How many tokens of output, of each of the answers, a hold of this amount pays for. */
+function tokensFor(order: ChatOrder, amount: Money): number {
+  const { pricing, input_tokens_estimated, ask } = order;
+  const for_output = amount - holdFor(pricing, input_tokens_estimated, 0);
+  const per_million = holdFor(pricing, 0, 1_000_000) - holdFor(pricing, 0, 0);
+  if (per_million <= 0n) return order.max_tokens;
+  return Math.max(output_tokens_min, Number((for_output * 1_000_000n) / per_million / BigInt(ask.n)));
 }
 
 function refusal(order: ChatOrder, outcome: 'insufficient' | 'over_limit', least: Money, affordable: Money): ApiError {

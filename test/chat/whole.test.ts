@@ -157,6 +157,9 @@ test('402 without money for 256 tokens, 403 at the key’s limit; with less than
   expect((await call(poor, { max_tokens: 50 })).status).toBe(200); // needs no more than that
   const enough = await stage.test.client({ credit: '0.003' }); // for 300 tokens of 1,000
   expect((await call(enough)).status).toBe(200);
+  const asked = stage.upstream.asked.at(-1)?.body; // and no longer an answer than that buys
+  expect(asked?.['max_tokens']).toBeGreaterThanOrEqual(256);
+  expect(asked?.['max_tokens']).toBeLessThan(300);
   const limited = await stage.test.client({ limit: '0.001' });
   const stopped = await call(limited);
   expect([stopped.status, stopped.json.error.type]).toEqual([403, 'permission_error']);
