@@ -32,14 +32,14 @@ import { peakMegabytes, port, quantile, residentMegabytes, startService, stopSer
 const quick = process.argv.includes('--quick');
 const profiled = process.argv.includes('--profile');
 const warm_up_ms = quick ? 3_000 : 30_000;
-const round_ms = quick ? 1_200 : 5_000;
+const round_ms = quick ? 1_000 : 4_000;
 const rounds = quick ? 1 : 3;
-const single_ms = quick ? 1_000 : 6_000;
-const paced_ms = quick ? 1_500 : 10_000;
+const single_ms = quick ? 700 : 6_000;
+const paced_ms = quick ? 1_000 : 10_000;
 const paced_per_s = 500;
 const streams = 512;
-const stream_s = quick ? 3 : 10;
-const short_streams = quick ? 100 : 1_000;
+const stream_s = quick ? 2 : 10;
+const short_streams = quick ? 50 : 500;
 /** Whatever hangs: the leash ends the rest. */
 const give_up_ms = quick ? 120_000 : 480_000;
 
@@ -84,6 +84,8 @@ async function main(): Promise<void> {
   const sections = await measureAll(stage);
   await stopService(service);
   const books = await checkBooks(db, { full: true, more: service_rules });
+  const missing = ['Portkey', 'nginx'].filter((name) => !rivals.some((rival) => rival.name === name));
+  if (missing.length > 0) sections.push(`Not installed here: ${missing.join(', ')}.`);
   sections.push(`Difference of the books: ${books.difference} (${books.entries} entries).`);
   if (profiled) sections.push(table(heaviest(profiles)));
   console.log(sections.join('\n\n'));
