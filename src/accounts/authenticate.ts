@@ -1,3 +1,4 @@
+import { makeBatcher } from '../db/batcher.ts';
 import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { hashKey, isKeyText } from './keys.ts';
@@ -33,6 +34,7 @@ type Remembered = { caller: Promise<Caller | undefined>; until_ms: number };
  */
 export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () => performance.now()): Authenticator {
   const cache = new Map<string, Remembered>(); // oldest first
+  const find = makeBatcher<Buffer, Caller | undefined>({ together: (hashes) => findCallers(db, hashes) });
 
   const lookUp = (text: string): Promise<Caller | undefined> => {
     const hash = hashKey(text);
@@ -40,7 +42,7 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
     const now_ms = elapsed_ms();
     const known = cache.get(name);
     if (known && known.until_ms > now_ms) return known.caller;
-    const made = { caller: findCaller(db, hash), until_ms: now_ms + cache_ms };
+    const made = { caller: find(hash), until_ms: now_ms + cache_ms };
     cache.delete(name);
     cache.set(name, made);
     for (const [oldest] of cache) {
@@ -71,6 +73,7 @@ function keyOf(headers: KeyHeaders): string | undefined {
 }
 
 type Row = {
+  hash: Buffer;
   key_id: string;
   key_name: string;
   id: string;
@@ -79,14 +82,18 @@ type Row = {
   status: 'active' | 'blocked';
 };
 
-async function findCaller(db: Queryable, hash: Buffer): Promise<Caller | undefined> {
+/** Of each hash its caller: keys asked for in the same moment share a round trip. */
+async function findCallers(db: Queryable, hashes: readonly Buffer[]): Promise<(Caller | undefined)[]> {
   const rows = await db.query<Row>(
-    `select k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status
-       from api_keys k join accounts a on a.id = k.account_id where k.hash = $1 and k.deleted_at is null`,
-    [hash],
+    `select k.hash, k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status
+       from api_keys k join accounts a on a.id = k.account_id where k.hash = any($1) and k.deleted_at is null`,
+    [hashes],
   );
-  const row = rows[0];
-  if (!row) return undefined;
-  const { key_id, key_name, ...account } = row;
-  return { account, key: { id: key_id, name: key_name } };
+  const found = new Map(rows.map((row) => [row.hash.toString('latin1'), row]));
+  return hashes.map((hash) => {
+    const row = found.get(hash.toString('latin1'));
+    if (!row) return undefined;
+    const { key_id, key_name, hash: _, ...account } = row;
+    return { account, key: { id: key_id, name: key_name } };
+  });
 }

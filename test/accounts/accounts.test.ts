@@ -23,6 +23,8 @@ test('an account is made with its balance, a webhook secret of 32 bytes and a fi
     currency: 'PLN',
     status: 'active',
     webhook_secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+    webhook_secret_before: null,
+    webhook_secret_rotated_at: null,
     created_at: now,
   });
   expect(await findAccount(db, account.id)).toEqual(account);

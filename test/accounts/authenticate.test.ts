@@ -190,9 +190,10 @@ describe('what is remembered', () => {
     let lookups = 0;
     const row = { key_id: 'k', key_name: 'k', id: 'a', name: 'a', currency: 'USD', status: 'active' };
     const everybody: Queryable = {
-      query: <T>() => {
-        lookups += 1;
-        return Promise.resolve([row] as T[]);
+      query: <T>(_: string, [hashes]: readonly unknown[] = []) => {
+        const asked = hashes as Buffer[];
+        lookups += asked.length;
+        return Promise.resolve(asked.map((hash) => ({ ...row, hash })) as T[]);
       },
     };
     const authenticator = makeAuthenticator(everybody, () => 0);
