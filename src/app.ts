@@ -163,7 +163,7 @@ async function openParts(
     config_file: config.config_file,
     adapters: Object.keys(adapters),
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
-    checkChatOptions: (adapter, options) => adapters[adapter]?.checkChatOptions?.(options) ?? [],
+    checkChatOptions: (adapter, route_options) => adapters[adapter]?.checkChatOptions?.(route_options) ?? [],
   });
 
   if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));

@@ -112,16 +112,16 @@ it('S7.1-1 generate, tasks, models and balance: { error: { type, message } }', a
   }
 });
 
-const messages = [{ role: 'user', content: 'x' }];
+const conversation = [{ role: 'user', content: 'x' }];
 
 it('S7.1-2 chat/completions: { error: { message, type } }', async () => {
-  const { status, json } = await post(client, '/v1/chat/completions', { model: 'no/such', messages });
+  const { status, json } = await post(client, '/v1/chat/completions', { model: 'no/such', messages: conversation });
   expect([status, Object.keys(json)]).toEqual([404, ['error']]);
   expect(json.error).toMatchObject({ message: expect.any(String), type: 'not_found' });
 });
 
 it('S7.1-3 messages: { type: error, error: { type, message } }', async () => {
-  const { status, json } = await post(client, '/v1/messages', { model: 'no/such', max_tokens: 5, messages });
+  const { status, json } = await post(client, '/v1/messages', { model: 'no/such', max_tokens: 5, messages: conversation });
   expect(status).toBe(404);
   expect(json).toMatchObject({ type: 'error', error: { type: 'not_found', message: expect.any(String) } });
 });
