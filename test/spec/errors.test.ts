@@ -121,7 +121,11 @@ it('S7.1-2 chat/completions: { error: { message, type } }', async () => {
 });
 
 it('S7.1-3 messages: { type: error, error: { type, message } }', async () => {
-  const { status, json } = await post(client, '/v1/messages', { model: 'no/such', max_tokens: 5, messages: conversation });
+  const { status, json } = await post(client, '/v1/messages', {
+    model: 'no/such',
+    max_tokens: 5,
+    messages: conversation,
+  });
   expect(status).toBe(404);
   expect(json).toMatchObject({ type: 'error', error: { type: 'not_found', message: expect.any(String) } });
 });
