@@ -29,8 +29,8 @@ models:
     max_output_tokens: 1000
     price: *price
     routes:
-      - { provider: oai, upstream_model: first, timeout: { first_byte: 1s, idle: 1s, total: 20s } }
-      - { provider: ant, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 20s } }
+      - { provider: oai, upstream_model: first, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
+      - { provider: ant, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
 ${more}`;
 }
 
