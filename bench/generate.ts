@@ -3,9 +3,8 @@
  * same database call by pgbench; the way from creation to start on an idle service; how fast one
  * worker drains a backlog; memory. `npm run bench generate [-- --quick]`
  */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, type ChildProcess } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
@@ -17,6 +16,16 @@ import { checkBooks } from '../src/money/books.ts';
 import { service_rules } from '../src/chat/books.ts';
 import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
 import { table, writeResults } from './report.ts';
+import {
+  base_yaml,
+  port,
+  quantile,
+  residentMegabytes,
+  startService,
+  stopService,
+  stopServices,
+  type Service,
+} from './service.ts';
 
 const quick = process.argv.includes('--quick');
 const warm_up_s = quick ? 2 : 30;
@@ -24,44 +33,35 @@ const measured_s = quick ? 3 : 15;
 const rounds = quick ? 1 : 3;
 const accounts = 120;
 const keys_per_account = 5;
-const port = 18_099;
 const pgbench = findPgbench();
-
-const children = new Set<ChildProcess>();
-
-const yaml = `
-version: 1
-limits: { generate_per_minute: 1000000, chat_per_minute: 1000000 }
-`;
 
 type Bench = {
   db: Db;
-  url: string;
+  service: Service;
   postmaster: number;
   connection: Connection;
   keys: { account_id: string; key_id: string; text: string }[];
-  folder: string;
 };
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
   chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
-  writeFileSync(join(folder, 'medley.yaml'), yaml);
+  writeFileSync(join(folder, 'medley.yaml'), base_yaml);
   const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
   const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
   try {
-    const first = await startService('all', folder, embedded.url);
+    const service = { folder, database_url: embedded.url };
+    const first = await startService('all', service);
     const bench = {
       db,
-      url: embedded.url,
+      service,
       postmaster: embedded.pid,
       connection: embedded.connection,
       keys: await makeKeys(db),
-      folder,
     };
     const idle = await measureIdle(bench, first);
     await stopService(first);
-    const api = await startService('api', folder, embedded.url);
+    const api = await startService('api', service);
     const creates = await measureCreates(bench, api);
     await stopService(api);
     const drain = await measureDrain(bench); // last: its failures would pause the accounts
@@ -71,38 +71,11 @@ async function main(): Promise<void> {
     console.log(table([['what', 'figure'], ...rows]));
     if (!quick) writeResults('generate', `npm run bench generate`, [['what', 'figure'], ...rows]);
   } finally {
-    for (const child of children) child.kill('SIGKILL');
+    stopServices();
     await db.close();
     await embedded.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-async function startService(role: 'api' | 'worker' | 'all', folder: string, url: string): Promise<ChildProcess> {
-  const env = {
-    ...process.env,
-    DATABASE_URL: url,
-    MEDLEY_DATA: join(folder, 'files'),
-    MEDLEY_CONFIG: join(folder, 'medley.yaml'),
-    MEDLEY_ROLE: role,
-    PORT: String(port),
-  };
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts')], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  children.add(child);
-  await new Promise<void>((resolve, reject) => {
-    child.stdout.on('data', (chunk) => String(chunk).includes('running') && resolve());
-    child.once('exit', () => reject(new Error(`the ${role} process ended`)));
-  });
-  console.log(`${role} is running`);
-  return child;
-}
-
-async function stopService(child: ChildProcess): Promise<void> {
-  child.kill('SIGTERM');
-  if (child.exitCode === null) await once(child, 'exit');
 }
 
 async function makeKeys(db: Db): Promise<Bench['keys']> {
@@ -223,7 +196,7 @@ function cpuOfAll({ postmaster }: Bench, api: ChildProcess): Pick<Round, 'server
 
 /** The statement that the service sends, with random keys, by PostgreSQL's own load generator. */
 function runPgbench(bench: Bench, clients: number): number {
-  const script = join(bench.folder, 'create.sql');
+  const script = join(bench.service.folder, 'create.sql');
   const pricing = '{"currency":"USD","rate":"1","rows":[{"unit":"image","amount":"0.01","per":1}]}';
   writeFileSync(
     script,
@@ -254,12 +227,12 @@ async function forget(db: Db): Promise<void> {
 /** A backlog and one worker: tasks that start and fail (no file), then small pictures. */
 async function measureDrain(bench: Bench): Promise<string[][]> {
   const backlog = quick ? 1_000 : 10_000;
-  const api = await startService('api', bench.folder, bench.url);
+  const api = await startService('api', bench.service);
   await createFor(bench, 600_000, 64, { count: backlog, body: failing, api });
   await stopService(api);
   const before = await finished(bench.db);
   const started_ms = performance.now();
-  const worker = await startService('worker', bench.folder, bench.url);
+  const worker = await startService('worker', bench.service);
   const first_ms = performance.now();
   while ((await finished(bench.db)) - before < backlog && performance.now() - started_ms < 300_000) await sleep(100);
   const rate = ((await finished(bench.db)) - before) / ((performance.now() - first_ms) / 1000);
@@ -302,15 +275,6 @@ async function finished(db: Db): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-function residentMegabytes(child: ChildProcess): string {
-  try {
-    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-    return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024).toFixed(0);
-  } catch {
-    return 'unknown';
-  }
-}
-
 function findPgbench(): string | undefined {
   try {
     return (
@@ -321,10 +285,6 @@ function findPgbench(): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function quantile(values: number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
 }
 
 function median(values: number[]): number {

@@ -56,19 +56,18 @@ export function stopServices(): void {
 }
 
 export function residentMegabytes(child: ChildProcess): string {
-  try {
-    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-    return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024).toFixed(0);
-  } catch {
-    return 'unknown';
-  }
+  return megabytes(child, 'VmRSS');
 }
 
 /** The most memory that it has ever had. */
 export function peakMegabytes(child: ChildProcess): string {
+  return megabytes(child, 'VmHWM');
+}
+
+function megabytes(child: ChildProcess, field: string): string {
   try {
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-    return (Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024).toFixed(0);
+    return (Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024).toFixed(0);
   } catch {
     return 'unknown';
   }

@@ -9,25 +9,16 @@
 // copies of the sources with one fault each (test/chaos/planted.json), which it must notice. Ends with 1 if
 // a promise was broken, or a planted fault not noticed. Nothing is left running, however it ends.
 import { spawn } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { copySources, plantFault } from './planting.mjs';
+import { pinnedNode } from './setup-process.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const pinned_node = join(root, 'node_modules', '.bin', 'node');
-const node = process.platform !== 'win32' && existsSync(pinned_node) ? pinned_node : process.execPath;
-const left_out = ['node_modules', '.git', '.setup', 'dist', 'bench', 'web', 'docs'];
+const node = pinnedNode(root);
 
 /** A fault takes 2.5 s on average; the rest is for the start, the drain and a busy machine. */
 const run_ms_max = (kills) => 600_000 + kills * 10_000;
@@ -93,40 +84,15 @@ function kill(pid) {
   }
 }
 
-/** A copy of the sources and the run; packages are linked, since nothing in them is changed. */
-function makeTree() {
-  const tree = mkdtempSync(join(tmpdir(), 'medley-planted-'));
-  for (const name of readdirSync(root)) {
-    if (left_out.includes(name) || name.startsWith('.medley')) continue;
-    cpSync(join(root, name), join(tree, name), { recursive: true, filter: (path) => !path.endsWith('node_modules') });
-  }
-  for (const packages of ['node_modules', join('test', 'node_modules')]) {
-    symlinkSync(join(root, packages), join(tree, packages), 'junction');
-  }
-  return tree;
-}
-
-/** Replaces a text that must be there exactly once. */
-function replaceOnce(tree, { file, find, replace }) {
-  const path = join(tree, file);
-  const whole = readFileSync(path, 'utf8');
-  const times = whole.split(find).length - 1;
-  if (times !== 1) throw new Error(`the text to replace is in ${file} ${times} times, not once: ${find}`);
-  writeFileSync(
-    path,
-    whole.replace(find, () => replace),
-  );
-}
-
 /** Each planted bug in a copy of its own; `noticed` if the checker found something wrong. */
 async function runPlanted(values) {
   const all = JSON.parse(readFileSync(join(root, 'test/chaos/planted.json'), 'utf8'));
   const chosen = all.filter((_bug, i) => values.only === undefined || Number(values.only) === i + 1);
   let missed = 0;
   for (const bug of chosen) {
-    const tree = makeTree();
+    const tree = copySources(root, 'medley-planted-');
     try {
-      for (const change of bug.changes) replaceOnce(tree, change);
+      for (const change of bug.changes) plantFault(tree, change);
       const words = ['--seed', values.seed, ...(bug.words ?? [])];
       const begun = Date.now();
       const { code, said } = await runOnce(tree, words, planted_faults, { quiet: true, keep: values.keep });

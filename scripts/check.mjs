@@ -5,10 +5,10 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pinnedNode } from './setup-process.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const pinned_node = join(root, 'node_modules', '.bin', 'node');
-const node = process.platform !== 'win32' && existsSync(pinned_node) ? pinned_node : process.execPath;
+const node = pinnedNode(root);
 
 /** Node reads the configuration itself: vite's own loader writes into node_modules, which may be another user's. */
 const vitest_config = ['--config', 'test/vitest.config.ts', '--configLoader', 'native'];

@@ -5,26 +5,16 @@
 //
 // Ends with 1 if a fault survives, if its text is not found exactly once, or if a test fails without one.
 import { spawn } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { copySources, misplacement, plantFault } from './planting.mjs';
+import { pinnedNode } from './setup-process.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const pinned_node = join(root, 'node_modules', '.bin', 'node');
-const node = process.platform !== 'win32' && existsSync(pinned_node) ? pinned_node : process.execPath;
-const left_out = ['node_modules', '.git', '.setup', 'dist', 'bench', 'web', 'docs'];
+const node = pinnedNode(root);
 
 /** A run that hangs is ended; its test had 30 s. The one of all tests takes a minute where nothing else runs. */
 const run_ms_max = 120_000;
@@ -38,28 +28,6 @@ function readMutants(only) {
   const mutants = JSON.parse(readFileSync(join(root, 'test/spec/mutants.json'), 'utf8'));
   const exact = mutants.filter(({ row }) => row === only);
   return exact.length > 0 ? exact : mutants.filter(({ row }) => only === undefined || row.startsWith(only));
-}
-
-/** The mutants whose text is not in their file exactly once. */
-function misplaced(mutants) {
-  return mutants.flatMap(({ row, file, find }) => {
-    const times = readFileSync(join(root, file), 'utf8').split(find).length - 1;
-    return times === 1 ? [] : [`${row}: the text to replace is in ${file} ${times} times, not once.`];
-  });
-}
-
-/** A copy of what tests need; packages are linked, since nothing in them is changed. */
-function makeTree() {
-  const tree = mkdtempSync(join(tmpdir(), 'medley-mutants-'));
-  for (const name of readdirSync(root)) {
-    if (left_out.includes(name) || name.startsWith('.medley')) continue;
-    const filter = (path) => !path.endsWith('node_modules');
-    cpSync(join(root, name), join(tree, name), { recursive: true, filter });
-  }
-  for (const packages of ['node_modules', join('test', 'node_modules')]) {
-    symlinkSync(join(root, packages), join(tree, packages), 'junction');
-  }
-  return tree;
 }
 
 /** Resolves to the address of a PostgreSQL of this run alone, unless the environment names one. */
@@ -116,12 +84,7 @@ function runTests(tree, cluster, files, { limit_ms, pattern }) {
 
 /** `caught` if the row's own test ran and failed. */
 async function plant(tree, cluster, mutant) {
-  const path = join(tree, mutant.file);
-  const whole = readFileSync(path, 'utf8');
-  writeFileSync(
-    path,
-    whole.replace(mutant.find, () => mutant.replace),
-  );
+  const takeOut = plantFault(tree, mutant);
   try {
     const pattern = `(^| )${mutant.row.replaceAll('.', '\\.')} `;
     const { tests } = await runTests(tree, cluster, [mutant.test], { limit_ms: run_ms_max, pattern });
@@ -129,7 +92,7 @@ async function plant(tree, cluster, mutant) {
     if (own.some(({ status }) => status === 'failed')) return 'caught';
     return own.some(({ status }) => status === 'passed') ? 'survived' : 'no test ran';
   } finally {
-    writeFileSync(path, whole);
+    takeOut();
   }
 }
 
@@ -171,11 +134,12 @@ async function plantAll(trees, cluster, mutants) {
 async function main() {
   const { values } = parseArgs({ options: { only: { type: 'string' }, jobs: { type: 'string', default: '2' } } });
   const mutants = readMutants(values.only);
-  const problems = misplaced(mutants);
+  const problems = mutants.flatMap((mutant) => misplacement(root, mutant) ?? []);
   for (const problem of problems) console.error(problem);
   if (problems.length > 0 || mutants.length === 0) return 1;
   const started = Date.now();
-  const trees = Array.from({ length: Math.min(Number(values.jobs), mutants.length) }, makeTree);
+  const jobs = Math.min(Number(values.jobs), mutants.length);
+  const trees = Array.from({ length: jobs }, () => copySources(root, 'medley-mutants-'));
   const cluster = await startCluster();
   try {
     if (!(await proveTests(trees[0], cluster, mutants))) return 1;

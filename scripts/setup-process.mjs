@@ -1,7 +1,14 @@
 // Processes of the set-up: who is alive, and children that get our signals. Plain JavaScript for Node 20.
 import { spawn, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import { join } from 'node:path';
+
+/** The Node that npm has installed in `root`, or this one where there is none. */
+export function pinnedNode(root) {
+  const path = join(root, 'node_modules', '.bin', 'node');
+  return process.platform !== 'win32' && existsSync(path) ? path : process.execPath;
+}
 
 /** A process for as long as it lives: a pid alone would be mistaken for the next process that gets it. */
 export function identify(pid) {

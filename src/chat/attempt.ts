@@ -1,10 +1,11 @@
 import type { App } from '../app.ts';
-import type { Route, Timeouts } from '../catalog/model.ts';
+import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
+import { readBytes } from '../lib/read-bytes.ts';
 import { refusalError } from '../providers/chat-refusal.ts';
 import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { scrub } from '../providers/scrub.ts';
-import { isLegacy, renderAnswer } from '../styles/answer.ts';
+import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
 import type { Style } from '../styles/conversation.ts';
 import { openRelay } from '../styles/open-relay.ts';
 import { readQuirks } from '../styles/quirks.ts';
@@ -14,6 +15,7 @@ import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { countInput } from './price.ts';
+import { startWatch, type Watch } from './watch.ts';
 
 /** What a call knows of whoever made it, beyond its order. */
 export type ChatCaller = {
@@ -41,9 +43,6 @@ export type Attempted =
 
 const line_bytes_max = 67_108_864;
 const answer_bytes_max = 67_108_864;
-
-/** The end of a connection comes right behind that of its answer. */
-const end_ms = 1_000;
 
 type Trial = {
   app: App;
@@ -144,19 +143,14 @@ function failureOf(error: unknown, watch: Watch): RouteFailure {
 
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
 async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Promise<Attempted> {
-  const { app, order, style, sent, outcome, watch, caller } = trial;
+  const { app, order, style, outcome, watch, caller } = trial;
   const { simulated = false } = reply;
   const relay = openRelay({
+    ...renderOptions(trial),
     caller: order.ask.style,
     upstream: style,
-    model: order.model.id,
     wants_usage: order.ask.wants_usage,
-    request_id: order.request_id,
-    input_tokens_estimated: countInput(order.input_size), // what is charged, unlike the hold's estimate
-    created: Math.floor(app.clock.now() / 1000),
     line_bytes_max,
-    ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
-    ...(sent.tool_names && { tool_names: sent.tool_names }),
     legacy_functions: isLegacy(order.ask),
   });
   let problem: string | undefined;
@@ -222,31 +216,35 @@ function noteContent(outcome: ChatOutcome): void {
   outcome.first_content_ms ??= Math.round(performance.now() - outcome.started_at_ms);
 }
 
-function keep(relay: Relay, outcome: ChatOutcome): void {
-  outcome.usage = relay.usage;
-  outcome.is_complete = relay.is_complete;
-  outcome.has_content = relay.has_content;
-  outcome.delivered = relay.delivered;
-  outcome.finish = relay.finish;
+/** What stays of an answer or a stream when it is over. */
+function keep(answer: Pick<Relay, Kept>, outcome: ChatOutcome): void {
+  outcome.usage = answer.usage;
+  outcome.is_complete = answer.is_complete;
+  outcome.has_content = answer.has_content;
+  outcome.delivered = answer.delivered;
+  outcome.finish = answer.finish;
+}
+
+type Kept = 'usage' | 'is_complete' | 'has_content' | 'delivered' | 'finish';
+
+/** What whoever writes the answer has to know, whole or streamed. */
+function renderOptions({ app, order, sent }: Trial): RenderOptions & { input_tokens_estimated: number } {
+  return {
+    model: order.model.id,
+    request_id: order.request_id,
+    created: Math.floor(app.clock.now() / 1000),
+    input_tokens_estimated: countInput(order.input_size), // what is charged, unlike the hold's estimate
+    ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
+    ...(sent.tool_names && { tool_names: sent.tool_names }),
+  };
 }
 
 async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
-  const { app, order, style, sent, outcome, watch, caller } = trial;
+  const { order, style, outcome, watch, caller } = trial;
   try {
-    const bytes = await readAll(reply);
-    const answer = renderAnswer(order.ask, style, bytes, {
-      model: order.model.id,
-      request_id: order.request_id,
-      created: Math.floor(app.clock.now() / 1000),
-      input_tokens_estimated: countInput(order.input_size), // what is charged, unlike the hold's estimate
-      ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
-      ...(sent.tool_names && { tool_names: sent.tool_names }),
-    });
-    outcome.usage = answer.usage;
-    outcome.is_complete = true;
-    outcome.has_content = answer.has_content;
-    outcome.delivered = answer.delivered;
-    outcome.finish = answer.finish;
+    const bytes = await readBytes(reply.body, answer_bytes_max);
+    const answer = renderAnswer(order.ask, style, bytes, renderOptions(trial));
+    keep({ usage: undefined, finish: undefined, ...answer, is_complete: true }, outcome);
     noteContent(outcome);
     return { answered: true, whole: answer.bytes };
   } catch (error) {
@@ -254,87 +252,4 @@ async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
       ? { answered: true }
       : failed({ ...failureOf(error, watch), simulated: reply.simulated });
   }
-}
-
-async function readAll({ body }: ChatReply): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size_bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size_bytes += chunk.length;
-    if (size_bytes > answer_bytes_max) throw new Error(`the answer is larger than ${answer_bytes_max} bytes`);
-  }
-  return Buffer.concat(chunks, size_bytes);
-}
-
-/** The clock of one attempt. One timer, moved: a stream has thousands of chunks. */
-type Watch = {
-  /** Aborts when a phase takes too long, or the caller is gone. */
-  readonly signal: AbortSignal;
-  /** Resolves when `signal` aborts. */
-  readonly over: Promise<void>;
-  /** Which phase took too long. */
-  readonly timed_out: string | undefined;
-  /** The time is over because the caller did not read. */
-  readonly caller_is_slow: boolean;
-  /** Something came. */
-  beat(has_content: boolean): void;
-  /** The answer is complete: who keeps the connection open behind it is not waited for. */
-  expectEnd(): void;
-  /** Waits for the caller from here to the next beat, which is not the upstream's fault. */
-  pause(): void;
-  stop(): void;
-};
-
-/** A whole answer comes at once, after as long as the model has written: only its total is bounded. */
-function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal): Watch {
-  const stop = new AbortController();
-  let timed_out: string | undefined;
-  let caller_is_slow = false;
-  let is_paused = false;
-  const expire = (phase: string) => {
-    if (is_paused && phase === 'idle') return void silence.refresh();
-    if (is_paused) caller_is_slow = true;
-    else timed_out = `no answer in time (${phase})`;
-    stop.abort(new Error(`over: ${phase}`));
-  };
-  const total = setTimeout(() => expire('total'), timeout_ms.total);
-  const first_byte_ms = is_stream ? timeout_ms.first_byte : timeout_ms.total;
-  let silence = setTimeout(() => expire('first byte'), first_byte_ms);
-  let is_idle_watch = false;
-  const leave = () => stop.abort(new Error('the caller is gone'));
-  if (gone.aborted) leave();
-  gone.addEventListener('abort', leave, { once: true });
-  const over = Promise.withResolvers<void>();
-  stop.signal.addEventListener('abort', () => over.resolve(), { once: true });
-  return {
-    signal: stop.signal,
-    over: over.promise,
-    get timed_out() {
-      return timed_out;
-    },
-    get caller_is_slow() {
-      return caller_is_slow;
-    },
-    beat: (content) => {
-      is_paused = false;
-      if (!content) return; // pings before the first content do not buy time
-      if (is_idle_watch) return void silence.refresh();
-      is_idle_watch = true;
-      clearTimeout(silence);
-      silence = setTimeout(() => expire('idle'), timeout_ms.idle);
-    },
-    expectEnd: () => {
-      clearTimeout(silence);
-      silence = setTimeout(() => expire('idle'), end_ms);
-    },
-    pause: () => {
-      is_paused = true;
-    },
-    stop: () => {
-      clearTimeout(total);
-      clearTimeout(silence);
-      gone.removeEventListener('abort', leave);
-    },
-  };
 }

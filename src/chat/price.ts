@@ -2,6 +2,7 @@ import { holdAmount, measuredCost, type Pricing, type Units } from '../catalog/p
 import { money_max, type Money } from '../money/money.ts';
 import type { InputSize } from '../styles/ask.ts';
 import type { Usage } from '../styles/conversation.ts';
+import { tokensOf } from '../styles/text-size.ts';
 
 /** Tokens of one picture or document of unknown size, for holds and where the upstream counts nothing. */
 const image_tokens = 1_600;
@@ -17,12 +18,7 @@ export function estimateInput(size: InputSize): number {
 
 /** The input's tokens where the upstream told nothing: as they usually come out. */
 export function countInput(size: InputSize): number {
-  return Math.min(tokens_max, Math.ceil(size.ascii_bytes / 4 + size.other_bytes / 1.5 + media(size)));
-}
-
-/** Tokens of what was relayed; delivered output is never nothing. */
-export function countOutput(delivered: { ascii_bytes: number; other_bytes: number }): number {
-  return Math.ceil(delivered.ascii_bytes / 4 + delivered.other_bytes / 1.5);
+  return Math.min(tokens_max, tokensOf(size) + media(size));
 }
 
 function media(size: InputSize): number {

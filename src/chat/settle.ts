@@ -1,13 +1,15 @@
 import type { App } from '../app.ts';
+import type { Units } from '../catalog/price.ts';
+import { whileAway } from '../db/while-away.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { Usage } from '../styles/conversation.ts';
-import { whileAway } from '../db/while-away.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
-import { costOf, countInput, countOutput, unitsOf } from './price.ts';
+import { tokensOf } from '../styles/text-size.ts';
+import { costOf, countInput, unitsOf } from './price.ts';
 
 /** What a call is charged for. `counted_here`: the upstream did not tell all of it. */
-export type Charge = { usage: Usage; counted_here: boolean; cost: Money };
+export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: Money };
 
 /**
  * What is charged, by how the call ended (docs/chat-billing.md). Nothing came: nothing. Complete: the upstream's
@@ -17,7 +19,7 @@ export type Charge = { usage: Usage; counted_here: boolean; cost: Money };
 export function chargeOf(order: ChatOrder, outcome: ChatOutcome): Charge | undefined {
   const { usage: told = {}, delivered, has_content, is_complete } = outcome;
   if (!has_content && !is_complete) return undefined;
-  const relayed = countOutput(delivered);
+  const relayed = tokensOf(delivered);
   const output_told = is_complete ? told.output_tokens : Math.max(told.output_tokens ?? 0, relayed);
   const output_tokens = output_told === undefined || (output_told === 0 && relayed > 0) ? relayed : output_told;
   const input_known = told.input_tokens !== undefined;
@@ -29,7 +31,8 @@ export function chargeOf(order: ChatOrder, outcome: ChatOutcome): Charge | undef
     reasoning_tokens: Math.min(told.reasoning_tokens ?? 0, output_tokens),
   };
   const counted_here = !input_known || output_tokens !== told.output_tokens;
-  return { usage, counted_here, cost: costOf(order.pricing, unitsOf(order.pricing, usage)) };
+  const units = unitsOf(order.pricing, usage);
+  return { usage, units, counted_here, cost: costOf(order.pricing, units) };
 }
 
 /**
@@ -37,13 +40,11 @@ export function chargeOf(order: ChatOrder, outcome: ChatOutcome): Charge | undef
  * or without one. Answers what was charged.
  */
 export async function settle(app: App, order: ChatOrder, charge: Charge | undefined): Promise<Money> {
-  const { caller, request_id, pricing } = order;
+  const { caller, request_id } = order;
   const ref = { account_id: caller.account.id, ref: request_id };
   const closed = await whileAway(() =>
     app.holds.close(
-      charge
-        ? { ...ref, cost: charge.cost, beyond_hold: true, units: asRecord(unitsOf(pricing, charge.usage)) }
-        : { ...ref, cost: null },
+      charge ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units } : { ...ref, cost: null },
     ),
   );
   const lost = (charge?.cost ?? 0n) - closed.charged;
@@ -54,8 +55,4 @@ export async function settle(app: App, order: ChatOrder, charge: Charge | undefi
     app.log.error(facts, `a chat call ${why}: the difference is lost`);
   }
   return closed.charged;
-}
-
-function asRecord(units: object): Record<string, string> {
-  return Object.fromEntries(Object.entries(units).map(([unit, count]) => [unit, String(count)]));
 }

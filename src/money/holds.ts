@@ -37,7 +37,7 @@ export type CloseRequest = {
   /** Charge what exceeds the hold to the available money (chat), instead of losing it (tasks). */
   beyond_hold?: boolean;
   /** What was used, unit → decimal text; kept with the entry. */
-  units?: Record<string, string>;
+  units?: { readonly [unit: string]: string | undefined };
 };
 
 /** `closed`: nothing happened now; `state` and `charged` tell what happened before. */

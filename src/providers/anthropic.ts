@@ -1,5 +1,6 @@
 import type { ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
+import { readBytes } from '../lib/read-bytes.ts';
 import { openChatClient } from './chat-http.ts';
 import { chatOptionProblems } from './chat-options.ts';
 import type { Adapter, ChatProvider, ChatReply } from './provider.ts';
@@ -39,14 +40,7 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
 const count_bytes_max = 65_536;
 
 async function readCount({ body }: ChatReply): Promise<number> {
-  const chunks: Buffer[] = [];
-  let size_bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size_bytes += chunk.length;
-    if (size_bytes > count_bytes_max) throw new Error('the count is too long');
-  }
-  const counted: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  const counted: unknown = JSON.parse((await readBytes(body, count_bytes_max)).toString('utf8'));
   const tokens =
     typeof counted === 'object' && counted !== null && 'input_tokens' in counted ? counted.input_tokens : undefined;
   if (typeof tokens !== 'number' || !Number.isSafeInteger(tokens) || tokens < 0)

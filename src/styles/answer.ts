@@ -5,7 +5,7 @@ import type { ChatAnswer, Part, Style, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { readMessagesAnswer, writeMessagesAnswer } from './messages-answer.ts';
 import { withModel } from './model-name.ts';
-import { addText, type TextSize } from './text-size.ts';
+import { addText, tokensOf, type TextSize } from './text-size.ts';
 
 export type RenderOptions = {
   /** The public id, which stands in the caller's answer instead of the upstream's name. */
@@ -107,7 +107,7 @@ function translated(
 ): { bytes: Buffer; finish: string } {
   const usage = answer.usage ?? estimated(delivered, options.input_tokens_estimated);
   if (ask.style === 'messages') {
-    const shown = usage ?? { ...no_tokens, output_tokens: outputTokens(delivered) };
+    const shown = usage ?? { ...no_tokens, output_tokens: tokensOf(delivered) };
     const body = writeMessagesAnswer(answer, shown, options.model, options.request_id);
     return { bytes: Buffer.from(JSON.stringify(body)), finish: String(body['stop_reason']) };
   }
@@ -131,10 +131,5 @@ const no_tokens: Usage = {
 
 function estimated(delivered: TextSize, input_tokens: number | undefined): Usage | undefined {
   if (input_tokens === undefined) return undefined;
-  return { ...no_tokens, input_tokens, output_tokens: outputTokens(delivered) };
-}
-
-/** As in streams: 4 bytes of ASCII to a token, 1.5 of other text. */
-function outputTokens({ ascii_bytes, other_bytes }: TextSize): number {
-  return Math.ceil(ascii_bytes / 4 + other_bytes / 1.5);
+  return { ...no_tokens, input_tokens, output_tokens: tokensOf(delivered) };
 }

@@ -4,7 +4,7 @@ import { writeFinish } from './completions-answer.ts';
 import type { ChatEvent, FinishReason, Style, Usage } from './conversation.ts';
 import { writeStop } from './messages-answer.ts';
 import type { RelayOptions } from './relay.ts';
-import type { TextSize } from './text-size.ts';
+import { tokensOf, type TextSize } from './text-size.ts';
 import { wholeUsage, writeUsage } from './usage.ts';
 
 /** Writes what happens in a stream in the caller's style. */
@@ -27,11 +27,10 @@ export function makeWriter(style: Style, options: WriterOptions): StreamWriter {
   return style === 'completions' ? new CompletionsWriter(options) : new MessagesWriter(options);
 }
 
-/** The upstream's own count, or ours where it tells none: 4 bytes of ASCII to a token, 1.5 of other text. */
+/** The upstream's own count, or ours where it tells none. */
 function usageOf({ usage, delivered }: Known, options: WriterOptions): Usage {
-  const counted = Math.ceil(delivered.ascii_bytes / 4 + delivered.other_bytes / 1.5);
   const input_tokens = usage?.input_tokens ?? options.input_tokens_estimated;
-  const whole = wholeUsage({ ...usage, input_tokens, output_tokens: usage?.output_tokens ?? counted });
+  const whole = wholeUsage({ ...usage, input_tokens, output_tokens: usage?.output_tokens ?? tokensOf(delivered) });
   if (!whole) throw new Error('usage with input and output is whole');
   return whole;
 }

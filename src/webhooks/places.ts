@@ -3,7 +3,7 @@ import { makeBatcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { DeliveryRef, DeliveryState, Due } from './delivery.ts';
+import type { DeliveryAttempt, DeliveryRef, DeliveryState, Due } from './delivery.ts';
 import { secretsAt, type Secrets } from './sign.ts';
 
 /** An attempt that has its place: what to send, and the claim under which it may be ended. */
@@ -17,16 +17,7 @@ export type Begun = DeliveryRef & {
 };
 
 /** How an attempt ended. Without a status there was no answer, and `error` says why. */
-export type Ended = {
-  started_at: Date;
-  ended_at: Date;
-  duration_ms: number;
-  status: number | null;
-  error: string | null;
-  answer: string | null;
-  delivered: boolean;
-  timed_out: boolean;
-};
+export type Ended = Omit<DeliveryAttempt, 'number'> & { delivered: boolean; timed_out: boolean };
 
 /** `lost`: the claim holds no place any more, and nothing was written. */
 export type AfterAttempt = { state: DeliveryState | 'lost'; next_at: Date | null };

