@@ -296,7 +296,7 @@ function makeProviders(
     made = new Map();
     for (const [name, config] of catalog.current.providers) {
       const adapter = adapters[config.adapter];
-      if (adapter) made.set(name, { media: adapter.open?.(config), chat: adapter.openChat?.(config, { guard }) });
+      if (adapter) made.set(name, { media: adapter.open?.(config, { guard }), chat: adapter.openChat?.(config, { guard }) });
     }
     void closeProviders(before);
     return made;

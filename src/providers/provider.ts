@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
+import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../lib/guard.ts';
 import type { Style } from '../styles/conversation.ts';
 
@@ -24,6 +25,11 @@ export type RunRequest = {
   options: JsonObject;
   /** Milliseconds since 1970; the adapter takes the time from here. */
   now_ms: number;
+  /**
+   * Where the upstream may say that something has happened; absent where it cannot reach us. Nothing that is
+   * sent there is believed: it only brings the next poll forward.
+   */
+  events_url?: string;
 };
 
 /** What is told of a run that exists: all but its input, which may have megabytes. */
@@ -49,11 +55,14 @@ export type FailureType =
   | 'invalid_request'
   | 'internal_error';
 
-/** What is known of a run after a call. `ref` is opaque to everybody but its adapter. */
+/**
+ * What is known of a run after a call. `ref` is opaque to everybody but its adapter. `units`: what only the
+ * upstream can count (tokens, seconds of an input); what we measure ourselves goes before it.
+ */
 export type RunState =
   /** `simulated`: a sandbox directive keeps it so; if that lasts too long, health does not count it. */
   | { phase: 'waiting' | 'running'; ref: Json; poll_after_ms: number; simulated?: boolean }
-  | { phase: 'done'; files: RunFile[]; upstream_cost?: UpstreamCost }
+  | { phase: 'done'; files: RunFile[]; units?: Units; upstream_cost?: UpstreamCost }
   /** Started and failed. `simulated`: a sandbox directive asked for it, health does not count it. */
   | { phase: 'failed'; type: FailureType; message: string; simulated?: boolean };
 
@@ -98,6 +107,11 @@ export type Provider = {
    * is sent again. Without it such a submit is ambiguous and never repeated.
    */
   readonly idempotent?: boolean;
+  /**
+   * How it takes files of the caller's (fields of the input with `x-media`): as https links, as data URLs, or
+   * as either; the input of a run has them in that form. Absent: it takes none.
+   */
+  readonly media?: 'link' | 'data' | 'either';
   /**
    * Submits a run. Throws NotStarted or InputRefused; any other error means that nobody knows
    * whether the upstream took it (ambiguous).
@@ -153,8 +167,10 @@ export type Adapter = {
   serves(kind: Kind): boolean;
   /** What is wrong with the options of a chat route, for whoever writes the file. */
   checkChatOptions?(options: JsonObject): OptionProblem[];
+  /** What is wrong with the options of a route of another kind. */
+  checkOptions?(options: JsonObject): OptionProblem[];
   /** For models of the kinds image, video and audio. */
-  open?(config: ProviderConfig): Provider;
+  open?(config: ProviderConfig, parts: { guard: Guard }): Provider;
   /** For chat models. */
   openChat?(config: ProviderConfig, parts: { guard: Guard }): ChatProvider;
 };
