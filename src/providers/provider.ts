@@ -23,6 +23,10 @@ export type RunRequest = {
   input: JsonObject;
   /** Adapter-specific settings of the route (its `options`). */
   options: JsonObject;
+  /** Where the route says that results are in the upstream's answer (its `output`). */
+  output: JsonObject;
+  /** The route's limit from the submit to the start; an upstream that can be told gives the run up then. */
+  start_limit_ms: number;
   /** Milliseconds since 1970; the adapter takes the time from here. */
   now_ms: number;
   /**

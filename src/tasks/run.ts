@@ -21,6 +21,8 @@ export function runContext(app: App, task: Task, route: Route): RunContext {
     kind: task.kind,
     model: route.upstream_model,
     options: route.options,
+    output: route.output,
+    start_limit_ms: route.timeout_ms.start,
     now_ms: app.clock.now(),
   };
 }

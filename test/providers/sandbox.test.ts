@@ -19,7 +19,17 @@ function request(kind: RunRequest['kind'], prompt: string, more: Partial<RunRequ
     ...(kind === 'image' && { width: 64, height: 64 }),
     ...(kind !== 'image' && { duration: 1 }),
   };
-  return { task_id: 'task_x', kind, model: kind, input, options: {}, now_ms, ...more };
+  return {
+    task_id: 'task_x',
+    kind,
+    model: kind,
+    input,
+    options: {},
+    output: {},
+    start_limit_ms: 60_000,
+    now_ms,
+    ...more,
+  };
 }
 
 function start(kind: RunRequest['kind'], prompt: string, more?: Partial<RunRequest>): Promise<RunState> {
