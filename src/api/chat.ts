@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import type { ChatCaller } from '../chat/attempt.ts';
+import { attemptRoute, type ChatCaller } from '../chat/attempt.ts';
 import { runCall } from '../chat/call.ts';
 import { countTokens } from '../chat/count.ts';
 import { readOrder, type ChatOrder } from '../chat/order.ts';
@@ -131,7 +131,7 @@ function callerOf(call: Call): ChatCaller {
 }
 
 async function whole(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
-  const running = runCall(app, order, caller, makeOutlet());
+  const running = runCall(app, order, attemptRoute, caller, makeOutlet());
   app.track(running); // a caller who is gone does not keep the server from stopping, and the hold has to end
   const { whole: body = '', charged } = await running;
   const headers = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
@@ -147,7 +147,7 @@ const stream_headers = {
 /** Answers as soon as there is content, or the caller has to hear that we are alive; until then errors are HTTP errors. */
 async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
   const outlet = makeOutlet();
-  const running = runCall(app, order, caller, outlet);
+  const running = runCall(app, order, attemptRoute, caller, outlet);
   app.track(running);
   void running.catch(() => undefined).finally(() => outlet.end());
   await Promise.race([outlet.opened, running]);

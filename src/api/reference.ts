@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { isMediaKind } from '../catalog/model.ts';
 import type { Endpoint } from './endpoint.ts';
 import { buildOpenApi, type MediaModel } from './openapi.ts';
 
@@ -30,5 +31,5 @@ export function openApiEndpoint(endpoints: () => readonly Endpoint<App>[]): Endp
 
 /** The listed models of POST /v1/generate. */
 export function mediaModels(catalog: App['catalog']['current']): MediaModel[] {
-  return [...catalog.models.values()].filter((model) => model.kind !== 'chat' && !model.hidden);
+  return [...catalog.models.values()].filter((model) => isMediaKind(model.kind) && !model.hidden);
 }

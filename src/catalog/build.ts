@@ -1,6 +1,16 @@
 import { estimateOf } from './estimate.ts';
 import { checkInput } from './input.ts';
-import type { CostRow, JsonObject, Kind, Model, PriceRow, ProviderConfig, Route, Timeouts } from './model.ts';
+import {
+  isMediaKind,
+  type CostRow,
+  type JsonObject,
+  type Kind,
+  type Model,
+  type PriceRow,
+  type ProviderConfig,
+  type Route,
+  type Timeouts,
+} from './model.ts';
 import type { CatalogFile, ModelEntry, PriceEntry, ProviderEntry, RouteEntry } from './schema.ts';
 import { milliseconds } from './settings.ts';
 
@@ -11,6 +21,7 @@ const default_created = '2026-01-01';
 /** Until a run has ended, by what it makes. */
 const default_total_ms: { readonly [kind in Kind]: number } = {
   chat: 600_000,
+  embedding: 60_000,
   image: 300_000,
   audio: 600_000,
   video: 1_800_000,
@@ -21,6 +32,23 @@ const conversation_schema: JsonObject = {
   type: 'object',
   required: ['messages'],
   properties: { messages: { type: 'array', minItems: 1, items: { type: 'object', required: ['role'] } } },
+};
+
+/** What all embedding models take. */
+const embedding_schema: JsonObject = {
+  type: 'object',
+  required: ['input'],
+  properties: {
+    input: {
+      description: 'A text, several, or the tokens of either.',
+      anyOf: [
+        { type: 'string', minLength: 1 },
+        { type: 'array', minItems: 1, maxItems: 2048, items: { type: ['string', 'integer', 'array'] } },
+      ],
+    },
+    dimensions: { type: 'integer', minimum: 1, description: 'Length of the vectors, where the model has a choice.' },
+    encoding_format: { type: 'string', enum: ['float', 'base64'], default: 'float' },
+  },
 };
 
 export type BuildOptions = {
@@ -39,7 +67,7 @@ export function buildModels(file: CatalogFile, options: BuildOptions): Model[] {
 
 function buildModel(entry: ModelEntry, options: BuildOptions): Model {
   const { id, kind } = entry;
-  const input_schema = entry.input_schema ?? conversation_schema;
+  const input_schema = entry.input_schema ?? (kind === 'embedding' ? embedding_schema : conversation_schema);
   const price = (entry.price ?? []).map(buildRow);
   const fields = Object.keys(input_schema['properties'] ?? {});
   return {
@@ -52,14 +80,14 @@ function buildModel(entry: ModelEntry, options: BuildOptions): Model {
     input_schema,
     output_types: [kind === 'chat' ? 'text' : kind],
     price,
-    estimate:
-      kind === 'chat'
-        ? {}
-        : estimateOf(
-            entry.estimate,
-            price.map((row) => row.unit),
-            fields,
-          ),
+    ...(entry.price_source && { price_source: entry.price_source }),
+    estimate: isMediaKind(kind)
+      ? estimateOf(
+          entry.estimate,
+          price.map((row) => row.unit),
+          fields,
+        )
+      : {},
     routes: buildRoutes(entry, options),
     limits: { ...entry.limits, ...tokenLimits(entry) },
     capabilities: entry.capabilities ?? [],
@@ -74,8 +102,9 @@ function tokenLimits({ kind, max_output_tokens, default_output_tokens }: ModelEn
   return { default_output_tokens: held, ...(max_output_tokens !== undefined && { max_output_tokens }) };
 }
 
-function buildRow({ unit, amount, per, when }: PriceEntry): PriceRow {
-  return { unit, amount, per: per ?? 1, ...(when && { when }) };
+function buildRow({ unit, amount, per, when, above_input_tokens }: PriceEntry): PriceRow {
+  const above = above_input_tokens !== undefined && { above_input_tokens };
+  return { unit, amount, per: per ?? 1, ...(when && { when }), ...above };
 }
 
 /** Ids are given out before unusable routes are left out, so that a missing secret renames none. */
@@ -106,6 +135,7 @@ function buildRoute(model: ModelEntry, route: RouteEntry, id: string, base_curre
     options: route.options ?? {},
     on_ambiguous_submit: route.on_ambiguous_submit ?? 'fail',
     cost: (route.cost ?? []).map((row): CostRow => ({ ...buildRow(row), currency: row.currency ?? base_currency })),
+    ...(route.cost_source && { cost_source: route.cost_source }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { OptionProblem } from './check-settings.ts';
 import { checkField, checkPrices, checkRows } from './check-prices.ts';
 import { field_reference, spread_key, whole_input } from './input.ts';
 import { compileSchema, fieldsOf, isObject, own, schemaMistakes, type InputFields } from './input-schema.ts';
-import type { Json, JsonObject, Kind } from './model.ts';
+import { isMediaKind, type Json, type JsonObject, type Kind } from './model.ts';
 import type { Path } from './problem.ts';
 import type { Report } from './report.ts';
 import type { ModelEntry, RouteEntry } from './schema.ts';
@@ -41,17 +41,16 @@ export function checkModels(models: readonly unknown[], known: Known, report: Re
 
 function checkModel(model: ModelEntry, known: Known, at: Path, report: Report): void {
   checkKind(model, at, report);
-  const fields = model.kind === 'chat' ? undefined : checkInputSchema(model, [...at, 'input_schema'], report);
+  const fields = isMediaKind(model.kind) ? checkInputSchema(model, [...at, 'input_schema'], report) : undefined;
   checkPrices(model, fields, at, report);
   checkRoutes(model, fields, known, at, report);
 }
 
 /** Settings that mean something for the other kinds only. */
 function checkKind(model: ModelEntry, at: Path, report: Report): void {
-  const foreign =
-    model.kind === 'chat'
-      ? (['input_schema', 'estimate'] as const)
-      : (['max_output_tokens', 'default_output_tokens'] as const);
+  const of_media = ['input_schema', 'estimate'] as const;
+  const of_chat = ['max_output_tokens', 'default_output_tokens'] as const;
+  const foreign = [...(isMediaKind(model.kind) ? [] : of_media), ...(model.kind === 'chat' ? [] : of_chat)];
   for (const setting of foreign) {
     if (model[setting] !== undefined) report.error([...at, setting], `has no meaning for ${model.kind} models.`, 'key');
   }
@@ -101,8 +100,9 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: 
     if (model.kind === 'chat') checkChatOptions(route, known, here, report);
     checkCost(model, route, fields, known, here, report);
     if (route.input === undefined) continue;
-    if (model.kind === 'chat') report.error([...here, 'input'], 'has no meaning for chat models.', 'key');
-    else checkMapping(route.input, fields, [...here, 'input'], report);
+    if (!isMediaKind(model.kind)) {
+      report.error([...here, 'input'], `has no meaning for ${model.kind} models.`, 'key');
+    } else checkMapping(route.input, fields, [...here, 'input'], report);
   }
   const usable = model.routes.some((route) => known.providers.get(route.provider)?.serves(model.kind) === true);
   if (!usable && !report.wrong([...at, 'routes'])) report.warn(at, 'has no usable route and is not offered.');

@@ -2,26 +2,29 @@ import { showValue } from '../lib/show-value.ts';
 import { rational } from '../money/money.ts';
 import { usualFactors, writtenFactors } from './estimate.ts';
 import type { InputFields } from './input-schema.ts';
-import { units, units_of_kind, type Condition, type Factor, type Kind, type Unit } from './model.ts';
+import { isMediaKind, units, units_of_kind, type Condition, type Factor, type Kind, type Unit } from './model.ts';
 import type { Path } from './problem.ts';
 import type { Report } from './report.ts';
 import type { ModelEntry, PriceEntry } from './schema.ts';
 import { suggestion } from './shape.ts';
 
 /** Units that tokens fall back to, or that nothing is lost without. */
-const chat_units_needed: readonly Unit[] = ['input_token', 'output_token'];
+const units_needed: { readonly [kind in Kind]?: readonly Unit[] } = {
+  chat: ['input_token', 'output_token'],
+  embedding: ['input_token'],
+};
 
-/** Checks the price and the estimate of a model. `fields` is undefined for chat, or if its schema has mistakes. */
+/** Checks the price and the estimate of a model. `fields` is undefined for kinds without an input schema, or if its schema has mistakes. */
 export function checkPrices(model: ModelEntry, fields: InputFields | undefined, at: Path, report: Report): void {
   const price = model.price ?? [];
   checkRows(price, { kind: model.kind, fields, at: [...at, 'price'] }, report);
   checkCoverage(price, fields, [...at, 'price'], report);
   if (price.length === 0) report.warn(at, 'has no price: every run is free.');
-  else if (model.kind === 'chat') {
-    const missing = chat_units_needed.filter((unit) => !price.some((row) => row.unit === unit));
+  else {
+    const missing = units_needed[model.kind]?.filter((unit) => !price.some((row) => row.unit === unit)) ?? [];
     for (const unit of missing) report.warn([...at, 'price'], `has no row for ${unit}: they are free.`);
   }
-  if (model.kind !== 'chat') checkEstimate(model, fields, [...at, 'estimate'], report);
+  if (isMediaKind(model.kind)) checkEstimate(model, fields, [...at, 'estimate'], report);
 }
 
 type Rows = { kind: Kind; fields: InputFields | undefined; at: Path };
@@ -34,7 +37,10 @@ export function checkRows(rows: readonly PriceEntry[], { kind, fields, at }: Row
       const known = units_of_kind[kind].join(', ');
       report.error([...here, 'unit'], `${row.unit} is nothing that ${kind} models are measured in, which is ${known}.`);
     }
-    if (row.when && kind === 'chat') report.error([...here, 'when'], 'has no meaning for chat models.', 'key');
+    if (row.above_input_tokens !== undefined && isMediaKind(kind)) {
+      report.error([...here, 'above_input_tokens'], `has no meaning for ${kind} models.`, 'key');
+    }
+    if (row.when && !isMediaKind(kind)) report.error([...here, 'when'], `has no meaning for ${kind} models.`, 'key');
     else if (row.when && fields) checkCondition(row.when, fields, [...here, 'when'], report);
   }
 }
@@ -69,7 +75,8 @@ export function checkField(
 /** Inputs that fit no row are free of the unit, and rows behind one without `when` are never used: both surprise. */
 function checkCoverage(price: readonly PriceEntry[], fields: InputFields | undefined, at: Path, report: Report): void {
   for (const unit of units) {
-    const rows = [...price.entries()].filter(([, row]) => row.unit === unit);
+    const rows = [...price.entries()].filter(([, row]) => row.unit === unit && row.above_input_tokens === undefined);
+    checkSteps(price, unit, rows.length > 0, at, report);
     const last = rows.findIndex(([, row]) => row.when === undefined);
     for (const [index] of last === -1 ? [] : rows.slice(last + 1)) {
       report.warn([...at, index], `is never used: an earlier row for ${unit} fits every input.`);
@@ -85,6 +92,18 @@ function checkCoverage(price: readonly PriceEntry[], fields: InputFields | undef
     )
       continue;
     report.warn([...at, first[0]], `inputs that fit no row for ${unit} are free: add one without \`when\`.`);
+  }
+}
+
+/** Steps of one unit by the length of the input: without a row below them shorter inputs are free. */
+function checkSteps(price: readonly PriceEntry[], unit: Unit, has_base: boolean, at: Path, report: Report): void {
+  const seen = new Set<number>();
+  for (const [index, { unit: own_unit, above_input_tokens }] of price.entries()) {
+    if (own_unit !== unit || above_input_tokens === undefined) continue;
+    const here = [...at, index, 'above_input_tokens'];
+    if (seen.has(above_input_tokens)) report.warn(here, `is never used: an earlier row for ${unit} has the same.`);
+    if (!has_base && seen.size === 0) report.warn(here, `shorter inputs are free of ${unit}: add a row without it.`);
+    seen.add(above_input_tokens);
   }
 }
 

@@ -5,9 +5,16 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 export type JsonObject = { [key: string]: Json };
 
-export const kinds = ['chat', 'image', 'video', 'audio'] as const;
+export const kinds = ['chat', 'embedding', 'image', 'video', 'audio'] as const;
 
 export type Kind = (typeof kinds)[number];
+
+/** What tasks make. The other kinds are answered in the call itself, and take the body that their SDKs send. */
+export type MediaKind = Exclude<Kind, 'chat' | 'embedding'>;
+
+export function isMediaKind(kind: Kind): kind is MediaKind {
+  return kind !== 'chat' && kind !== 'embedding';
+}
 
 export const units = [
   'request',
@@ -28,6 +35,7 @@ export type Unit = (typeof units)[number];
 /** What a run of each kind can be measured in. */
 export const units_of_kind: { readonly [kind in Kind]: readonly Unit[] } = {
   chat: ['request', 'input_token', 'cached_input_token', 'cache_write_token', 'output_token'],
+  embedding: ['request', 'input_token'],
   image: ['request', 'image', 'megapixel', 'character'],
   video: ['request', 'second', 'minute', 'character'],
   audio: ['request', 'second', 'minute', 'character'],
@@ -44,7 +52,12 @@ export type PriceRow = {
   readonly amount: string;
   readonly per: number;
   readonly when?: Condition;
+  /** Chat: only for calls whose whole input has more tokens than this. */
+  readonly above_input_tokens?: number;
 };
+
+/** Where a price was read, and on which day. */
+export type PriceSource = { readonly url: string; readonly date: string };
 
 /** What an upstream charges us, in `currency`. */
 export type CostRow = PriceRow & { readonly currency: string };
@@ -82,6 +95,7 @@ export type Route = {
   readonly options: JsonObject;
   readonly on_ambiguous_submit: 'fail' | 'failover';
   readonly cost: readonly CostRow[];
+  readonly cost_source?: PriceSource;
 };
 
 export type InputCheck = { ok: true; input: JsonObject } | { ok: false; errors: FieldError[] };
@@ -98,6 +112,7 @@ export type Model = {
   readonly input_schema: JsonObject;
   readonly output_types: readonly string[];
   readonly price: readonly PriceRow[];
+  readonly price_source?: PriceSource;
   readonly estimate: Estimate;
   /** Usable ones in the order in which they are tried, at least one. */
   readonly routes: readonly Route[];

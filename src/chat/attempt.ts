@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
-import { refusalError } from '../providers/chat-refusal.ts';
+import { refusalError } from '../providers/refusal.ts';
 import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { scrub } from '../providers/scrub.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
@@ -14,7 +14,6 @@ import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
-import { countInput } from './price.ts';
 import { startWatch, type Watch } from './watch.ts';
 
 /** What a call knows of whoever made it, beyond its order. */
@@ -233,7 +232,7 @@ function renderOptions({ app, order, sent }: Trial): RenderOptions & { input_tok
     model: order.model.id,
     request_id: order.request_id,
     created: Math.floor(app.clock.now() / 1000),
-    input_tokens_estimated: countInput(order.input_size), // what is charged, unlike the hold's estimate
+    input_tokens_estimated: order.input_tokens_counted, // what is charged, unlike the hold's estimate
     ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
     ...(sent.tool_names && { tool_names: sent.tool_names }),
   };

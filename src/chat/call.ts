@@ -4,9 +4,9 @@ import { ApiError } from '../errors.ts';
 import type { Money } from '../money/money.ts';
 import { routeName } from '../routing/health.ts';
 import { errorEvent, heartbeat } from '../styles/open-relay.ts';
-import { attemptRoute, type ChatCaller, type RouteFailure } from './attempt.ts';
+import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { takeHold } from './hold.ts';
-import type { ChatOrder } from './order.ts';
+import type { CallOrder } from './order.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { writeRecord } from './record.ts';
@@ -18,12 +18,28 @@ const heartbeat_ms = 15_000;
 /** A whole answer; undefined after a stream, and when the caller is gone. */
 export type ChatResult = { whole: Buffer | undefined; charged: Money };
 
+/** Asks one route. Throws ApiError 400 for the caller's own mistake: no other route is tried then. */
+export type AttemptRoute<Order extends CallOrder> = (
+  app: App,
+  order: Order,
+  route: Route,
+  caller: ChatCaller,
+  outcome: ChatOutcome,
+  outlet: Outlet,
+) => Promise<Attempted>;
+
 /**
- * One chat call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever
+ * One call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever
  * happens, the hold is ended once, in the `finally` below. Throws ApiError if nothing has been
  * sent yet; once the answer has begun, its last event tells the error.
  */
-export async function runCall(app: App, order: ChatOrder, caller: ChatCaller, outlet: Outlet): Promise<ChatResult> {
+export async function runCall<Order extends CallOrder>(
+  app: App,
+  order: Order,
+  attemptRoute: AttemptRoute<Order>,
+  caller: ChatCaller,
+  outlet: Outlet,
+): Promise<ChatResult> {
   const created_at = new Date(app.clock.now());
   const outcome = newOutcome();
   const routes = await routesOf(app, order);
@@ -32,7 +48,8 @@ export async function runCall(app: App, order: ChatOrder, caller: ChatCaller, ou
   let charged: Money = 0n;
   let whole: Buffer | undefined;
   try {
-    whole = await tryRoutes(app, paid_order, routes, caller, outcome, outlet);
+    const attempt = (route: Route) => attemptRoute(app, paid_order, route, caller, outcome, outlet);
+    whole = await tryRoutes(app, paid_order, routes, attempt, caller, outcome);
   } catch (error) {
     outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
   } finally {
@@ -58,7 +75,7 @@ function told({ type, message }: ApiError): { type: string; message: string } {
   return { type, message };
 }
 
-function unexpected(app: App, order: ChatOrder, error: unknown): ApiError {
+function unexpected(app: App, order: CallOrder, error: unknown): ApiError {
   app.log.error({ request_id: order.request_id, err: error }, 'a chat call failed');
   return new ApiError(
     'internal_error',
@@ -67,7 +84,7 @@ function unexpected(app: App, order: ChatOrder, error: unknown): ApiError {
 }
 
 /** In the order in which they are tried. Throws ApiError 502/504 when none is usable: nothing is held then. */
-async function routesOf(app: App, order: ChatOrder): Promise<Route[]> {
+async function routesOf(app: App, order: CallOrder): Promise<Route[]> {
   const { model } = order;
   const byName = new Map(model.routes.map((route) => [routeName(model.id, route.id), route]));
   const names = [...byName.keys()];
@@ -85,7 +102,7 @@ async function routesOf(app: App, order: ChatOrder): Promise<Route[]> {
 }
 
 /** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
-async function reserve(app: App, order: ChatOrder, [first]: readonly Route[]): Promise<number> {
+async function reserve(app: App, order: CallOrder, [first]: readonly Route[]): Promise<number> {
   try {
     return await takeHold(app, order);
   } catch (error) {
@@ -98,11 +115,11 @@ async function reserve(app: App, order: ChatOrder, [first]: readonly Route[]): P
 
 async function tryRoutes(
   app: App,
-  order: ChatOrder,
+  order: CallOrder,
   routes: readonly Route[],
+  attempt: (route: Route) => Promise<Attempted>,
   caller: ChatCaller,
   outcome: ChatOutcome,
-  outlet: Outlet,
 ): Promise<Buffer | undefined> {
   const failures: RouteFailure[] = [];
   for (const route of routes) {
@@ -115,7 +132,7 @@ async function tryRoutes(
     }
     let attempted;
     try {
-      attempted = await attemptRoute(app, order, route, caller, outcome, outlet);
+      attempted = await attempt(route);
     } catch (error) {
       // The caller's own mistake says nothing about the route.
       outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });
@@ -152,7 +169,7 @@ async function noteFailure(app: App, name: string, failure: RouteFailure): Promi
 }
 
 /** What the caller is told when no route gave an answer: never an upstream's own words about us. */
-function allFailed(order: ChatOrder, failures: readonly RouteFailure[]): ApiError {
+function allFailed(order: CallOrder, failures: readonly RouteFailure[]): ApiError {
   const { id } = order.model;
   const [refusal] = failures.map((failure) => failure.refusal);
   if (refusal && failures.every((failure) => failure.refusal)) return refusal;
@@ -166,7 +183,7 @@ function allFailed(order: ChatOrder, failures: readonly RouteFailure[]): ApiErro
 }
 
 /** Tells the caller of a silent stream that it is alive; the first time also that it has begun. */
-function startHeartbeat(order: ChatOrder, outlet: Outlet): { stop(): void } {
+function startHeartbeat(order: CallOrder, outlet: Outlet): { stop(): void } {
   const bytes = heartbeat(order.ask.style);
   const timer = setInterval(() => {
     if (!outlet.is_full && performance.now() - outlet.written_at_ms >= heartbeat_ms) void outlet.write(bytes);

@@ -19,7 +19,7 @@ export async function countTokens(
   caller: ChatCaller,
 ): Promise<number> {
   const ask = readAsk('messages', call.body ?? {}, 'count');
-  const model = findModel(app, ask.model);
+  const model = findModel(app, ask.model, 'chat');
   for (const route of model.routes) {
     const provider = app.providers.chat(route.provider);
     if (!provider?.countTokens || !provider.styles.includes('messages')) continue;

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
-import type { ChatOrder } from './order.ts';
+import type { CallOrder } from './order.ts';
 import { holdFor } from './price.ts';
 
 /** With less than this for the answer, a call is refused rather than begun. */
@@ -18,7 +18,7 @@ const grace_ms = 300_000;
  * to 256 tokens of output; then the answer may be no longer than that buys, or a hundred calls at once would
  * each write what the balance pays once. Answers what each answer may have. Throws ApiError 402 or 403.
  */
-export async function takeHold(app: App, order: ChatOrder): Promise<number> {
+export async function takeHold(app: App, order: CallOrder): Promise<number> {
   const { caller, request_id, model, pricing, input_tokens_estimated, ask } = order;
   const now_ms = app.clock.now();
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
@@ -30,7 +30,7 @@ export async function takeHold(app: App, order: ChatOrder): Promise<number> {
       ref: request_id,
       amount,
       model: model.id,
-      kind: 'chat',
+      kind: model.kind,
       expires_at: new Date(now_ms + routes_ms + grace_ms),
     });
     if (answer.outcome === 'held' || answer.outcome === 'exists') {
@@ -48,15 +48,16 @@ export async function takeHold(app: App, order: ChatOrder): Promise<number> {
 }
 
 /** How many tokens of output, of each of the answers, a hold of this amount pays for. */
-function tokensFor(order: ChatOrder, amount: Money): number {
+function tokensFor(order: CallOrder, amount: Money): number {
   const { pricing, input_tokens_estimated, ask } = order;
-  const for_output = amount - holdFor(pricing, input_tokens_estimated, 0);
-  const per_million = holdFor(pricing, 0, 1_000_000) - holdFor(pricing, 0, 0);
+  const for_input = holdFor(pricing, input_tokens_estimated, 0);
+  const for_output = amount - for_input;
+  const per_million = holdFor(pricing, input_tokens_estimated, 1_000_000) - for_input;
   if (per_million <= 0n) return order.max_tokens;
   return Math.max(output_tokens_min, Number((for_output * 1_000_000n) / per_million / BigInt(ask.n)));
 }
 
-function refusal(order: ChatOrder, outcome: 'insufficient' | 'over_limit', least: Money, affordable: Money): ApiError {
+function refusal(order: CallOrder, outcome: 'insufficient' | 'over_limit', least: Money, affordable: Money): ApiError {
   const { currency } = order.caller.account;
   const needed = `${estimateView(least, currency).amount} ${currency}`;
   const left = `${balanceView(affordable, currency).amount} ${currency}`;

@@ -2,7 +2,8 @@ import type { App } from '../app.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
 import type { Money } from '../money/money.ts';
-import type { ChatOrder } from './order.ts';
+import type { CallStyle } from '../styles/conversation.ts';
+import type { CallOrder } from './order.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import type { Charge } from './settle.ts';
 
@@ -10,7 +11,7 @@ import type { Charge } from './settle.ts';
 export type ChatRecord = {
   id: string;
   model: string;
-  style: 'completions' | 'messages';
+  style: CallStyle;
   stream: boolean;
   status: number;
   error_type: string | null;
@@ -56,7 +57,7 @@ const nothing = {
 };
 
 /** Writes the record of a call, together with those of its neighbours. A failure is logged: the money is right without it. */
-export async function writeRecord(app: App, order: ChatOrder, finished: Finished): Promise<void> {
+export async function writeRecord(app: App, order: CallOrder, finished: Finished): Promise<void> {
   const { outcome, charge, charged, created_at, total_ms } = finished;
   const row: Row = {
     account_id: order.caller.account.id,

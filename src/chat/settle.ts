@@ -3,10 +3,10 @@ import type { Units } from '../catalog/price.ts';
 import { whileAway } from '../db/while-away.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { Usage } from '../styles/conversation.ts';
-import type { ChatOrder } from './order.ts';
+import type { CallOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { tokensOf } from '../styles/text-size.ts';
-import { costOf, countInput, unitsOf } from './price.ts';
+import { costOf, unitsOf } from './price.ts';
 
 /** What a call is charged for. `counted_here`: the upstream did not tell all of it. */
 export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: Money };
@@ -16,7 +16,7 @@ export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: 
  * own usage. Cut, failed or left in the middle: the input, and the output that was told or relayed,
  * whichever is more. What the upstream does not tell is counted from what went through.
  */
-export function chargeOf(order: ChatOrder, outcome: ChatOutcome): Charge | undefined {
+export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undefined {
   const { usage: told = {}, delivered, has_content, is_complete } = outcome;
   if (!has_content && !is_complete) return undefined;
   const relayed = tokensOf(delivered);
@@ -24,7 +24,7 @@ export function chargeOf(order: ChatOrder, outcome: ChatOutcome): Charge | undef
   const output_tokens = output_told === undefined || (output_told === 0 && relayed > 0) ? relayed : output_told;
   const input_known = told.input_tokens !== undefined;
   const usage: Usage = {
-    input_tokens: told.input_tokens ?? countInput(order.input_size),
+    input_tokens: told.input_tokens ?? order.input_tokens_counted,
     cached_input_tokens: told.cached_input_tokens ?? 0,
     cache_write_tokens: told.cache_write_tokens ?? 0,
     output_tokens,
@@ -39,7 +39,7 @@ export function chargeOf(order: ChatOrder, outcome: ChatOutcome): Charge | undef
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
  * or without one. Answers what was charged.
  */
-export async function settle(app: App, order: ChatOrder, charge: Charge | undefined): Promise<Money> {
+export async function settle(app: App, order: CallOrder, charge: Charge | undefined): Promise<Money> {
   const { caller, request_id } = order;
   const ref = { account_id: caller.account.id, ref: request_id };
   const closed = await whileAway(() =>

@@ -8,6 +8,9 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 /** A chat wire format: that of `/v1/chat/completions`, or that of `/v1/messages`. */
 export type Style = 'completions' | 'messages';
 
+/** What a call is written in: a chat style, or that of `/v1/embeddings`. */
+export type CallStyle = Style | 'embeddings';
+
 export type Source = { type: 'base64'; media_type: string; data: string } | { type: 'url'; url: string };
 
 export type TextPart = { type: 'text'; text: string; cache_control?: Json };

@@ -1,5 +1,5 @@
 import { SseSplitter, type SseFrame } from '../lib/sse.ts';
-import type { ChatEvent, Style } from './conversation.ts';
+import type { CallStyle, ChatEvent } from './conversation.ts';
 import { makeReader } from './read-stream.ts';
 import type { Relay, RelayOptions } from './relay.ts';
 import { sameCompletions, sameMessages, type SameStream } from './same-stream.ts';
@@ -11,7 +11,7 @@ export function openRelay(options: RelayOptions): Relay {
 }
 
 /** The last event of a stream that went wrong after it had begun; nothing may follow. */
-export function errorEvent(style: Style, error: { type: string; message: string; request_id: string }): Buffer {
+export function errorEvent(style: CallStyle, error: { type: string; message: string; request_id: string }): Buffer {
   const { type, message, request_id } = error;
   return Buffer.from(
     style === 'messages'
@@ -21,7 +21,7 @@ export function errorEvent(style: Style, error: { type: string; message: string;
 }
 
 /** What a silent stream says between two events. */
-export function heartbeat(style: Style): Buffer {
+export function heartbeat(style: CallStyle): Buffer {
   return Buffer.from(style === 'messages' ? 'event: ping\ndata: {"type":"ping"}\n\n' : ': keep-alive\n\n');
 }
 

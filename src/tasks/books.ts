@@ -18,7 +18,7 @@ export const task_rules: readonly Rule[] = [
     name: 'an open hold of a media kind belongs to an unfinished task',
     sql: `select h.account_id || ' ' || h.ref as subject, 'open hold without a task' as detail, h.amount as off_by
             from ${all_holds} h left join tasks t on t.account_id = h.account_id and t.id = h.ref
-           where h.state = 'open' and h.kind <> 'chat' and t.id is null`,
+           where h.state = 'open' and h.kind not in ('chat', 'embedding') and t.id is null`,
   },
   {
     name: 'a final task has no open attempt',

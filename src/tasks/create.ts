@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
-import type { JsonObject, Model } from '../catalog/model.ts';
+import { isMediaKind, type JsonObject, type Model } from '../catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, type Pricing, type Units } from '../catalog/price.ts';
+import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { nearest } from '../lib/edit-distance.ts';
@@ -91,17 +92,14 @@ function readMetadata(value: unknown): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** The media model of this name, or 404; a chat model's 404 names the right endpoint. */
+/** The media model of this name, or 404; that of another kind's model names the right endpoint. */
 function findModel(app: App, id: unknown): Model {
   const model = app.catalog.current.models.get(String(id));
   const shown = JSON.stringify(String(id).slice(0, 128));
   if (!model) {
     throw new ApiError('not_found', `There is no model ${shown}. GET /v1/models lists the models.`, { param: 'model' });
   }
-  if (model.kind === 'chat') {
-    const message = `${shown} is a chat model: use POST /v1/chat/completions or POST /v1/messages.`;
-    throw new ApiError('not_found', message, { param: 'model' });
-  }
+  if (!isMediaKind(model.kind)) throw wrongKind(model);
   return model;
 }
 

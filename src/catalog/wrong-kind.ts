@@ -1,0 +1,18 @@
+import { ApiError } from '../errors.ts';
+import type { Kind, Model } from './model.ts';
+
+/** Where models of each kind are asked, for people. */
+const paths: { readonly [kind in Kind]: string } = {
+  chat: 'POST /v1/chat/completions, /v1/messages or /v1/responses',
+  embedding: 'POST /v1/embeddings',
+  image: 'POST /v1/generate',
+  video: 'POST /v1/generate',
+  audio: 'POST /v1/generate',
+};
+
+/** The 404 for a model that another path serves, which the message names. To be thrown. */
+export function wrongKind({ id, kind }: Pick<Model, 'id' | 'kind'>): ApiError {
+  const article = /^[aeiou]/.test(kind) ? 'an' : 'a';
+  const message = `${JSON.stringify(id)} is ${article} ${kind} model: use ${paths[kind]}.`;
+  return new ApiError('not_found', message, { param: 'model' });
+}
