@@ -4,6 +4,7 @@ import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalo
 import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../lib/guard.ts';
 import type { Style } from '../styles/conversation.ts';
+import type { Pacer } from './bucket.ts';
 
 /**
  * The contract between a route and the code that speaks an upstream's protocol. An adapter is one
@@ -40,7 +41,13 @@ export type RunRequest = {
 export type RunContext = Omit<RunRequest, 'input'>;
 
 /** One produced file, or where the upstream keeps it. What it is gets measured from the bytes. */
-export type RunFile = { bytes: Buffer } | RemoteFile;
+export type RunFile = { bytes: Buffer } | RemoteFile | TextFile;
+
+/**
+ * A result that is a text, such as a transcript: for models whose `output_types` is `text`, which have no other
+ * results. `content_type`: text/plain, application/json, text/vtt or application/x-subrip.
+ */
+export type TextFile = { text: string; content_type: string };
 
 /**
  * A result link. It is judged like an address that a user chose, unless the provider's configuration
@@ -165,6 +172,9 @@ export type ChatProvider = {
   close?(): Promise<void>;
 };
 
+/** What an adapter is given to work with. `pacer`: the time in which polls are counted; a test has its own. */
+export type AdapterParts = { guard: Guard; pacer?: Pacer };
+
 /** The code for one upstream protocol. */
 export type Adapter = {
   /** Whether models of this kind can be run by it, here and now. */
@@ -174,7 +184,7 @@ export type Adapter = {
   /** What is wrong with the options of a route of another kind. */
   checkOptions?(options: JsonObject): OptionProblem[];
   /** For models of the kinds image, video and audio. */
-  open?(config: ProviderConfig, parts: { guard: Guard }): Provider;
+  open?(config: ProviderConfig, parts: AdapterParts): Provider;
   /** For chat models. */
   openChat?(config: ProviderConfig, parts: { guard: Guard }): ChatProvider;
 };

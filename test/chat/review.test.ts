@@ -8,7 +8,7 @@ import type { Pricing } from '../../src/catalog/price.ts';
 import { countInput, holdFor } from '../../src/chat/price.ts';
 import { openGuard } from '../../src/lib/guard.ts';
 import { money_max } from '../../src/money/money.ts';
-import { refusalError } from '../../src/providers/chat-refusal.ts';
+import { refusalError } from '../../src/providers/refusal.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { InputRefused, NotStarted } from '../../src/providers/provider.ts';
 import { expectExactBooks } from '../helpers/app.ts';

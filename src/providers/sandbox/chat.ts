@@ -8,7 +8,7 @@ import type { Conversation, Style, Usage } from '../../styles/conversation.ts';
 import { writeMessagesAnswer } from '../../styles/messages-answer.ts';
 import { readMessages } from '../../styles/messages-request.ts';
 import { errorEvent } from '../../styles/open-relay.ts';
-import { refusalError } from '../chat-refusal.ts';
+import { refusalError } from '../refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../provider.ts';
 import { answerTo, hasForgedThinking, momentOf } from './chat-answer.ts';
 import { countInput } from './chat-count.ts';

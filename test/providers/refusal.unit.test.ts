@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refusalError } from '../../src/providers/chat-refusal.ts';
+import { refusalError } from '../../src/providers/refusal.ts';
 import { InputRefused, NotStarted } from '../../src/providers/provider.ts';
 
 const secret = 'sk-upstream-secret-0123456789';

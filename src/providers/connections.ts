@@ -1,0 +1,88 @@
+import type { Readable } from 'node:stream';
+import { Pool } from 'undici';
+import { GuardError, type Guard } from '../lib/guard.ts';
+import { NotStarted } from './provider.ts';
+
+/** Connections to upstreams, judged like every other. */
+export type Connections = {
+  to(origin: string, options: PoolOptions): Pool;
+  close(): Promise<void>;
+};
+
+export type PoolOptions = {
+  connect_timeout_ms: number;
+  /**
+   * Without it each request has a connection of its own. A kept one may be closed by its peer just when it is
+   * used again, and then nobody knows whether the request was taken.
+   */
+  keep_alive: boolean;
+};
+
+/** Of each pool; streams and long answers stay open, so there are many connections. */
+const connections_max = 1_024;
+const keep_alive_ms = 30_000;
+
+/** An upstream may name any host of its own: the pool that is oldest makes room. */
+const pools_max = 32;
+
+export function openConnections(guard: Guard, options: { allow_private: boolean }): Connections {
+  const rules = { allow: [], allow_private: options.allow_private };
+  const pools = new Map<string, Pool>();
+  const open = (origin: string, { connect_timeout_ms, keep_alive }: PoolOptions) =>
+    new Pool(origin, {
+      connections: connections_max,
+      pipelining: keep_alive ? 1 : 0,
+      headersTimeout: 0, // whoever calls keeps the time
+      bodyTimeout: 0,
+      keepAliveTimeout: keep_alive_ms,
+      connect: (_, callback) => {
+        guard.connect(origin, { rules, connect_timeout_ms }).then(
+          (socket) => callback(null, socket),
+          (error: Error) => callback(error, null),
+        );
+      },
+    });
+  return {
+    to: (origin, wanted) => {
+      const name = `${origin} ${wanted.connect_timeout_ms} ${wanted.keep_alive}`;
+      const known = pools.get(name);
+      if (known) return known;
+      const [oldest] = pools;
+      if (oldest && pools.size >= pools_max) {
+        pools.delete(oldest[0]);
+        void oldest[1].close();
+      }
+      const pool = open(origin, wanted);
+      pools.set(name, pool);
+      return pool;
+    },
+    close: async () => {
+      await Promise.all([...pools.values()].map((pool) => pool.close()));
+    },
+  };
+}
+
+/** Without a connection nothing was sent: NotStarted; else the error as it is. */
+export function unreached(error: unknown): never {
+  if (!(error instanceof GuardError)) throw error;
+  throw new NotStarted(error.code === 'timeout' ? 'timeout' : 'unreachable', error.message, { cause: error });
+}
+
+/** What there is of the explanation of a refusal: its status says what to do, its words may be late or never end. */
+export async function readRefusal(body: Readable, limits: { bytes_max: number; wait_ms: number }): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size_bytes = 0;
+  const late = setTimeout(() => body.destroy(), limits.wait_ms);
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size_bytes += chunk.length;
+      if (size_bytes >= limits.bytes_max) break;
+    }
+  } catch {
+    // What there is of the explanation will do.
+  } finally {
+    clearTimeout(late);
+  }
+  return Buffer.concat(chunks);
+}
