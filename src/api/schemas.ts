@@ -20,13 +20,14 @@ const timestamp = (description: string) => Type.String({ format: 'date-time', de
 
 export const output_item = Type.Object(
   {
-    type: Type.Enum(['image', 'video', 'audio']),
+    type: Type.Enum(['image', 'video', 'audio', 'text']),
     url: Type.String({ format: 'uri', description: 'Temporary download link.' }),
     content_type: Type.String(),
     size_bytes: Type.Integer(),
     width: Type.Optional(Type.Integer({ description: 'Pixels (image, video).' })),
     height: Type.Optional(Type.Integer({ description: 'Pixels (image, video).' })),
     duration: Type.Optional(Type.Number({ description: 'Seconds (video, audio).' })),
+    text: Type.Optional(Type.String({ description: 'The text itself, up to 64 KiB (text).' })),
     expires_at: timestamp('When the link stops working.'),
   },
   { description: 'A produced file, measured from its bytes.' },

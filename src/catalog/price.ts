@@ -7,17 +7,24 @@ import type { Condition, Factor, JsonObject, Model, PriceRow, Settings, Unit } f
 export type Units = { [unit in Unit]?: string };
 
 /**
- * The prices that hold for one task, frozen at its creation and kept as JSON: one row per unit, in the
- * base currency, and the rate of the account's currency.
+ * The prices that hold for one task, frozen at its creation and kept as JSON: one row per unit (for calls
+ * one more per step of `above_input_tokens`), in the base currency, and the rate of the account's currency.
  */
 export type Pricing = {
   currency: string;
   rate: string;
-  rows: { unit: Unit; amount: string; per: number }[];
+  rows: { unit: Unit; amount: string; per: number; above_input_tokens?: number }[];
+  /** What was measured of the caller's files at the creation. */
+  input_units?: Units;
 };
 
 /** What is measured of a produced file. */
-export type MeasuredOutput = { type: 'image' | 'video' | 'audio'; width?: number; height?: number; duration?: number };
+export type MeasuredOutput = {
+  type: 'image' | 'video' | 'audio' | 'text';
+  width?: number;
+  height?: number;
+  duration?: number;
+};
 
 /** Freezes the first price row of each unit that fits `input` (defaults filled in). */
 export function freezePricing(
@@ -29,9 +36,22 @@ export function freezePricing(
   const rate = settings.currencies.get(currency);
   // A start and a reload refuse a catalogue without it; an account may be made between two of them.
   if (rate === undefined) throw new ApiError('unavailable', `This service has no prices in ${currency} at the moment.`);
-  const rows = new Map<Unit, PriceRow>();
-  for (const row of model.price) if (!rows.has(row.unit) && fits(row.when, input)) rows.set(row.unit, row);
-  return { currency, rate, rows: [...rows.values()].map(({ unit, amount, per }) => ({ unit, amount, per })) };
+  const rows = new Map<string, PriceRow>();
+  for (const row of model.price) {
+    const place = `${row.unit} ${row.above_input_tokens ?? 0}`;
+    if (!rows.has(place) && fits(row.when, input)) rows.set(place, row);
+  }
+  return { currency, rate, rows: [...rows.values()].map(({ when: _, ...row }) => row) };
+}
+
+/** The prices for a call with so many tokens of input: of each unit the row of the highest step that it passes. */
+export function pricingOfInput(pricing: Pricing, input_tokens: number): Pricing {
+  const rows = new Map<Unit, Pricing['rows'][number]>();
+  for (const row of pricing.rows) {
+    const step = row.above_input_tokens ?? -1;
+    if (step < input_tokens && step >= (rows.get(row.unit)?.above_input_tokens ?? -1)) rows.set(row.unit, row);
+  }
+  return { ...pricing, rows: [...rows.values()].map(({ unit, amount, per }) => ({ unit, amount, per })) };
 }
 
 function fits(when: Condition | undefined, input: JsonObject): boolean {

@@ -21,6 +21,10 @@ const media_types = {
   flac: { content_type: 'audio/flac', inline: false },
   aac: { content_type: 'audio/aac', inline: false },
   m4a: { content_type: 'audio/mp4', inline: false },
+  txt: { content_type: 'text/plain; charset=utf-8', inline: true },
+  json: { content_type: 'application/json', inline: false },
+  vtt: { content_type: 'text/vtt; charset=utf-8', inline: false },
+  srt: { content_type: 'application/x-subrip; charset=utf-8', inline: false },
   bin: { content_type: 'application/octet-stream', inline: false },
 } as const satisfies Record<string, MediaType>;
 
@@ -28,6 +32,13 @@ export type Extension = keyof typeof media_types;
 
 export function isExtension(text: string): text is Extension {
   return Object.hasOwn(media_types, text);
+}
+
+/** The extension of a text of this type, which for unknown ones is plain text. */
+export function textExtension(content_type: string): Extension {
+  const plain = content_type.split(';')[0]?.trim().toLowerCase();
+  const texts = ['json', 'vtt', 'srt'] as const;
+  return texts.find((extension) => media_types[extension].content_type.split(';')[0] === plain) ?? 'txt';
 }
 
 /** How files with this extension are served. */

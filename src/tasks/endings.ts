@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { mergeUnits } from '../catalog/merge-units.ts';
 import type { RunState } from '../providers/provider.ts';
 import type { Claimed } from './attempts.ts';
 import { removeStrays } from './files.ts';
@@ -53,7 +54,8 @@ export async function settle(
     const told = failure('upstream_error', 'The model returned no usable output.');
     return end(app, task, { ...told, reason: problem, counts: true, attempt: 'failed' }, grounds);
   }
-  const { files, units } = outputs;
+  const { files } = outputs;
+  const units = mergeUnits(state.units ?? {}, task.pricing.input_units ?? {}, outputs.units);
   await failpoint('task.stored');
   const ending: Ending = { status: 'succeeded', files, units, upstream_cost: state.upstream_cost };
   const finished = await finish(app, refOf(task), ending, { task, ...grounds });

@@ -2,10 +2,11 @@ import type { App } from '../app.ts';
 import { unitsOfOutputs, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { GuardError } from '../lib/guard.ts';
-import type { RemoteFile, RunFile } from '../providers/provider.ts';
+import type { RemoteFile, RunFile, TextFile } from '../providers/provider.ts';
 import { outputKey } from '../storage/key.ts';
 import { makeLink } from '../storage/links.ts';
-import { failed, type Probe, type ProbeResult } from '../storage/probe-result.ts';
+import { mediaType, textExtension, type Extension } from '../storage/media-types.ts';
+import { failed, type ProbeResult } from '../storage/probe-result.ts';
 import { probeMedia } from '../storage/probe.ts';
 import type { OutputItem, StoredFile, Task } from './task.ts';
 
@@ -46,23 +47,62 @@ const download_limits = {
 export async function storeOutputs(app: App, task: Task, files: readonly RunFile[], origin: Origin): Promise<Outputs> {
   if (files.length === 0) return unusable('the upstream returned no output');
   if (files.length > files_max) return unusable(`the upstream returned ${files.length} files`);
-  const measured = [];
+  const wanted = outputTypes(app, task);
+  const measured: Measured[] = [];
   let left_bytes = file_bytes_max;
   for (const file of files) {
-    const bytes = 'bytes' in file ? file.bytes : await download(app, file, origin, left_bytes);
-    if (!Buffer.isBuffer(bytes)) return bytes;
-    left_bytes -= bytes.length;
-    const result = left_bytes < 0 ? failed('too_large', 'more than a gigabyte') : await measure(bytes);
-    if (!result.ok) return unusable(`the upstream returned a file that cannot be read: ${result.problem}`);
-    const { probe } = result;
-    if (probe.type !== task.kind) return unusable(`the upstream returned ${probe.content_type} for ${task.kind}`);
-    measured.push({ bytes, probe });
+    const result = 'text' in file ? readText(file) : await readMedia(app, file, origin, left_bytes);
+    if ('state' in result) return result;
+    const { type, content_type } = result.item;
+    if (!wanted.includes(type)) return unusable(`the upstream returned ${content_type} for ${wanted.join(', ')}`);
+    left_bytes -= result.bytes.length;
+    measured.push(result);
   }
   const stored: StoredFile[] = [];
-  for (const [position, { bytes, probe }] of measured.entries()) {
-    stored.push(await storeOutput(app, task, position, bytes, probe));
-  }
+  for (const [position, output] of measured.entries()) stored.push(await storeOutput(app, task, position, output));
   return { state: 'stored', files: stored, units: unitsOfOutputs(stored.map((file) => file.item)) };
+}
+
+/** A file in memory, and what is told of it. */
+type Measured = { bytes: Buffer; extension: Extension; item: StoredFile['item'] };
+
+/** What the model makes; of one that is not offered any more, what it can have made. */
+function outputTypes(app: App, task: Task): readonly string[] {
+  return app.catalog.current.models.get(task.model)?.output_types ?? [task.kind, 'text'];
+}
+
+/** Longer texts are told by their link alone: they would be sent with every webhook and every look at the task. */
+const told_text_bytes_max = 65_536;
+
+/** JSON and the database could not keep more in one piece; an hour of speech has 60 kB. */
+const text_bytes_max = 20_000_000;
+
+function readText({ text, content_type }: TextFile): Measured | Outputs {
+  const plain = text.toWellFormed().replaceAll('\0', ''); // as the database can keep it
+  const bytes = Buffer.from(plain);
+  if (bytes.length > text_bytes_max) return unusable(`the upstream returned a text of ${bytes.length} bytes`);
+  const extension = textExtension(content_type);
+  const item = {
+    type: 'text' as const,
+    content_type: mediaType(extension).content_type,
+    size_bytes: bytes.length,
+    ...(bytes.length <= told_text_bytes_max && { text: plain }),
+  };
+  return { bytes, extension, item };
+}
+
+async function readMedia(
+  app: App,
+  file: Exclude<RunFile, TextFile>,
+  origin: Origin,
+  bytes_max: number,
+): Promise<Measured | Outputs> {
+  const bytes = 'bytes' in file ? file.bytes : await download(app, file, origin, bytes_max);
+  if (!Buffer.isBuffer(bytes)) return bytes;
+  const result = bytes.length > bytes_max ? failed('too_large', 'more than a gigabyte') : await measure(bytes);
+  if (!result.ok) return unusable(`the upstream returned a file that cannot be read: ${result.problem}`);
+  const { extension, ...item } = result.probe;
+  return { bytes, extension, item };
 }
 
 function unusable(problem: string): Outputs & { state: 'unusable' } {
@@ -104,17 +144,12 @@ async function measure(bytes: Buffer): Promise<ProbeResult> {
   return uncertain ? probeMedia(bytes) : first;
 }
 
-async function storeOutput(app: App, task: Task, position: number, bytes: Buffer, probe: Probe): Promise<StoredFile> {
-  const { type, content_type, width, height, duration } = probe;
-  const key = outputKey({ account_id: task.account_id, task_id: task.id, index: position, extension: probe.extension });
-  await app.storage.put(key, bytes, { content_type, size_limit_bytes: file_bytes_max });
+async function storeOutput(app: App, task: Task, position: number, output: Measured): Promise<StoredFile> {
+  const { bytes, extension, item } = output;
+  const key = outputKey({ account_id: task.account_id, task_id: task.id, index: position, extension });
+  await app.storage.put(key, bytes, { content_type: item.content_type, size_limit_bytes: file_bytes_max });
   await failpoint('task.copying');
-  const measures = {
-    ...(width !== undefined && { width }),
-    ...(height !== undefined && { height }),
-    ...(duration !== undefined && { duration }),
-  };
-  return { key, item: { type, content_type, size_bytes: bytes.length, ...measures } };
+  return { key, item };
 }
 
 /** Output items with links that are valid from `now` for the configured time. */

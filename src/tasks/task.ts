@@ -26,13 +26,15 @@ export type TaskErrorType =
 
 /** One produced file as the caller sees it (DECISIONS, Output items). */
 export type OutputItem = {
-  type: 'image' | 'video' | 'audio';
+  type: 'image' | 'video' | 'audio' | 'text';
   url: string;
   content_type: string;
   size_bytes: number;
   width?: number;
   height?: number;
   duration?: number;
+  /** Of texts that are not too long for it. */
+  text?: string;
   expires_at: string;
 };
 

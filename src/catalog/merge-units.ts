@@ -1,0 +1,27 @@
+import { rational } from '../money/money.ts';
+import { units } from './model.ts';
+import type { Units } from './price.ts';
+
+/** How many of a unit an upstream may tell: more is no count of anything that one run has. */
+const told_max = 1_000_000_000n;
+
+/**
+ * What a run used: measured by us where that is possible, else as its upstream tells it. What an upstream says
+ * counts only if it is a plain decimal of a unit that there is; anything else is charged as held.
+ */
+export function mergeUnits(told: Readonly<Record<string, unknown>>, ...measured: readonly Units[]): Units {
+  const known: Units = Object.assign({}, ...measured);
+  const has_time = known.second !== undefined || known.minute !== undefined;
+  const usable: Units = {};
+  for (const unit of units) {
+    const text = Object.hasOwn(told, unit) ? told[unit] : undefined;
+    const is_time = unit === 'second' || unit === 'minute'; // which tell each other
+    if (isCount(text) && !(is_time && has_time)) usable[unit] = text;
+  }
+  return { ...usable, ...known };
+}
+
+function isCount(text: unknown): text is string {
+  const value = typeof text === 'string' ? rational(text) : undefined;
+  return value !== undefined && value.numerator <= told_max * value.denominator;
+}
