@@ -1,0 +1,202 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { completion, hello, message, setStage, type Stage } from '../chat/setup.ts';
+import { chunk } from '../chat/streams.ts';
+import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
+
+/** Decisions about the money of chat calls: hold and charge. A token costs a millionth, so amounts are tokens. */
+
+let stage: Stage;
+
+const more = `
+  - id: test/plain
+    kind: chat
+    price: &token
+      - { unit: input_token, per: 1000000, amount: "1.00" }
+      - { unit: output_token, per: 1000000, amount: "1.00" }
+    routes: [{ provider: oai, upstream_model: plain }]
+  - { id: test/short, kind: chat, max_output_tokens: 1000, default_output_tokens: 700, price: *token,
+      routes: [{ provider: oai, upstream_model: plain }] }
+  - { id: test/ant, kind: chat, max_output_tokens: 1000, price: *token, routes: [{ provider: ant, upstream_model: ant }] }
+`;
+
+beforeAll(async () => {
+  stage = await setStage({ more });
+});
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+const completions = (body: object, client: Client = stage.client): Promise<Answered> =>
+  client.call('POST', '/v1/chat/completions', { model: 'test/plain', messages: hello, ...body });
+
+const costOf = (answer: Answered) => Math.round(Number(answer.headers.get('x-cost-amount')) * 1_000_000);
+
+async function balanceOf(client: Client): Promise<{ balance: number; held: number }> {
+  const { balance, held } = (await client.call('GET', '/v1/balance')).json;
+  return { balance: Math.round(Number(balance.exact) * 1e6), held: Math.round(Number(held.exact) * 1e6) };
+}
+
+const heldBy = async (client: Client) => (await balanceOf(client)).held;
+
+/** Millionths that are held while an upstream is silent. */
+async function holdOf(body: object, client: Client = stage.client): Promise<number> {
+  stage.upstream.script('plain', 'hang');
+  const leave = new AbortController();
+  const left = fetch(`${stage.test.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'test/plain', messages: hello, max_tokens: 1, ...body }),
+    signal: leave.signal,
+  }).catch(() => undefined);
+  await expect.poll(() => heldBy(client)).toBeGreaterThan(0);
+  const amount = await heldBy(client);
+  leave.abort();
+  await left;
+  await expect.poll(() => heldBy(client)).toBe(0);
+  return amount;
+}
+
+const say = (content: unknown) => ({ messages: [{ role: 'user', content }] });
+
+/** Relays half an answer and leaves, with this much of it read. */
+async function leaveAfter(parts: (string | number)[], read: number): Promise<string> {
+  stage.upstream.script('plain', { stream: parts, then: 'hang' });
+  const leave = new AbortController();
+  const asked = fetch(`${stage.test.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'test/plain', messages: hello, stream: true }),
+    signal: leave.signal,
+  });
+  asked.catch(() => undefined);
+  await expect.poll(() => stage.upstream.open()).toBe(1);
+  const response = read > 0 ? await asked : undefined;
+  await response?.body?.getReader().read();
+  leave.abort();
+  await expect.poll(() => stage.upstream.open()).toBe(0);
+  await expect.poll(() => heldBy(stage.client)).toBe(0);
+  return response?.headers.get('x-request-id') ?? '';
+}
+
+it('D-chat-1 the hold counts a token for 2.5 bytes of text', async () => {
+  const long = await holdOf(say('x'.repeat(25_500)));
+  expect(long - (await holdOf(say('x'.repeat(500))))).toBe(10_000);
+});
+
+it('D-chat-2 and one for each byte that is not ASCII', async () => {
+  const long = await holdOf(say('é'.repeat(5_250)));
+  expect(long - (await holdOf(say('é'.repeat(250))))).toBe(10_000);
+});
+
+it('D-chat-3 images and documents count by a rule of their own', async () => {
+  const text = { type: 'text', text: 'x' };
+  const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(100_000)}` } };
+  const file = { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' } };
+  const without = await holdOf(say([text]));
+  expect((await holdOf(say([text, image]))) - without).toBe(1_600);
+  expect((await holdOf(say([text, file]))) - without).toBe(10_000);
+});
+
+it('D-chat-4 the hold has room for n answers of max_tokens', async () => {
+  const one = await holdOf({ max_tokens: 100 });
+  expect((await holdOf({ max_tokens: 100, n: 3 })) - one).toBe(200);
+});
+
+it('D-chat-5 without max_tokens: for the default_output_tokens of the model', async () => {
+  const least = await holdOf({ model: 'test/short', max_tokens: 1 });
+  expect((await holdOf({ model: 'test/short', max_tokens: null })) - least).toBe(699);
+});
+
+it('D-chat-6 which are 4096 where the model names none', async () => {
+  expect((await holdOf({ max_tokens: null })) - (await holdOf({ max_tokens: 1 }))).toBe(4_095);
+});
+
+it('D-chat-7 and never for more than max_output_tokens of the model', async () => {
+  const least = await holdOf({ model: 'test/short', max_tokens: 1 });
+  expect((await holdOf({ model: 'test/short', max_tokens: 50_000 })) - least).toBe(999);
+});
+
+it('D-chat-8 nor for more than the available money buys', async () => {
+  const client = await stage.test.client({ credit: '0.002' });
+  expect(await holdOf({ max_tokens: 10_000 }, client)).toBe(2_000);
+});
+
+it('D-chat-9 that has to be 256 tokens at least, else 402', async () => {
+  stage.upstream.script('plain', { json: completion('x') });
+  const least = (await holdOf({ max_tokens: 256 })) / 1e6;
+  stage.upstream.script('plain', { json: completion('x') });
+  const poor = await stage.test.client({ credit: (least - 0.000001).toFixed(6) });
+  expect(await completions({}, poor)).toMatchObject({ status: 402, json: { error: { type: 'insufficient_balance' } } });
+  const enough = await stage.test.client({ credit: least.toFixed(6) });
+  expect((await completions({}, enough)).status).toBe(200);
+});
+
+it('D-chat-10 the upstream gets a max_tokens, no larger than the maximum of the model', async () => {
+  stage.upstream.script('plain', { json: completion('x') });
+  stage.upstream.script('ant', { json: message('x') });
+  const asked = () => stage.upstream.asked.at(-1)?.body['max_tokens'];
+  for (const max_tokens of [null, 50_000]) {
+    await completions({ model: 'test/short', max_tokens });
+    expect(asked()).toBe(1_000);
+  }
+  await completions({ model: 'test/short', max_tokens: 10 });
+  expect(asked()).toBe(10);
+  await stage.client.call('POST', '/v1/messages', { model: 'test/ant', max_tokens: 50_000, messages: hello });
+  expect(asked()).toBe(1_000);
+});
+
+it('D-chat-11 the charge is the real cost, by the upstream’s own usage', async () => {
+  const usage = { prompt_tokens: 1_234, completion_tokens: 321, total_tokens: 1_555 };
+  stage.upstream.script('plain', { json: completion('x', usage) });
+  expect(costOf(await completions({}))).toBe(1_555);
+});
+
+it('D-chat-12 if it sends none, the charge is counted from what was relayed', async () => {
+  const { usage: _, ...without } = completion('x'.repeat(4_000));
+  stage.upstream.script('plain', { json: without });
+  expect(costOf(await completions({}))).toBe(1_005); // "user", "Hello" and 10 bytes for the message are 5 tokens
+});
+
+it('D-chat-13 delivered output is never free, whatever the upstream counts', async () => {
+  const usage = { prompt_tokens: 10, completion_tokens: 0, total_tokens: 10 };
+  stage.upstream.script('plain', { json: completion('x'.repeat(4_000), usage) });
+  expect(costOf(await completions({}))).toBe(1_010);
+});
+
+it('D-chat-14 what the call costs beyond its hold is taken from what is available', async () => {
+  const client = await stage.test.client({ credit: '0.010000' });
+  const usage = { prompt_tokens: 4_000, completion_tokens: 5_000, total_tokens: 9_000 };
+  stage.upstream.script('plain', { json: completion('x', usage) });
+  expect(costOf(await completions({ max_tokens: 1 }, client))).toBe(9_000);
+  expect(await balanceOf(client)).toEqual({ balance: 1_000, held: 0 });
+});
+
+it('D-chat-15 only what the balance cannot cover is lost; it is never negative', async () => {
+  const client = await stage.test.client({ credit: '0.010000' });
+  const usage = { prompt_tokens: 4_000, completion_tokens: 60_000, total_tokens: 64_000 };
+  stage.upstream.script('plain', { json: completion('x', usage) });
+  expect(costOf(await completions({ max_tokens: 1 }, client))).toBe(10_000);
+  expect(await balanceOf(client)).toEqual({ balance: 0, held: 0 });
+});
+
+it('D-chat-16 the caller is gone: what the upstream produced is charged', async () => {
+  const id = await leaveAfter([chunk({ content: 'x'.repeat(4_000) })], 1);
+  await expect.poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status).toBe(200);
+  expect((await stage.client.call('GET', `/v1/chat/${id}`)).json.cost.exact).toBe('0.001005');
+});
+
+it('D-chat-17 nothing produced: nothing charged', async () => {
+  const { balance } = await balanceOf(stage.client);
+  await leaveAfter([chunk({ role: 'assistant', content: '' })], 0);
+  expect((await balanceOf(stage.client)).balance).toBe(balance);
+});
+
+it('D-chat-18 cached and cache-write tokens without a price of their own cost as input', async () => {
+  const usage = {
+    prompt_tokens: 1_000,
+    completion_tokens: 5,
+    total_tokens: 1_005,
+    prompt_tokens_details: { cached_tokens: 600, cache_write_tokens: 300 },
+  };
+  stage.upstream.script('plain', { json: completion('x', usage) });
+  expect(costOf(await completions({}))).toBe(1_005);
+});
