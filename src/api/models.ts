@@ -37,6 +37,9 @@ export const model_schema = Type.Object(
         when: Type.Optional(
           Type.Object({}, { description: 'Inputs that this price is meant for.', additionalProperties: true }),
         ),
+        above_input_tokens: Type.Optional(
+          Type.Integer({ description: 'Chat: for calls whose whole input, cached or not, has more tokens than this.' }),
+        ),
       }),
       { description: 'The first row of a unit whose `when` fits the input.' },
     ),

@@ -4,6 +4,7 @@ import { resolveSecret } from '../config.ts';
 import { buildModels, buildProvider } from './build.ts';
 import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
+import { checkDefaultCatalog, defaultPart, defaultProviders } from './default.ts';
 import { CatalogError, readCatalogFile, type Reading } from './file.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
 import { showPath, showProblem, type Problem } from './problem.ts';
@@ -13,15 +14,17 @@ import { settingsOf } from './settings.ts';
 /** What is offered, how it is run and what it costs. Never changed: a reload makes a new one. */
 export type Catalog = {
   readonly settings: Settings;
-  /** By id, in the order of the file, the built-in ones last. Each has a usable route. */
+  /** By id, in the order of the file, then the default ones, the sandbox last. Each has a usable route. */
   readonly models: ReadonlyMap<string, Model>;
   /** By name; those whose secret is set and whose adapter there is. */
   readonly providers: ReadonlyMap<string, ProviderConfig>;
+  /** Names of the providers of the default catalogue that have a key. */
+  readonly found: readonly string[];
   readonly warnings: readonly Problem[];
 };
 
 export type CatalogOptions = {
-  /** A `medley.yaml`; absent: the built-in catalogue. */
+  /** A `medley.yaml`; absent: the default catalogue and the sandbox. */
   config_file?: string | undefined;
   /** Names of the adapters that there are. */
   adapters: readonly string[];
@@ -93,10 +96,17 @@ export async function checkCatalogFile(
   options: Omit<CatalogOptions, 'config_file'>,
 ): Promise<{ errors: string[]; warnings: string[] }> {
   const reading = await readFrom(path, surroundingsOf(options));
-  const problems = reading.ok ? reading.warnings : reading.problems;
-  const linesOf = (severity: Problem['severity']) =>
-    problems.filter((problem) => problem.severity === severity).map(showProblem);
-  return { errors: linesOf('error'), warnings: linesOf('warning') };
+  return linesOf(reading.ok ? reading.warnings : reading.problems);
+}
+
+/** The same of the default catalogue, whatever keys there are. */
+export function checkDefaults(options: Omit<CatalogOptions, 'config_file'>): { errors: string[]; warnings: string[] } {
+  return linesOf(checkDefaultCatalog(surroundingsOf(options)));
+}
+
+function linesOf(problems: readonly Problem[]): { errors: string[]; warnings: string[] } {
+  const of = (severity: Problem['severity']) => problems.filter((one) => one.severity === severity).map(showProblem);
+  return { errors: of('error'), warnings: of('warning') };
 }
 
 type Loaded = { ok: true; catalog: Catalog } | { ok: false; problems: Problem[] };
@@ -111,7 +121,7 @@ async function load(options: CatalogOptions): Promise<Loaded> {
 }
 
 function loadBuiltin(surroundings: Surroundings): Loaded {
-  const catalog = makeCatalog({ version: 1 }, [], surroundings);
+  const catalog = makeCatalog({ version: 1, catalog: { default: true } }, [], surroundings);
   const missing = stranded([...catalog.settings.currencies.keys()], surroundings.currencies_in_use);
   if (missing.length === 0) return { ok: true, catalog };
   const place = { file: 'built-in catalogue', line: 1, col: 1, path: showPath(['currencies']) };
@@ -127,6 +137,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
     canServe: options.canServe ?? (() => true),
     ...(options.checkChatOptions && { checkChatOptions: options.checkChatOptions }),
     secret: options.secret ?? resolveSecret,
+    default_providers: defaultProviders(),
     ...(options.currencies_in_use && { currencies_in_use: options.currencies_in_use }),
   };
 }
@@ -155,15 +166,17 @@ async function readFrom(path: string, surroundings: Surroundings): Promise<Readi
 function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surroundings): Catalog {
   const settings = settingsOf(file);
   const builtin = file.sandbox === false ? { version: 1 as const } : withoutModels(builtinCatalog(), file);
-  const providers = new Map([...usableProviders(builtin, surroundings), ...usableProviders(file, surroundings)]);
+  const defaults = defaultPart(file, surroundings);
+  const providers = new Map([builtin, defaults, file].flatMap((each) => usableProviders(each, surroundings)));
   const usable = (name: string, kind: Kind) => {
     const provider = providers.get(name);
     return provider !== undefined && surroundings.canServe(provider.adapter, kind);
   };
-  const models = [file, builtin].flatMap((each) =>
+  const models = [file, defaults, builtin].flatMap((each) =>
     buildModels(each, { base_currency: settings.base_currency, usable }),
   );
-  return { settings, models: new Map(models.map((model) => [model.id, model])), providers, warnings };
+  const found = Object.keys(defaults.providers ?? {});
+  return { settings, models: new Map(models.map((model) => [model.id, model])), providers, found, warnings };
 }
 
 /** A file may define a built-in model anew. */

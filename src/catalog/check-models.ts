@@ -20,6 +20,8 @@ export type KnownProvider = {
   /** Can it run models of this kind? `told`: no, for a reason that is told at the provider. */
   serves(kind: Kind): boolean | 'told';
   adapter: string;
+  /** Where its key should be, and is not. */
+  missing?: string | undefined;
   chatOptionProblems(options: JsonObject): OptionProblem[];
 };
 
@@ -104,7 +106,10 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: 
       report.error([...here, 'input'], `has no meaning for ${model.kind} models.`, 'key');
     } else checkMapping(route.input, fields, [...here, 'input'], report);
   }
-  const usable = model.routes.some((route) => known.providers.get(route.provider)?.serves(model.kind) === true);
+  const usable = model.routes.some(({ provider }) => {
+    const found = known.providers.get(provider);
+    return found?.missing === undefined && found?.serves(model.kind) === true;
+  });
   if (!usable && !report.wrong([...at, 'routes'])) report.warn(at, 'has no usable route and is not offered.');
 }
 
@@ -114,6 +119,8 @@ function checkProviderOf(model: ModelEntry, route: RouteEntry, known: Known, at:
     const names = [...known.providers.keys()];
     const hint = suggestion(route.provider, names) ?? `There are: ${names.join(', ')}.`;
     report.error([...at, 'provider'], `there is no provider ${showValue(route.provider)}. ${hint}`);
+  } else if (provider.missing !== undefined) {
+    report.warn([...at, 'provider'], `${provider.missing} is not set: this route is not used.`);
   } else if (provider.serves(model.kind) === false) {
     const message = `adapter ${provider.adapter} cannot run ${model.kind} models: this route is not used.`;
     report.warn([...at, 'provider'], message);

@@ -14,6 +14,8 @@ export type Surroundings = {
   checkChatOptions?(adapter: string, options: JsonObject): OptionProblem[];
   /** The value behind `env:NAME` or `file:/path`. */
   secret(reference: string): string | undefined;
+  /** Providers of the default catalogue, which files that switch it on may name. */
+  default_providers?: { readonly [name: string]: ProviderEntry };
   /** How many accounts have which currency, where that is known: the file must keep them. */
   currencies_in_use?: ReadonlyMap<string, number>;
 };
@@ -49,6 +51,22 @@ export function stranded(currencies: readonly string[], in_use: ReadonlyMap<stri
   return [...in_use]
     .filter(([code]) => !currencies.includes(code))
     .map(([code, accounts]) => `${code} is missing, and ${accounts} account${accounts === 1 ? ' has' : 's have'} it.`);
+}
+
+/** Names in `catalog.default` that are none; answers the providers that the file may use without defining them. */
+export function checkDefaults(
+  wanted: unknown,
+  { default_providers = {} }: Surroundings,
+  report: Report,
+): [string, ProviderEntry][] {
+  const names = Object.keys(default_providers);
+  if (!Array.isArray(wanted)) return wanted === true ? Object.entries(default_providers) : [];
+  for (const [index, name] of wanted.entries()) {
+    if (typeof name !== 'string' || names.includes(name)) continue;
+    const hint = suggestion(name, names) ?? `There are: ${names.join(', ')}.`;
+    report.error(['catalog', 'default', index], `is no provider of the default catalogue. ${hint}`);
+  }
+  return Object.entries(default_providers).filter(([name]) => wanted.includes(name));
 }
 
 /** Checks one provider; false if its routes cannot be used. */

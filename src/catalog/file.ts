@@ -1,6 +1,13 @@
 import { valueAt } from '../lib/json-pointer.ts';
 import { checkModels, type KnownProvider } from './check-models.ts';
-import { checkCurrencies, checkProvider, checkStranded, sandbox_name, type Surroundings } from './check-settings.ts';
+import {
+  checkCurrencies,
+  checkDefaults,
+  checkProvider,
+  checkStranded,
+  sandbox_name,
+  type Surroundings,
+} from './check-settings.ts';
 import { isObject } from './input-schema.ts';
 import { showProblem, type Problem } from './problem.ts';
 import { makeReport, type Report } from './report.ts';
@@ -40,10 +47,21 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   const rates = isObject(currencies) ? currencies : default_currencies;
   if (isObject(currencies)) checkCurrencies(currencies, report);
   checkStranded(Object.keys(rates), surroundings, report);
+  checkBase(value, Object.keys(rates), report);
   const providers = checkProviders(value, surroundings, report);
   const models = valueAt(value, ['models']);
   if (Array.isArray(models)) checkModels(models, { providers, currencies: Object.keys(rates) }, report);
 }
+
+/** The default catalogue's prices are in dollars, and prices are in the first currency. */
+function checkBase(value: unknown, [base]: readonly string[], report: Report): void {
+  const wanted = valueAt(value, ['catalog', 'default']);
+  if (wanted === undefined || wanted === false || base === default_base) return;
+  const message = `the prices of the default catalogue are in ${default_base}, which is not the first of currencies.`;
+  report.error(['catalog', 'default'], message);
+}
+
+const [default_base] = Object.keys(default_currencies);
 
 function checkProviders(value: unknown, surroundings: Surroundings, report: Report): Map<string, KnownProvider> {
   const sandbox = valueAt(value, ['sandbox']) !== false;
@@ -52,6 +70,11 @@ function checkProviders(value: unknown, surroundings: Surroundings, report: Repo
   if (sandbox) {
     const adapter = sandbox_name;
     known.set(sandbox_name, knownProvider(adapter, surroundings));
+  }
+  for (const [name, entry] of checkDefaults(valueAt(value, ['catalog', 'default']), surroundings, report)) {
+    const has_key = entry.api_key === undefined || surroundings.secret(entry.api_key) !== undefined;
+    const provider = knownProvider(entry.adapter, surroundings);
+    known.set(name, has_key ? provider : { ...provider, missing: entry.api_key });
   }
   for (const [name, entry] of Object.entries(isObject(written) ? written : {})) {
     known.set(name, { adapter: '', serves: () => 'told', chatOptionProblems: () => [] });

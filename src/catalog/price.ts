@@ -41,7 +41,11 @@ export function freezePricing(
     const place = `${row.unit} ${row.above_input_tokens ?? 0}`;
     if (!rows.has(place) && fits(row.when, input)) rows.set(place, row);
   }
-  return { currency, rate, rows: [...rows.values()].map(({ when: _, ...row }) => row) };
+  return { currency, rate, rows: [...rows.values()].map(frozen) };
+}
+
+function frozen({ unit, amount, per, above_input_tokens }: PriceRow): Pricing['rows'][number] {
+  return { unit, amount, per, ...(above_input_tokens !== undefined && { above_input_tokens }) };
 }
 
 /** The prices for a call with so many tokens of input: of each unit the row of the highest step that it passes. */

@@ -60,6 +60,8 @@ function rate(options: Options) {
   });
 }
 
+const margin_pattern = '^(?!0+(?:\\.0+)?$)[0-9]{1,3}(?:\\.[0-9]{1,4})?$';
+
 const rate_pattern = '^(?!0+(?:\\.0+)?$)[0-9]{1,9}(?:\\.[0-9]{1,12})?$';
 
 function count(default_value: number, options: Options) {
@@ -146,6 +148,31 @@ const tasks = section(
   { description: 'Records of tasks.' },
 );
 
+const catalog = section(
+  {
+    default: Type.Optional(
+      Type.Unsafe<boolean | string[]>({
+        type: ['boolean', 'array'],
+        items: { type: 'string' },
+        uniqueItems: true,
+        default: false,
+        errorMessage: 'must be true, false or a list of providers',
+        description:
+          'The models that come along: of all providers whose key is in the environment, of those in the list, or none. Without a file: all.',
+      }),
+    ),
+    margin: Type.Optional(
+      Type.String({
+        pattern: margin_pattern,
+        errorMessage: 'must be a positive decimal in quotes, such as "1.2"',
+        default: '1',
+        description: "By how much the default catalogue's prices, which are the upstream's, are multiplied.",
+      }),
+    ),
+  },
+  { description: 'The catalogue that comes along.' },
+);
+
 const provider = section(
   {
     adapter: text({ description: 'The protocol that the upstream speaks.' }),
@@ -188,13 +215,37 @@ const price_row = {
   ),
 };
 
-const price = section(price_row, {
+const token_price_row = {
+  ...price_row,
+  above_input_tokens: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 100_000_000,
+      description: 'Chat: for calls whose whole input, cached or not, has more tokens than this.',
+    }),
+  ),
+};
+
+const price = section(token_price_row, {
   description: 'A price. Of several for one unit the first whose `when` fits holds.',
 });
 
+/** Where a price was read, and when. */
+const price_source = section(
+  {
+    url: httpUrl({ description: 'The page.' }),
+    date: Type.String({
+      format: 'date',
+      errorMessage: 'must be a date such as 2026-01-31',
+      description: 'When it said so.',
+    }),
+  },
+  { description: 'Where a price was read, and when; shown by `medley models show`, not to callers.' },
+);
+
 const cost = section(
   {
-    ...price_row,
+    ...token_price_row,
     amount: decimal({ description: 'What the upstream charges us, a decimal in quotes.' }),
     currency: Type.Optional(text({ description: 'One of `currencies`; the base currency if absent.' })),
   },
@@ -272,6 +323,7 @@ const route = section(
     output: Type.Optional(freeObject({ description: "Where the results are in the upstream's answer." })),
     options: Type.Optional(freeObject({ description: 'Settings of the adapter for this route.' })),
     cost: Type.Optional(Type.Array(cost, { description: 'What the upstream charges us.' })),
+    cost_source: Type.Optional(price_source),
     on_ambiguous_submit: Type.Optional(
       Type.Enum(['fail', 'failover'], {
         description: 'When nobody knows whether the upstream took the run: fail and refund, or try the next route.',
@@ -330,6 +382,7 @@ const model = section(
     ),
     input_schema: Type.Optional(freeObject({ description: "JSON Schema 2020-12 of the task's `input`." })),
     price: Type.Optional(Type.Array(price, { description: 'What callers pay.' })),
+    price_source: Type.Optional(price_source),
     estimate: Type.Optional(estimate),
     routes: Type.Array(route, { minItems: 1, maxItems: 16, description: 'Tried in order.' }),
   },
@@ -360,6 +413,7 @@ export const catalog_schema = section(
     sandbox: Type.Optional(
       Type.Boolean({ description: 'The built-in sandbox provider and its models.', default: true }),
     ),
+    catalog: Type.Optional(catalog),
     providers: Type.Optional(
       mapOf(
         {

@@ -1,7 +1,14 @@
 import type { Condition, JsonObject, Kind, Model, Unit } from './model.ts';
 
 /** A price as callers see it, in the base currency. */
-export type PublicPrice = { unit: Unit; amount: string; per: number; currency: string; when?: Condition };
+export type PublicPrice = {
+  unit: Unit;
+  amount: string;
+  per: number;
+  currency: string;
+  when?: Condition;
+  above_input_tokens?: number;
+};
 
 export type ModelStatus = 'available' | 'degraded' | 'unavailable';
 

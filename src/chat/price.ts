@@ -1,4 +1,4 @@
-import { holdAmount, measuredCost, type Pricing, type Units } from '../catalog/price.ts';
+import { holdAmount, measuredCost, pricingOfInput, type Pricing, type Units } from '../catalog/price.ts';
 import { money_max, type Money } from '../money/money.ts';
 import type { InputSize } from '../styles/ask.ts';
 import type { Usage } from '../styles/conversation.ts';
@@ -41,13 +41,17 @@ export function unitsOf(pricing: Pricing, usage: Omit<Usage, 'reasoning_tokens'>
   return units;
 }
 
+const input_units = ['input_token', 'cached_input_token', 'cache_write_token'] as const;
+
 /** What this usage costs: one exact sum, rounded half up. */
 export function costOf(pricing: Pricing, units: Units): Money {
-  return measuredCost(pricing, units, {});
+  const input_tokens = input_units.reduce((sum, unit) => sum + Number(units[unit] ?? 0), 0);
+  return measuredCost(pricingOfInput(pricing, input_tokens), units, {});
 }
 
 /** What is held for so many tokens: rounded up; for more than any balance, as much as the largest has. */
 export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: number): Money {
   const units: Units = { request: '1', input_token: String(input_tokens), output_token: String(output_tokens) };
-  return measuredCost(pricing, units, {}) < money_max ? holdAmount(pricing, units) : money_max;
+  const of_input = pricingOfInput(pricing, input_tokens);
+  return measuredCost(of_input, units, {}) < money_max ? holdAmount(of_input, units) : money_max;
 }

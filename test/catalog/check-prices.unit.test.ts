@@ -131,3 +131,31 @@ describe('prices and estimates that surprise', () => {
     expect(said(text)).toContain('warning: ▸models[0].price: has no row for output_token: they are free.');
   });
 });
+
+describe('steps by the length of the input', () => {
+  const chat = (rows: string) =>
+    withModels(
+      `  - { id: a, kind: chat, price: [{ unit: output_token, amount: "1" }, ${rows}], routes: [{ provider: p }] }`,
+    );
+  const step = 'unit: input_token, amount: "2", above_input_tokens:';
+  const told = (rows: string) => said(chat(rows)).filter((line) => line.includes('▸'));
+
+  it('are in order beside a row for the others', () => {
+    const rows = `{ unit: input_token, amount: "1" }, { ${step} 1000 }, { ${step} 2000 }`;
+    expect(said(chat(rows)).filter((line) => line.includes('price'))).toEqual([]);
+  });
+
+  it('leave shorter inputs free without one, and mean something once only', () => {
+    expect(told(`{ ${step} ▸1000 }`)).toEqual([
+      'warning: ▸models[0].price[1].above_input_tokens: shorter inputs are free of input_token: add a row without it.',
+    ]);
+    expect(told(`{ unit: input_token, amount: "1" }, { ${step} 1000 }, { ${step} ▸1000 }`)).toEqual([
+      'warning: ▸models[0].price[3].above_input_tokens: is never used: an earlier row for input_token has the same.',
+    ]);
+  });
+
+  it('are nothing for media', () => {
+    const text = video('price: [{ unit: second, amount: "1", ▸above_input_tokens: 5 }]', 'price');
+    expect(errorsIn(text)).toEqual(['error: ▸models[0].price[0].above_input_tokens: has no meaning for video models.']);
+  });
+});

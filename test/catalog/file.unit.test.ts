@@ -15,7 +15,7 @@ const units =
   '"cache_write_token", "output_token"';
 const model_settings =
   'id, kind, name, description, owned_by, created, hidden, capabilities, limits, max_output_tokens, ' +
-  'default_output_tokens, input_schema, price, estimate, routes';
+  'default_output_tokens, input_schema, price, price_source, estimate, routes';
 
 describe('what has the wrong shape', () => {
   it.each(
@@ -27,7 +27,7 @@ describe('what has the wrong shape', () => {
       ['version: 1\n▸limit: {}', 'limit: is not a known setting. Did you mean "limits"?'],
       [
         'version: 1\n▸__proto__: {}',
-        `__proto__: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, sandbox, providers, models.`,
+        `__proto__: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, sandbox, catalog, providers, models.`,
       ],
       [
         'version: 1\nserver: { ▸cache: 1 }',
@@ -343,5 +343,60 @@ models:
     ['oai', 'zzz: 1', `warning: ${place(37)}.zzz: is no option of a chat route, and does nothing.`],
   ])('of %s: %s', (provider, options, expected) => {
     expect(checked(provider, options)).toEqual([expected]);
+  });
+});
+
+describe('the default catalogue beside a file', () => {
+  const surroundings = {
+    adapters: ['sandbox', 'mock'],
+    canServe: () => true,
+    secret: (reference: string) => (reference === 'env:SET' ? 'secret' : undefined),
+    default_providers: {
+      one: { adapter: 'mock', api_key: 'env:SET' },
+      two: { adapter: 'mock', api_key: 'env:UNSET' },
+    },
+  };
+  const read = (text: string) => {
+    const reading = readCatalogFile(text, 'm', surroundings);
+    return (reading.ok ? reading.warnings : reading.problems).map(showProblem);
+  };
+  const model = (provider: string) =>
+    `models: [{ id: a, kind: chat, price: [{ unit: input_token, amount: "1" }, { unit: output_token, amount: "1" }], routes: [{ provider: ${provider} }] }]`;
+
+  it('its providers can be named by routes where it is switched on', () => {
+    expect(read(`version: 1\ncatalog: { default: [one] }\n${model('one')}`)).toEqual([]);
+    expect(read(`version: 1\n${model('one')}`)).toEqual([expect.stringContaining('there is no provider "one".')]);
+    expect(read(`version: 1\ncatalog: { default: [two] }\n${model('one')}`)).toEqual([
+      expect.stringContaining('there is no provider "one". '),
+    ]);
+  });
+
+  it('a missing key is a warning at the route', () => {
+    expect(read(`version: 1\ncatalog: { default: true }\n${model('two')}`)).toEqual([
+      expect.stringContaining('has no usable route and is not offered.'),
+      expect.stringContaining('routes[0].provider: env:UNSET is not set: this route is not used.'),
+    ]);
+  });
+
+  it('a name that is none of its providers is a mistake', () => {
+    expect(read('version: 1\ncatalog: { default: [onee] }')).toEqual([
+      'm:2:22 catalog.default[0]: is no provider of the default catalogue. Did you mean "one"?',
+    ]);
+    expect(read('version: 1\ncatalog: { default: yes }')).toEqual([
+      expect.stringContaining('catalog.default: must be true, false or a list of providers'),
+    ]);
+  });
+
+  it('its prices are in dollars', () => {
+    expect(read('version: 1\ncurrencies: { PLN: "1", USD: "0.27" }\ncatalog: { default: true }')).toEqual([
+      'm:3:21 catalog.default: the prices of the default catalogue are in USD, which is not the first of currencies.',
+    ]);
+    expect(read('version: 1\ncurrencies: { PLN: "1", USD: "0.27" }\ncatalog: { default: false }')).toEqual([]);
+  });
+
+  it.each(['0', '"0"', '"-1"', '"1.23456"', '1.2'])('a margin is a positive decimal in quotes, not %s', (margin) => {
+    expect(read(`version: 1\ncatalog: { margin: ${margin} }`)).toEqual([
+      expect.stringContaining('catalog.margin: must be a positive decimal in quotes, such as "1.2"'),
+    ]);
   });
 });

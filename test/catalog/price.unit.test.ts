@@ -6,6 +6,7 @@ import {
   estimateUnits,
   freezePricing,
   holdAmount,
+  pricingOfInput,
   unitsOfOutputs,
   type Pricing,
   type Units,
@@ -367,5 +368,30 @@ describe('for any input', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+});
+
+describe('pricingOfInput', () => {
+  const step = (amount: string, above_input_tokens: number): PriceRow => ({
+    ...row('input_token', amount),
+    above_input_tokens,
+  });
+  const price = [step('4', 200), row('input_token', '1'), step('2', 100), row('output_token', '5'), step('9', 100)];
+  const pricing = freezePricing({ price }, {}, 'USD', settings);
+  const inputPrice = (tokens: number) =>
+    pricingOfInput(pricing, tokens).rows.flatMap(({ unit, amount }) => (unit === 'input_token' ? [amount] : []));
+
+  it.each([
+    [0, '1'],
+    [100, '1'],
+    [101, '2'],
+    [200, '2'],
+    [201, '4'],
+  ])('with %d tokens one costs %s', (tokens, expected) => {
+    expect(inputPrice(tokens)).toEqual([expected]);
+  });
+
+  it('keeps what has no steps', () => {
+    expect(pricingOfInput(pricing, 500).rows).toContainEqual({ unit: 'output_token', amount: '5', per: 1 });
   });
 });
