@@ -1,5 +1,6 @@
 import { chat_completions, chat_record, count_tokens, messages, stored_completions } from './api/chat.ts';
 import { docsEndpoints } from './api/docs.ts';
+import { embeddings } from './api/embeddings.ts';
 import type { Endpoint } from './api/endpoint.ts';
 import { estimate } from './api/estimate.ts';
 import { generate } from './api/generate.ts';
@@ -30,6 +31,7 @@ export function listEndpoints(): Endpoint<App>[] {
     chat_completions,
     messages,
     count_tokens,
+    embeddings,
     chat_record,
     stored_completions,
     get_balance,

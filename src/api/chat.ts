@@ -1,8 +1,8 @@
 import type { App } from '../app.ts';
 import { attemptRoute, type ChatCaller } from '../chat/attempt.ts';
-import { runCall } from '../chat/call.ts';
+import { runCall, type AttemptRoute } from '../chat/call.ts';
 import { countTokens } from '../chat/count.ts';
-import { readOrder, type ChatOrder } from '../chat/order.ts';
+import { readOrder, type CallOrder, type ChatOrder } from '../chat/order.ts';
 import { makeOutlet } from '../chat/outlet.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
@@ -12,7 +12,7 @@ import type { Style } from '../styles/conversation.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint } from './endpoint.ts';
 
-const body_limit_bytes = 32_000_000;
+export const body_limit_bytes = 32_000_000;
 
 const conversation = {
   type: 'object',
@@ -24,7 +24,7 @@ const conversation = {
   },
 };
 
-const cost_headers = {
+export const cost_headers = {
   'x-cost-amount': { description: 'What it cost, exact to the millionth. Not on streams.', schema: { type: 'string' } },
   'x-cost-currency': { description: 'Its currency.', schema: { type: 'string' } },
 };
@@ -118,10 +118,11 @@ export const chat_record: Endpoint<App> = {
 async function chat(app: App, style: Style, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
   const order = readOrder(app, style, call);
-  return order.ask.stream ? streamed(app, order, callerOf(call)) : whole(app, order, callerOf(call));
+  const caller = callerOf(call);
+  return order.ask.stream ? streamed(app, order, caller) : answerWhole(app, order, attemptRoute, caller);
 }
 
-function callerOf(call: Call): ChatCaller {
+export function callerOf(call: Call): ChatCaller {
   const headers: Record<string, string> = {};
   for (const name of ['anthropic-version', 'anthropic-beta']) {
     const value = call.headers[name];
@@ -130,8 +131,14 @@ function callerOf(call: Call): ChatCaller {
   return { headers, gone: call.signal };
 }
 
-async function whole(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
-  const running = runCall(app, order, attemptRoute, caller, makeOutlet());
+/** The answer to a call that is not streamed, with its cost. */
+export async function answerWhole<Order extends CallOrder>(
+  app: App,
+  order: Order,
+  attempt: AttemptRoute<Order>,
+  caller: ChatCaller,
+): Promise<Answer> {
+  const running = runCall(app, order, attempt, caller, makeOutlet());
   app.track(running); // a caller who is gone does not keep the server from stopping, and the hold has to end
   const { whole: body = '', charged } = await running;
   const headers = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };

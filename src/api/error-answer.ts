@@ -1,10 +1,13 @@
 import { isUnavailable } from '../db/database.ts';
 import { ApiError, type ErrorFormat, type ErrorKind, renderError } from '../errors.ts';
 
+/** Paths whose clients are those of chat completions. */
+const completions_paths = ['/v1/chat/completions', '/v1/embeddings', '/v1/responses'];
+
 /** The error format of a path that may be anything (specification 7.1). */
 export function formatOfPath(path: string): ErrorFormat {
   const under = (prefix: string) => path === prefix || path.startsWith(`${prefix}/`);
-  if (under('/v1/chat/completions')) return 'completions';
+  if (completions_paths.some(under)) return 'completions';
   if (under('/v1/messages')) return 'messages';
   return 'service';
 }

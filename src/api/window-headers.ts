@@ -3,8 +3,8 @@ import type { Taken, WindowName } from '../limits/window.ts';
 
 const scopes: Record<WindowName, string> = {
   generate: 'on POST /v1/generate',
-  chat: 'on the chat endpoints together',
-  other: 'on everything but generate and chat',
+  chat: 'on chat and embeddings together',
+  other: 'on everything but generate, chat and embeddings',
 };
 
 /** What every answer of a limited path says of its window. */

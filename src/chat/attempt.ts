@@ -41,7 +41,7 @@ export type Attempted =
   | { answered: false; failure: RouteFailure };
 
 const line_bytes_max = 67_108_864;
-const answer_bytes_max = 67_108_864;
+export const answer_bytes_max = 67_108_864;
 
 type Trial = {
   app: App;
@@ -96,7 +96,7 @@ export async function attemptRoute(
   }
 }
 
-function failed(failure: RouteFailure): Attempted {
+export function failed(failure: RouteFailure): Attempted {
   return { answered: false, failure };
 }
 
@@ -122,13 +122,15 @@ async function send(trial: Trial): Promise<ChatReply | { failure: RouteFailure }
   }
 }
 
-function refusedInput(error: InputRefused): ApiError {
+/** The caller's own mistake, in the upstream's words. To be thrown. */
+export function refusedInput(error: InputRefused): ApiError {
   return new ApiError('invalid_request', error.message, {
     ...(error.type === 'content_policy_violation' && { code: error.type }),
   });
 }
 
-function failureOf(error: unknown, watch: Watch): RouteFailure {
+/** What an error says of the route. */
+export function failureOf(error: unknown, watch: Watch): RouteFailure {
   if (watch.timed_out) return { cause: 'timeout', reason: watch.timed_out };
   if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error) };
   return {

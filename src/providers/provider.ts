@@ -3,7 +3,7 @@ import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../lib/guard.ts';
-import type { Style } from '../styles/conversation.ts';
+import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Pacer } from './bucket.ts';
 
 /**
@@ -139,8 +139,8 @@ export type Provider = {
 export type ChatCall = {
   request_id: string;
   /** Of `body`, of the answer wanted, and of its stream. */
-  style: Style;
-  /** `upstream_model` of the route; `body` names it too. */
+  style: UpstreamStyle;
+  /** `upstream_model` of the route; `body` names it too, where its style has a place for it. */
   model: string;
   body: JsonObject;
   stream: boolean;
@@ -152,6 +152,9 @@ export type ChatCall = {
   options: JsonObject;
 };
 
+/** One request to an upstream that makes embeddings; `body` is that of the style of `/v1/embeddings`. */
+export type EmbeddingCall = Pick<ChatCall, 'request_id' | 'model' | 'body' | 'timeout_ms' | 'options'>;
+
 /**
  * The upstream has answered 2xx: the bytes of its answer or its stream, as they come. `simulated`: a sandbox
  * directive lets it break off, health does not count that.
@@ -160,7 +163,7 @@ export type ChatReply = { body: Readable | AsyncIterable<Buffer>; simulated?: bo
 
 export type ChatProvider = {
   /** The styles that it speaks; a caller's own is preferred, else the first. */
-  readonly styles: readonly Style[];
+  readonly styles: readonly UpstreamStyle[];
   /**
    * Throws NotStarted (another route may be tried) or InputRefused (the caller's own mistake: no other
    * route would like it better); any other error means that no answer came. `signal` ends it at any
@@ -169,6 +172,8 @@ export type ChatProvider = {
   send(call: ChatCall, signal: AbortSignal): Promise<ChatReply>;
   /** Counts the input's tokens without running the model; free. Only of messages style. */
   countTokens?(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<number>;
+  /** For models of kind embedding; throws as `send` does. */
+  embed?(call: EmbeddingCall, signal: AbortSignal): Promise<ChatReply>;
   close?(): Promise<void>;
 };
 
@@ -185,6 +190,6 @@ export type Adapter = {
   checkOptions?(options: JsonObject): OptionProblem[];
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig, parts: AdapterParts): Provider;
-  /** For chat models. */
+  /** For models of the kinds chat and embedding. */
   openChat?(config: ProviderConfig, parts: { guard: Guard }): ChatProvider;
 };

@@ -13,6 +13,7 @@ import {
   type RunState,
 } from './provider.ts';
 import { openSandboxChat } from './sandbox/chat.ts';
+import { embed } from './sandbox/embedding.ts';
 import { videoAvailable } from './sandbox/encoder.ts';
 import { CannotMake, Maker } from './sandbox/maker.ts';
 import { type Order, readOrder } from './sandbox/order.ts';
@@ -34,7 +35,7 @@ type Run = { order: Order; ending: Ending; started_at_ms: number; ready_at_ms: n
 export const sandbox = {
   serves: (kind) => kind !== 'video' || videoAvailable(),
   open: openSandbox,
-  openChat: openSandboxChat,
+  openChat: () => ({ ...openSandboxChat(), embed }),
 } satisfies Adapter;
 
 function openSandbox(): Provider {

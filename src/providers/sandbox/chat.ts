@@ -65,7 +65,7 @@ function readConversation(style: Style, body: JsonObject): Conversation {
   }
 }
 
-function refused(message: string): InputRefused {
+export function refused(message: string): InputRefused {
   return new InputRefused('invalid_request', message);
 }
 
@@ -76,7 +76,7 @@ function answersWanted(body: JsonObject): number {
 }
 
 /** Everything that a script asks for before the answer begins. */
-async function behave(script: ChatScript, is_stream: boolean, signal: AbortSignal): Promise<void> {
+export async function behave(script: ChatScript, is_stream: boolean, signal: AbortSignal): Promise<void> {
   if (script.refuse) throw told('refused', 'The sandbox refused the call before its start, as it was told to.');
   if (script.delay_ms !== undefined) await wait(script.delay_ms, undefined, { signal });
   if (script.error_status !== undefined) throw errorOf(script.error_status);
@@ -146,7 +146,7 @@ function wholeAnswer(style: Style, served: readonly Served[], wire: WireOptions)
   return { ...first, choices: choices.map((choice, index) => ({ ...Object(choice), index })) };
 }
 
-async function* oneChunk(body: JsonObject): AsyncGenerator<Buffer> {
+export async function* oneChunk(body: JsonObject): AsyncGenerator<Buffer> {
   yield Buffer.from(JSON.stringify(body));
 }
 

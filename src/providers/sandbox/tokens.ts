@@ -18,8 +18,12 @@ const counted_length_max = 262_144;
 /** `<|endoftext|>` and the like are text here. */
 const as_text = { disallowedSpecial: new Set<string>() };
 
+/** The last one of the vocabulary that stands for text. */
+const token_max = 199_997;
+
 type Tokenizer = {
   countTokens(text: string, options: typeof as_text): number;
+  decode(tokens: readonly number[]): string;
 };
 
 let loading: Promise<Tokenizer> | undefined;
@@ -40,6 +44,13 @@ export async function countTokens(text: string): Promise<number> {
     if (text.length > slice_length) await new Promise<void>((resolve) => setImmediate(resolve));
   }
   return Math.ceil((tokens * text.length) / counted.length);
+}
+
+/** The text that these tokens are; undefined if one of them is none. */
+export async function textOfTokens(tokens: readonly number[]): Promise<string | undefined> {
+  if (tokens.some((token) => token > token_max)) return undefined;
+  const tokenizer = await load();
+  return tokenizer.decode(tokens);
 }
 
 /** A text in words with the space before them, where tokens begin: their tokens add up to those of the text. */

@@ -1,0 +1,38 @@
+import type { App } from '../app.ts';
+import { attemptEmbedding, readEmbeddingOrder } from '../chat/embed.ts';
+import { refuseBlocked } from './blocked.ts';
+import { embeddings_answer, embeddings_body } from './call-schemas.ts';
+import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
+import type { Endpoint } from './endpoint.ts';
+
+export const embeddings: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/embeddings',
+  window: 'chat',
+  format: 'completions',
+  body_limit_bytes,
+  lenient_query: true,
+  docs: {
+    tag: 'Embeddings',
+    summary: 'Make embeddings',
+    description:
+      'In the style of the OpenAI SDKs. The input is held for by its length and charged by the tokens that the upstream counts.',
+    body: {
+      schema: embeddings_body,
+      examples: { texts: { model: 'sandbox/embedding', input: ['a red bicycle', 'two wheels'] } },
+    },
+    responses: {
+      200: {
+        description: 'One vector for each input, in its order.',
+        schema: embeddings_answer,
+        headers: cost_headers,
+      },
+      404: { description: 'There is no embedding model of this name here.' },
+    },
+    errors: [402, 403, 404, 502, 504],
+  },
+  handle: (app, call) => {
+    refuseBlocked(call.caller);
+    return answerWhole(app, readEmbeddingOrder(app, call), attemptEmbedding, callerOf(call));
+  },
+};

@@ -1,0 +1,72 @@
+import type { Caller } from '../accounts/authenticate.ts';
+import type { App } from '../app.ts';
+import type { Route } from '../catalog/model.ts';
+import { freezePricing } from '../catalog/price.ts';
+import { readBytes } from '../lib/read-bytes.ts';
+import { InputRefused } from '../providers/provider.ts';
+import { readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles/embeddings.ts';
+import { answer_bytes_max, failed, failureOf, refusedInput, type Attempted, type ChatCaller } from './attempt.ts';
+import { findModel, type CallOrder } from './order.ts';
+import type { ChatOutcome } from './outcome.ts';
+import { countInput, estimateInput } from './price.ts';
+import { startWatch } from './watch.ts';
+
+/** A request for embeddings that has passed all checks that need no database. */
+export type EmbeddingOrder = CallOrder & { ask: EmbeddingAsk };
+
+/** Reads a body of POST /v1/embeddings. Throws ApiError: 400 naming the field, 404 for the model. */
+export function readEmbeddingOrder(
+  app: App,
+  call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
+): EmbeddingOrder {
+  const ask = readEmbeddingAsk(call.body ?? {});
+  const model = findModel(app, ask.model, 'embedding');
+  const size = { ...ask.text_size, images: 0, documents: 0, media_bytes: 0 };
+  return {
+    caller: call.caller,
+    request_id: call.request_id,
+    ask,
+    model,
+    pricing: freezePricing(model, {}, call.caller.account.currency, app.catalog.current.settings),
+    input_tokens_estimated: estimateInput(size) + ask.tokens,
+    input_tokens_counted: countInput(size) + ask.tokens,
+    max_tokens: 0,
+    output_tokens_held: 0,
+  };
+}
+
+/** Asks one route for the vectors. Throws ApiError 400 for what is the caller's own mistake. */
+export async function attemptEmbedding(
+  app: App,
+  order: EmbeddingOrder,
+  route: Route,
+  caller: ChatCaller,
+  outcome: ChatOutcome,
+): Promise<Attempted> {
+  const provider = app.providers.chat(route.provider);
+  if (!provider?.embed) return failed({ cause: 'upstream_error', reason: `${route.provider} makes no embeddings` });
+  const { ask, request_id } = order;
+  const watch = startWatch(route.timeout_ms, false, caller.gone);
+  const { timeout_ms, options, upstream_model } = route;
+  const body = { ...ask.body, model: upstream_model };
+  let is_simulated: boolean | undefined;
+  try {
+    const asked = { request_id, model: upstream_model, body, timeout_ms, options };
+    const reply = await provider.embed(asked, watch.signal);
+    is_simulated = reply.simulated;
+    const bytes = await readBytes(reply.body, answer_bytes_max);
+    const answer = renderEmbeddings(ask, bytes, order.model.id);
+    const { input_tokens } = answer;
+    outcome.usage = { output_tokens: 0, ...(input_tokens !== undefined && { input_tokens }) };
+    outcome.is_complete = true;
+    outcome.has_content = true;
+    outcome.first_content_ms = Math.round(performance.now() - outcome.started_at_ms);
+    return { answered: true, whole: answer.bytes };
+  } catch (error) {
+    if (error instanceof InputRefused) throw refusedInput(error);
+    if (caller.gone.aborted) return { answered: true };
+    return failed({ ...failureOf(error, watch), ...(is_simulated !== undefined && { simulated: is_simulated }) });
+  } finally {
+    watch.stop();
+  }
+}
