@@ -26,8 +26,9 @@ export type RunRequest = {
   options: JsonObject;
   /** Where the route says that results are in the upstream's answer (its `output`). */
   output: JsonObject;
-  /** The route's limit from the submit to the start; an upstream that can be told gives the run up then. */
+  /** The route's limits from the submit on: an upstream that can be told of one gives the run up then. */
   start_limit_ms: number;
+  total_limit_ms: number;
   /** Milliseconds since 1970; the adapter takes the time from here. */
   now_ms: number;
   /**

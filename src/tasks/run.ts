@@ -23,6 +23,7 @@ export function runContext(app: App, task: Task, route: Route): RunContext {
     options: route.options,
     output: route.output,
     start_limit_ms: route.timeout_ms.start,
+    total_limit_ms: route.timeout_ms.total,
     now_ms: app.clock.now(),
   };
 }

@@ -27,6 +27,7 @@ function request(kind: RunRequest['kind'], prompt: string, more: Partial<RunRequ
     options: {},
     output: {},
     start_limit_ms: 60_000,
+    total_limit_ms: 900_000,
     now_ms,
     ...more,
   };
