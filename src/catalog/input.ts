@@ -32,6 +32,9 @@ export const field_reference = /^\$input\.(.+)$/s;
 export const spread_key = '$spread';
 export const whole_input = '$input';
 
+/** `{ $lookup: $input.x, a: 1, b: 2 }`: what stands under the value of x; nothing for values that do not stand there. */
+export const lookup_key = '$lookup';
+
 /**
  * What an upstream is sent: the input as it is, or what the route's `input` makes of it. A reference to
  * a field that is absent drops the member it is for. Values are copied, nothing is evaluated.
@@ -51,8 +54,14 @@ function mapObject(mapping: JsonObject, input: JsonObject): JsonObject {
 
 function mapValue(value: Json, input: JsonObject): Json | undefined {
   if (Array.isArray(value)) return value.map((item) => mapValue(item, input)).filter((item) => item !== undefined);
-  if (isObject(value)) return mapObject(value, input);
+  if (isObject(value)) return Object.hasOwn(value, lookup_key) ? lookUp(value, input) : mapObject(value, input);
   const field = typeof value === 'string' ? field_reference.exec(value)?.[1] : undefined;
   if (field === undefined) return value;
   return Object.hasOwn(input, field) ? input[field] : undefined;
+}
+
+function lookUp(table: JsonObject, input: JsonObject): Json | undefined {
+  const chosen = mapValue(table[lookup_key] ?? null, input);
+  const found = chosen === undefined || typeof chosen === 'object' ? '' : String(chosen);
+  return found !== lookup_key && Object.hasOwn(table, found) ? mapValue(table[found] ?? null, input) : undefined;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkInput, mapInput } from '../../src/catalog/input.ts';
+import type { JsonObject } from '../../src/catalog/model.ts';
 
 describe('checkInput', () => {
   const schema = {
@@ -116,5 +117,33 @@ describe('mapInput', () => {
     expect(Object.getPrototypeOf(mapped)).toBe(Object.prototype);
     expect(JSON.stringify(mapped)).toBe('{"__proto__":{"polluted":{"polluted":true}}}');
     expect(Object.getPrototypeOf(mapInput({}, JSON.parse('{"__proto__":{"a":1}}')))).toBe(Object.prototype);
+  });
+});
+
+describe('$lookup', () => {
+  const size = { $lookup: '$input.shape', wide: 1344, tall: 768, '2': 512, true: 'yes', same: '$input.side' };
+  const mapped = (input: JsonObject) => mapInput({ input: { width: size, fixed: 1 } }, input);
+
+  it.each([
+    [{ shape: 'wide' }, { width: 1344, fixed: 1 }],
+    [{ shape: 2 }, { width: 512, fixed: 1 }],
+    [{ shape: true }, { width: 'yes', fixed: 1 }],
+    [
+      { shape: 'same', side: 640 },
+      { width: 640, fixed: 1 },
+    ],
+    [{ shape: 'same' }, { fixed: 1 }],
+    [{ shape: 'round' }, { fixed: 1 }],
+    [{ shape: 'toString' }, { fixed: 1 }],
+    [{ shape: '$lookup' }, { fixed: 1 }],
+    [{ shape: ['wide'] }, { fixed: 1 }],
+    [{}, { fixed: 1 }],
+  ])('%j becomes %j', (input, expected) => {
+    expect(mapped(input)).toEqual(expected);
+  });
+
+  it('may stand in another', () => {
+    const by_both = { $lookup: '$input.a', x: { $lookup: '$input.b', y: [1, '$input.c'] } };
+    expect(mapInput({ input: { z: by_both } }, { a: 'x', b: 'y', c: 2 })).toEqual({ z: [1, 2] });
   });
 });
