@@ -145,9 +145,16 @@ async function exchange(connections: Connections, target: URL, request: Upstream
   // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
   const pool = connections.to(target.origin, { connect_timeout_ms, keep_alive: method === 'GET' });
   const path = target.pathname + target.search;
-  const sent = json === undefined ? (form ?? body ?? null) : JSON.stringify(json);
+  const sent = form ? await encodeForm(form, headers) : json === undefined ? (body ?? null) : JSON.stringify(json);
   const answer = await pool.request({ path, method, headers, body: sent, signal }).catch(unreached);
   return readAnswer(answer, request.answer_bytes_max ?? answer_bytes_max);
+}
+
+/** The form as bytes; the headers get its type, which names what stands between its parts. */
+async function encodeForm(form: FormData, headers: Record<string, string>): Promise<Buffer> {
+  const encoded = new Response(form);
+  headers['content-type'] = encoded.headers.get('content-type') ?? '';
+  return Buffer.from(await encoded.arrayBuffer());
 }
 
 async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, bytes_max: number): Promise<Answer> {

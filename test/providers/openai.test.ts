@@ -71,8 +71,8 @@ describe('an upstream of completions style', () => {
     await provider.close?.();
   });
 
-  it('chats, makes nothing else, and counts nothing', () => {
-    expect((['chat', 'image', 'video', 'audio'] as const).map(openai.serves)).toEqual([true, false, false, false]);
+  it('chats, makes pictures and sound, and counts nothing', () => {
+    expect((['chat', 'image', 'video', 'audio'] as const).map(openai.serves)).toEqual([true, true, false, true]);
     const provider = open('/v1');
     expect([provider.styles, provider.countTokens]).toEqual([['completions'], undefined]);
   });

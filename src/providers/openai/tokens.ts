@@ -1,0 +1,47 @@
+import type { JsonObject } from '../../catalog/model.ts';
+import type { RunState } from '../provider.ts';
+import { countIn, objectIn } from '../reading.ts';
+import { decimalOf, tokenCost, type TokenCounts } from '../upstream-cost.ts';
+
+type Counted = Pick<RunState & { phase: 'done' }, 'units' | 'upstream_cost'>;
+
+/** Units and cost by a `usage` object: tokens with their kinds, or the seconds of an input. */
+export function readTokens(usage: JsonObject | undefined, options: JsonObject): Counted {
+  if (!usage) return {};
+  const seconds = decimalOf(usage['seconds']);
+  if (seconds !== undefined) return { units: { second: seconds } };
+  const [input, output] = [countIn(usage, 'input_tokens'), countIn(usage, 'output_tokens')];
+  if (input === undefined || output === undefined) return {};
+  const details = { ...objectIn(usage, 'input_token_details'), ...objectIn(usage, 'input_tokens_details') };
+  const cached = Math.min(countIn(details, 'cached_tokens') ?? 0, input);
+  const cost = tokenCost(kindsOf(usage, details, { input, output, cached }), options);
+  return {
+    units: {
+      input_token: String(input - cached),
+      output_token: String(output),
+      ...(cached > 0 && { cached_input_token: String(cached) }),
+    },
+    ...(cost && { upstream_cost: cost }),
+  };
+}
+
+/** What is told of no kind is of the kind that the usage has otherwise: pictures come from pictures' tokens. */
+function kindsOf(
+  usage: JsonObject,
+  details: JsonObject,
+  { input, output, cached }: { input: number; output: number; cached: number },
+): TokenCounts {
+  const told = objectIn(usage, 'output_tokens_details');
+  const image_input = countIn(details, 'image_tokens') ?? 0;
+  const audio_input = countIn(details, 'audio_tokens') ?? 0;
+  const is_image = 'input_tokens_details' in usage;
+  const text_output = countIn(told, 'text_tokens') ?? (is_image ? 0 : output);
+  return {
+    text_input: Math.max(0, input - image_input - audio_input - cached),
+    image_input,
+    audio_input,
+    cached_input: cached,
+    text_output,
+    image_output: Math.max(0, output - text_output),
+  };
+}
