@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { pino, type Logger } from 'pino';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
+import { openLogin, type Login } from './accounts/login.ts';
 import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog.ts';
 import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
@@ -42,6 +43,8 @@ export type App = {
   readonly health: RouteHealth;
   readonly windows: Windows;
   readonly authenticator: Authenticator;
+  /** Who has signed in to the dashboard. */
+  readonly login: Login;
   readonly holds: HoldBatcher;
   /** Who may send a webhook now. */
   readonly places: Places;
@@ -182,6 +185,9 @@ async function openParts(
   }
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
+  const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
+  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()) });
+  onStop(() => login.close());
   const tracked = new Set<Promise<unknown>>();
   onStop(async () => {
     while (tracked.size > 0) await Promise.allSettled(tracked); // what ends may have begun more
@@ -208,7 +214,8 @@ async function openParts(
     places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
     secret,
     local_url: () => localUrl(listening),
-    base_url: () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening),
+    login,
+    base_url,
     setListening: (address) => (listening = address),
     addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),
     onStop,

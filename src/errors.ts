@@ -11,6 +11,7 @@ const kinds = {
   insufficient_balance: { status: 402, type: 'insufficient_balance' },
   key_limit: { status: 403, type: 'permission_error' },
   account_blocked: { status: 403, type: 'permission_error' },
+  forbidden: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'not_found' },
   method_not_allowed: { status: 405, type: 'invalid_request' },
   conflict: { status: 409, type: 'invalid_request' },

@@ -12,7 +12,10 @@ import { get_balance, get_key, get_usage, list_transactions } from './api/money.
 import { makePipeline } from './api/pipeline.ts';
 import { openApiEndpoint } from './api/reference.ts';
 import { cancel_task, delete_output, get_task, list_tasks, make_links } from './api/tasks.ts';
+import { admitPerson } from './accounts/person.ts';
 import type { App } from './app.ts';
+import { login_endpoints } from './dashboard/login.ts';
+import { get_me } from './dashboard/me.ts';
 import { pendingMigrations } from './db/migrate.ts';
 import { openSoleNode } from './limits/sole-node.ts';
 
@@ -39,6 +42,8 @@ export function listEndpoints(): Endpoint<App>[] {
     get_usage,
     get_key,
     get_file,
+    ...login_endpoints,
+    get_me,
     homeEndpoint(),
     ...docsEndpoints<App>(),
     openApiEndpoint(() => endpoints),
@@ -83,6 +88,8 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
     app,
     endpoints: listEndpoints(),
     authenticate: (headers) => app.authenticator.authenticate(headers),
+    admitPerson: (request, need, account_id) =>
+      admitPerson({ db: app.db, login: app.login, origin: new URL(app.base_url()).origin }, request, need, account_id),
     windows: app.windows,
     limits: () => {
       const { generate_per_minute, chat_per_minute, other_per_minute } = app.catalog.current.settings.limits;

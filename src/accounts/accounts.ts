@@ -36,6 +36,7 @@ export async function createAccount(
     const made = rows[0];
     if (!made) throw new Error('the account was not made');
     await openBalance(tx, made.id, made.currency);
+    await openOrganization(tx, made);
     if (account.initial_credit !== 0n) {
       const first = {
         account_id: made.id,
@@ -48,6 +49,15 @@ export async function createAccount(
     }
     return made;
   });
+}
+
+/** What its members belong to, in the tables of the login library. */
+async function openOrganization(tx: Queryable, account: Account): Promise<void> {
+  await tx.query('insert into auth.organization (id, name, slug, "createdAt") values ($1, $2, $1, $3)', [
+    account.id,
+    account.name,
+    account.created_at,
+  ]);
 }
 
 /**

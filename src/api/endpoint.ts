@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Caller } from '../accounts/authenticate.ts';
+import type { Need, Person } from '../accounts/person.ts';
 import type { ErrorFormat } from '../errors.ts';
 import type { WindowName } from '../limits/window.ts';
 
@@ -20,6 +21,8 @@ export type PublicCall = {
   /** The bytes of the body as they came. */
   body_bytes: Buffer;
   headers: IncomingHttpHeaders;
+  /** The client's, behind trusted proxies too. */
+  address: string;
   request_id: string;
   /** Aborted when the client is gone before it was answered. */
   readonly signal: AbortSignal;
@@ -30,6 +33,9 @@ export type PublicCall = {
 /** A call of an endpoint that needs a key. */
 export type Call = PublicCall & { caller: Caller };
 
+/** A call of an endpoint of the dashboard, by somebody who has signed in. */
+export type SessionCall = PublicCall & { person: Person };
+
 /**
  * What an endpoint answers. Objects are sent as JSON; strings, Buffers and streams byte for byte,
  * with the `content-type` of `headers` (JSON if there is none). Header names in lower case.
@@ -37,7 +43,7 @@ export type Call = PublicCall & { caller: Caller };
 export type Answer = {
   status: number;
   body?: object | string | Buffer | Readable;
-  headers?: Record<string, string>;
+  headers?: Record<string, string | string[]>;
 };
 
 /** JSON Schema 2020-12, written down or made by TypeBox. */
@@ -90,15 +96,28 @@ type EndpointBase = {
 /** Needs no key and has no window. */
 export type PublicEndpoint<App> = EndpointBase & {
   public: true;
+  session?: undefined;
   handle(app: App, call: PublicCall): Promise<Answer> | Answer;
+};
+
+/**
+ * Needs a session: a person who has signed in, and may do this. An API key opens none of these, and a session
+ * none of the others.
+ */
+export type SessionEndpoint<App> = EndpointBase & {
+  public?: false;
+  /** With a path that names an `{account}`: what the person must be allowed to do with it. */
+  session: Need;
+  handle(app: App, call: SessionCall): Promise<Answer> | Answer;
 };
 
 /** Needs a key; counted in its window, `other` unless it says otherwise. */
 export type KeyedEndpoint<App> = EndpointBase & {
   public?: false;
+  session?: undefined;
   window?: WindowName;
   handle(app: App, call: Call): Promise<Answer> | Answer;
 };
 
 /** A route of the service as a value: what it takes, what it is called, what it does. */
-export type Endpoint<App> = PublicEndpoint<App> | KeyedEndpoint<App>;
+export type Endpoint<App> = PublicEndpoint<App> | KeyedEndpoint<App> | SessionEndpoint<App>;

@@ -1,4 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
+import type { Need, Person } from '../accounts/person.ts';
 import type { WindowName, Windows } from '../limits/window.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -13,6 +15,8 @@ export type PipelineOptions<App> = {
   endpoints: readonly Endpoint<App>[];
   /** The caller of these headers, or ApiError 401. */
   authenticate(headers: KeyHeaders): Promise<Caller>;
+  /** Who sends these headers, if they may do this with the account; else ApiError. Absent: there is no dashboard. */
+  admitPerson?(request: PersonRequest, need: Need, account_id: string | undefined): Promise<Person>;
   windows: Windows;
   /** Requests per minute and key; asked for each request, so that a reload counts at once. */
   limits(): Record<WindowName, number>;
@@ -23,6 +27,8 @@ export type PipelineOptions<App> = {
   elapsed_ms?: () => number;
   timeouts?: Partial<Timeouts>;
 };
+
+export type PersonRequest = { method: string; headers: IncomingHttpHeaders };
 
 /** Milliseconds. */
 export type Timeouts = {

@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts';
 import type { WindowName } from '../limits/window.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint, KeyedEndpoint } from './endpoint.ts';
 
 /** What is known of paths beyond which endpoint a request goes to. */
 export type RouteTable<App> = {
@@ -30,11 +30,11 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
   return {
     needsKey(path) {
       const known = at(asRouted(path));
-      return known.length > 0 ? known.some((endpoint) => !endpoint.public) : /^\/v1(\/|$)/.test(decodePath(path));
+      return known.length > 0 ? known.some(isKeyed) : /^\/v1(\/|$)/.test(decodePath(path));
     },
     /** A wrong method on a chat path counts as chat: the specification limits the path, not the method. */
     windowOf(path) {
-      return at(asRouted(path)).some((endpoint) => !endpoint.public && endpoint.window === 'chat') ? 'chat' : 'other';
+      return at(asRouted(path)).some((endpoint) => isKeyed(endpoint) && endpoint.window === 'chat') ? 'chat' : 'other';
     },
     unknown(method, path) {
       const known = at(asRouted(path));
@@ -48,6 +48,10 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
       return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
     },
   };
+}
+
+function isKeyed<App>(endpoint: Endpoint<App>): endpoint is KeyedEndpoint<App> {
+  return !endpoint.public && endpoint.session === undefined;
 }
 
 /** `/v1/tasks/{id}` as Fastify writes it: `/v1/tasks/:id`; `{+id}` takes the rest of the path. */

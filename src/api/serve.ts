@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../accounts/authenticate.ts';
+import type { Need, Person } from '../accounts/person.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
 import type { WindowName } from '../limits/window.ts';
@@ -28,6 +29,7 @@ type State = {
   query_text: string;
   route?: string;
   caller?: Caller;
+  person?: Person;
   params: Record<string, string>;
   query: Query;
   body?: Record<string, unknown>;
@@ -166,13 +168,30 @@ async function admit<App>(
 ): Promise<void> {
   request.state.route = endpoint.path;
   setFormat(request, reply, endpoint.format);
-  if (!endpoint.public) await admitCaller(context, endpoint.window ?? 'other', request, reply);
+  if (!endpoint.public && endpoint.session === undefined) {
+    await admitCaller(context, endpoint.window ?? 'other', request, reply);
+  }
   checkHead(request.raw);
   const params = context.routes.params(endpoint, request.params);
   if (!params) throw context.routes.unknown(request.method, request.state.path);
   request.state.params = params;
+  if (endpoint.session !== undefined) await admitPerson(context, endpoint.session, request, reply);
   const declared = endpoint.docs.query ?? {};
   request.state.query = parseQuery(request.state.query_text, endpoint.lenient_query ? undefined : declared);
+}
+
+/** Pages of the dashboard: the person who has signed in, and what they may do with the account of the path. */
+async function admitPerson<App>(
+  context: Context<App>,
+  need: Need,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  reply.header('cache-control', 'no-store');
+  assert(context.admitPerson, 'endpoints that need a session need a way to know people');
+  const { method, headers } = request.raw;
+  const { account } = request.state.params;
+  request.state.person = await context.admitPerson({ method: method ?? 'GET', headers }, need, account);
 }
 
 async function admitCaller<App>(
@@ -240,7 +259,11 @@ async function callEndpoint<App>(
 ): Promise<Answer> {
   const call = callOf(context, request, reply);
   if (endpoint.public) return endpoint.handle(context.app, call);
-  const { caller } = request.state;
+  const { caller, person } = request.state;
+  if (endpoint.session !== undefined) {
+    assert(person, 'an endpoint that needs a session was reached without one');
+    return endpoint.handle(context.app, Object.assign(call, { person }));
+  }
   assert(caller, 'an endpoint that needs a key was reached without one');
   return endpoint.handle(context.app, Object.assign(call, { caller }));
 }
@@ -256,6 +279,7 @@ function callOf<App>(context: Context<App>, request: FastifyRequest, reply: Fast
     body: state.body,
     body_bytes: state.body_bytes,
     headers: request.raw.headers,
+    address: request.ip,
     request_id: request.id,
     draining: context.draining,
     get signal() {
@@ -304,12 +328,13 @@ function logEnd<App>(context: Context<App>, request: FastifyRequest, reply: Fast
 
 /** An allow-list: no header, no query, no body, and the route's pattern rather than the path. */
 function logFields(request: FastifyRequest): object {
-  const { route, caller, body_bytes } = request.state;
+  const { route, caller, person, body_bytes } = request.state;
   return {
     request_id: request.id,
     method: request.method,
     route,
     ...(caller && { account_id: caller.account.id, key_id: caller.key.id }),
+    ...(person && { account_id: person.account?.id, user_id: person.user.id }),
     body_bytes: body_bytes.length,
   };
 }

@@ -4,6 +4,7 @@ import { booksCommand } from './books.ts';
 import { configCommands } from './config.ts';
 import { doctorCommands } from './doctor.ts';
 import { keyCommands } from './key.ts';
+import { loginLinkCommand } from './login-link.ts';
 import { taskCommands } from './task.ts';
 import { webhookCommands } from './webhook.ts';
 
@@ -13,6 +14,7 @@ export function addCommands(program: Command): void {
   keyCommands(program);
   taskCommands(program);
   webhookCommands(program);
+  loginLinkCommand(program);
   booksCommand(program);
   configCommands(program);
   doctorCommands(program);

@@ -45,7 +45,7 @@ function base32(bytes: Buffer): string {
   return text;
 }
 
-export type IdPrefix = 'task' | 'acct' | 'key' | 'req' | 'chat' | 'dlv' | 'att';
+export type IdPrefix = 'task' | 'acct' | 'key' | 'req' | 'chat' | 'dlv' | 'att' | 'user' | 'member' | 'audit' | 'file';
 
 /** A new id such as `task_01k9…`: prefix, `_`, 26 characters; ids sort by their time of making. */
 export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {

@@ -1,4 +1,7 @@
+import { listAccounts } from '../accounts/accounts.ts';
 import { makeFirstAccount } from '../accounts/first.ts';
+import { makeLoginLink } from '../accounts/login-links.ts';
+import { firstOperator } from '../accounts/members.ts';
 import { makeApp, reload_channel, type App } from '../app.ts';
 import { CatalogError } from '../catalog/file.ts';
 import { ConfigError, readConfig } from '../config.ts';
@@ -59,8 +62,20 @@ async function greet(app: App): Promise<void> {
     console.log('Warning: MEDLEY_ALLOW_PRIVATE=1 lets webhooks reach private addresses. For local development only.');
   }
   console.log(`\nMedley is running at ${url}   (API reference: ${url}/docs)\n`);
+  const link = await operatorLink(app);
+  if (link) console.log(`Sign in to the dashboard (once, within an hour): ${link}\n`);
   if (first) console.log(`API key, shown only now: ${first.key}\n`);
   console.log(`Make a picture${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(url, first?.key ?? '$KEY')}\n`);
+}
+
+const link_ms = 3_600_000;
+
+/** Whoever reads this terminal runs the service. Without any account there is nobody to look at yet. */
+async function operatorLink(app: App): Promise<string | undefined> {
+  const now = new Date(app.clock.now());
+  const [account] = await listAccounts(app.db);
+  if (!account) return undefined;
+  return makeLoginLink(app.db, app.base_url(), await firstOperator(app.db, account.id, now), now, link_ms);
 }
 
 /** One line for any POSIX shell with curl: creates a task, takes the link from its answer, saves the file. */

@@ -11,7 +11,7 @@ type Declaration = { file: string; line: number; kind: 'table' | 'function'; nam
 type Literal = { text: string; offset: number };
 
 const creation =
-  /^create (?:or replace )?(?:unlogged )?(table|view|function|procedure) (?:if not exists )?(?:public\.)?"?(\w+)/i;
+  /^create (?:or replace )?(?:unlogged )?(table|view|function|procedure) (?:if not exists )?(?:public\.)?((?:\w+\.)?"?\w+)/i;
 
 export const declared_rooms: Rule = {
   name: 'table owner',
@@ -34,9 +34,13 @@ function declarations(tree: Tree): Declaration[] {
         const match = creation.exec(line);
         if (!match) return [];
         const kind = /table|view/i.test(match[1] ?? '') ? 'table' : 'function';
-        return [{ file, line: index + 1, kind, name: (match[2] ?? '').toLowerCase(), room: roomAbove(lines, index) }];
+        return [{ file, line: index + 1, kind, name: nameOf(match[2]), room: roomAbove(lines, index) }];
       });
     });
+}
+
+function nameOf(written = ''): string {
+  return written.replaceAll('"', '').toLowerCase();
 }
 
 /** The room named in the block of comment lines directly above line `index`. */

@@ -1,0 +1,218 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { BetterAuthOptions } from 'better-auth';
+import pg from 'pg';
+import type { Db, Queryable } from '../db/database.ts';
+import { loginEndpoints } from './login-endpoints.ts';
+import { no_mail_domain, password_length } from './login-rules.ts';
+import { roles } from './roles.ts';
+
+/**
+ * Who signs in to the dashboard: people, their passwords, second factors and sessions, and who belongs to
+ * which account. The library does it; this file says how, and which of its requests are let through.
+ */
+
+/** A person who has signed in. */
+export type User = {
+  id: string;
+  name: string;
+  email: string;
+  /** Runs this service: sees the pages of operators, and every account's as a viewer. */
+  is_operator: boolean;
+  two_factor: boolean;
+  /** Came by a link and has no password yet. */
+  is_new: boolean;
+};
+
+export type Session = { user: User; id: string; expires_at: Date };
+
+export type Mail = { to: string; subject: string; text: string };
+
+export type LoginOptions = {
+  db: Db;
+  /** Signs cookies and encrypts second factors. */
+  secret: string;
+  /** Where browsers reach the service; https there means cookies that only go over https. */
+  base_url(): string;
+  now(): Date;
+  /** Absent: mails cannot be sent, and links are handed over by whoever runs the service. */
+  sendMail?: ((mail: Mail) => Promise<void>) | undefined;
+};
+
+/** Where the pipeline puts the address of the client, behind trusted proxies too; never believed from outside. */
+export const client_address_header = 'x-medley-client-address';
+
+const day_s = 86_400;
+const session_s = 7 * day_s;
+const reset_s = 15 * 60;
+
+/** One request to the login, as it came; `path` is behind /auth. */
+export type LoginRequest = { method: string; path: string; headers: IncomingHttpHeaders; body: Buffer; address: string };
+
+export type LoginAnswer = { status: number; headers: Record<string, string | string[]>; body: Buffer };
+
+export type Login = {
+  /** Answers one of `login_paths`. */
+  answer(request: LoginRequest): Promise<LoginAnswer>;
+  /** Who sends these headers; undefined if nobody has signed in. */
+  sessionOf(headers: IncomingHttpHeaders): Promise<Session | undefined>;
+  close(): Promise<void>;
+};
+
+/** Opens the login. The library is loaded when somebody first opens the dashboard: that takes a fifth of a second. */
+export function openLogin(options: LoginOptions): Login {
+  let loading: Promise<Library> | undefined;
+  const library = () => (loading ??= loadLibrary(options));
+  return {
+    answer: async (request) => answerOf(await (await library()).handler(toRequest(options.base_url(), request))),
+    sessionOf: async (headers) => {
+      if (!hasSessionCookie(headers.cookie)) return undefined;
+      const found = await (await library()).api.getSession({ headers: toHeaders(headers) });
+      return found ? readSession(options.db, found) : undefined;
+    },
+    close: async () => {
+      if (loading) await (await loading).pool.end();
+    },
+  };
+}
+
+type Found = { session: { id: string; expiresAt: Date }; user: { id: string; name: string; email: string } };
+
+type Library = {
+  pool: pg.Pool;
+  handler(request: Request): Promise<Response>;
+  api: { getSession(call: { headers: Headers }): Promise<Found | null> };
+};
+
+/** Its own few connections: the library's tables are in a schema of their own, and its dates are as pg has them. */
+async function loadLibrary(options: LoginOptions): Promise<Library> {
+  const { betterAuth } = await import('better-auth');
+  const connection = { ...options.db.connection, options: '-c search_path=auth' };
+  const pool = new pg.Pool({ ...connection, max: 4, idleTimeoutMillis: 60_000, application_name: 'medley login' });
+  pool.on('error', () => undefined); // the pool replaces the connection
+  const { handler, api } = betterAuth(await settings(options, pool));
+  return { pool, handler, api };
+}
+
+function hasSessionCookie(cookies = ''): boolean {
+  return cookies.includes('medley.session_token=');
+}
+
+async function readSession(db: Queryable, { session, user }: Found): Promise<Session | undefined> {
+  const rows = await db.query<Omit<User, 'id'>>(
+    `select u.name, u.email, u."isOperator" as is_operator, coalesce(u."twoFactorEnabled", false) as two_factor,
+            not exists (select from auth.account a where a."userId" = u.id) as is_new
+       from auth."user" u where u.id = $1`,
+    [user.id],
+  );
+  return rows[0] && { id: session.id, expires_at: session.expiresAt, user: { id: user.id, ...rows[0] } };
+}
+
+function toRequest(base_url: string, { method, path, headers, body, address }: LoginRequest): Request {
+  const all = toHeaders(headers);
+  all.set(client_address_header, address);
+  const has_body = method !== 'GET' && body.length > 0;
+  return new Request(`${base_url}/auth${path}`, { method, headers: all, ...(has_body && { body: new Uint8Array(body) }) });
+}
+
+/** Only what the library has to know. */
+const passed = ['cookie', 'origin', 'referer', 'user-agent', 'content-type', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest'];
+
+function toHeaders(headers: IncomingHttpHeaders): Headers {
+  const all = new Headers();
+  for (const name of passed) for (const value of [headers[name] ?? []].flat()) all.append(name, value);
+  return all;
+}
+
+async function answerOf(response: Response): Promise<LoginAnswer> {
+  const headers: LoginAnswer['headers'] = {};
+  for (const name of ['content-type', 'x-retry-after', 'location']) {
+    const value = response.headers.get(name);
+    if (value !== null) headers[name === 'x-retry-after' ? 'retry-after' : name] = value;
+  }
+  const cookies = response.headers.getSetCookie();
+  if (cookies.length > 0) headers['set-cookie'] = cookies;
+  return { status: response.status, headers, body: Buffer.from(await response.arrayBuffer()) };
+}
+
+async function settings(options: LoginOptions, pool: pg.Pool): Promise<BetterAuthOptions> {
+  const { organization, twoFactor } = await import('better-auth/plugins');
+  const { secret, sendMail } = options;
+  const base_url = options.base_url();
+  const secure = base_url.startsWith('https:');
+  return {
+    appName: 'Medley',
+    baseURL: base_url,
+    basePath: '/auth',
+    secret,
+    database: pool,
+    telemetry: { enabled: false },
+    logger: { disabled: true },
+    trustedOrigins: [new URL(base_url).origin],
+    user: { additionalFields: { isOperator: { type: 'boolean', input: false, defaultValue: false } } },
+    session: { expiresIn: session_s, updateAge: day_s, freshAge: 0 },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true, // people come by invitation or by a link
+      minPasswordLength: password_length.min,
+      maxPasswordLength: password_length.max,
+      revokeSessionsOnPasswordReset: true,
+      resetPasswordTokenExpiresIn: reset_s,
+      sendResetPassword: async ({ user, token }) => {
+        const text = `To choose a new password, follow this link within 15 minutes:\n\n${base_url}/reset-password?token=${token}\n\nIf you did not ask for it, nothing has changed.\n`;
+        await sendMail?.({ to: user.email, subject: 'A new password for Medley', text });
+      },
+    },
+    rateLimit: { enabled: true, storage: 'memory', window: 60, max: 300, customRules: limits },
+    advanced: {
+      cookiePrefix: 'medley',
+      useSecureCookies: false, // would add __Secure-; these are named below
+      cookies: cookies(secure),
+      defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', path: '/', secure },
+      ipAddress: { ipAddressHeaders: [client_address_header] },
+    },
+    plugins: [
+      organization({ allowUserToCreateOrganization: false, disableOrganizationDeletion: true, ...(await roles()) }),
+      twoFactor({ issuer: 'Medley' }),
+      await loginEndpoints(options.db, options.now),
+    ],
+  };
+}
+
+/** Guesses of passwords and codes, per client address. */
+const limits = {
+  '/sign-in/email': { window: 60, max: 10 },
+  '/sign-in/link': { window: 60, max: 60 },
+  '/join': { window: 60, max: 10 },
+  '/request-password-reset': { window: 60, max: 3 },
+  '/reset-password': { window: 60, max: 10 },
+  '/change-password': { window: 60, max: 5 },
+  '/two-factor/*': { window: 60, max: 10 },
+};
+
+/** `__Host-` binds a cookie to this very host, over https only (RFC 6265bis, 4.1.3.2). */
+function cookies(secure: boolean): NonNullable<NonNullable<BetterAuthOptions['advanced']>['cookies']> {
+  const prefix = secure ? '__Host-medley.' : 'medley.';
+  const named = ['session_token', 'session_data', 'dont_remember', 'two_factor', 'trust_device'];
+  return Object.fromEntries(named.map((name) => [name, { name: prefix + name }]));
+}
+
+/** What of the library is reachable from outside: everything else is made by our own endpoints. */
+export const login_paths: ReadonlySet<string> = new Set([
+  'POST /sign-in/email',
+  'POST /sign-in/link',
+  'POST /set-up',
+  'POST /join',
+  'POST /sign-out',
+  'POST /change-password',
+  'POST /request-password-reset',
+  'POST /reset-password',
+  'POST /update-user',
+  'GET /list-sessions',
+  'POST /revoke-session',
+  'POST /revoke-other-sessions',
+  'POST /two-factor/enable',
+  'POST /two-factor/disable',
+  'POST /two-factor/verify-totp',
+  'POST /two-factor/verify-backup-code',
+  'POST /two-factor/generate-backup-codes',
+]);

@@ -1,0 +1,113 @@
+import type { Db, Queryable } from '../db/database.ts';
+import { newId } from '../lib/ids.ts';
+import { no_mail_domain } from './login-rules.ts';
+import type { Role } from './roles.ts';
+
+/** An account as somebody who belongs to it sees it. */
+export type Membership = {
+  account_id: string;
+  account_name: string;
+  currency: string;
+  status: 'active' | 'blocked';
+  role: Role;
+};
+
+export type Invitation = { id: string; account_id: string; account_name: string; email: string; role: Role };
+
+/** The accounts of a person, oldest first. */
+export async function membershipsOf(db: Queryable, user_id: string): Promise<Membership[]> {
+  return db.query<Membership>(
+    `select a.id as account_id, a.name as account_name, a.currency, a.status, m.role
+       from auth.member m join accounts a on a.id = m."organizationId" where m."userId" = $1 order by a.created_at, a.id`,
+    [user_id],
+  );
+}
+
+/** What a person may do with an account: undefined if they do not belong to it. */
+export async function roleIn(db: Queryable, user_id: string, account_id: string): Promise<Role | undefined> {
+  const rows = await db.query<{ role: Role }>(
+    'select role from auth.member where "userId" = $1 and "organizationId" = $2',
+    [user_id, account_id],
+  );
+  return rows[0]?.role;
+}
+
+/** An invitation that can still be accepted. */
+export async function findInvitation(db: Queryable, id: string, now: Date): Promise<Invitation | undefined> {
+  const rows = await db.query<Invitation>(
+    `select i.id, i."organizationId" as account_id, o.name as account_name, i.email, coalesce(i.role, 'viewer') as role
+       from auth.invitation i join auth.organization o on o.id = i."organizationId"
+      where i.id = $1 and i.status = 'pending' and i."expiresAt" > $2`,
+    [id, now],
+  );
+  return rows[0];
+}
+
+/** Makes somebody a member by their invitation, which is used up. False if somebody else was faster. */
+export async function admitMember(db: Queryable, invitation: Invitation, user_id: string, now: Date): Promise<boolean> {
+  const rows = await db.query(
+    `with used as (
+       update auth.invitation set status = 'accepted' where id = $1 and status = 'pending' and "expiresAt" > $3
+       returning "organizationId", coalesce(role, 'viewer') as role)
+     insert into auth.member (id, "organizationId", "userId", role, "createdAt")
+       select $4, "organizationId", $2, role, $3 from used on conflict ("userId", "organizationId") do nothing returning id`,
+    [invitation.id, user_id, now, newId('member', now.getTime())],
+  );
+  return rows.length === 1;
+}
+
+const advisory_lock = 7_633_529_004;
+
+/**
+ * The first person of a service, who runs it: an operator without a password, owner of the first account, who
+ * comes in by a link. The same one every time; null once somebody else is an operator with a password.
+ */
+export async function firstOperator(db: Db, account_id: string, now: Date): Promise<string> {
+  return db.tx(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [advisory_lock]);
+    const known = await tx.query<{ id: string }>(
+      'select id from auth."user" where "isOperator" order by "createdAt", id limit 1',
+    );
+    if (known[0]) return known[0].id;
+    const id = newId('user', now.getTime());
+    await tx.query(
+      `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt", "isOperator")
+       values ($1, 'Operator', $2, false, $3, $3, true)`,
+      [id, `${id}@${no_mail_domain}`, now],
+    );
+    await addMember(tx, { account_id, user_id: id, role: 'owner' }, now);
+    return id;
+  });
+}
+
+/** Makes somebody a member, or changes their role. */
+export async function addMember(
+  db: Queryable,
+  member: { account_id: string; user_id: string; role: Role },
+  now: Date,
+): Promise<void> {
+  await db.query(
+    `insert into auth.member (id, "organizationId", "userId", role, "createdAt") values ($1, $2, $3, $4, $5)
+       on conflict ("userId", "organizationId") do update set role = excluded.role`,
+    [newId('member', now.getTime()), member.account_id, member.user_id, member.role, now],
+  );
+}
+
+/** For a link of an account: its first owner, made if there is none. */
+export async function ownerOf(db: Db, account_id: string, now: Date): Promise<string> {
+  const rows = await db.query<{ user_id: string }>(
+    `select "userId" as user_id from auth.member where "organizationId" = $1 and role = 'owner' order by "createdAt", id limit 1`,
+    [account_id],
+  );
+  if (rows[0]) return rows[0].user_id;
+  const id = newId('user', now.getTime());
+  await db.tx(async (tx) => {
+    await tx.query(
+      `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt")
+       values ($1, 'Owner', $2, false, $3, $3)`,
+      [id, `${id}@${no_mail_domain}`, now],
+    );
+    await addMember(tx, { account_id, user_id: id, role: 'owner' }, now);
+  });
+  return id;
+}

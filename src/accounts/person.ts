@@ -1,0 +1,67 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Queryable } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
+import { findAccount, type Account } from './accounts.ts';
+import type { Login, User } from './login.ts';
+import { roleIn } from './members.ts';
+import { rights_of, type Right, type Role } from './roles.ts';
+
+/** What an endpoint of the dashboard asks of a person: a right in the account of its path, or to run this service. */
+export type Need = Right | 'signed in' | 'operator';
+
+/** Somebody who has signed in, and the account that they look at. */
+export type Person = {
+  user: User;
+  session_id: string;
+  account: Account | undefined;
+  /** `operator`: looks at an account that is not theirs. */
+  role: Role | 'operator' | undefined;
+};
+
+type Admission = {
+  db: Queryable;
+  login: Login;
+  /** Where the dashboard is; requests that change something must come from there. */
+  origin: string;
+};
+
+/**
+ * The person behind a request, if they may do what it needs. Throws ApiError: 401 without a session, 404 for an
+ * account that is not theirs, whether there is one or not, 403 for what they may not do.
+ */
+export async function admitPerson(
+  { db, login, origin }: Admission,
+  request: { method: string; headers: IncomingHttpHeaders },
+  need: Need,
+  account_id: string | undefined,
+): Promise<Person> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
+  const session = await login.sessionOf(request.headers);
+  if (!session) throw new ApiError('unauthenticated', 'Sign in to go on.');
+  const { user } = session;
+  const person = { user, session_id: session.id, account: undefined, role: undefined };
+  if (account_id === undefined) {
+    if (need === 'signed in' || (need === 'operator' && user.is_operator)) return person;
+    throw new ApiError('not_found', 'There is nothing here.');
+  }
+  const [account, own] = await Promise.all([findAccount(db, account_id), roleIn(db, user.id, account_id)]);
+  const role = own ?? (user.is_operator ? 'operator' : undefined);
+  if (!account || role === undefined) throw new ApiError('not_found', 'There is no such account.');
+  if (isAllowed(role, need, user)) return { ...person, account, role };
+  throw new ApiError('forbidden', `Your role here (${role}) does not allow this. Ask an owner of the account.`);
+}
+
+/** Operators look at accounts of others as viewers do; what they change there has endpoints of its own. */
+function isAllowed(role: Role | 'operator', need: Need, user: User): boolean {
+  if (need === 'operator') return user.is_operator;
+  if (need === 'signed in') return true;
+  return rights_of[role === 'operator' ? 'viewer' : role].includes(need);
+}
+
+/** Forms of other sites send cookies along, too; but no browser lets them lie about where they are. */
+function checkOrigin(headers: IncomingHttpHeaders, own: string): void {
+  const { origin } = headers;
+  const same = origin === undefined ? headers['sec-fetch-site'] === 'same-origin' : origin === own;
+  if (same) return;
+  throw new ApiError('forbidden', `This request does not come from ${own}, where the dashboard is.`);
+}

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { login_paths } from '../accounts/login.ts';
+import type { Endpoint, PublicCall } from '../api/endpoint.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+
+/** Passwords that one person may try in a minute, from wherever: the login library counts per address. */
+const tries_per_minute = 10;
+
+/** What the login library answers itself: signing in and out, passwords, second factors. */
+export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((method) => ({
+  method,
+  path: '/auth/{+path}',
+  format: 'service',
+  public: true,
+  lenient_query: true,
+  docs: {
+    tag: 'Dashboard',
+    summary: 'Sign in',
+    hidden: true,
+    ...(method === 'POST' && { body: { schema: { type: 'object' }, required: false } }),
+    responses: { 200: { description: 'ok' } },
+  },
+  handle: handleLogin,
+}));
+
+async function handleLogin(app: App, call: PublicCall) {
+  const path = `/${call.params['path'] ?? ''}`;
+  if (!login_paths.has(`${call.method} ${path}`)) throw new ApiError('not_found', 'There is nothing here.');
+  if (path === '/sign-in/email') await takeTry(app, call);
+  const { method, headers, body_bytes, address } = call;
+  const answer = await app.login.answer({ method, path, headers, body: body_bytes, address });
+  return { status: answer.status, headers: { ...answer.headers, 'cache-control': 'no-store' }, body: answer.body };
+}
+
+async function takeTry(app: App, { body }: PublicCall): Promise<void> {
+  const email = String(body?.['email'] ?? '').toLowerCase();
+  const who = createHash('sha256').update(email).digest('base64');
+  const taken = await app.windows.take('other', `login ${who}`, tries_per_minute, performance.now());
+  if (taken.ok) return;
+  const seconds = Math.ceil(taken.retry_after_ms / 1000);
+  const headers = { 'retry-after': String(seconds) };
+  throw new ApiError('rate_limit', `Too many tries to sign in. Try again in ${seconds} s.`, { headers });
+}

@@ -1,0 +1,165 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { addMember, firstOperator, ownerOf } from '../../src/accounts/members.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { browserOf, type Browser } from '../helpers/person.ts';
+
+let test: TestApp;
+let own: string;
+let foreign: string;
+
+const now = () => new Date();
+const password = 'correct horse battery';
+
+beforeAll(async () => {
+  test = await startTestApp({ worker: false });
+  own = (await createAccount(test.app.db, { name: 'Own', currency: 'USD', initial_credit: 0n }, now())).id;
+  foreign = (await createAccount(test.app.db, { name: 'Foreign', currency: 'USD', initial_credit: 0n }, now())).id;
+});
+
+afterAll(() => test.stop());
+
+/** Somebody who has just followed their link. */
+async function arrive(user_id: string): Promise<Browser> {
+  const browser = browserOf(test.url);
+  const link = await makeLoginLink(test.app.db, test.url, user_id, now());
+  const token = new URL(link).searchParams.get('token');
+  expect((await browser.post('/auth/sign-in/link', { token })).status).toBe(200);
+  return browser;
+}
+
+describe('a link', () => {
+  it('signs its person in, once', async () => {
+    const user_id = await ownerOf(test.app.db, own, now());
+    const link = await makeLoginLink(test.app.db, test.url, user_id, now());
+    const token = new URL(link).searchParams.get('token');
+    const browser = browserOf(test.url);
+    const answers = await Promise.all([1, 2, 3].map(() => browser.post('/auth/sign-in/link', { token })));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401]);
+    const me = await browser.get('/dash/me');
+    expect(me.json).toMatchObject({ user: { id: user_id, is_new: true, is_operator: false } });
+    expect(me.json).toMatchObject({ accounts: [{ id: own, name: 'Own', role: 'owner' }] });
+  });
+
+  it('is too old after its time', async () => {
+    const user_id = await ownerOf(test.app.db, own, now());
+    const link = await makeLoginLink(test.app.db, test.url, user_id, now(), 0);
+    const token = new URL(link).searchParams.get('token');
+    expect((await browserOf(test.url).post('/auth/sign-in/link', { token })).status).toBe(401);
+  });
+
+  it.each([undefined, '', null, [], 'x'.repeat(200), 'unknown'])('is not %j', async (token) => {
+    const answer = await browserOf(test.url).post('/auth/sign-in/link', { token });
+    expect([400, 401]).toContain(answer.status);
+    expect(answer.cookies).toEqual([]);
+  });
+});
+
+describe('a person', () => {
+  it('gives an address and a password, and signs in with them from then on', async () => {
+    const operator = await firstOperator(test.app.db, own, now());
+    const browser = await arrive(operator);
+    const given = { email: 'Op@Example.com', name: 'Olga', password };
+    expect((await browser.post('/auth/set-up', { ...given, password: 'short' })).status).toBe(400);
+    expect((await browser.post('/auth/set-up', given)).status).toBe(200);
+    expect((await browser.post('/auth/set-up', given)).status).toBe(409);
+    expect((await browser.post('/auth/sign-out')).status).toBe(200);
+    expect((await browser.get('/dash/me')).status).toBe(401);
+
+    const again = browserOf(test.url);
+    expect((await again.post('/auth/sign-in/email', { email: 'op@example.com', password: 'wrong password' })).status).toBe(401);
+    expect((await again.post('/auth/sign-in/email', { email: 'op@example.com', password })).status).toBe(200);
+    const me = await again.get('/dash/me');
+    expect(me.json).toMatchObject({ user: { email: 'op@example.com', name: 'Olga', is_operator: true, is_new: false } });
+  });
+
+  it('cannot sign up, make organisations or name themselves an operator', async () => {
+    const browser = await arrive(await ownerOf(test.app.db, own, now()));
+    const mail = { email: 'new@example.com', password, name: 'New' };
+    expect((await browser.post('/auth/sign-up/email', mail)).status).toBe(404);
+    expect((await browser.post('/auth/organization/create', { name: 'x', slug: 'x' })).status).toBe(404);
+    await browser.post('/auth/update-user', { isOperator: true });
+    expect((await browser.get('/dash/me')).json).toMatchObject({ user: { is_operator: false } });
+  });
+
+  it('gets no further than ten guesses of a password in a minute, from wherever', async () => {
+    const answers = [];
+    for (let guess = 0; guess < 12; guess++) {
+      const browser = browserOf(test.url);
+      answers.push(await browser.post('/auth/sign-in/email', { email: 'many@example.com', password: `guess ${guess} 12345` }));
+    }
+    expect(answers.at(-1)).toMatchObject({ status: 429 });
+    expect(Number(answers.at(-1)?.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+});
+
+describe('a second factor', () => {
+  it('is asked for once it is there', async () => {
+    const browser = await arrive(await ownerOf(test.app.db, foreign, now()));
+    const who = { email: 'two@example.com', password };
+    await browser.post('/auth/set-up', { ...who, name: 'Two' });
+    const enabled = await browser.post('/auth/two-factor/enable', { password });
+    const { totpURI: uri, backupCodes: codes } = enabled.json as { totpURI: string; backupCodes: string[] };
+    expect(codes.length).toBeGreaterThan(5);
+    expect((await browser.post('/auth/two-factor/verify-totp', { code: totp(uri) })).status).toBe(200);
+
+    const again = browserOf(test.url);
+    const first = await again.post('/auth/sign-in/email', who);
+    expect(first.json).toMatchObject({ twoFactorRedirect: true });
+    expect((await again.get('/dash/me')).status).toBe(401);
+    expect((await again.post('/auth/two-factor/verify-totp', { code: '000000' })).status).toBe(401);
+    expect((await again.post('/auth/two-factor/verify-backup-code', { code: codes[0] })).status).toBe(200);
+    expect((await again.get('/dash/me')).json).toMatchObject({ user: { two_factor: true } });
+  });
+});
+
+describe('requests', () => {
+  it('of other sites change nothing', async () => {
+    const browser = await arrive(await ownerOf(test.app.db, own, now()));
+    const foreign_origin = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
+    expect((await browser.post('/auth/sign-out', {}, foreign_origin)).status).toBe(403);
+    expect((await browser.get('/dash/me')).status).toBe(200);
+  });
+
+  it('with an API key open nothing of the dashboard, and sessions nothing of the API', async () => {
+    const client = await test.client();
+    expect((await client.call('GET', '/dash/me')).status).toBe(401);
+    const browser = await arrive(await ownerOf(test.app.db, own, now()));
+    expect((await browser.get('/v1/balance')).status).toBe(401);
+  });
+
+  it('have cookies that scripts cannot read, and that are bound to https where that is the address', async () => {
+    const browser = await arrive(await ownerOf(test.app.db, own, now()));
+    const [cookie = ''] = browser.set_cookies.filter((text) => text.startsWith('medley.session_token='));
+    expect(cookie).toMatch(/HttpOnly/i);
+    expect(cookie).toMatch(/SameSite=Lax/i);
+  });
+});
+
+describe('members', () => {
+  it('see the accounts that they belong to', async () => {
+    const user_id = await ownerOf(test.app.db, own, now());
+    await addMember(test.app.db, { account_id: foreign, user_id, role: 'viewer' }, now());
+    const { json } = await (await arrive(user_id)).get('/dash/me');
+    expect(json).toMatchObject({ accounts: [{ id: own, role: 'owner' }, { id: foreign, role: 'viewer', rights: ['read'] }] });
+  });
+});
+
+/** RFC 6238 with the usual six digits and thirty seconds. */
+function totp(uri: string): string {
+  const secret = decodeBase32(new URL(uri).searchParams.get('secret') ?? '');
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const hash = createHmac('sha1', secret).update(counter).digest();
+  const offset = (hash.at(-1) ?? 0) & 15;
+  return String((hash.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}
+
+function decodeBase32(text: string): Buffer {
+  const bits = [...text.replace(/=+$/, '')]
+    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
+    .join('');
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+}
