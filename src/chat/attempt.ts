@@ -6,11 +6,12 @@ import { refusalError } from '../providers/refusal.ts';
 import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { scrub } from '../providers/scrub.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
-import type { Style } from '../styles/conversation.ts';
+import type { UpstreamStyle } from '../styles/conversation.ts';
 import { openRelay } from '../styles/open-relay.ts';
 import { readQuirks } from '../styles/quirks.ts';
 import type { Relay } from '../styles/relay.ts';
 import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
+import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
@@ -48,7 +49,7 @@ type Trial = {
   order: ChatOrder;
   route: Route;
   provider: ChatProvider;
-  style: Style;
+  style: UpstreamStyle;
   sent: UpstreamBody;
   caller: ChatCaller;
   outcome: ChatOutcome;
@@ -88,6 +89,8 @@ export async function attemptRoute(
   const watch = startWatch(route.timeout_ms, order.ask.stream, caller.gone);
   const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
   try {
+    const refusal = sent.links && (await fetchLinks(app, sent.links, watch.signal));
+    if (refusal) return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
     const reply = await send(trial);
     if ('failure' in reply) return failed(reply.failure);
     return order.ask.stream ? await relayStream(trial, reply, outlet) : await readWhole(trial, reply);
@@ -190,6 +193,7 @@ const mistakes: ReadonlySet<string> = new Set([
   'invalid_request_error',
   'BadRequestError',
   'request_too_large',
+  'content_policy_violation',
   '400',
   '413',
   '422',
@@ -249,6 +253,7 @@ async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
     noteContent(outcome);
     return { answered: true, whole: answer.bytes };
   } catch (error) {
+    if (error instanceof ApiError) throw error; // found unfit, told with status 200
     return caller.gone.aborted
       ? { answered: true }
       : failed({ ...failureOf(error, watch), simulated: reply.simulated });

@@ -2,7 +2,7 @@ import type { ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';
 import type { ChatReply } from './provider.ts';
-import { refusalError } from './refusal.ts';
+import { refusalError, type Hints } from './refusal.ts';
 
 /** The HTTP of upstreams that chat: connections of their own, kept open, judged like every other. */
 export type ChatClient = {
@@ -15,7 +15,11 @@ type PostOptions = { signal: AbortSignal; connect_timeout_ms: number };
 
 const refusal_limits = { bytes_max: 65_536, wait_ms: 3_000 };
 
-export function openChatClient(config: ProviderConfig & { base_url: string }, guard: Guard): ChatClient {
+export function openChatClient(
+  config: ProviderConfig & { base_url: string },
+  guard: Guard,
+  hints: Hints = {},
+): ChatClient {
   const { origin, pathname } = new URL(config.base_url);
   const prefix = pathname.replace(/\/+$/, '');
   const connections = openConnections(guard, config);
@@ -34,7 +38,7 @@ export function openChatClient(config: ProviderConfig & { base_url: string }, gu
       if (answer.statusCode >= 200 && answer.statusCode < 300) return { body: answer.body };
       const refusal = (await readRefusal(answer.body, refusal_limits)).toString('utf8');
       const [retry_after] = [answer.headers['retry-after']].flat();
-      throw refusalError({ status: answer.statusCode, retry_after, body: refusal }, secrets);
+      throw refusalError({ status: answer.statusCode, retry_after, body: refusal }, secrets, hints);
     },
     close: () => connections.close(),
   };

@@ -46,7 +46,8 @@ export function refusalError(
   const { status } = refusal;
   const told = toldBy(refusal.body);
   const words = wordsOf(told);
-  const about_us = isAboutUs(told, hints);
+  // Who says when to come back speaks of a pace, in whatever words.
+  const about_us = isAboutUs(told, hints) && !(status === 429 && waitIn(refusal.body) !== undefined);
   const is_theirs = hints.unavailable?.test(words) ?? false;
   const detail = `answered ${status}${told.message === '' ? '' : `: ${scrub(told.message, secrets)}`}`;
   if (isCallersMistake(status, told, hints) && !about_us && !is_theirs) {
@@ -107,12 +108,20 @@ function retryOptions(refusal: Refusal): { retry_after_ms?: number } {
 const retry_default_ms = 5_000;
 const retry_max_ms = 300_000;
 
-/** Some say it only in words: "Your rate limit resets in ~30s." */
-const resets_in = /\bresets? in ~?(\d+(?:\.\d+)?) ?s/i;
+/** Some say it only in words, "Your rate limit resets in ~30s.", or in details, `"retryDelay": "34.4s"`. */
+const waits_in_body = [/\bresets? in ~?(\d+(?:\.\d+)?) ?s/i, /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/];
+
+/** A quota of the whole day, of which some say the time of that of the minute. */
+const daily_quota = /"quotaId"\s*:\s*"[^"]*PerDay/;
+
+function waitIn(body: string): string | undefined {
+  if (daily_quota.test(body)) return String(retry_max_ms / 1000);
+  return waits_in_body.map((form) => form.exec(body)?.[1]).find((text) => text !== undefined);
+}
 
 /** How long to leave the upstream alone: seconds or a date (RFC 9110, 10.2.3) of the header, or its words. */
 export function retryAfter({ retry_after: given, body }: Refusal): number {
-  const text = given ?? resets_in.exec(body)?.[1];
+  const text = given ?? waitIn(body);
   if (text === undefined) return retry_default_ms;
   const seconds = Number(text);
   const wait_ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - Date.now();
@@ -154,8 +163,14 @@ function toldIn(record: Record<string, unknown>): Told {
   return {
     message: message ?? (Array.isArray(errors) ? errors.map(textOf).join('; ') : ''),
     type: textOf(record['type'] ?? record['error_type'] ?? record['status']),
-    code: textOf(record['code']),
+    code: reasonIn(record['details']) ?? textOf(record['code']),
   };
+}
+
+/** Google's errors have their status for a code, and what it is about in one of their details. */
+function reasonIn(details: unknown): string | undefined {
+  const list = Array.isArray(details) ? details.filter(isRecord) : [];
+  return list.map(({ reason }) => textOf(reason)).find((reason) => reason !== '');
 }
 
 const complaints_max = 8;

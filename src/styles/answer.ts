@@ -1,8 +1,9 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
 import { readCompletionsAnswers, writeCompletionsAnswer } from './completions-answer.ts';
-import type { ChatAnswer, Part, Style, Usage } from './conversation.ts';
+import type { ChatAnswer, Part, UpstreamStyle, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
+import { readGeminiAnswers } from './gemini-answer.ts';
 import { readMessagesAnswer, writeMessagesAnswer } from './messages-answer.ts';
 import { withModel } from './model-name.ts';
 import { addText, tokensOf, type TextSize } from './text-size.ts';
@@ -35,13 +36,17 @@ export type RenderedAnswer = {
 
 /**
  * Takes a whole answer of an upstream to the caller. Of the same style, its bytes stay as they are but for
- * the model's name. Throws Error if `bytes` are no answer of `upstream_style`.
+ * the model's name. Throws Error if `bytes` are no answer of `upstream_style`, and ApiError 400 for an answer that
+ * says that the request was found unfit.
  */
-export function renderAnswer(ask: Ask, upstream_style: Style, bytes: Buffer, options: RenderOptions): RenderedAnswer {
+export function renderAnswer(
+  ask: Ask,
+  upstream_style: UpstreamStyle,
+  bytes: Buffer,
+  options: RenderOptions,
+): RenderedAnswer {
   const body = parse(bytes);
-  const answers = (
-    upstream_style === 'completions' ? readCompletionsAnswers(body, options.request_id) : [readMessagesAnswer(body)]
-  ).map((answer) => forCaller(answer, options));
+  const answers = readAnswers(upstream_style, body, options.request_id).map((answer) => forCaller(answer, options));
   const [answer] = answers;
   if (!answer) throw new Error('The answer is empty.');
   const delivered = deliveredIn(answers);
@@ -56,7 +61,18 @@ export function renderAnswer(ask: Ask, upstream_style: Style, bytes: Buffer, opt
     if (typeof name === 'object' && name !== null) throw new Error('The name of the model is none.');
     return { ...told, bytes: withModel(bytes, options.model), ...(typeof finish === 'string' && { finish }) };
   }
-  return { ...told, ...translated(ask, answer, delivered, options) };
+  return { ...told, ...translated(ask, answers, delivered, options) };
+}
+
+function readAnswers(style: UpstreamStyle, body: JsonObject, request_id: string): ChatAnswer[] {
+  switch (style) {
+    case 'completions':
+      return readCompletionsAnswers(body, request_id);
+    case 'messages':
+      return [readMessagesAnswer(body)];
+    case 'gemini':
+      return readGeminiAnswers(body, request_id);
+  }
 }
 
 function parse(bytes: Buffer): JsonObject {
@@ -101,10 +117,12 @@ function deliveredIn(answers: readonly ChatAnswer[]): TextSize {
 
 function translated(
   ask: Ask,
-  answer: ChatAnswer,
+  answers: readonly ChatAnswer[],
   delivered: TextSize,
   options: RenderOptions,
 ): { bytes: Buffer; finish: string } {
+  const [answer] = answers;
+  if (!answer) throw new Error('The answer is empty.');
   const usage = answer.usage ?? estimated(delivered, options.input_tokens_estimated);
   if (ask.style === 'messages') {
     const shown = usage ?? { ...no_tokens, output_tokens: tokensOf(delivered) };
@@ -112,8 +130,13 @@ function translated(
     return { bytes: Buffer.from(JSON.stringify(body)), finish: String(body['stop_reason']) };
   }
   const legacy_functions = isLegacy(ask);
-  const body = writeCompletionsAnswer(answer, usage, { ...options, legacy_functions });
+  const bodies = answers.map((each) => writeCompletionsAnswer(each, usage, { ...options, legacy_functions }));
+  const body = { ...bodies[0], choices: bodies.flatMap(choicesOf).map((choice, index) => ({ ...choice, index })) };
   return { bytes: Buffer.from(JSON.stringify(body)), finish: String(firstFinish(body)) };
+}
+
+function choicesOf({ choices }: JsonObject): JsonObject[] {
+  return Array.isArray(choices) ? choices.filter(isObject) : [];
 }
 
 /** The caller speaks of `functions`, as all did before there were tools. */

@@ -88,6 +88,7 @@ const unread: ReadonlySet<string> = new Set([
   'prompt_cache_key',
   'cache_control',
   'signature',
+  'extra_content',
   'encrypted_content',
   'encrypted_index',
 ]);

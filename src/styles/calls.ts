@@ -28,6 +28,11 @@ export function safeName(name: string): string {
   return safe_text.test(name) && name.length <= 64 ? name : `${replaced(name).slice(0, 55)}_${digest(name, 8)}`;
 }
 
+/** The same for Gemini, where a name begins with a letter or an underscore. */
+export function safeGeminiName(name: string): string {
+  return /^[a-zA-Z_]/.test(name) ? safeName(name) : safeName(`_${name}`);
+}
+
 function replaced(text: string): string {
   return text.replaceAll(/[^a-zA-Z0-9_-]/g, '_');
 }

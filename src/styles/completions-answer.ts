@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
+import { writeExtraContent } from './seal.ts';
 import { readUsage, wholeUsage, writeUsage } from './usage.ts';
 
 /**
@@ -152,14 +153,20 @@ function writeMessage(parts: readonly Part[], legacy_functions: boolean): JsonOb
   const refusal = parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
   const calls = parts.filter((part) => part.type === 'tool_call');
   const [call] = calls;
+  const sealed = parts.findLast((part) => part.type === 'text' && part.seal !== undefined);
   return {
     role: 'assistant',
     content: text === '' && (call !== undefined || refusal !== '') ? null : text,
     refusal: refusal === '' ? null : refusal,
     ...writeThinking(parts),
     ...(call && legacy_functions && { function_call: { name: call.name, arguments: call.arguments || '{}' } }),
-    ...(call && !legacy_functions && { tool_calls: calls.map(writeCall) }),
+    ...(call && !legacy_functions && { tool_calls: calls.map(writeSealedCall) }),
+    ...(sealed?.type === 'text' && writeExtraContent(sealed.seal)),
   };
+}
+
+function writeSealedCall(call: Extract<Part, { type: 'tool_call' }>): JsonObject {
+  return { ...writeCall(call), ...writeExtraContent(call.seal) };
 }
 
 /** A call of a tool as it stands in messages of this style. */

@@ -7,6 +7,7 @@ import { mistake, notCarried } from './fields.ts';
 import { isStrict } from './native-schema.ts';
 import type { Quirks, Target, UpstreamBody } from './quirks.ts';
 import { planJson, type JsonPlan } from './structured.ts';
+import { isTelemetry } from './system-turns.ts';
 import { effortOfBudget } from './thinking.ts';
 import { ToolNames } from './tool-names.ts';
 
@@ -45,16 +46,13 @@ function limitOf(ask: Ask, target: Target): number {
   return Math.max(1, Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens));
 }
 
-/** Telemetry of a tool, which says nothing to a model and would spoil the cache of everything behind it. */
-const billing_header = /^x-anthropic-billing-header:/;
-
 function writeTurns(turns: readonly Turn[], plan: JsonPlan, names: ToolNames, quirks: Quirks): JsonObject[] {
   const first = turns.findIndex(({ role }) => role !== 'system');
   const start = first === -1 ? turns.length : first;
   const leading = turns.slice(0, start).flatMap(({ parts }) => parts);
   const texts = leading.map((part, index) => {
     const text = part.type === 'text' ? part.text : '';
-    return index === 0 && billing_header.test(text) ? '' : text;
+    return index === 0 && isTelemetry(text) ? '' : text;
   });
   const system = [...texts, plan.instruction ?? ''].filter((text) => text !== '').join('\n\n');
   const messages = turns.slice(start).flatMap((turn) => {
@@ -152,7 +150,8 @@ function writeDocument(part: PartOf<'document'>, quirks: Quirks): JsonObject {
   return { type: 'file', file: { filename: title ?? 'document.pdf', file_data } };
 }
 
-function documentText({ title }: PartOf<'document'>, text: string): string {
+/** The text of a document below its title. */
+export function documentText({ title }: PartOf<'document'>, text: string): string {
   return title === undefined || title === '' ? text : `${title}\n\n${text}`;
 }
 

@@ -15,6 +15,7 @@ import {
   wrongType,
 } from './fields.ts';
 import { readSource } from './media.ts';
+import { readExtraContent } from './seal.ts';
 import { addTurn, OpenCalls } from './turns.ts';
 
 /** Reads the body of a chat-completions request. Throws ApiError 400 naming the field that cannot be read. */
@@ -154,6 +155,8 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
   }
   const refusal = readText(message, 'refusal', `${at}.refusal`);
   if (refusal !== undefined && refusal !== '') parts.push({ type: 'refusal', text: refusal });
+  const said = parts.findLast((part) => part.type === 'text');
+  if (said) Object.assign(said, readExtraContent(message));
   if (isObject(message['audio']) && parts.length === 0) {
     throw notCarried(`${at}.audio`, 'An answer that was spoken');
   }
@@ -169,7 +172,7 @@ function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
     if ((given(call, 'type') ?? 'function') !== 'function') throw notCarried(`${where}.type`, 'A call of this type');
     const called = readFunction(call['function'], `${where}.function`);
     const id = calls.add(needName(call, 'id', `${where}.id`), called.name, `${where}.id`);
-    return { ...called, id };
+    return { ...called, id, ...readExtraContent(call) };
   });
   if (parts.length > 0 || given(message, 'function_call') === undefined) return parts;
   const where = `${at}.function_call`;

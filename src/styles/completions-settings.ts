@@ -31,6 +31,7 @@ export function readCompletionsSettings(body: JsonObject): Omit<Conversation, 't
   const parallel = is_legacy ? false : readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
   const temperature = readNumber(body, 'temperature', 'temperature');
   const top_p = readNumber(body, 'top_p', 'top_p');
+  const { seed } = body;
   const format = readFormat(body);
   const thinking = readThinkingWish(body);
   const user = readText(body, 'safety_identifier', 'safety_identifier') ?? readText(body, 'user', 'user');
@@ -42,6 +43,7 @@ export function readCompletionsSettings(body: JsonObject): Omit<Conversation, 't
     ...(max_tokens !== undefined && { max_tokens }),
     ...(temperature !== undefined && { temperature }),
     ...(top_p !== undefined && { top_p }),
+    ...(typeof seed === 'number' && { seed }),
     ...(format && { format }),
     ...(thinking && { thinking }),
     ...(user !== undefined && { user }),

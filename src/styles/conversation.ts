@@ -8,12 +8,16 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 /** A chat wire format: that of `/v1/chat/completions`, or that of `/v1/messages`. */
 export type Style = 'completions' | 'messages';
 
+/** What upstreams speak: a chat style of callers too, or Gemini's `generateContent`, which no caller speaks here. */
+export type UpstreamStyle = Style | 'gemini';
+
 /** What a call is written in: a chat style, or that of `/v1/embeddings`. */
 export type CallStyle = Style | 'embeddings';
 
 export type Source = { type: 'base64'; media_type: string; data: string } | { type: 'url'; url: string };
 
-export type TextPart = { type: 'text'; text: string; cache_control?: Json };
+/** `seal`: Gemini's `thoughtSignature` of this very part, which it wants back with it. */
+export type TextPart = { type: 'text'; text: string; seal?: string; cache_control?: Json };
 
 /**
  * What a turn is made of. Tool calls and thinking stand in assistant turns, tool results in user turns. `at`
@@ -30,8 +34,8 @@ export type Part =
       at: string;
     }
   | { type: 'audio'; format: string; data: string; at: string }
-  /** `arguments` is the JSON text as it was given; weak models write some that is none. */
-  | { type: 'tool_call'; id: string; name: string; arguments: string }
+  /** `arguments` is the JSON text as it was given; weak models write some that is none. `seal`: as of text. */
+  | { type: 'tool_call'; id: string; name: string; arguments: string; seal?: string }
   | { type: 'tool_result'; id: string; parts: Part[]; is_error: boolean; cache_control?: Json }
   /** Without a signature it cannot be given back to an upstream of messages style. */
   | { type: 'thinking'; text: string; signature?: string }
@@ -67,6 +71,7 @@ export type Conversation = {
   temperature?: number;
   top_p?: number;
   top_k?: number;
+  seed?: number;
   stop: string[];
   format?: AnswerFormat;
   thinking?: { mode: 'off' } | { mode: 'on'; budget_tokens?: number; effort?: Effort };
@@ -105,7 +110,9 @@ export type ChatEvent =
   | { type: 'signature'; signature: string }
   | { type: 'redacted_thinking'; data: string }
   | { type: 'refusal'; text: string }
-  | { type: 'tool_call'; index: number; id: string; name: string }
+  | { type: 'tool_call'; index: number; id: string; name: string; seal?: string }
+  /** Gemini's, of the text so far. */
+  | { type: 'text_seal'; seal: string }
   | { type: 'tool_arguments'; index: number; json: string }
   /** What is known so far: later values replace earlier ones, they are never added. */
   | { type: 'usage'; usage: Partial<Usage> }

@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { argumentsOf, inputOf, safeId } from './calls.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
+import { signatureOf } from './seal.ts';
 import { readUsage, wholeUsage, writeUsage } from './usage.ts';
 
 /**
@@ -84,7 +85,7 @@ export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: str
     type: 'message',
     role: 'assistant',
     model,
-    content: writeBlocks(answer.parts),
+    content: writeBlocks(withSignatures(answer.parts)),
     stop_reason: writeStop(
       answer.finish.reason,
       answer.parts.some((part) => part.type === 'tool_call'),
@@ -92,6 +93,22 @@ export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: str
     stop_sequence: answer.finish.stop_sequence ?? null,
     usage: writeUsage('messages', usage),
   };
+}
+
+/** The seal of a call stands in the signature of what was thought before it; of nothing, if need be. */
+function withSignatures(parts: readonly Part[]): Part[] {
+  const signed: Part[] = [];
+  for (const part of parts) {
+    if (part.type === 'tool_call' && part.seal !== undefined) {
+      const signature = signatureOf(safeId(part.id), part.seal);
+      const at = signed.findLastIndex((each) => each.type === 'thinking');
+      const thought = signed[at];
+      if (thought?.type === 'thinking' && thought.signature === undefined) signed[at] = { ...thought, signature };
+      else signed.push({ type: 'thinking', text: '', signature });
+    }
+    signed.push(part);
+  }
+  return signed;
 }
 
 /** In the order that the style wants: thinking, text, calls of tools. */

@@ -6,9 +6,9 @@ import { mistake, notCarried } from './fields.ts';
 import { checkImageType } from './media.ts';
 import type { Quirks, Target, UpstreamBody } from './quirks.ts';
 import { planJson, type JsonPlan } from './structured.ts';
+import { opening, placeSystem } from './system-turns.ts';
 import { planThinking } from './thinking-plan.ts';
 import { ToolNames } from './tool-names.ts';
-import { addTurn } from './turns.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
@@ -48,32 +48,6 @@ export function writeMessages(conversation: Conversation, ask: Ask, target: Targ
   return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };
 }
 
-/** Which turns of the system stay where they are; the others go to the top, and all texts there are their own block. */
-function placeSystem(turns: readonly Turn[], quirks: Quirks): { system: TextPart[]; turns: Turn[] } {
-  const system: TextPart[] = [];
-  const placed: Turn[] = [];
-  for (const [index, turn] of turns.entries()) {
-    if (turn.role !== 'system') addTurn(placed, turn.role, [...turn.parts]);
-    else if (quirks.system_turns === true && isLegalThere(turns, index))
-      placed.push({ role: 'system', parts: turn.parts });
-    else system.push(...textsIn(turn.parts));
-  }
-  if (placed.length > 0) return { system, turns: placed };
-  if (system.length === 0) throw mistake('messages', 'must hold some text');
-  return { system: [], turns: [{ role: 'user', parts: system }] };
-}
-
-function textsIn(parts: readonly Part[]): TextPart[] {
-  return parts.filter((part) => part.type === 'text').filter(({ text }) => text.trim() !== '');
-}
-
-/** After a user turn, and before one of the assistant or the end; several in a row count as one. */
-function isLegalThere(turns: readonly Turn[], index: number): boolean {
-  const before = turns.slice(0, index).findLast(({ role }) => role !== 'system');
-  const after = turns.slice(index).find(({ role }) => role !== 'system');
-  return before?.role === 'user' && after?.role !== 'user' && textsIn(turns[index]?.parts ?? []).length > 0;
-}
-
 function writeTurns(turns: readonly Turn[], names: ToolNames): JsonObject[] {
   const messages: { role: string; content: JsonObject[] }[] = [];
   for (const { role, parts } of turns) {
@@ -90,8 +64,6 @@ function writeTurns(turns: readonly Turn[], names: ToolNames): JsonObject[] {
   trimLast(messages);
   return messages;
 }
-
-const opening = '(The conversation begins with the assistant.)';
 
 /** A last turn of the assistant's may not end in white space. */
 function trimLast(messages: readonly { role: string; content: JsonObject[] }[]): void {

@@ -15,6 +15,7 @@ import {
   wrongType,
 } from './fields.ts';
 import { readMessagesSettings } from './messages-settings.ts';
+import { isForeign, readSignature } from './seal.ts';
 import { serverBlock } from './server-blocks.ts';
 import { addTurn, OpenCalls } from './turns.ts';
 
@@ -160,7 +161,9 @@ function readSearchResult(block: JsonObject, at: string): TextPart {
 }
 
 function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[] {
-  return blocksOf(message['content'] ?? null, `${at}.content`).flatMap(([block, where]): Part[] => {
+  const blocks = blocksOf(message['content'] ?? null, `${at}.content`);
+  const seals = sealsIn(blocks.map(([block]) => block));
+  return blocks.flatMap(([block, where]): Part[] => {
     switch (block['type']) {
       case 'text':
         return [readTextBlock(block, where)];
@@ -169,7 +172,7 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
       case 'redacted_thinking':
         return [{ type: 'redacted_thinking', data: needText(block, 'data', `${where}.data`) }];
       case 'tool_use':
-        return [readToolUse(block, where, calls)];
+        return [readToolUse(block, where, calls, seals)];
       default: {
         const told = serverBlock(block);
         if (told) return told;
@@ -179,16 +182,29 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
   });
 }
 
+/** Seals of calls by the ids that the caller knows. */
+function sealsIn(blocks: readonly JsonObject[]): ReadonlyMap<Json | undefined, string> {
+  const found = blocks.flatMap((block) => (block['type'] === 'thinking' && readSignature(block['signature'])) || []);
+  return new Map(found.map(({ call_id, seal }) => [call_id, seal]));
+}
+
 function readThinkingBlock(block: JsonObject, at: string): Part {
   const text = readText(block, 'thinking', `${at}.thinking`) ?? '';
   const signature = readText(block, 'signature', `${at}.signature`) ?? '';
-  return { type: 'thinking', text, ...(signature !== '' && { signature }) };
+  const is_own = signature !== '' && !isForeign(signature);
+  return { type: 'thinking', text, ...(is_own && { signature }) };
 }
 
-function readToolUse(block: JsonObject, at: string, calls: OpenCalls): Part {
+function readToolUse(
+  block: JsonObject,
+  at: string,
+  calls: OpenCalls,
+  seals: ReadonlyMap<Json | undefined, string>,
+): Part {
   const name = needName(block, 'name', `${at}.name`);
   const { input } = block;
   if (input !== undefined && input !== null && !isObject(input)) throw wrongType(`${at}.input`, 'an object', input);
   const id = calls.add(needName(block, 'id', `${at}.id`), name, `${at}.id`);
-  return { type: 'tool_call', id, name, arguments: argumentsOf(input) };
+  const seal = seals.get(block['id']);
+  return { type: 'tool_call', id, name, arguments: argumentsOf(input), ...(seal !== undefined && { seal }) };
 }

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Style } from './conversation.ts';
+import type { UpstreamStyle } from './conversation.ts';
 
 /**
  * What one upstream model takes differently from others of its style, from the route's `options`. Everything
@@ -23,7 +23,10 @@ export type Quirks = {
   tool_id_length_max?: number;
   /** Chat completions: false if the upstream knows no `reasoning_effort`. */
   reasoning_effort?: boolean;
-  /** Messages: what the model takes in `thinking`; `always`: it thinks without being told, and cannot be stopped. */
+  /**
+   * Messages: what the model takes in `thinking`. Gemini: whether it is told a level (`adaptive`) or a `budget`, as
+   * before Gemini 3. `always`: it thinks without being told, and cannot be stopped.
+   */
   thinking?: 'adaptive' | 'budget' | 'always' | 'none';
   /** Messages: true if the model takes system turns amid the conversation. */
   system_turns?: boolean;
@@ -33,10 +36,14 @@ export type Quirks = {
   sampling?: boolean;
   /** How the model is made to answer by a JSON schema. */
   structured_output?: 'native' | 'tool' | 'prompt';
+  /** Gemini: false if the model takes no schema for its answer beside tools, as before Gemini 3. */
+  format_with_tools?: boolean;
+  /** Gemini: false if the model takes no media within results of tools, as before Gemini 3. */
+  result_media?: boolean;
 };
 
 /** Who is asked: `max_tokens` is the most that may be asked of it. */
-export type Target = { style: Style; model: string; max_tokens: number; quirks: Quirks };
+export type Target = { style: UpstreamStyle; model: string; max_tokens: number; quirks: Quirks };
 
 export type UpstreamBody = {
   body: JsonObject;
@@ -44,7 +51,12 @@ export type UpstreamBody = {
   json_tool?: string;
   /** Tool names that were changed for the upstream: what the caller knows them by. */
   tool_names?: Map<string, string>;
+  /** Files that the upstream does not fetch: whoever sends the body fills them in before. */
+  links?: Link[];
 };
+
+/** A link of the caller's; `inline` is where in the body its type and its bytes in base64 are to stand. */
+export type Link = { url: string; at: string; inline: { mimeType: string; data: string } };
 
 const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: readonly Json[] } = {
   max_tokens_field: ['max_tokens', 'max_completion_tokens'],
@@ -58,6 +70,8 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
   forced_tools: [true, false],
   sampling: [true, false],
   structured_output: ['native', 'tool', 'prompt'],
+  format_with_tools: [true, false],
+  result_media: [true, false],
 };
 
 const tool_id_length_min = 24;

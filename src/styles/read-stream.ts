@@ -1,37 +1,22 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { SseFrame } from '../lib/sse.ts';
 import { readFinish, readThinking, textOf } from './completions-answer.ts';
-import type { ChatEvent, Style } from './conversation.ts';
+import type { ChatEvent, UpstreamStyle } from './conversation.ts';
 import { isObject } from './fields.ts';
+import { GeminiReader } from './gemini-stream.ts';
 import { readStop } from './messages-answer.ts';
+import { cut, empty, errorEventOf, objectOf, start, type StreamReader } from './stream-reader.ts';
 import { readStartUsage, readUsage } from './usage.ts';
 
-/** Reads an upstream's stream, frame by frame, into what happens in it. */
-export type StreamReader = {
-  read(frame: SseFrame): ChatEvent[];
-  /** The connection has ended: what follows from that. */
-  end(): ChatEvent[];
-};
-
-export function makeReader(style: Style, request_id: string): StreamReader {
-  return style === 'completions' ? new CompletionsReader(request_id) : new MessagesReader();
-}
-
-/** What an error inside a stream says. */
-export function errorEventOf(error: Json | undefined): ChatEvent & { type: 'error' } {
-  const told = isObject(error) ? error : {};
-  const message = typeof told['message'] === 'string' ? told['message'] : 'The upstream sent an error.';
-  return { type: 'error', error_type: String(told['type'] ?? told['code'] ?? 'error'), message };
-}
-
-const empty: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was empty.' };
-const cut: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was cut off.' };
-
-/** The JSON object of a frame's data. Throws SyntaxError, or Error for other JSON. */
-export function objectOf(data: string): JsonObject {
-  const value: unknown = JSON.parse(data);
-  if (!isObject(value)) throw new Error('An event is no JSON object.');
-  return value;
+export function makeReader(style: UpstreamStyle, request_id: string): StreamReader {
+  switch (style) {
+    case 'completions':
+      return new CompletionsReader(request_id);
+    case 'messages':
+      return new MessagesReader();
+    case 'gemini':
+      return new GeminiReader(request_id);
+  }
 }
 
 /** Only the first choice: the other style has no more. */
@@ -132,10 +117,6 @@ function isOther(call: JsonObject, id: string | undefined, known: Call): boolean
 
 function isFirst(choice: JsonObject): boolean {
   return choice['index'] === undefined || choice['index'] === 0;
-}
-
-function start(id: Json | undefined): ChatEvent {
-  return typeof id === 'string' && id !== '' ? { type: 'start', id } : { type: 'start' };
 }
 
 class MessagesReader implements StreamReader {

@@ -1,4 +1,4 @@
-import type { Style, Usage } from './conversation.ts';
+import type { Style, UpstreamStyle, Usage } from './conversation.ts';
 
 /** Carries one upstream's stream to one caller, in the caller's style. One per attempt at a route. */
 export type Relay = {
@@ -29,7 +29,7 @@ export type Relay = {
 
 export type RelayOptions = {
   caller: Style;
-  upstream: Style;
+  upstream: UpstreamStyle;
   /** The public id, which stands in the caller's stream wherever the upstream's name does. */
   model: string;
   /** The caller asked for usage in a completions stream: without it, usage is taken out. */

@@ -3,8 +3,8 @@ import type { Line, SseFrame } from '../lib/sse.ts';
 import { textOf } from './completions-answer.ts';
 import { isObject } from './fields.ts';
 import { edited, innerModelEdit, modelEdit, type Edit } from './model-name.ts';
-import { errorEventOf, objectOf } from './read-stream.ts';
 import type { RelayOptions } from './relay.ts';
+import { errorEventOf, objectOf } from './stream-reader.ts';
 import { deliver, fail, learnUsage, type StreamState } from './stream-state.ts';
 import { readStartUsage, readUsage } from './usage.ts';
 

@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
 import { isObject } from './fields.ts';
 import type { Quirks, Target } from './quirks.ts';
+import { isForeign } from './seal.ts';
 import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, readEffort } from './thinking.ts';
 
 /**
@@ -119,8 +120,8 @@ function limitBudget(body: JsonObject, max_tokens: number): void {
 }
 
 /**
- * Thinking that an upstream of the other style gave has no signature; this one would refuse the whole
- * conversation for it. Such blocks are left out, all others stay the objects that they were.
+ * Thinking that an upstream of another style gave has no signature, or one that holds seals; this one would
+ * refuse the whole conversation for it. Such blocks are left out, all others stay the objects that they were.
  */
 function withoutUnsigned(messages: Json | undefined): Json {
   if (!Array.isArray(messages)) return null;
@@ -137,5 +138,7 @@ function hasUnsigned(message: Json): boolean {
 }
 
 function isUnsigned(block: Json): boolean {
-  return isObject(block) && block['type'] === 'thinking' && (block['signature'] ?? '') === '';
+  if (!isObject(block) || block['type'] !== 'thinking') return false;
+  const signature = block['signature'] ?? '';
+  return signature === '' || (typeof signature === 'string' && isForeign(signature));
 }

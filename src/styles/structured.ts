@@ -1,5 +1,6 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { AnswerFormat, Conversation, Tool, ToolChoice } from './conversation.ts';
+import { geminiSchema } from './gemini-schema.ts';
 import { nativeSchema } from './native-schema.ts';
 import type { Target } from './quirks.ts';
 
@@ -25,7 +26,7 @@ export function planJson(conversation: Conversation, target: Target): JsonPlan {
   const plan = { tools, ...(tool_choice && { tool_choice }) };
   if (!format) return plan;
   const way = target.quirks.structured_output ?? 'native';
-  if (way === 'native') {
+  if (way === 'native' && (tools.length === 0 || target.quirks.format_with_tools !== false)) {
     const native = nativeFormat(format, target);
     if (native) return { ...plan, native };
   }
@@ -43,9 +44,12 @@ export function planJson(conversation: Conversation, target: Target): JsonPlan {
   return { ...plan, instruction };
 }
 
-/** Chat completions have a mode for any JSON; messages have none without a schema. */
+/** Chat completions and Gemini have a mode for any JSON; messages have none without a schema. */
 function nativeFormat(format: AnswerFormat, target: Target): JsonPlan['native'] {
   if (target.style === 'completions') return { format };
+  if (target.style === 'gemini') {
+    return format.type === 'json' ? { format } : { format, schema: geminiSchema(format.schema) };
+  }
   if (format.type === 'json') return undefined;
   const schema = nativeSchema(format.schema);
   return schema && { format, schema };

@@ -36,6 +36,39 @@ export function planThinking(
   return { is_on: true, thinking: { type: 'enabled', budget_tokens: budget } };
 }
 
+/** The most that models which think by a budget take there. */
+const gemini_budget_max = 24_576;
+
+/**
+ * Gemini's `thinkingConfig`; undefined where nothing is to be said. Thinking that is on is told of in the answer.
+ * Models that are told a level cannot be stopped: they think as little as all of them can.
+ */
+export function planGeminiThinking(
+  { thinking }: Conversation,
+  quirks: Quirks,
+  max_tokens: number,
+): JsonObject | undefined {
+  const kind = quirks.thinking ?? 'adaptive';
+  if (!thinking || kind === 'none') return undefined;
+  if (thinking.mode === 'off') {
+    if (kind === 'always') return undefined;
+    return kind === 'budget' ? { thinkingBudget: 0 } : { thinkingLevel: 'LOW' };
+  }
+  const { budget_tokens } = thinking;
+  const effort = thinking.effort ?? (budget_tokens === undefined ? undefined : effortOfBudget(budget_tokens));
+  const shown = { includeThoughts: true };
+  if (kind !== 'budget') return effort === undefined ? shown : { ...shown, thinkingLevel: level(effort) };
+  if (effort === undefined) return shown;
+  const wanted = Math.min(budget_tokens ?? budgetOf(effort), gemini_budget_max, max_tokens - answer_tokens_min);
+  return { ...shown, thinkingBudget: Math.max(wanted, budget_tokens_min) };
+}
+
+/** Not all models know `MINIMAL`. */
+function level(effort: Effort): string {
+  if (effort === 'medium') return 'MEDIUM';
+  return effort === 'high' || effort === 'xhigh' || effort === 'max' ? 'HIGH' : 'LOW';
+}
+
 function written(effort: Effort): string {
   return effort === 'minimal' ? 'low' : effort;
 }

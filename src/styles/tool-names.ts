@@ -3,9 +3,15 @@ import { safeName } from './calls.ts';
 /** The names under which an upstream knows the caller's tools, in definitions, choices and history alike. */
 export class ToolNames {
   readonly #caller_names = new Map<string, string>();
+  readonly #safe: (name: string) => string;
+
+  /** `safe`: a name as the upstream takes it. */
+  constructor(safe: (name: string) => string = safeName) {
+    this.#safe = safe;
+  }
 
   forUpstream(name: string): string {
-    const safe = safeName(name);
+    const safe = this.#safe(name);
     if (safe !== name) this.#caller_names.set(safe, name);
     return safe;
   }

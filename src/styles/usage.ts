@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Style, Usage } from './conversation.ts';
+import type { Style, UpstreamStyle, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 
 /**
@@ -12,11 +12,17 @@ const tokens_max = 1_000_000_000;
  * What a `usage` object of an upstream says, in kinds that do not overlap; undefined if it says nothing.
  * Kinds it does not tell of are absent: in streams of messages style they come in several events.
  */
-export function readUsage(style: Style, fields: Json | undefined): Partial<Usage> | undefined {
+export function readUsage(style: UpstreamStyle, fields: Json | undefined): Partial<Usage> | undefined {
   if (!isObject(fields)) return undefined;
-  const usage = style === 'completions' ? fromCompletions(fields) : fromMessages(fields);
+  const usage = readers[style](fields);
   return Object.keys(usage).length === 0 ? undefined : usage;
 }
+
+const readers: { readonly [style in UpstreamStyle]: (fields: JsonObject) => Partial<Usage> } = {
+  completions: fromCompletions,
+  messages: fromMessages,
+  gemini: fromGemini,
+};
 
 /** What `message_start` says: of the output only that it has begun, which is no count of it. */
 export function readStartUsage(fields: Json | undefined): Partial<Usage> | undefined {
@@ -101,6 +107,28 @@ function fromMessages(fields: JsonObject): Partial<Usage> {
   if (written !== undefined) usage.cache_write_tokens = written;
   if (output !== undefined) usage.output_tokens = output;
   if (reasoning !== undefined) usage.reasoning_tokens = reasoning;
+  return usage;
+}
+
+/**
+ * The prompt includes what was cached, thoughts are beside the candidates' tokens, and what tools of Google's own
+ * brought in is input beside the prompt.
+ */
+function fromGemini(fields: JsonObject): Partial<Usage> {
+  const usage: Partial<Usage> = {};
+  const prompt = count(fields['promptTokenCount']);
+  const of_tools = count(fields['toolUsePromptTokenCount']) ?? 0;
+  const cached = count(fields['cachedContentTokenCount']);
+  const read = Math.min(cached ?? 0, prompt ?? tokens_max);
+  if (prompt !== undefined) usage.input_tokens = Math.min(prompt - read + of_tools, tokens_max);
+  if (cached !== undefined) usage.cached_input_tokens = read;
+  const candidates = count(fields['candidatesTokenCount']);
+  const thoughts = count(fields['thoughtsTokenCount']);
+  const total = count(fields['totalTokenCount']);
+  if (candidates !== undefined || thoughts !== undefined)
+    usage.output_tokens = Math.min((candidates ?? 0) + (thoughts ?? 0), tokens_max);
+  else if (total !== undefined && prompt !== undefined) usage.output_tokens = Math.max(0, total - prompt - of_tools);
+  if (thoughts !== undefined) usage.reasoning_tokens = thoughts;
   return usage;
 }
 

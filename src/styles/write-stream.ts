@@ -4,6 +4,7 @@ import { writeFinish } from './completions-answer.ts';
 import type { ChatEvent, FinishReason, Style, Usage } from './conversation.ts';
 import { writeStop } from './messages-answer.ts';
 import type { RelayOptions } from './relay.ts';
+import { signatureOf, writeExtraContent } from './seal.ts';
 import { tokensOf, type TextSize } from './text-size.ts';
 import { wholeUsage, writeUsage } from './usage.ts';
 
@@ -65,6 +66,8 @@ class CompletionsWriter implements StreamWriter {
         return this.#detail({ type: 'reasoning.text', text: this.#thought, signature: event.signature });
       case 'redacted_thinking':
         return this.#detail({ type: 'reasoning.encrypted', data: event.data });
+      case 'text_seal':
+        return this.#delta(writeExtraContent(event.seal));
       case 'tool_call':
         return this.#call(event);
       case 'tool_arguments':
@@ -81,11 +84,12 @@ class CompletionsWriter implements StreamWriter {
     }
   }
 
-  #call({ index, id, name }: ChatEvent & { type: 'tool_call' }): string {
+  #call({ index, id, name, seal }: ChatEvent & { type: 'tool_call' }): string {
     this.#has_calls = true;
     if (this.#options.legacy_functions)
       return index === 0 ? this.#delta({ function_call: { name, arguments: '' } }) : '';
-    return this.#delta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] });
+    const called = { name, arguments: '' };
+    return this.#delta({ tool_calls: [{ index, id, type: 'function', function: called, ...writeExtraContent(seal) }] });
   }
 
   #arguments(index: number, json: string): string {
@@ -162,7 +166,7 @@ class MessagesWriter implements StreamWriter {
         return this.#add(newBlock('whole', { type: 'redacted_thinking', data: event.data }));
       case 'tool_call':
         this.#has_calls = true;
-        return this.#add(newCall(event));
+        return this.#seal(event) + this.#add(newCall(event));
       case 'tool_arguments':
         return this.#arguments(event.index, event.json);
       case 'finish':
@@ -211,6 +215,11 @@ class MessagesWriter implements StreamWriter {
     const last = this.#waiting.at(-1) ?? this.#open;
     if (last) last.is_sealed = true;
     return text;
+  }
+
+  /** The seal of a call comes before it, in the signature of what was thought. */
+  #seal({ id, seal }: ChatEvent & { type: 'tool_call' }): string {
+    return seal === undefined ? '' : this.#sign(signatureOf(safeId(id), seal));
   }
 
   #arguments(index: number, json: string): string {

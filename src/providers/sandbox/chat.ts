@@ -2,9 +2,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { JsonObject } from '../../catalog/model.ts';
 import { ApiError } from '../../errors.ts';
+import { assert } from '../../lib/assert.ts';
 import { writeCompletionsAnswer } from '../../styles/completions-answer.ts';
 import { readCompletions } from '../../styles/completions-request.ts';
-import type { Conversation, Style, Usage } from '../../styles/conversation.ts';
+import type { Conversation, Style, UpstreamStyle, Usage } from '../../styles/conversation.ts';
 import { writeMessagesAnswer } from '../../styles/messages-answer.ts';
 import { readMessages } from '../../styles/messages-request.ts';
 import { errorEvent } from '../../styles/open-relay.ts';
@@ -27,15 +28,23 @@ export function openSandboxChat(): ChatProvider {
   return {
     styles: ['completions', 'messages'],
     send: answer,
-    countTokens: async ({ style, body }) => {
+    countTokens: async ({ style: given, body }) => {
+      const style = own(given);
       const { input_tokens, cached_input_tokens } = await countInput(readConversation(style, body), style, body);
       return input_tokens + cached_input_tokens;
     },
   };
 }
 
+/** It is asked in those styles alone that it says it speaks. */
+function own(style: UpstreamStyle): Style {
+  assert(style !== 'gemini', 'the sandbox is asked in its own styles');
+  return style;
+}
+
 async function answer(call: ChatCall, signal: AbortSignal): Promise<ChatReply> {
-  const { style, body, options } = call;
+  const { body, options } = call;
+  const style = own(call.style);
   const conversation = readConversation(style, body);
   if (hasForgedThinking(conversation)) throw refused('Invalid signature in a thinking block: give it back as it came.');
   const moment = momentOf(conversation);
@@ -108,7 +117,7 @@ function errorOf(status: number): NotStarted | InputRefused {
 }
 
 async function usageOf(conversation: Conversation, call: ChatCall, served: readonly Served[]): Promise<Usage> {
-  const input = await countInput(conversation, call.style, call.body);
+  const input = await countInput(conversation, own(call.style), call.body);
   const sum = (field: 'output_tokens' | 'reasoning_tokens') => served.reduce((total, one) => total + one[field], 0);
   return {
     ...input,
@@ -156,12 +165,13 @@ const pause_ms = 10;
 const pauses_max = 200;
 
 async function* stream(
-  { style, request_id }: ChatCall,
+  { style: given, request_id }: ChatCall,
   served: readonly Served[],
   wire: WireOptions,
   ending: 'done' | 'cut' | 'fail',
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
+  const style = own(given);
   const { head, content, tail } = framesOf(style, served, wire);
   const until = ending === 'done' ? content.length : Math.ceil(content.length / 2);
   const size = Math.ceil(content.length / pauses_max) || 1;

@@ -1,0 +1,68 @@
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { GuardError } from '../lib/guard.ts';
+import { mistake } from '../styles/fields.ts';
+import type { Link } from '../styles/quirks.ts';
+import { sniff, sniff_bytes, type Container } from '../storage/sniff.ts';
+
+const links_max = 32;
+const file_bytes_max = 20_971_520;
+
+/** Of all links of a request together: as base64 they stand in one body, which upstreams take up to 100 MB of. */
+const files_bytes_max = 67_108_864;
+
+const limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 10_000, timeout_ms: 30_000, redirects_max: 5 };
+
+/**
+ * Fetches the caller's files for an upstream that fetches none, and writes them into its body. Answers what is wrong
+ * with a link, naming its field: an upstream that fetches by itself may still take it.
+ */
+export async function fetchLinks(app: App, links: readonly Link[], signal: AbortSignal): Promise<ApiError | undefined> {
+  if (links.length > links_max) {
+    return mistake(links[links_max]?.at ?? 'messages', `is one link too many: this model takes ${links_max}`);
+  }
+  let left_bytes = files_bytes_max;
+  for (const link of links) {
+    const file = await fetchLink(app, link, Math.min(left_bytes, file_bytes_max), signal);
+    if (file instanceof ApiError) return file;
+    left_bytes -= file.bytes.length;
+    link.inline.mimeType = file.type;
+    link.inline.data = file.bytes.toString('base64');
+  }
+  return undefined;
+}
+
+async function fetchLink(
+  app: App,
+  { url, at }: Link,
+  size_bytes_max: number,
+  signal: AbortSignal,
+): Promise<{ bytes: Buffer; type: string } | ApiError> {
+  try {
+    const rules = app.addressRules();
+    const { bytes, content_type } = await app.guard.download(url, { ...limits, rules, size_bytes_max, signal });
+    const type = typeOf(bytes, content_type);
+    return type === undefined ? mistake(at, 'leads to no image or document') : { bytes, type };
+  } catch (error) {
+    if (!(error instanceof GuardError)) throw error;
+    return mistake(at, `could not be fetched: ${error.message}`);
+  }
+}
+
+const types: { readonly [container in Container]?: string } = {
+  png: 'image/png',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  avif: 'image/avif',
+};
+
+/** By its bytes first: servers say anything. A page about a picture is none. */
+function typeOf(bytes: Buffer, content_type: string | undefined): string | undefined {
+  const container = sniff(bytes.subarray(0, sniff_bytes));
+  const known = container && types[container];
+  if (known !== undefined) return known;
+  if (bytes.subarray(0, 5).toString('latin1') === '%PDF-') return 'application/pdf';
+  const told = (content_type ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  return /^(image|audio|video)\/[\w.+-]+$|^text\/(?!html)[\w.+-]+$/.test(told) ? told : undefined;
+}

@@ -1,0 +1,10 @@
+/** The version before the paths, unless `base_url` ends with one. */
+export function pathPrefix(base_url: string): string {
+  return /\/v\d+[a-z]*\d*\/*$/.test(new URL(base_url).pathname) ? '' : '/v1beta';
+}
+
+/** A model may stand in the file as Google names it: `models/…`, `tunedModels/…`. */
+export function modelPath(model: string): string {
+  const path = model.includes('/') ? model : `models/${model}`;
+  return path.split('/').map(encodeURIComponent).join('/');
+}

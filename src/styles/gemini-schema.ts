@@ -1,0 +1,134 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import { isObject } from './fields.ts';
+
+/** What Gemini reads of a JSON Schema as it is; a part of the others has another form there. */
+const kept: ReadonlySet<string> = new Set([
+  'type',
+  'title',
+  'description',
+  'required',
+  'minItems',
+  'maxItems',
+  'minimum',
+  'maximum',
+  'propertyOrdering',
+]);
+
+const dropped: ReadonlySet<string> = new Set([
+  '$schema',
+  '$id',
+  '$anchor',
+  '$comment',
+  'default',
+  'example',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+]);
+
+const formats: readonly Json[] = ['date-time', 'date', 'time', 'int32', 'int64', 'float', 'double'];
+
+/** Deeper than bodies may be. */
+const depth_max = 64;
+
+/**
+ * `schema` as Gemini takes the schemas of tools and of answers: what it does not know is told in descriptions, and
+ * nothing is left out but what no model reads.
+ */
+export function geminiSchema(schema: JsonObject): JsonObject {
+  return shaped(schema, 0);
+}
+
+function shaped(given: JsonObject, depth: number): JsonObject {
+  const schema = flattened(given);
+  const shape: JsonObject = {};
+  const told: string[] = [];
+  for (const [key, value] of Object.entries(schema)) {
+    if (dropped.has(key) || key === 'nullable') continue;
+    const written = depth < depth_max ? keyword(key, value, depth + 1) : undefined;
+    if (!written) told.push(`${key}: ${JSON.stringify(value)}`);
+    else if (written[0] === '$defs') shape['$defs'] = { ...Object(shape['$defs']), ...Object(written[1]) };
+    else shape[written[0]] = written[1];
+  }
+  if (schema['nullable'] === true && typeof shape['type'] === 'string') shape['type'] = [shape['type'], 'null'];
+  if (told.length > 0) {
+    const before = typeof shape['description'] === 'string' ? `${shape['description']}\n` : '';
+    shape['description'] = `${before}{${told.join(', ')}}`;
+  }
+  return referenceAlone(shape);
+}
+
+/** A keyword as Gemini has it; undefined if it has none for it. */
+function keyword(key: string, value: Json, depth: number): [name: string, value: Json] | undefined {
+  switch (key) {
+    case 'items':
+      return Array.isArray(value) ? ['prefixItems', below(value, depth)] : [key, below(value, depth)];
+    case 'prefixItems':
+    case 'anyOf':
+      return [key, below(value, depth)];
+    case 'oneOf':
+      return ['anyOf', below(value, depth)];
+    case 'additionalProperties':
+      return [key, typeof value === 'boolean' ? value : below(value, depth)];
+    case 'properties':
+      return [key, members(value, depth)];
+    case '$defs':
+    case 'definitions':
+      return ['$defs', members(value, depth)];
+    case '$ref':
+      return isDefinition(value) ? [key, value.replace('#/definitions/', '#/$defs/')] : undefined;
+    case 'enum':
+      return Array.isArray(value) && value.every(isPlain) ? [key, value] : undefined;
+    case 'const':
+      return isPlain(value) ? ['enum', [value]] : undefined;
+    case 'format':
+      return formats.includes(value) ? [key, value] : undefined;
+    default:
+      return kept.has(key) ? [key, value] : undefined;
+  }
+}
+
+function below(value: Json, depth: number): Json {
+  if (Array.isArray(value)) return value.map((each) => below(each, depth));
+  if (typeof value === 'boolean') return {};
+  return isObject(value) ? shaped(value, depth) : value;
+}
+
+function members(value: Json, depth: number): Json {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, below(member, depth)]));
+}
+
+/** Values of other types have no place in `enum` there. */
+function isPlain(value: Json): boolean {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
+function isDefinition(value: Json): value is string {
+  return typeof value === 'string' && /^#\/(\$defs|definitions)\/[^/]+$/.test(value);
+}
+
+/** Nothing may stand beside a reference. */
+function referenceAlone(shape: JsonObject): JsonObject {
+  const { $ref, $defs, ...rest } = shape;
+  if ($ref === undefined || Object.keys(rest).length === 0) return shape;
+  return { ...rest, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }) };
+}
+
+/** `allOf` has no place there: its parts become one schema with what is beside them. */
+function flattened(schema: JsonObject): JsonObject {
+  const { allOf, ...rest } = schema;
+  if (!Array.isArray(allOf) || !allOf.every(isObject)) return schema;
+  return allOf.reduce<JsonObject>((whole, part) => {
+    const { properties, required, ...others } = flattened(part);
+    const both = { ...others, ...whole };
+    if (isObject(properties)) both['properties'] = { ...properties, ...Object(whole['properties']) };
+    if (Array.isArray(required)) both['required'] = [...new Set([...listOf(whole['required']), ...required])];
+    return both;
+  }, rest);
+}
+
+function listOf(value: Json | undefined): Json[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,84 @@
+import type { JsonObject } from '../catalog/model.ts';
+import type { SseFrame } from '../lib/sse.ts';
+import type { ChatEvent } from './conversation.ts';
+import { isObject } from './fields.ts';
+import { blockReason, candidatesOf, partsOf, readGeminiFinish, usageOf, type Candidate } from './gemini-answer.ts';
+import { cut, errorEventOf, start, type StreamReader } from './stream-reader.ts';
+
+/**
+ * Each chunk is an answer by itself, with what is new in it. Nothing marks the end: some models say why they
+ * ended in every chunk, so the stream is complete when its connection ends after one that did. Only the first
+ * candidate is read.
+ */
+export class GeminiReader implements StreamReader {
+  readonly #request_id: string;
+  #started = false;
+  #calls = 0;
+  #last: Candidate | undefined;
+  #has_content = false;
+
+  constructor(request_id: string) {
+    this.#request_id = request_id;
+  }
+
+  read({ data, raw }: SseFrame): ChatEvent[] {
+    if (data === undefined || data.trim() === '') return raw.length > 0 ? [{ type: 'ping' }] : [];
+    const chunk = chunkOf(data);
+    if (chunk['error'] !== undefined && chunk['error'] !== null) return [errorEventOf(chunk['error'])];
+    const usage = usageOf(chunk);
+    const events: ChatEvent[] = usage ? [{ type: 'usage', usage }] : [];
+    if (!this.#started) events.push(start(chunk['responseId']));
+    this.#started = true;
+    const [candidate] = candidatesOf(chunk);
+    const said = candidate ? this.#readParts(candidate) : [];
+    this.#has_content ||= said.length > 0;
+    events.push(...said);
+    if (candidate && typeof candidate['finishReason'] === 'string') this.#last = candidate;
+    const blocked = this.#last || this.#has_content ? undefined : blockReason(chunk);
+    if (blocked !== undefined) events.push(blockedEvent(blocked));
+    return events;
+  }
+
+  end(): ChatEvent[] {
+    if (!this.#last) return [cut];
+    const finish = readGeminiFinish(this.#last, { has_calls: this.#calls > 0, has_content: this.#has_content });
+    if ('problem' in finish) return [{ type: 'error', error_type: 'unfinished', message: finish.problem }];
+    const refusal: ChatEvent[] = finish.refusal === undefined ? [] : [{ type: 'refusal', text: finish.refusal }];
+    return [...refusal, { type: 'finish', reason: finish.reason }, { type: 'end' }];
+  }
+
+  #readParts(candidate: Candidate): ChatEvent[] {
+    return partsOf(candidate, `${this.#request_id}_`, this.#calls).flatMap((part): ChatEvent[] => {
+      switch (part.type) {
+        case 'thinking':
+          return [{ type: 'thinking', text: part.text }];
+        case 'text': {
+          const text: ChatEvent[] = part.text === '' ? [] : [{ type: 'text', text: part.text }];
+          return part.seal === undefined ? text : [...text, { type: 'text_seal', seal: part.seal }];
+        }
+        case 'tool_call': {
+          const index = this.#calls++;
+          const { id, name, seal } = part;
+          return [
+            { type: 'tool_call', index, id, name, ...(seal !== undefined && { seal }) },
+            { type: 'tool_arguments', index, json: part.arguments },
+          ];
+        }
+        default:
+          return [];
+      }
+    });
+  }
+}
+
+/** Errors come as a list of one at times. */
+function chunkOf(data: string): JsonObject {
+  const value: unknown = JSON.parse(data);
+  const first: unknown = Array.isArray(value) ? value[0] : value;
+  if (!isObject(first)) throw new Error('An event is no JSON object.');
+  return first;
+}
+
+function blockedEvent(message: string): ChatEvent {
+  return { type: 'error', error_type: 'content_policy_violation', message };
+}

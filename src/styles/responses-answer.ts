@@ -1,0 +1,153 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
+import { given, isObject } from './fields.ts';
+import { writeThought } from './responses-reasoning.ts';
+import { finishOf } from './same-responses.ts';
+import { signatureOf } from './seal.ts';
+import { readUsage, wholeUsage, writeUsage } from './usage.ts';
+
+/**
+ * What an answer of an upstream says, as far as charging it goes: it is not translated. Throws Error for one that
+ * failed, or that is none.
+ */
+export function readResponsesAnswer(body: JsonObject): ChatAnswer {
+  const { output, status } = body;
+  if (!Array.isArray(output)) throw new Error('The answer has no output.');
+  if (status === 'failed' || status === 'cancelled') throw new Error(`The answer is ${status}.`);
+  const usage = wholeUsage(readUsage('responses', body['usage']));
+  const reason = finishOf(body) === 'max_output_tokens' ? 'length' : 'stop';
+  return { parts: output.filter(isObject).flatMap(readItem), finish: { reason }, ...(usage && { usage }) };
+}
+
+function readItem(item: JsonObject): Part[] {
+  const { type, content, summary, name, arguments: args, input } = item;
+  if (type === 'function_call' || type === 'custom_tool_call') {
+    const text = typeof args === 'string' ? args : input;
+    return [{ type: 'tool_call', id: '', name: String(name), arguments: typeof text === 'string' ? text : '' }];
+  }
+  const texts = [...listOf(summary), ...listOf(content)].flatMap((part) => part['text'] ?? part['refusal'] ?? []);
+  return texts.flatMap((text): Part[] => (typeof text === 'string' ? [{ type: 'text', text }] : []));
+}
+
+function listOf(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+/** What a response says of its request. */
+export type Echo = JsonObject;
+
+const echoed: readonly [field: string, usual: Json][] = [
+  ['background', false],
+  ['instructions', null],
+  ['max_output_tokens', null],
+  ['max_tool_calls', null],
+  ['metadata', {}],
+  ['parallel_tool_calls', true],
+  ['previous_response_id', null],
+  ['prompt_cache_key', null],
+  ['reasoning', { effort: null, summary: null }],
+  ['safety_identifier', null],
+  ['service_tier', 'default'],
+  ['temperature', 1],
+  ['text', { format: { type: 'text' } }],
+  ['tool_choice', 'auto'],
+  ['tools', []],
+  ['top_p', 1],
+  ['truncation', 'disabled'],
+  ['user', null],
+];
+
+export function echoOf(body: JsonObject): Echo {
+  const echo: JsonObject = {};
+  for (const [field, usual] of echoed) echo[field] = given(body, field) ?? usual;
+  return { ...echo, store: false };
+}
+
+export type ResponseOptions = { model: string; request_id: string; created: number; echo: Echo };
+
+/** A response in any state; `output` as far as it has come. */
+export function writeResponse(
+  options: ResponseOptions,
+  state: { status: string; incomplete_reason?: string; output: JsonObject[]; usage?: Usage },
+): JsonObject {
+  const { status, incomplete_reason, output, usage } = state;
+  return {
+    id: `resp_${options.request_id}`,
+    object: 'response',
+    created_at: options.created,
+    status,
+    error: null,
+    incomplete_details: incomplete_reason === undefined ? null : { reason: incomplete_reason },
+    model: options.model,
+    output,
+    ...options.echo,
+    usage: usage ? writeUsage('responses', usage) : null,
+  };
+}
+
+/** How an answer ended, in the words of this style. */
+export function writeEnding(reason: FinishReason, has_refusal: boolean): { status: string; incomplete_reason?: string } {
+  if (reason === 'length' || reason === 'pause') return { status: 'incomplete', incomplete_reason: 'max_output_tokens' };
+  if (reason === 'refusal' && !has_refusal) return { status: 'incomplete', incomplete_reason: 'content_filter' };
+  return { status: 'completed' };
+}
+
+/** A whole answer. */
+export function writeResponsesAnswer(answer: ChatAnswer, usage: Usage | undefined, options: ResponseOptions): JsonObject {
+  const has_refusal = answer.parts.some(({ type }) => type === 'refusal');
+  const ending = writeEnding(answer.finish.reason, has_refusal);
+  const status = ending.status === 'completed' ? 'completed' : 'incomplete';
+  return writeResponse(options, {
+    ...ending,
+    output: writeItems(answer.parts, options.request_id, status),
+    ...(usage && { usage }),
+  });
+}
+
+/** Texts in a row are one message; thoughts and calls are items of their own. */
+function writeItems(parts: readonly Part[], request_id: string, status: string): JsonObject[] {
+  const items: JsonObject[] = [];
+  let message: JsonObject[] | undefined;
+  for (const part of parts) {
+    if (part.type === 'text' || part.type === 'refusal') {
+      if (!message) items.push(writeMessage(idOf('msg', request_id, items.length), (message = []), status));
+      message.push(writeContent(part));
+      continue;
+    }
+    message = undefined;
+    if (part.type === 'thinking' || part.type === 'redacted_thinking') {
+      items.push(writeThought(part, idOf('rs', request_id, items.length)));
+    } else if (part.type === 'tool_call') {
+      if (part.seal !== undefined) items.push(writeSeal(part.id, part.seal, idOf('rs', request_id, items.length)));
+      const call = { call_id: part.id, name: part.name, arguments: part.arguments || '{}' };
+      items.push(writeCallItem(call, idOf('fc', request_id, items.length), status));
+    }
+  }
+  return items;
+}
+
+export function idOf(prefix: 'msg' | 'rs' | 'fc', request_id: string, index: number): string {
+  return `${prefix}_${request_id}_${index}`;
+}
+
+/** Reasoning without a text, whose seal names the call that it belongs to. */
+export function writeSeal(call_id: string, seal: string, id: string): JsonObject {
+  return writeThought({ type: 'thinking', text: '', signature: signatureOf(call_id, seal) }, id);
+}
+
+export function writeMessage(id: string, content: JsonObject[], status: string): JsonObject {
+  return { id, type: 'message', status, role: 'assistant', content };
+}
+
+export function writeContent(part: { type: 'text' | 'refusal'; text: string }): JsonObject {
+  if (part.type === 'refusal') return { type: 'refusal', refusal: part.text };
+  return { type: 'output_text', text: part.text, annotations: [], logprobs: [] };
+}
+
+export function writeCallItem(
+  call: { call_id: string; name: string; arguments: string },
+  id: string,
+  status: string,
+): JsonObject {
+  return { id, type: 'function_call', status, ...call };
+}

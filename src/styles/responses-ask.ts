@@ -1,0 +1,74 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Ask } from './ask.ts';
+import { given, isObject, mistake, readBoolean, readCount, readObject, readText, wrongType } from './fields.ts';
+import { checkHostedTools, checkServiceTier, notOffered } from './priced-fields.ts';
+
+/**
+ * Reads what routing and money need of a body of `/v1/responses`, and refuses what would cost money without a
+ * price or reach what an upstream keeps. Throws ApiError 400 naming the field.
+ */
+export function readResponsesAsk(body: JsonObject): Ask {
+  const model = readText(body, 'model', 'model');
+  if (model === undefined) throw mistake('model', 'is required');
+  if (model === '') throw mistake('model', 'must be a non-empty string');
+  checkStored(body);
+  checkServiceTier(body);
+  checkHostedTools(body, 'tools');
+  checkInput(body);
+  readText(body, 'instructions', 'instructions');
+  const stream = readBoolean(body, 'stream', 'stream') ?? false;
+  if (readObject(body, 'stream_options', 'stream_options') && !stream)
+    throw mistake('stream_options', 'is only allowed with "stream": true');
+  const max_tokens = readCount(body, 'max_output_tokens', 'max_output_tokens', 1);
+  return { style: 'responses', body, model, stream, wants_usage: true, max_tokens, n: 1 };
+}
+
+/** Fields about what was stored before, or is to run and stay behind. */
+const stored: Readonly<Record<string, string>> = {
+  previous_response_id: 'is not offered: nothing is stored here, send the whole conversation in input',
+  conversation: 'is not offered: nothing is stored here, send the whole conversation in input',
+  prompt: 'is not offered: no prompts are stored here, send instructions and input',
+};
+
+function checkStored(body: JsonObject): void {
+  for (const [field, why] of Object.entries(stored)) if (given(body, field) !== undefined) throw notOffered(field, why);
+  if (readBoolean(body, 'background', 'background') === true)
+    throw notOffered('background', 'must be false: answers come in the call itself, whole or as a stream');
+  const cache = readObject(body, 'prompt_cache_options', 'prompt_cache_options');
+  if (cache && given(cache, 'comparison_response_id') !== undefined)
+    throw notOffered('prompt_cache_options.comparison_response_id', 'is not offered: nothing is stored here');
+}
+
+function checkInput(body: JsonObject): void {
+  const input = given(body, 'input');
+  if (input === undefined) throw mistake('input', 'is required');
+  if (typeof input === 'string') return;
+  if (!Array.isArray(input)) throw wrongType('input', 'a string or an array', input);
+  if (input.length === 0) throw mistake('input', 'must not be empty');
+  for (const [index, item] of input.entries()) checkItem(item, `input[${index}]`);
+}
+
+function checkItem(item: Json, at: string): void {
+  if (!isObject(item)) throw wrongType(at, 'an object', item);
+  const type = given(item, 'type');
+  if (type === 'item_reference' || (type === undefined && given(item, 'role') === undefined)) {
+    const why = 'names an item by its id, but nothing is stored here: send the item itself (in SDKs, store: false)';
+    throw notOffered(at, why);
+  }
+  if (given(item, 'tools') !== undefined && type !== 'mcp_list_tools') checkHostedTools(item, `${at}.tools`);
+  checkFiles(item, at);
+  for (const field of ['content', 'output']) {
+    const { [field]: value } = item;
+    if (isObject(value)) checkFiles(value, `${at}.${field}`);
+    if (!Array.isArray(value)) continue;
+    for (const [index, part] of value.entries()) if (isObject(part)) checkFiles(part, `${at}.${field}[${index}]`);
+  }
+}
+
+/** Files and containers lie in the account that all callers share. */
+function checkFiles(holder: JsonObject, at: string): void {
+  for (const field of ['file_id', 'container_id']) {
+    if (given(holder, field) === undefined) continue;
+    throw notOffered(`${at}.${field}`, 'is not offered: send the content itself, as a data URL or a link');
+  }
+}

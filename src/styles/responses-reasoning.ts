@@ -1,0 +1,53 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Part } from './conversation.ts';
+import { isObject } from './fields.ts';
+
+/**
+ * Items of reasoning in the responses style, as they stand for what an upstream of another style thought. What
+ * that upstream wants back (signatures, redacted thoughts) is their `encrypted_content`.
+ */
+
+const signature_mark = 'signature:';
+const redacted_mark = 'redacted:';
+
+export type Thought = Extract<Part, { type: 'thinking' | 'redacted_thinking' }>;
+
+export function writeThought(thought: Thought, id: string): JsonObject {
+  const text = thought.type === 'thinking' ? thought.text : '';
+  const seal = sealOf(thought);
+  return {
+    id,
+    type: 'reasoning',
+    summary: text === '' ? [] : [{ type: 'summary_text', text }],
+    ...(seal !== undefined && { encrypted_content: seal }),
+  };
+}
+
+function sealOf(thought: Thought): string | undefined {
+  if (thought.type === 'redacted_thinking') return redacted_mark + thought.data;
+  return thought.signature === undefined ? undefined : signature_mark + thought.signature;
+}
+
+/** Seals that an upstream of the responses style made itself say nothing to one of another style. */
+export function readThought(item: JsonObject): Thought[] {
+  const seal = item['encrypted_content'];
+  if (typeof seal === 'string' && seal.startsWith(redacted_mark)) {
+    return [{ type: 'redacted_thinking', data: seal.slice(redacted_mark.length) }];
+  }
+  const text = textsIn(item['summary']) || textsIn(item['content']);
+  const signature =
+    typeof seal === 'string' && seal.startsWith(signature_mark) ? seal.slice(signature_mark.length) : undefined;
+  if (text === '' && signature === undefined) return [];
+  return [{ type: 'thinking', text, ...(signature !== undefined && { signature }) }];
+}
+
+/** Whether an upstream of the responses style can read this item without having stored it. */
+export function isWhole(item: JsonObject): boolean {
+  const seal = item['encrypted_content'];
+  return typeof seal === 'string' && !seal.startsWith(signature_mark) && !seal.startsWith(redacted_mark);
+}
+
+function textsIn(list: Json | undefined): string {
+  if (!Array.isArray(list)) return '';
+  return list.flatMap((part) => (isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [])).join('\n\n');
+}

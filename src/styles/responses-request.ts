@@ -1,0 +1,119 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
+import { given, mistake, needName, needObject, needText, notCarried, readList, readText, wrongType } from './fields.ts';
+import { readSource } from './media.ts';
+import { readThought } from './responses-reasoning.ts';
+import { readResponsesSettings } from './responses-settings.ts';
+import { addTurn, OpenCalls } from './turns.ts';
+
+/** Reads the body of a responses request. Throws ApiError 400 naming the field that cannot be read. */
+export function readResponses(body: JsonObject): Conversation {
+  const turns: Turn[] = [];
+  const instructions = readText(body, 'instructions', 'instructions') ?? '';
+  if (instructions !== '') addTurn(turns, 'system', [{ type: 'text', text: instructions }]);
+  const input = given(body, 'input');
+  if (typeof input === 'string') addTurn(turns, 'user', [{ type: 'text', text: input }]);
+  else readItems(readList(body, 'input', 'input') ?? [], turns);
+  return { turns, ...readResponsesSettings(body) };
+}
+
+/** Calls and their results are items of their own; calls in a row are one turn of the assistant. */
+function readItems(items: readonly Json[], turns: Turn[]): void {
+  const calls = new OpenCalls();
+  for (const [index, value] of items.entries()) {
+    const at = `input[${index}]`;
+    const item = needObject(value, at);
+    const type = given(item, 'type') ?? 'message';
+    if (type === 'function_call') addTurn(turns, 'assistant', [readCall(item, at, calls)]);
+    else if (type === 'function_call_output') addTurn(turns, 'user', [readResult(item, at, calls)]);
+    else if (type === 'reasoning') addTurn(turns, 'assistant', readThought(item));
+    else if (type === 'message') readMessage(item, at, turns, calls);
+    else throw notCarried(`${at}.type`, 'An item of this type');
+  }
+  calls.checkAnswered();
+}
+
+function readMessage(message: JsonObject, at: string, turns: Turn[], calls: OpenCalls): void {
+  const role = needText(message, 'role', `${at}.role`);
+  switch (role) {
+    case 'system':
+    case 'developer':
+      calls.checkAnswered();
+      return addTurn(turns, 'system', readContent(message, at, 'content').map(textAlone));
+    case 'user':
+      calls.checkAnswered();
+      return addTurn(turns, 'user', readContent(message, at, 'content'));
+    case 'assistant':
+      return addTurn(turns, 'assistant', readContent(message, at, 'content'));
+    default:
+      throw mistake(`${at}.role`, 'must be one of system, developer, user, assistant');
+  }
+}
+
+function textAlone(part: Part): TextPart {
+  if (part.type === 'text') return part;
+  throw mistake('at' in part ? part.at : 'input', 'must be text in a message of this role');
+}
+
+function readContent(holder: JsonObject, at: string, field: 'content' | 'output'): Part[] {
+  const where = `${at}.${field}`;
+  const content = given(holder, field);
+  if (content === undefined) throw mistake(where, 'is required');
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  if (!Array.isArray(content)) throw wrongType(where, 'a string or an array of parts', content);
+  return content.map((part, index) => readPart(needObject(part, `${where}[${index}]`), `${where}[${index}]`));
+}
+
+function readPart(part: JsonObject, at: string): Part {
+  switch (part['type']) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+      return { type: 'text', text: needText(part, 'text', `${at}.text`) };
+    case 'refusal':
+      return { type: 'refusal', text: needText(part, 'refusal', `${at}.refusal`) };
+    case 'input_image':
+      return readImage(part, at);
+    case 'input_file':
+      return readFile(part, at);
+    case 'input_audio': {
+      const audio = needObject(part['input_audio'], `${at}.input_audio`);
+      const data = needText(audio, 'data', `${at}.input_audio.data`);
+      return { type: 'audio', format: readText(audio, 'format', `${at}.input_audio.format`) ?? 'wav', data, at };
+    }
+    default:
+      throw notCarried(`${at}.type`, 'A part of this type');
+  }
+}
+
+function readImage(part: JsonObject, at: string): Part {
+  const where = `${at}.image_url`;
+  const detail = readText(part, 'detail', `${at}.detail`);
+  const source = readSource(needText(part, 'image_url', where), where);
+  return { type: 'image', source, at: where, ...(detail !== undefined && { detail }) };
+}
+
+function readFile(part: JsonObject, at: string): Part {
+  const title = readText(part, 'filename', `${at}.filename`);
+  const named = title === undefined ? {} : { title };
+  const link = readText(part, 'file_url', `${at}.file_url`);
+  const where = `${at}.${link === undefined ? 'file_data' : 'file_url'}`;
+  const source = readSource(link ?? needText(part, 'file_data', where), where);
+  if (source.type === 'url') return { type: 'document', source, at: where, ...named };
+  if (source.media_type.startsWith('image/')) return { type: 'image', source, at: where };
+  if (!source.media_type.startsWith('text/')) return { type: 'document', source, at: where, ...named };
+  const text = Buffer.from(source.data, 'base64').toString('utf8');
+  return { type: 'document', source: { type: 'text', text }, at: where, ...named };
+}
+
+function readCall(item: JsonObject, at: string, calls: OpenCalls): Part {
+  const name = needName(item, 'name', `${at}.name`);
+  if (given(item, 'namespace') !== undefined) throw notCarried(`${at}.namespace`, 'A namespace of tools');
+  const id = calls.add(needName(item, 'call_id', `${at}.call_id`), name, `${at}.call_id`);
+  return { type: 'tool_call', id, name, arguments: readText(item, 'arguments', `${at}.arguments`) ?? '' };
+}
+
+function readResult(item: JsonObject, at: string, calls: OpenCalls): Part {
+  const id = calls.answer(needText(item, 'call_id', `${at}.call_id`), `${at}.call_id`);
+  return { type: 'tool_result', id, parts: readContent(item, at, 'output'), is_error: false };
+}

@@ -1,0 +1,188 @@
+import type { JsonObject } from '../catalog/model.ts';
+import type { ChatEvent, FinishReason, Usage } from './conversation.ts';
+import {
+  idOf,
+  writeCallItem,
+  writeContent,
+  writeEnding,
+  writeMessage,
+  writeResponse,
+  writeSeal,
+  type ResponseOptions,
+} from './responses-answer.ts';
+import { writeThought } from './responses-reasoning.ts';
+
+/** Of an item: where it stands in the output, and what has come of it. */
+type Item = { index: number; id: string };
+type Said = Item & { kind: 'text' | 'refusal' | 'thinking'; text: string };
+type Called = Item & { call_id: string; name: string; json: string };
+
+/**
+ * Writes what happens in a stream as named events of the responses style. One message or thought is open at a
+ * time; calls of tools stay open until the end, since upstreams may write several at once.
+ */
+export class ResponsesWriter {
+  finish: string | undefined;
+  readonly #options: ResponseOptions;
+  #sequence = 0;
+  #output: JsonObject[] = [];
+  #said: Said | undefined;
+  /** By their index among the calls. */
+  readonly #calls = new Map<number, Called>();
+  #reason: FinishReason = 'stop';
+  #has_refusal = false;
+
+  constructor(options: ResponseOptions) {
+    this.#options = options;
+  }
+
+  /** `usage` as it is known at the moment; it is told at the end. */
+  write(event: ChatEvent, usage: () => Usage | undefined): string {
+    switch (event.type) {
+      case 'start':
+        return this.#start();
+      case 'text':
+      case 'refusal':
+      case 'thinking':
+        return this.#say(event.type, event.text);
+      case 'signature':
+        return this.#closeThought(event.signature);
+      case 'redacted_thinking':
+        return this.#close() + this.#whole((id) => writeThought({ type: 'redacted_thinking', data: event.data }, id));
+      case 'tool_call':
+        return this.#call(event);
+      case 'tool_arguments':
+        return this.#arguments(event.index, event.json);
+      case 'finish':
+        this.#reason = event.reason;
+        return '';
+      case 'end':
+        return this.#end(usage());
+      case 'ping':
+        return ': keep-alive\n\n';
+      default:
+        return '';
+    }
+  }
+
+  #start(): string {
+    const response = writeResponse(this.#options, { status: 'in_progress', output: [] });
+    return this.#event('response.created', { response }) + this.#event('response.in_progress', { response });
+  }
+
+  #say(kind: Said['kind'], text: string): string {
+    let events = '';
+    if (this.#said?.kind !== kind) events += this.#close() + this.#open(kind);
+    const said = this.#said;
+    if (!said) return events;
+    said.text += text;
+    const { name, place } = wordsOf(said);
+    return events + this.#event(`response.${name}.delta`, { ...place, delta: text, ...logprobsOf(said) });
+  }
+
+  #open(kind: Said['kind']): string {
+    const index = this.#output.length;
+    const id = idOf(kind === 'thinking' ? 'rs' : 'msg', this.#options.request_id, index);
+    this.#said = { kind, index, id, text: '' };
+    if (kind === 'refusal') this.#has_refusal = true;
+    const item = kind === 'thinking' ? { id, type: 'reasoning', summary: [] } : writeMessage(id, [], 'in_progress');
+    this.#output.push(item);
+    const { place, part_name } = wordsOf(this.#said);
+    const added = this.#event('response.output_item.added', { output_index: index, item });
+    return added + this.#event(`response.${part_name}.added`, { ...place, part: partOf(this.#said) });
+  }
+
+  /** Ends the message or the thought that is open. */
+  #close(signature?: string): string {
+    const said = this.#said;
+    if (!said) return '';
+    this.#said = undefined;
+    const { name, field, place, part_name } = wordsOf(said);
+    const done = this.#event(`response.${name}.done`, { ...place, [field]: said.text, ...logprobsOf(said) });
+    const part_done = this.#event(`response.${part_name}.done`, { ...place, part: partOf(said) });
+    const thought = { type: 'thinking' as const, text: said.text, ...(signature !== undefined && { signature }) };
+    const item =
+      said.kind === 'thinking' ? writeThought(thought, said.id) : writeMessage(said.id, [partOf(said)], 'completed');
+    return done + part_done + this.#itemDone(said.index, item);
+  }
+
+  /** A signature may come without a text that was signed. */
+  #closeThought(signature: string): string {
+    if (this.#said?.kind === 'thinking') return this.#close(signature);
+    return this.#close() + this.#whole((id) => writeThought({ type: 'thinking', text: '', signature }, id));
+  }
+
+  /** An item of reasoning that comes at once. */
+  #whole(write: (id: string) => JsonObject): string {
+    const index = this.#output.length;
+    const item = write(idOf('rs', this.#options.request_id, index));
+    this.#output.push(item);
+    return this.#event('response.output_item.added', { output_index: index, item }) + this.#itemDone(index, item);
+  }
+
+  #call({ index: number, id: call_id, name, seal }: ChatEvent & { type: 'tool_call' }): string {
+    let events = this.#close();
+    if (seal !== undefined) events += this.#whole((id) => writeSeal(call_id, seal, id));
+    const index = this.#output.length;
+    const id = idOf('fc', this.#options.request_id, index);
+    this.#calls.set(number, { index, id, call_id, name, json: '' });
+    const item = writeCallItem({ call_id, name, arguments: '' }, id, 'in_progress');
+    this.#output.push(item);
+    return events + this.#event('response.output_item.added', { output_index: index, item });
+  }
+
+  #arguments(number: number, json: string): string {
+    const call = this.#calls.get(number);
+    if (!call) return '';
+    call.json += json;
+    const place = { item_id: call.id, output_index: call.index };
+    return this.#event('response.function_call_arguments.delta', { ...place, delta: json });
+  }
+
+  #end(usage: Usage | undefined): string {
+    const ending = writeEnding(this.#reason, this.#has_refusal);
+    const status = ending.status === 'completed' ? 'completed' : 'incomplete';
+    const closed = this.#close() + [...this.#calls.values()].map((call) => this.#endCall(call, status)).join('');
+    this.finish = ending.incomplete_reason ?? ending.status;
+    const response = writeResponse(this.#options, { ...ending, output: this.#output, ...(usage && { usage }) });
+    return closed + this.#event(`response.${ending.status}`, { response });
+  }
+
+  #endCall({ index, id, call_id, name, json }: Called, status: string): string {
+    const text = json || '{}';
+    const place = { item_id: id, output_index: index };
+    const done = this.#event('response.function_call_arguments.done', { ...place, name, arguments: text });
+    return done + this.#itemDone(index, writeCallItem({ call_id, name, arguments: text }, id, status));
+  }
+
+  #itemDone(index: number, item: JsonObject): string {
+    this.#output[index] = item;
+    return this.#event('response.output_item.done', { output_index: index, item });
+  }
+
+  #event(type: string, fields: JsonObject): string {
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...fields })}\n\n`;
+  }
+}
+
+type Words = { name: string; field: string; part_name: string; place: JsonObject };
+
+/** What the events of a text are called, and where they say that it stands. */
+function wordsOf({ kind, id, index }: Said): Words {
+  const item = { item_id: id, output_index: index };
+  if (kind === 'thinking') {
+    const place = { ...item, summary_index: 0 };
+    return { name: 'reasoning_summary_text', field: 'text', part_name: 'reasoning_summary_part', place };
+  }
+  const place = { ...item, content_index: 0 };
+  if (kind === 'refusal') return { name: 'refusal', field: 'refusal', part_name: 'content_part', place };
+  return { name: 'output_text', field: 'text', part_name: 'content_part', place };
+}
+
+function partOf({ kind, text }: Said): JsonObject {
+  return kind === 'thinking' ? { type: 'summary_text', text } : writeContent({ type: kind, text });
+}
+
+function logprobsOf({ kind }: Said): JsonObject {
+  return kind === 'text' ? { logprobs: [] } : {};
+}

@@ -1,0 +1,38 @@
+import type { Part, TextPart, Turn } from './conversation.ts';
+import { mistake } from './fields.ts';
+import type { Quirks } from './quirks.ts';
+import { addTurn } from './turns.ts';
+
+/** What upstreams are told that want a user's turn first, where a greeting of the assistant's begins the chat. */
+export const opening = '(The conversation begins with the assistant.)';
+
+/** Which turns of the system stay where they are; the others go to the top, and all texts there are their own block. */
+export function placeSystem(turns: readonly Turn[], quirks: Quirks): { system: TextPart[]; turns: Turn[] } {
+  const system: TextPart[] = [];
+  const placed: Turn[] = [];
+  for (const [index, turn] of turns.entries()) {
+    if (turn.role !== 'system') addTurn(placed, turn.role, [...turn.parts]);
+    else if (quirks.system_turns === true && isLegalThere(turns, index))
+      placed.push({ role: 'system', parts: turn.parts });
+    else system.push(...textsIn(turn.parts));
+  }
+  if (placed.length > 0) return { system, turns: placed };
+  if (system.length === 0) throw mistake('messages', 'must hold some text');
+  return { system: [], turns: [{ role: 'user', parts: system }] };
+}
+
+function textsIn(parts: readonly Part[]): TextPart[] {
+  return parts.filter((part) => part.type === 'text').filter(({ text }) => text.trim() !== '');
+}
+
+/** After a user turn, and before one of the assistant or the end; several in a row count as one. */
+function isLegalThere(turns: readonly Turn[], index: number): boolean {
+  const before = turns.slice(0, index).findLast(({ role }) => role !== 'system');
+  const after = turns.slice(index).find(({ role }) => role !== 'system');
+  return before?.role === 'user' && after?.role !== 'user' && textsIn(turns[index]?.parts ?? []).length > 0;
+}
+
+/** The first text of some tools, which says nothing to a model and would spoil the cache of everything behind it. */
+export function isTelemetry(text: string): boolean {
+  return text.startsWith('x-anthropic-billing-header:');
+}
