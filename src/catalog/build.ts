@@ -11,6 +11,7 @@ import {
   type Route,
   type Timeouts,
 } from './model.ts';
+import { mediaFieldsOf } from './media-fields.ts';
 import type { CatalogFile, ModelEntry, PriceEntry, ProviderEntry, RouteEntry } from './schema.ts';
 import { milliseconds } from './settings.ts';
 
@@ -78,7 +79,8 @@ function buildModel(entry: ModelEntry, options: BuildOptions): Model {
     owned_by: entry.owned_by ?? /^(.+?)\//.exec(id)?.[1] ?? 'medley',
     created: Date.parse(entry.created ?? default_created) / 1000,
     input_schema,
-    output_types: [kind === 'chat' ? 'text' : kind],
+    output_types: entry.output_types ?? [kind === 'chat' ? 'text' : kind],
+    media: isMediaKind(kind) ? mediaFieldsOf(input_schema) : [],
     price,
     ...(entry.price_source && { price_source: entry.price_source }),
     estimate: isMediaKind(kind)
@@ -124,6 +126,7 @@ function freeId(provider: string, taken: Set<string>): string {
 }
 
 function buildRoute(model: ModelEntry, route: RouteEntry, id: string, base_currency: string): Route {
+  const media = isMediaKind(model.kind) ? mediaFieldsOf(model.input_schema ?? {}) : [];
   return {
     id,
     provider: route.provider,
@@ -131,6 +134,7 @@ function buildRoute(model: ModelEntry, route: RouteEntry, id: string, base_curre
     timeout_ms: buildTimeouts(route.timeout ?? {}, default_total_ms[model.kind]),
     poll: { first_ms: milliseconds(route.poll?.first ?? '1s'), max_ms: milliseconds(route.poll?.max ?? '10s') },
     ...(route.input && { input: route.input }),
+    ...(media.length > 0 && { media }),
     output: route.output ?? {},
     options: route.options ?? {},
     on_ambiguous_submit: route.on_ambiguous_submit ?? 'fail',

@@ -32,6 +32,7 @@ export type CatalogOptions = {
   canServe?: (adapter: string, kind: Kind) => boolean;
   /** What an adapter has against the options of a chat route; nothing, if not given. */
   checkChatOptions?: NonNullable<Surroundings['checkChatOptions']>;
+  takesMedia?: NonNullable<Surroundings['takesMedia']>;
   /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
   secret?: (reference: string) => string | undefined;
   /** How many accounts have which currency; a catalogue without one of them is rejected. */
@@ -136,6 +137,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
     adapters: options.adapters,
     canServe: options.canServe ?? (() => true),
     ...(options.checkChatOptions && { checkChatOptions: options.checkChatOptions }),
+    ...(options.takesMedia && { takesMedia: options.takesMedia }),
     secret: options.secret ?? resolveSecret,
     default_providers: defaultProviders(),
     ...(options.currencies_in_use && { currencies_in_use: options.currencies_in_use }),

@@ -2,9 +2,10 @@ import { parseDuration } from '../lib/duration.ts';
 import { showValue } from '../lib/show-value.ts';
 import type { OptionProblem } from './check-settings.ts';
 import { checkField, checkPrices, checkRows } from './check-prices.ts';
-import { field_reference, spread_key, whole_input } from './input.ts';
+import { field_reference, lookup_key, spread_key, whole_input } from './input.ts';
 import { compileSchema, fieldsOf, isObject, own, schemaMistakes, type InputFields } from './input-schema.ts';
 import { isMediaKind, type Json, type JsonObject, type Kind } from './model.ts';
+import { mediaFieldsOf, mediaMistakes } from './media-fields.ts';
 import type { Path } from './problem.ts';
 import type { Report } from './report.ts';
 import type { ModelEntry, RouteEntry } from './schema.ts';
@@ -23,6 +24,8 @@ export type KnownProvider = {
   /** Where its key should be, and is not. */
   missing?: string | undefined;
   chatOptionProblems(options: JsonObject): OptionProblem[];
+  /** Does it take files of the caller's? */
+  takesMedia(): boolean;
 };
 
 /** Checks the models of a file beyond their shape. Those with a wrong shape are left alone. */
@@ -45,7 +48,15 @@ function checkModel(model: ModelEntry, known: Known, at: Path, report: Report): 
   checkKind(model, at, report);
   const fields = isMediaKind(model.kind) ? checkInputSchema(model, [...at, 'input_schema'], report) : undefined;
   checkPrices(model, fields, at, report);
+  checkOutputTypes(model, at, report);
   checkRoutes(model, fields, known, at, report);
+}
+
+/** Models make what their kind says; only what hears may answer in writing. */
+function checkOutputTypes({ kind, output_types }: ModelEntry, at: Path, report: Report): void {
+  const [type] = output_types ?? [];
+  if (type === undefined || type === kind || (kind === 'audio' && type === 'text')) return;
+  report.error([...at, 'output_types'], `${kind} models do not make ${type}.`);
 }
 
 /** Settings that mean something for the other kinds only. */
@@ -70,6 +81,7 @@ function checkInputSchema(model: ModelEntry, at: Path, report: Report): InputFie
   }
   const mistakes = schemaMistakes(schema);
   for (const { path, message } of mistakes) report.error([...at, ...path], message);
+  for (const { path, message } of mediaMistakes(schema)) report.error([...at, ...path], message);
   if (mistakes.length > 0) return undefined;
   const fields = fieldsOf(schema);
   checkDefaults(schema, fields, at, report);
@@ -99,6 +111,7 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: 
     if (route.id !== undefined) seen.add(route.id);
     checkProviderOf(model, route, known, here, report);
     checkTimeout(route, here, report);
+    checkMedia(model, route, known, here, report);
     if (model.kind === 'chat') checkChatOptions(route, known, here, report);
     checkCost(model, route, fields, known, here, report);
     if (route.input === undefined) continue;
@@ -136,6 +149,15 @@ function checkChatOptions({ provider, options = {} }: RouteEntry, known: Known, 
   }
 }
 
+/** A caller's file that the upstream never gets would be a surprise that is paid for. */
+function checkMedia(model: ModelEntry, route: RouteEntry, known: Known, at: Path, report: Report): void {
+  const [field] = isMediaKind(model.kind) ? mediaFieldsOf(model.input_schema ?? {}) : [];
+  const provider = known.providers.get(route.provider);
+  if (!field || !provider || provider.serves(model.kind) !== true || provider.takesMedia()) return;
+  const message = `adapter ${provider.adapter} takes no files, but the input_schema has the field ${field.name} for them.`;
+  report.error([...at, 'provider'], message);
+}
+
 function checkTimeout(route: RouteEntry, at: Path, report: Report): void {
   const { start, total } = route.timeout ?? {};
   if (start === undefined || total === undefined) return;
@@ -170,10 +192,29 @@ function checkMapping(value: Json, fields: InputFields | undefined, at: Path, re
       if (key !== spread_key) checkMapping(below, fields, here, report);
       else if (below !== whole_input) report.error(here, `must be ${whole_input}.`);
     }
+    if (isObject(value) && Object.hasOwn(value, lookup_key)) checkLookup(value, fields, at, report);
     return;
   }
   if (typeof value !== 'string' || !value.startsWith(whole_input)) return;
   const field = field_reference.exec(value)?.[1];
   if (field === undefined) report.error(at, 'must be $input.FIELD; the whole input is copied by `$spread: $input`.');
   else if (fields) checkField(field, fields, at, report);
+}
+
+/** A value of the field that stands nowhere is left out, and the upstream takes its own default for it. */
+function checkLookup(table: JsonObject, fields: InputFields | undefined, at: Path, report: Report): void {
+  const wanted = table[lookup_key];
+  const field = typeof wanted === 'string' ? field_reference.exec(wanted)?.[1] : undefined;
+  if (field === undefined) {
+    report.error([...at, lookup_key], 'must be $input.FIELD, whose value is looked up beside it.');
+    return;
+  }
+  const allowed = fields?.keyword(field, 'enum');
+  if (!Array.isArray(allowed)) return;
+  const listed = Object.keys(table).filter((key) => key !== lookup_key);
+  const missing = allowed.map(String).filter((value) => !listed.includes(value));
+  if (missing.length > 0) report.warn(at, `says nothing for ${missing.join(', ')}, which ${field} may be.`);
+  for (const key of listed) {
+    if (!allowed.map(String).includes(key)) report.error([...at, key], `is no value of ${field}.`, 'key');
+  }
 }

@@ -1,7 +1,8 @@
 import { showValue } from '../lib/show-value.ts';
 import { rational } from '../money/money.ts';
 import { usualFactors, writtenFactors } from './estimate.ts';
-import type { InputFields } from './input-schema.ts';
+import { own, type InputFields } from './input-schema.ts';
+import { media_keyword } from './media-fields.ts';
 import { isMediaKind, units, units_of_kind, type Condition, type Factor, type Kind, type Unit } from './model.ts';
 import type { Path } from './problem.ts';
 import type { Report } from './report.ts';
@@ -151,6 +152,8 @@ function checkFactors(
     if ('constant' in factor) {
       if (!rational(factor.constant))
         report.error(at, `${factor.constant} must be written as a plain decimal in quotes.`);
+    } else if ('duration_of' in factor) {
+      checkDuration(unit, factor.duration_of, fields, at, report);
     } else if (fields && checkField(factor.field, fields, at, report)) {
       const { field } = factor;
       if (!countable(unit, field, fields)) {
@@ -162,6 +165,19 @@ function checkFactors(
         report.warn(at, `${field} is neither required nor has a default: inputs without it are refused.`);
       }
     }
+  }
+}
+
+/** Minutes have no exact decimal of seconds; a price by the minute is charged from the seconds anyway. */
+function checkDuration(unit: Unit, field: string, fields: InputFields | undefined, at: Path, report: Report): void {
+  if (unit !== 'second') report.error(at, 'durations are in seconds: write it under second, minutes follow from that.');
+  if (!fields || !checkField(field, fields, at, report)) return;
+  const items = fields.keyword(field, 'items');
+  const kind = fields.keyword(field, media_keyword) ?? own(items, media_keyword);
+  if (kind !== 'audio' && kind !== 'video') {
+    report.error(at, `${field} has no duration: it must have ${media_keyword}: audio or video.`);
+  } else if (!fields.certain(field)) {
+    report.warn(at, `${field} is neither required nor has a default: inputs without it are refused.`);
   }
 }
 

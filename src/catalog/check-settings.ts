@@ -12,6 +12,8 @@ export type Surroundings = {
   canServe(adapter: string, kind: Kind): boolean;
   /** What an adapter has against the options of a chat route. */
   checkChatOptions?(adapter: string, options: JsonObject): OptionProblem[];
+  /** Can this adapter hand on files of the caller's? */
+  takesMedia?(adapter: string): boolean;
   /** The value behind `env:NAME` or `file:/path`. */
   secret(reference: string): string | undefined;
   /** Providers of the default catalogue, which files that switch it on may name. */

@@ -22,9 +22,15 @@ export function writtenFactors(entry: EstimateEntry | undefined, unit: Unit): Fa
   return written === undefined ? undefined : [written].flat().map(parseFactor);
 }
 
+/** `$media.x.duration`: how long the audio or video in the field x is, in seconds. */
+const duration_reference = /^\$media\.(.+)\.duration$/s;
+
 function parseFactor(written: string | number): Factor {
-  const field = typeof written === 'string' ? field_reference.exec(written)?.[1] : undefined;
-  return field === undefined ? { constant: String(written) } : { field };
+  const text = String(written);
+  const field = field_reference.exec(text)?.[1];
+  if (field !== undefined) return { field };
+  const duration_of = duration_reference.exec(text)?.[1];
+  return duration_of === undefined ? { constant: text } : { duration_of };
 }
 
 /** One run, one image, the characters of the text; other units need an estimate of their own. */

@@ -36,9 +36,9 @@ export type Unit = (typeof units)[number];
 export const units_of_kind: { readonly [kind in Kind]: readonly Unit[] } = {
   chat: ['request', 'input_token', 'cached_input_token', 'cache_write_token', 'output_token'],
   embedding: ['request', 'input_token'],
-  image: ['request', 'image', 'megapixel', 'character'],
-  video: ['request', 'second', 'minute', 'character'],
-  audio: ['request', 'second', 'minute', 'character'],
+  image: ['request', 'image', 'megapixel', 'character', 'input_token', 'cached_input_token', 'output_token'],
+  video: ['request', 'second', 'minute', 'character', 'input_token', 'output_token'],
+  audio: ['request', 'second', 'minute', 'character', 'input_token', 'output_token'],
 };
 
 export type Scalar = string | number | boolean | null;
@@ -62,8 +62,8 @@ export type PriceSource = { readonly url: string; readonly date: string };
 /** What an upstream charges us, in `currency`. */
 export type CostRow = PriceRow & { readonly currency: string };
 
-/** One factor of an estimate: the value of an input field, or a decimal text. */
-export type Factor = { readonly field: string } | { readonly constant: string };
+/** One factor of an estimate: the value of an input field, how long the files in one are, or a decimal text. */
+export type Factor = { readonly field: string } | { readonly duration_of: string } | { readonly constant: string };
 
 /** The units to hold for: each the product of its factors. */
 export type Estimate = { readonly [unit in Unit]?: readonly Factor[] };
@@ -89,6 +89,8 @@ export type Route = {
   readonly poll: { readonly first_ms: number; readonly max_ms: number };
   /** Upstream field → `$input.x`, a constant, or an object or list of these; absent: the input as it is. */
   readonly input?: JsonObject;
+  /** Fields of the caller's input that hold files. */
+  readonly media?: readonly MediaField[];
   /** Where the adapter finds the results in the upstream's answer. */
   readonly output: JsonObject;
   /** Adapter-specific. */
@@ -97,6 +99,9 @@ export type Route = {
   readonly cost: readonly CostRow[];
   readonly cost_source?: PriceSource;
 };
+
+/** A field of the input that takes a file of the caller's, or a list of them. */
+export type MediaField = { readonly name: string; readonly kind: MediaKind };
 
 export type InputCheck = { ok: true; input: JsonObject } | { ok: false; errors: FieldError[] };
 
@@ -111,6 +116,8 @@ export type Model = {
   readonly created: number;
   readonly input_schema: JsonObject;
   readonly output_types: readonly string[];
+  /** Fields of the input that hold files of the caller's. */
+  readonly media: readonly MediaField[];
   readonly price: readonly PriceRow[];
   readonly price_source?: PriceSource;
   readonly estimate: Estimate;

@@ -64,17 +64,38 @@ function fits(when: Condition | undefined, input: JsonObject): boolean {
   );
 }
 
+/** Field → how long the files in it are together, seconds as a decimal text. */
+export type Durations = ReadonlyMap<string, string>;
+
 /** The units to hold for by the model's estimate. Throws ApiError 422 naming the field that has no countable value. */
-export function estimateUnits(model: Pick<Model, 'estimate'>, input: JsonObject): Units {
+export function estimateUnits(
+  model: Pick<Model, 'estimate'>,
+  input: JsonObject,
+  durations: Durations = new Map(),
+): Units {
   const units: Units = {};
-  for (const [unit, factors] of entriesOf(model.estimate)) units[unit] = product(unit, factors ?? [], input);
+  for (const [unit, factors] of entriesOf(model.estimate)) {
+    const texts = (factors ?? []).map((factor) => factorText(unit, factor, input, durations));
+    units[unit] = product(factors ?? [], texts);
+  }
   return units;
 }
 
-function product(unit: Unit, factors: readonly Factor[], input: JsonObject): string {
-  const texts = factors.map((factor) =>
-    'constant' in factor ? factor.constant : fieldText(unit, factor.field, input),
-  );
+/** Those of the held units that are no estimate, because they were measured of the caller's files. */
+export function measuredUnits(model: Pick<Model, 'estimate'>, held_units: Units): Units {
+  const measured = entriesOf(model.estimate).filter(([, factors]) => factors?.some((each) => 'duration_of' in each));
+  return Object.fromEntries(measured.map(([unit]) => [unit, held_units[unit]]));
+}
+
+function factorText(unit: Unit, factor: Factor, input: JsonObject, durations: Durations): string {
+  if ('constant' in factor) return factor.constant;
+  if ('field' in factor) return fieldText(unit, factor.field, input);
+  const duration = durations.get(factor.duration_of);
+  if (duration === undefined) throw uncountable(factor.duration_of, 'is required, since the price depends on it.');
+  return duration;
+}
+
+function product(factors: readonly Factor[], texts: readonly string[]): string {
   const value = texts.reduce((so_far, text) => times(so_far, decimal(text)), one);
   const text = decimalText(value);
   if (text !== undefined) return text;

@@ -255,8 +255,8 @@ const cost = section(
 const factor = {
   type: ['string', 'number'],
   minimum: 0,
-  pattern: '^(?:\\$input\\..+|[0-9]{1,9}(?:\\.[0-9]{1,12})?)$',
-  errorMessage: 'must be $input.FIELD or a number that is not negative',
+  pattern: '^(?:\\$input\\..+|\\$media\\..+\\.duration|[0-9]{1,9}(?:\\.[0-9]{1,12})?)$',
+  errorMessage: 'must be $input.FIELD, $media.FIELD.duration or a number that is not negative',
 };
 
 const estimate_of_unit = Type.Unsafe<string | number | (string | number)[]>({
@@ -265,8 +265,9 @@ const estimate_of_unit = Type.Unsafe<string | number | (string | number)[]>({
   pattern: factor.pattern,
   items: factor,
   minItems: 1,
-  errorMessage: 'must be $input.FIELD, a number, or a list of these (their product)',
-  description: '$input.FIELD, a number, or a list of these, which are multiplied.',
+  errorMessage: 'must be $input.FIELD, $media.FIELD.duration, a number, or a list of these (their product)',
+  description:
+    '$input.FIELD, a number, $media.FIELD.duration (seconds of the audio or video in a field), or a list of these, which are multiplied.',
 });
 
 const estimate = section(Object.fromEntries(units.map((unit) => [unit, Type.Optional(estimate_of_unit)])), {
@@ -317,7 +318,7 @@ const route = section(
     input: Type.Optional(
       freeObject({
         description:
-          'Upstream field: `$input.FIELD`, a constant, or objects and lists of these. `$spread: $input` copies all.',
+          'Upstream field: `$input.FIELD`, a constant, or objects and lists of these. `$spread: $input` copies all; `{ $lookup: $input.FIELD, VALUE: … }` is what stands under the value of a field.',
       }),
     ),
     output: Type.Optional(freeObject({ description: "Where the results are in the upstream's answer." })),
@@ -381,6 +382,13 @@ const model = section(
       }),
     ),
     input_schema: Type.Optional(freeObject({ description: "JSON Schema 2020-12 of the task's `input`." })),
+    output_types: Type.Optional(
+      Type.Array(Type.Enum(['image', 'video', 'audio', 'text']), {
+        minItems: 1,
+        maxItems: 1,
+        description: 'What the results are, if not what the kind says: [text] for audio models that transcribe.',
+      }),
+    ),
     price: Type.Optional(Type.Array(price, { description: 'What callers pay.' })),
     price_source: Type.Optional(price_source),
     estimate: Type.Optional(estimate),
