@@ -108,7 +108,7 @@ async function send(
 
 function fileHeaders(parts: KeyParts, etag: string, cache_s: number): Record<string, string> {
   const { content_type, inline } = mediaType(parts.extension);
-  const name = `${parts.task_id}-${parts.index}.${parts.extension}`;
+  const name = `${parts.owner_id}-${parts.index}.${parts.extension}`;
   return {
     'content-type': content_type,
     'content-disposition': `${inline ? 'inline' : 'attachment'}; filename="${name}"`,

@@ -7,7 +7,7 @@ import { showProblem } from '../catalog/problem.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { newId } from '../lib/ids.ts';
 import { checkBooks } from '../money/books.ts';
-import { outputKey } from '../storage/key.ts';
+import { storageKey } from '../storage/key.ts';
 import { service_rules } from '../chat/books.ts';
 import { says, withEngine, type Said } from './command.ts';
 
@@ -87,7 +87,7 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
 
 /** Writes a file as an output is written, looks for it, and takes it away again. */
 async function keepsFiles(app: App): Promise<boolean> {
-  const key = outputKey({ account_id: newId('acct'), task_id: newId('task'), index: 0, extension: 'bin' });
+  const key = storageKey({ account_id: newId('acct'), owner_id: newId('task'), index: 0, extension: 'bin' });
   const bytes = Buffer.from('medley');
   try {
     await app.storage.put(key, bytes, { content_type: 'application/octet-stream', size_limit_bytes: bytes.length });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assert } from '../lib/assert.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { isId } from '../lib/ids.ts';
-import { parseKey } from './key.ts';
+import { isOwner, parseKey } from './key.ts';
 import {
   FileTooLarge,
   StorageFull,
@@ -30,21 +30,21 @@ export async function openDiskStorage(data_dir: string): Promise<Storage> {
     stat: (key) => statFile(folders, key),
     open: (key, range) => openFile(folders, key, range),
     remove: (keys) => remove(folders, keys),
-    list: (account_id, task_id) => list(folders, account_id, task_id),
+    list: (account_id, owner_id) => list(folders, account_id, owner_id),
     sweepTemporaryFiles: (older_than_ms) => sweep(folders, older_than_ms),
   };
 }
 
-/** Where a key's file is. 65,536 folders by the task's hash, so that none of them grows large. */
+/** Where a key's file is. 65,536 folders by the owner's hash, so that none of them grows large. */
 function pathOf(folders: Folders, key: string): string | undefined {
   const parts = parseKey(key);
   if (!parts) return undefined;
-  return join(taskFolder(folders, parts.account_id, parts.task_id), `${parts.index}.${parts.extension}`);
+  return join(ownerFolder(folders, parts.account_id, parts.owner_id), `${parts.index}.${parts.extension}`);
 }
 
-function taskFolder(folders: Folders, account_id: string, task_id: string): string {
-  const hash = createHash('sha256').update(`${account_id}/${task_id}`).digest('hex');
-  return join(folders.files, hash.slice(0, 2), hash.slice(2, 4), account_id, task_id);
+function ownerFolder(folders: Folders, account_id: string, owner_id: string): string {
+  const hash = createHash('sha256').update(`${account_id}/${owner_id}`).digest('hex');
+  return join(folders.files, hash.slice(0, 2), hash.slice(2, 4), account_id, owner_id);
 }
 
 async function put(folders: Folders, key: string, bytes: Buffer | Readable, options: PutOptions) {
@@ -177,10 +177,10 @@ async function pruneEmpty(folder: string, root: string): Promise<void> {
   await orAbsent(syncFolder(folder));
 }
 
-async function list(folders: Folders, account_id: string, task_id: string): Promise<string[]> {
-  assert(isId('acct', account_id) && isId('task', task_id), 'list needs an account and a task id');
-  const names = await orAbsent(readdir(taskFolder(folders, account_id, task_id)));
-  const keys = (names ?? []).map((name) => `${account_id}/${task_id}/${name}`);
+async function list(folders: Folders, account_id: string, owner_id: string): Promise<string[]> {
+  assert(isId('acct', account_id) && isOwner(owner_id), 'list needs an account and the id of a task or a file');
+  const names = await orAbsent(readdir(ownerFolder(folders, account_id, owner_id)));
+  const keys = (names ?? []).map((name) => `${account_id}/${owner_id}/${name}`);
   return keys.filter((key) => parseKey(key) !== undefined).toSorted();
 }
 

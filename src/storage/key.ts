@@ -2,28 +2,34 @@ import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
 import { isExtension, type Extension } from './media-types.ts';
 
-/** A storage key taken apart: `acct_…/task_…/0.png`. */
+/** A storage key taken apart: `acct_…/task_…/0.png`, `acct_…/file_…/0.png`. */
 export type KeyParts = {
   account_id: string;
-  task_id: string;
+  /** The task that made it, or the file that a caller uploaded. */
+  owner_id: string;
   index: number;
   extension: Extension;
 };
 
-/** The key of a task's `index`-th output. The same output always has the same key. */
-export function outputKey(parts: KeyParts): string {
-  const key = `${parts.account_id}/${parts.task_id}/${parts.index}.${parts.extension}`;
+/** The key of a task's `index`-th output, or of a file. The same output always has the same key. */
+export function storageKey(parts: KeyParts): string {
+  const key = `${parts.account_id}/${parts.owner_id}/${parts.index}.${parts.extension}`;
   assert(parseKey(key) !== undefined, `"${key}" is no storage key`);
   return key;
 }
 
 /**
- * The parts of a key; undefined for every text that `outputKey` cannot have made. Such a key has
+ * The parts of a key; undefined for every text that `storageKey` cannot have made. Such a key has
  * no dots, slashes or capitals of its own choice, so that it is safe as a path on any disk.
  */
 export function parseKey(text: string): KeyParts | undefined {
   const match = /^([a-z0-9_]{1,64})\/([a-z0-9_]{1,64})\/(0|[1-9]\d{0,3})\.([a-z0-9]{1,8})$/.exec(text);
-  const [, account_id = '', task_id = '', index = '', extension = ''] = match ?? [];
-  if (!isId('acct', account_id) || !isId('task', task_id) || !isExtension(extension)) return undefined;
-  return { account_id, task_id, index: Number(index), extension };
+  const [, account_id = '', owner_id = '', index = '', extension = ''] = match ?? [];
+  if (!isId('acct', account_id) || !isOwner(owner_id) || !isExtension(extension)) return undefined;
+  return { account_id, owner_id, index: Number(index), extension };
+}
+
+/** Whether files can be kept under this id. */
+export function isOwner(id: string): boolean {
+  return isId('task', id) || isId('file', id);
 }

@@ -33,8 +33,8 @@ export type Storage = {
   open(key: string, range?: ByteRange): Promise<OpenedFile | undefined>;
   /** Removes what is there; keys without a file are fine. */
   remove(keys: readonly string[]): Promise<void>;
-  /** The keys of one task's files, whatever put them there. */
-  list(account_id: string, task_id: string): Promise<string[]>;
+  /** The keys of one task's files, or of one uploaded file, whatever put them there. */
+  list(account_id: string, owner_id: string): Promise<string[]>;
   /**
    * Removes what interrupted puts left behind and nobody wrote to for `older_than_ms`. Answers how
    * many. Must be longer than any silence of a running download.

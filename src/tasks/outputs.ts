@@ -3,7 +3,7 @@ import { unitsOfOutputs, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { GuardError } from '../lib/guard.ts';
 import type { RemoteFile, RunFile, TextFile } from '../providers/provider.ts';
-import { outputKey } from '../storage/key.ts';
+import { storageKey } from '../storage/key.ts';
 import { makeLink } from '../storage/links.ts';
 import { mediaType, textExtension, type Extension } from '../storage/media-types.ts';
 import { failed, type ProbeResult } from '../storage/probe-result.ts';
@@ -146,7 +146,7 @@ async function measure(bytes: Buffer): Promise<ProbeResult> {
 
 async function storeOutput(app: App, task: Task, position: number, output: Measured): Promise<StoredFile> {
   const { bytes, extension, item } = output;
-  const key = outputKey({ account_id: task.account_id, task_id: task.id, index: position, extension });
+  const key = storageKey({ account_id: task.account_id, owner_id: task.id, index: position, extension });
   await app.storage.put(key, bytes, { content_type: item.content_type, size_limit_bytes: file_bytes_max });
   await failpoint('task.copying');
   return { key, item };

@@ -271,8 +271,8 @@ describe('remove', () => {
         if (i % 3 > 0) await storage.remove([each]);
       }),
     );
-    const { account_id = '', task_id = '' } = parseKey(key) ?? {};
-    expect(await storage.list(account_id, task_id)).toEqual(keys.filter((_, i) => i % 3 === 0).toSorted());
+    const { account_id = '', owner_id = '' } = parseKey(key) ?? {};
+    expect(await storage.list(account_id, owner_id)).toEqual(keys.filter((_, i) => i % 3 === 0).toSorted());
   });
 });
 
@@ -297,10 +297,10 @@ describe('list', () => {
     const key = newKey();
     const keys = [key, key.replace('/0.png', '/1.mp4')];
     for (const each of [...keys, newKey()]) await storage.put(each, Buffer.from('x'), options);
-    const { account_id = '', task_id = '' } = parseKey(key) ?? {};
-    expect(await storage.list(account_id, task_id)).toEqual(keys);
-    expect(await storage.list(task_id.replace('task', 'acct'), task_id)).toEqual([]);
-    await expect(storage.list('..', task_id)).rejects.toBeInstanceOf(AssertionError);
+    const { account_id = '', owner_id = '' } = parseKey(key) ?? {};
+    expect(await storage.list(account_id, owner_id)).toEqual(keys);
+    expect(await storage.list(owner_id.replace('task', 'acct'), owner_id)).toEqual([]);
+    await expect(storage.list('..', owner_id)).rejects.toBeInstanceOf(AssertionError);
   });
 });
 

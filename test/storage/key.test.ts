@@ -2,28 +2,34 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../src/lib/assert.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { outputKey, parseKey } from '../../src/storage/key.ts';
+import { storageKey, parseKey } from '../../src/storage/key.ts';
 import { newKey } from './samples.ts';
 
 describe('storage keys', () => {
   test('name account, task, position and extension, and are taken apart again', () => {
-    const parts = { account_id: newId('acct'), task_id: newId('task'), index: 12, extension: 'mp4' } as const;
-    expect(outputKey(parts)).toBe(`${parts.account_id}/${parts.task_id}/12.mp4`);
-    expect(parseKey(outputKey(parts))).toEqual(parts);
+    const parts = { account_id: newId('acct'), owner_id: newId('task'), index: 12, extension: 'mp4' } as const;
+    expect(storageKey(parts)).toBe(`${parts.account_id}/${parts.owner_id}/12.mp4`);
+    expect(parseKey(storageKey(parts))).toEqual(parts);
+  });
+
+  test('name uploaded files, too', () => {
+    const parts = { account_id: newId('acct'), owner_id: newId('file'), index: 0, extension: 'png' } as const;
+    expect(parseKey(storageKey(parts))).toEqual(parts);
+    expect(() => storageKey({ ...parts, owner_id: newId('key') })).toThrow(AssertionError);
   });
 
   test('are not made of anything else', () => {
-    const parts = { account_id: newId('acct'), task_id: newId('task'), index: 0, extension: 'png' } as const;
+    const parts = { account_id: newId('acct'), owner_id: newId('task'), index: 0, extension: 'png' } as const;
     for (const wrong of [
       { account_id: '..' },
-      { account_id: parts.task_id },
-      { task_id: '' },
-      { task_id: `${parts.task_id}/..` },
+      { account_id: parts.owner_id },
+      { owner_id: '' },
+      { owner_id: `${parts.owner_id}/..` },
       { index: -1 },
       { index: 1.5 },
       { index: 10_000 },
     ]) {
-      expect(() => outputKey({ ...parts, ...wrong }), `${JSON.stringify(wrong)}`).toThrow(AssertionError);
+      expect(() => storageKey({ ...parts, ...wrong }), `${JSON.stringify(wrong)}`).toThrow(AssertionError);
     }
   });
 
@@ -33,7 +39,7 @@ describe('storage keys', () => {
     const others = fc.sample(change, 2000).map(([at, text]) => key.slice(0, at) + text + key.slice(at + 1));
     const misread = others.filter((other) => {
       const parts = parseKey(other);
-      return parts !== undefined && outputKey(parts) !== other;
+      return parts !== undefined && storageKey(parts) !== other;
     });
     expect(misread).toEqual([]);
   });

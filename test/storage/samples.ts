@@ -18,13 +18,13 @@ import {
 import h264 from 'h264-mp4-encoder';
 import sharp from 'sharp';
 import { newId } from '../../src/lib/ids.ts';
-import { outputKey } from '../../src/storage/key.ts';
+import { storageKey } from '../../src/storage/key.ts';
 
 // Small real files of every kind that the probe knows.
 
 /** A key that nobody else uses. */
-export function newKey(extension: Parameters<typeof outputKey>[0]['extension'] = 'png', index = 0): string {
-  return outputKey({ account_id: newId('acct'), task_id: newId('task'), index, extension });
+export function newKey(extension: Parameters<typeof storageKey>[0]['extension'] = 'png', index = 0): string {
+  return storageKey({ account_id: newId('acct'), owner_id: newId('task'), index, extension });
 }
 
 /** A picture with noise in it, so that it has some size. */
