@@ -15,7 +15,7 @@ import {
 } from '../../src/providers/provider.ts';
 import { probeMedia } from '../../src/storage/probe.ts';
 import type { Imitation, Reply } from './imitations/imitation.ts';
-import { jumpingPacer, type JumpingPacer } from './pacer.ts';
+import { jumpingPacer, tick_ms, type JumpingPacer } from './pacer.ts';
 import { configOf, never, secret, untilClosed } from './upstreams.ts';
 
 /**
@@ -391,24 +391,33 @@ function describePace({ pace, ...wanted }: Conformance, bench: () => Bench): voi
     const { imitation, pacer, run } = bench();
     const provider = openProvider(wanted, imitation.url, pacer);
     const ends: string[] = [];
-    const works = Array.from({ length: runs }, () => async () => {
-      let state = await provider.start(run, never);
+    const now = () => ({ ...run, now_ms: run.now_ms + pacer.now() });
+    const watch = async (first: RunState) => {
+      let state = first;
       while ('ref' in state) {
         const { ref, poll_after_ms } = state;
         await pacer.sleep(poll_after_ms, never);
-        const next = await provider.poll(run, ref, never).catch(() => undefined);
+        const next = await provider.poll(now(), ref, never).catch(() => undefined);
         if (next) state = next;
         else await pacer.sleep(10_000, never); // as the tasks room does
       }
       ends.push(state.phase);
-    });
-    for (let at = 0; at < runs; at += 250) await pacer.together(works.slice(at, at + 250));
+    };
+    const started: RunState[] = [];
+    while (started.length < runs) {
+      const some = Array.from({ length: 20 }, () => provider.start(run, never));
+      started.push(...(await Promise.all(some)));
+    }
+    const works = started.map((state) => () => watch(state));
+    await pacer.together(works);
     expect(ends).toEqual(Array.from({ length: runs }, () => 'done'));
     const at_ms = imitation.asked.filter(({ role }) => role === 'poll' || role === 'result').map((one) => one.at_ms);
     expect(at_ms.length).toBeGreaterThanOrEqual(runs);
-    if (pace) expect(mostWithinAMinute(at_ms)).toBeLessThanOrEqual(pace.per_minute);
+    // A call that woke late falls into a minute that is this much longer.
+    const minute_ms = 60_000 + tick_ms;
+    if (pace) expect(mostWithinAMinute(at_ms)).toBeLessThanOrEqual(Math.ceil((pace.per_minute * minute_ms) / 60_000));
     await provider.close?.();
-  });
+  }, 120_000);
 }
 
 function mostWithinAMinute(at_ms: readonly number[]): number {

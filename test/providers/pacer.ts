@@ -7,6 +7,9 @@ export type JumpingPacer = Pacer & {
   together(works: (() => Promise<void>)[]): Promise<void>;
 };
 
+/** Who sleeps until nearly the same time wakes together, some of them late: else all would go one by one. */
+export const tick_ms = 500;
+
 export function jumpingPacer(): JumpingPacer {
   let now_ms = 0;
   let sleepers: { at_ms: number; wake: () => void }[] = [];
@@ -23,10 +26,10 @@ export function jumpingPacer(): JumpingPacer {
       );
       while (working > 0) {
         if (sleepers.length < working) {
-          if (await Promise.race([failed, setImmediate('goes on')])) break;
+          if (await Promise.race([failed, setImmediate(false)])) break;
           continue;
         }
-        now_ms = sleepers.reduce((first, { at_ms }) => Math.min(first, at_ms), Infinity);
+        now_ms = tick_ms + sleepers.reduce((first, { at_ms }) => Math.min(first, at_ms), Infinity);
         const due = sleepers.filter(({ at_ms }) => at_ms <= now_ms);
         sleepers = sleepers.filter(({ at_ms }) => at_ms > now_ms);
         for (const { wake } of due) wake();
