@@ -11,6 +11,7 @@ import { get_model, list_models } from './api/models.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { makePipeline } from './api/pipeline.ts';
 import { openApiEndpoint } from './api/reference.ts';
+import { responses, stored_responses } from './api/responses.ts';
 import { cancel_task, delete_output, get_task, list_tasks, make_links } from './api/tasks.ts';
 import { admitPerson } from './accounts/person.ts';
 import type { App } from './app.ts';
@@ -34,6 +35,8 @@ export function listEndpoints(): Endpoint<App>[] {
     chat_completions,
     messages,
     count_tokens,
+    responses,
+    ...stored_responses,
     embeddings,
     chat_record,
     stored_completions,

@@ -8,7 +8,7 @@ import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { costView, exact } from '../money/money.ts';
-import type { Style } from '../styles/conversation.ts';
+import type { CallerStyle } from '../styles/conversation.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint } from './endpoint.ts';
 
@@ -50,7 +50,7 @@ export const chat_completions: Endpoint<App> = {
     responses,
     errors,
   },
-  handle: (app, call) => chat(app, 'completions', call),
+  handle: (app, call) => answerChat(app, 'completions', call),
 };
 
 /** Completions are not kept; without this, the path would be a chat call named "completions". */
@@ -76,7 +76,7 @@ export const messages: Endpoint<App> = {
   body_limit_bytes,
   lenient_query: true,
   docs: { tag: 'Chat', summary: 'Chat in the messages style', body: { schema: conversation }, responses, errors },
-  handle: (app, call) => chat(app, 'messages', call),
+  handle: (app, call) => answerChat(app, 'messages', call),
 };
 
 /** Free of charge, so it counts with the reads. */
@@ -115,7 +115,8 @@ export const chat_record: Endpoint<App> = {
   },
 };
 
-async function chat(app: App, style: Style, call: Call): Promise<Answer> {
+/** A call of a chat, in any style: whole or streamed. */
+export async function answerChat(app: App, style: CallerStyle, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
   const order = readOrder(app, style, call);
   const caller = callerOf(call);

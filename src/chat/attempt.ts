@@ -6,10 +6,11 @@ import { refusalError } from '../providers/refusal.ts';
 import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { scrub } from '../providers/scrub.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
-import type { UpstreamStyle } from '../styles/conversation.ts';
+import type { CallerStyle, UpstreamStyle } from '../styles/conversation.ts';
 import { openRelay } from '../styles/open-relay.ts';
-import { readQuirks } from '../styles/quirks.ts';
+import { readQuirks, type Quirks } from '../styles/quirks.ts';
 import type { Relay } from '../styles/relay.ts';
+import { echoOf } from '../styles/responses-answer.ts';
 import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
 import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
@@ -70,14 +71,14 @@ export async function attemptRoute(
 ): Promise<Attempted> {
   const provider = app.providers.chat(route.provider);
   if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });
-  const [first] = provider.styles;
-  if (first === undefined) return failed({ cause: 'upstream_error', reason: `${route.provider} speaks no style` });
-  const style = provider.styles.includes(order.ask.style) ? order.ask.style : first;
+  const { quirks } = readQuirks(route.options);
+  const style = styleFor(order.ask.style, provider, quirks);
+  if (style === undefined) return failed({ cause: 'upstream_error', reason: `${route.provider} speaks no style` });
   const target = {
     style,
     model: route.upstream_model,
     max_tokens: order.max_tokens,
-    quirks: readQuirks(route.options).quirks,
+    quirks,
   };
   let sent: UpstreamBody;
   try {
@@ -132,6 +133,14 @@ export function refusedInput(error: InputRefused): ApiError {
   });
 }
 
+/** The caller's own if the upstream speaks it, else the first; nothing is translated for the responses style. */
+function styleFor(wanted: CallerStyle, provider: ChatProvider, { responses }: Quirks): UpstreamStyle | undefined {
+  const { styles, styles_by_option = [] } = provider;
+  const spoken = [...styles, ...styles_by_option.filter(() => responses === true)];
+  if (spoken.includes(wanted) && (wanted !== 'responses' || responses !== false)) return wanted;
+  return styles.find((style) => style !== 'responses');
+}
+
 /** What an error says of the route. */
 export function failureOf(error: unknown, watch: Watch): RouteFailure {
   if (watch.timed_out) return { cause: 'timeout', reason: watch.timed_out };
@@ -156,6 +165,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     wants_usage: order.ask.wants_usage,
     line_bytes_max,
     legacy_functions: isLegacy(order.ask),
+    ...(order.ask.style === 'responses' && { echo: echoOf(order.ask.body) }),
   });
   let problem: string | undefined;
   try {

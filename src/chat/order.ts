@@ -5,7 +5,7 @@ import { freezePricing, type Pricing } from '../catalog/price.ts';
 import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
 import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
-import type { CallStyle, Style } from '../styles/conversation.ts';
+import type { CallerStyle, CallStyle } from '../styles/conversation.ts';
 import { countInput, estimateInput } from './price.ts';
 
 /** Kinds of models that answer in the call itself. */
@@ -36,7 +36,7 @@ const max_output_tokens_default = 131_072;
 /** Reads a body of either chat path. Throws ApiError: 400 naming the field, 404 for the model. */
 export function readOrder(
   app: App,
-  style: Style,
+  style: CallerStyle,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
 ): ChatOrder {
   const ask = readAsk(style, call.body ?? {});

@@ -39,10 +39,12 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
   const client = openChatClient({ ...config, base_url: config.base_url ?? default_base_url }, guard);
   const key: Record<string, string> = config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
   return {
-    styles: ['completions'],
-    send: ({ body, stream, timeout_ms }, signal) => {
+    styles: config.base_url === undefined ? ['completions', 'responses'] : ['completions'],
+    styles_by_option: ['responses'],
+    send: ({ style, body, stream, timeout_ms }, signal) => {
       const headers = { ...key, accept: stream ? 'text/event-stream' : 'application/json' };
-      return client.post('/chat/completions', headers, body, { signal, connect_timeout_ms: timeout_ms.connect });
+      const path = style === 'responses' ? '/responses' : '/chat/completions';
+      return client.post(path, headers, body, { signal, connect_timeout_ms: timeout_ms.connect });
     },
     embed: ({ body, timeout_ms }, signal) => {
       const headers = { ...key, accept: 'application/json' };

@@ -165,6 +165,8 @@ export type ChatReply = { body: Readable | AsyncIterable<Buffer>; simulated?: bo
 export type ChatProvider = {
   /** The styles that it speaks; a caller's own is preferred, else the first. */
   readonly styles: readonly UpstreamStyle[];
+  /** Those that it speaks where its routes say so (their option of that name). */
+  readonly styles_by_option?: readonly UpstreamStyle[];
   /**
    * Throws NotStarted (another route may be tried) or InputRefused (the caller's own mistake: no other
    * route would like it better); any other error means that no answer came. `signal` ends it at any

@@ -1,11 +1,13 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
 import { readCompletionsAnswers, writeCompletionsAnswer } from './completions-answer.ts';
-import type { ChatAnswer, Part, UpstreamStyle, Usage } from './conversation.ts';
+import type { CallerStyle, ChatAnswer, Part, UpstreamStyle, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { readGeminiAnswers } from './gemini-answer.ts';
 import { readMessagesAnswer, writeMessagesAnswer } from './messages-answer.ts';
 import { withModel } from './model-name.ts';
+import { echoOf, readResponsesAnswer, writeResponsesAnswer } from './responses-answer.ts';
+import { finishOf } from './same-responses.ts';
 import { addText, tokensOf, type TextSize } from './text-size.ts';
 
 export type RenderOptions = {
@@ -56,7 +58,7 @@ export function renderAnswer(
     ...(answer.usage && { usage: answer.usage }),
   };
   if (ask.style === upstream_style) {
-    const finish = ask.style === 'completions' ? firstFinish(body) : body['stop_reason'];
+    const finish = finishIn[ask.style](body);
     const name = body['model'];
     if (typeof name === 'object' && name !== null) throw new Error('The name of the model is none.');
     return { ...told, bytes: withModel(bytes, options.model), ...(typeof finish === 'string' && { finish }) };
@@ -64,12 +66,21 @@ export function renderAnswer(
   return { ...told, ...translated(ask, answers, delivered, options) };
 }
 
+/** Why an answer ended, in the words of its style. */
+const finishIn: { readonly [style in CallerStyle]: (body: JsonObject) => unknown } = {
+  completions: firstFinish,
+  messages: (body) => body['stop_reason'],
+  responses: finishOf,
+};
+
 function readAnswers(style: UpstreamStyle, body: JsonObject, request_id: string): ChatAnswer[] {
   switch (style) {
     case 'completions':
       return readCompletionsAnswers(body, request_id);
     case 'messages':
       return [readMessagesAnswer(body)];
+    case 'responses':
+      return [readResponsesAnswer(body)];
     case 'gemini':
       return readGeminiAnswers(body, request_id);
   }
@@ -83,8 +94,8 @@ function parse(bytes: Buffer): JsonObject {
 }
 
 /** Blocks that we know nothing of are content too. */
-function hasBlocks({ content }: JsonObject): boolean {
-  return Array.isArray(content) && content.length > 0;
+function hasBlocks({ content, output }: JsonObject): boolean {
+  return [content, output].some((blocks) => Array.isArray(blocks) && blocks.length > 0);
 }
 
 function firstFinish(body: JsonObject): unknown {
@@ -128,6 +139,10 @@ function translated(
     const shown = usage ?? { ...no_tokens, output_tokens: tokensOf(delivered) };
     const body = writeMessagesAnswer(answer, shown, options.model, options.request_id);
     return { bytes: Buffer.from(JSON.stringify(body)), finish: String(body['stop_reason']) };
+  }
+  if (ask.style === 'responses') {
+    const body = writeResponsesAnswer(answer, usage, { ...options, echo: echoOf(ask.body) });
+    return { bytes: Buffer.from(JSON.stringify(body)), finish: finishOf(body) };
   }
   const legacy_functions = isLegacy(ask);
   const bodies = answers.map((each) => writeCompletionsAnswer(each, usage, { ...options, legacy_functions }));

@@ -1,12 +1,13 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
-import type { Style } from './conversation.ts';
+import type { CallerStyle } from './conversation.ts';
 import { given, isObject, mistake, readBoolean, readCount, readObject, wrongType } from './fields.ts';
+import { readResponsesAsk } from './responses-ask.ts';
 import { addText } from './text-size.ts';
 
 /** What a chat request asks for, as far as routing and money need to know; `body` is the whole of it. */
 export type Ask = {
-  style: Style;
+  style: CallerStyle;
   body: JsonObject;
   model: string;
   stream: boolean;
@@ -36,8 +37,9 @@ const choices_max = 128;
  * Reads what routing and money need of a chat body, in place; everything else is left to whoever answers.
  * `count` is for a body whose tokens are only counted: it needs no max_tokens. Throws ApiError 400.
  */
-export function readAsk(style: Style, body: unknown, purpose: 'answer' | 'count' = 'answer'): Ask {
+export function readAsk(style: CallerStyle, body: unknown, purpose: 'answer' | 'count' = 'answer'): Ask {
   if (!isObject(body)) throw new ApiError('invalid_request', 'The body must be a JSON object.');
+  if (style === 'responses') return readResponsesAsk(body);
   const model = readModel(body);
   checkMessages(body);
   const stream = readBoolean(body, 'stream', 'stream') ?? false;
@@ -103,7 +105,7 @@ const message_overhead_bytes = 10;
 export function inputSize(ask: Ask): InputSize {
   const size: InputSize = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 0, media_bytes: 0 };
   for (const key in ask.body) if (!unread.has(key)) addValue(size, ask.body[key], false);
-  const messages = ask.body['messages'];
+  const messages = ask.body[ask.style === 'responses' ? 'input' : 'messages'];
   if (Array.isArray(messages)) size.ascii_bytes += message_overhead_bytes * messages.length;
   return size;
 }
@@ -135,6 +137,14 @@ function addMedia(size: InputSize, part: JsonObject): boolean {
     case 'image_url':
       size.images += 1;
       size.media_bytes += encodedBytes(part['source'] ?? part['image_url']);
+      return true;
+    case 'input_image':
+      size.images += 1;
+      size.media_bytes += encodedBytes(part['image_url']);
+      return true;
+    case 'input_file':
+      size.documents += 1;
+      size.media_bytes += encodedBytes(part['file_data'] ?? part['file_url']);
       return true;
     case 'file':
     case 'input_audio':

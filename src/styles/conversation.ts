@@ -8,11 +8,14 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 /** A chat wire format: that of `/v1/chat/completions`, or that of `/v1/messages`. */
 export type Style = 'completions' | 'messages';
 
-/** What upstreams speak: a chat style of callers too, or Gemini's `generateContent`, which no caller speaks here. */
-export type UpstreamStyle = Style | 'gemini';
+/** What callers of a chat speak: one of these, or that of `/v1/responses`. */
+export type CallerStyle = Style | 'responses';
 
-/** What a call is written in: a chat style, or that of `/v1/embeddings`. */
-export type CallStyle = Style | 'embeddings';
+/** What upstreams speak: a chat style of callers too, or Gemini's `generateContent`, which no caller speaks here. */
+export type UpstreamStyle = CallerStyle | 'gemini';
+
+/** What a call is written in: a chat's, or that of `/v1/embeddings`. */
+export type CallStyle = CallerStyle | 'embeddings';
 
 export type Source = { type: 'base64'; media_type: string; data: string } | { type: 'url'; url: string };
 

@@ -2,6 +2,7 @@ import { SseSplitter, type SseFrame } from '../lib/sse.ts';
 import type { CallStyle, ChatEvent } from './conversation.ts';
 import { makeReader } from './read-stream.ts';
 import type { Relay, RelayOptions } from './relay.ts';
+import { sameResponses } from './same-responses.ts';
 import { sameCompletions, sameMessages, type SameStream } from './same-stream.ts';
 import { fail, newStreamState, note, type StreamState } from './stream-state.ts';
 import { makeWriter } from './write-stream.ts';
@@ -13,11 +14,12 @@ export function openRelay(options: RelayOptions): Relay {
 /** The last event of a stream that went wrong after it had begun; nothing may follow. */
 export function errorEvent(style: CallStyle, error: { type: string; message: string; request_id: string }): Buffer {
   const { type, message, request_id } = error;
-  return Buffer.from(
-    style === 'messages'
-      ? `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message }, request_id })}\n\n`
-      : `data: ${JSON.stringify({ error: { message, type, param: null, code: null, request_id } })}\n\n`,
-  );
+  const frame = (event: object) => Buffer.from(`event: error\ndata: ${JSON.stringify(event)}\n\n`);
+  if (style === 'messages') return frame({ type: 'error', error: { type, message }, request_id });
+  const told = { message, type, param: null, code: null, request_id };
+  // SDKs of the responses style look for the code at the top, or throw what they find in `error`.
+  if (style === 'responses') return frame({ type: 'error', code: type, message, param: null, error: told });
+  return Buffer.from(`data: ${JSON.stringify({ error: told })}\n\n`);
 }
 
 /** What a silent stream says between two events. */
@@ -38,6 +40,7 @@ class StreamRelay implements Relay {
     this.#is_translated = options.caller !== options.upstream;
     if (this.#is_translated) this.#way = translated(options, this.#state);
     else if (options.caller === 'completions') this.#way = sameCompletions(options, this.#state);
+    else if (options.caller === 'responses') this.#way = sameResponses(options, this.#state);
     else this.#way = sameMessages(options, this.#state);
   }
 

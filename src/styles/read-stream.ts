@@ -16,6 +16,8 @@ export function makeReader(style: UpstreamStyle, request_id: string): StreamRead
       return new MessagesReader();
     case 'gemini':
       return new GeminiReader(request_id);
+    case 'responses':
+      throw new Error('nothing is translated from the responses style');
   }
 }
 

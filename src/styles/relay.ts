@@ -1,4 +1,5 @@
-import type { Style, UpstreamStyle, Usage } from './conversation.ts';
+import type { JsonObject } from '../catalog/model.ts';
+import type { CallerStyle, UpstreamStyle, Usage } from './conversation.ts';
 
 /** Carries one upstream's stream to one caller, in the caller's style. One per attempt at a route. */
 export type Relay = {
@@ -28,7 +29,7 @@ export type Relay = {
 };
 
 export type RelayOptions = {
-  caller: Style;
+  caller: CallerStyle;
   upstream: UpstreamStyle;
   /** The public id, which stands in the caller's stream wherever the upstream's name does. */
   model: string;
@@ -48,4 +49,6 @@ export type RelayOptions = {
   tool_names?: ReadonlyMap<string, string>;
   /** The caller asked by `functions`, which tools have replaced: it reads `function_call`. */
   legacy_functions?: boolean;
+  /** Responses style: what a translated response says of its request. */
+  echo?: JsonObject;
 };

@@ -86,14 +86,22 @@ export function writeResponse(
 }
 
 /** How an answer ended, in the words of this style. */
-export function writeEnding(reason: FinishReason, has_refusal: boolean): { status: string; incomplete_reason?: string } {
-  if (reason === 'length' || reason === 'pause') return { status: 'incomplete', incomplete_reason: 'max_output_tokens' };
+export function writeEnding(
+  reason: FinishReason,
+  has_refusal: boolean,
+): { status: string; incomplete_reason?: string } {
+  if (reason === 'length' || reason === 'pause')
+    return { status: 'incomplete', incomplete_reason: 'max_output_tokens' };
   if (reason === 'refusal' && !has_refusal) return { status: 'incomplete', incomplete_reason: 'content_filter' };
   return { status: 'completed' };
 }
 
 /** A whole answer. */
-export function writeResponsesAnswer(answer: ChatAnswer, usage: Usage | undefined, options: ResponseOptions): JsonObject {
+export function writeResponsesAnswer(
+  answer: ChatAnswer,
+  usage: Usage | undefined,
+  options: ResponseOptions,
+): JsonObject {
   const has_refusal = answer.parts.some(({ type }) => type === 'refusal');
   const ending = writeEnding(answer.finish.reason, has_refusal);
   const status = ending.status === 'completed' ? 'completed' : 'incomplete';

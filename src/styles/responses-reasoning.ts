@@ -49,5 +49,7 @@ export function isWhole(item: JsonObject): boolean {
 
 function textsIn(list: Json | undefined): string {
   if (!Array.isArray(list)) return '';
-  return list.flatMap((part) => (isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [])).join('\n\n');
+  return list
+    .flatMap((part) => (isObject(part) && typeof part['text'] === 'string' ? [part['text']] : []))
+    .join('\n\n');
 }

@@ -102,8 +102,7 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
   const format = readObject(readObject(body, 'text', 'text') ?? {}, 'format', at);
   if (format === undefined || format['type'] === 'text') return undefined;
   if (format['type'] === 'json_object') return { type: 'json' };
-  if (format['type'] !== 'json_schema')
-    throw mistake(`${at}.type`, 'must be "text", "json_object" or "json_schema"');
+  if (format['type'] !== 'json_schema') throw mistake(`${at}.type`, 'must be "text", "json_object" or "json_schema"');
   const schema = readObject(format, 'schema', `${at}.schema`);
   if (!schema) return { type: 'json' };
   const description = readText(format, 'description', `${at}.description`);

@@ -63,7 +63,8 @@ function complete(state: StreamState, raw: Buffer): Buffer | undefined {
   return raw;
 }
 
-function refuse(state: StreamState, error: Json): undefined {
+/** An error of the upstream's, which ends the stream. */
+export function refuse(state: StreamState, error: Json): undefined {
   const { error_type, message } = errorEventOf(error);
   fail(state, message, error_type);
 }
@@ -88,7 +89,7 @@ function deliverText(state: StreamState, text: Json | undefined): void {
 }
 
 /** The bytes of a frame with an edit to its data, which may stand in several lines. */
-function changed({ raw, data_lines }: SseFrame, find: (data: Buffer) => Edit | undefined): Buffer {
+export function changed({ raw, data_lines }: SseFrame, find: (data: Buffer) => Edit | undefined): Buffer {
   const pieces = data_lines.flatMap(({ from, to }, index) =>
     index === 0 ? [raw.subarray(from, to)] : [line_feed, raw.subarray(from, to)],
   );

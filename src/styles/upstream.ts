@@ -1,26 +1,40 @@
+import { assert } from '../lib/assert.ts';
+import type { JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
 import { writeCompletions } from './completions-body.ts';
 import { readCompletions } from './completions-request.ts';
+import type { CallerStyle, Conversation } from './conversation.ts';
 import { writeGemini } from './gemini-body.ts';
 import { writeMessages } from './messages-body.ts';
 import { readMessages } from './messages-request.ts';
 import type { Target, UpstreamBody } from './quirks.ts';
+import { readResponses } from './responses-request.ts';
+import { sameResponsesBody } from './same-responses.ts';
 import { sameCompletionsBody, sameMessagesBody } from './same-style.ts';
 
 export type { Target, UpstreamBody };
+
+const same_bodies: { readonly [style in CallerStyle]: (ask: Ask, target: Target) => JsonObject } = {
+  completions: sameCompletionsBody,
+  messages: sameMessagesBody,
+  responses: sameResponsesBody,
+};
+
+const readers: { readonly [style in CallerStyle]: (body: JsonObject) => Conversation } = {
+  completions: readCompletions,
+  messages: readMessages,
+  responses: readResponses,
+};
 
 /**
  * What is sent to an upstream for `ask`. Throws ApiError 400, naming the field, for what cannot be carried
  * to an upstream of another style.
  */
 export function upstreamBody(ask: Ask, target: Target): UpstreamBody {
-  if (target.style === 'gemini') {
-    return writeGemini(ask.style === 'completions' ? readCompletions(ask.body) : readMessages(ask.body), ask, target);
-  }
-  if (ask.style === 'completions') {
-    if (target.style === 'completions') return { body: sameCompletionsBody(ask, target) };
-    return writeMessages(readCompletions(ask.body), ask, target);
-  }
-  if (target.style === 'messages') return { body: sameMessagesBody(ask, target) };
-  return writeCompletions(readMessages(ask.body), ask, target);
+  if (ask.style === target.style) return { body: same_bodies[ask.style](ask, target) };
+  assert(target.style !== 'responses', 'nothing is translated for an upstream of the responses style');
+  const conversation = readers[ask.style](ask.body);
+  if (target.style === 'gemini') return writeGemini(conversation, ask, target);
+  if (target.style === 'messages') return writeMessages(conversation, ask, target);
+  return writeCompletions(conversation, ask, target);
 }

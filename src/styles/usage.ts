@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Style, UpstreamStyle, Usage } from './conversation.ts';
+import type { CallerStyle, UpstreamStyle, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 
 /**
@@ -21,6 +21,7 @@ export function readUsage(style: UpstreamStyle, fields: Json | undefined): Parti
 const readers: { readonly [style in UpstreamStyle]: (fields: JsonObject) => Partial<Usage> } = {
   completions: fromCompletions,
   messages: fromMessages,
+  responses: fromResponses,
   gemini: fromGemini,
 };
 
@@ -44,8 +45,34 @@ export function wholeUsage(usage: Partial<Usage> | undefined): Usage | undefined
 }
 
 /** The `usage` object of an answer in `style`. */
-export function writeUsage(style: Style, usage: Usage): JsonObject {
-  return style === 'completions' ? toCompletions(usage) : toMessages(usage);
+export function writeUsage(style: CallerStyle, usage: Usage): JsonObject {
+  return writers[style](usage);
+}
+
+const writers: { readonly [style in CallerStyle]: (usage: Usage) => JsonObject } = {
+  completions: toCompletions,
+  messages: toMessages,
+  responses: toResponses,
+};
+
+/** `input_tokens` includes what was cached. */
+function fromResponses(fields: JsonObject): Partial<Usage> {
+  const usage: Partial<Usage> = {};
+  const details = isObject(fields['input_tokens_details']) ? fields['input_tokens_details'] : {};
+  const input = count(fields['input_tokens']);
+  const cached = count(details['cached_tokens']);
+  const written = count(details['cache_write_tokens']);
+  const read = Math.min(cached ?? 0, input ?? tokens_max);
+  const wrote = Math.min(written ?? 0, (input ?? tokens_max) - read);
+  if (input !== undefined) usage.input_tokens = input - read - wrote;
+  if (cached !== undefined) usage.cached_input_tokens = read;
+  if (written !== undefined) usage.cache_write_tokens = wrote;
+  const output = count(fields['output_tokens']);
+  const thought = isObject(fields['output_tokens_details']) ? fields['output_tokens_details'] : {};
+  const reasoning = count(thought['reasoning_tokens']);
+  if (output !== undefined) usage.output_tokens = output;
+  if (reasoning !== undefined) usage.reasoning_tokens = reasoning;
+  return usage;
 }
 
 /** `prompt_tokens` includes what was cached, under one of four names by vendor. */
@@ -187,5 +214,19 @@ function toMessages(usage: Usage): JsonObject {
     cache_read_input_tokens: usage.cached_input_tokens,
     output_tokens: usage.output_tokens,
     output_tokens_details: { thinking_tokens: usage.reasoning_tokens },
+  };
+}
+
+function toResponses(usage: Usage): JsonObject {
+  const input_tokens = usage.input_tokens + usage.cached_input_tokens + usage.cache_write_tokens;
+  return {
+    input_tokens,
+    input_tokens_details: {
+      cached_tokens: usage.cached_input_tokens,
+      cache_write_tokens: usage.cache_write_tokens,
+    },
+    output_tokens: usage.output_tokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoning_tokens },
+    total_tokens: input_tokens + usage.output_tokens,
   };
 }

@@ -1,9 +1,10 @@
 import type { JsonObject } from '../catalog/model.ts';
 import { safeId } from './calls.ts';
 import { writeFinish } from './completions-answer.ts';
-import type { ChatEvent, FinishReason, Style, Usage } from './conversation.ts';
+import type { CallerStyle, ChatEvent, FinishReason, Usage } from './conversation.ts';
 import { writeStop } from './messages-answer.ts';
 import type { RelayOptions } from './relay.ts';
+import { ResponsesWriter } from './responses-writer.ts';
 import { signatureOf, writeExtraContent } from './seal.ts';
 import { tokensOf, type TextSize } from './text-size.ts';
 import { wholeUsage, writeUsage } from './usage.ts';
@@ -21,11 +22,25 @@ type Known = { usage: Partial<Usage> | undefined; delivered: TextSize };
 
 type WriterOptions = Pick<
   RelayOptions,
-  'model' | 'request_id' | 'created' | 'wants_usage' | 'input_tokens_estimated' | 'legacy_functions'
+  'model' | 'request_id' | 'created' | 'wants_usage' | 'input_tokens_estimated' | 'legacy_functions' | 'echo'
 >;
 
-export function makeWriter(style: Style, options: WriterOptions): StreamWriter {
-  return style === 'completions' ? new CompletionsWriter(options) : new MessagesWriter(options);
+export function makeWriter(style: CallerStyle, options: WriterOptions): StreamWriter {
+  switch (style) {
+    case 'completions':
+      return new CompletionsWriter(options);
+    case 'messages':
+      return new MessagesWriter(options);
+    case 'responses': {
+      const writer = new ResponsesWriter({ ...options, echo: options.echo ?? {} });
+      return {
+        write: (event, known) => writer.write(event, () => usageOf(known, options)),
+        get finish() {
+          return writer.finish;
+        },
+      };
+    }
+  }
 }
 
 /** The upstream's own count, or ours where it tells none. */

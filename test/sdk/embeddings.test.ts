@@ -38,7 +38,7 @@ describe.each([
   });
 
   test('tokens, dimensions and base64 text', async () => {
-    const asked = { model, input: [24_912, 2_375], dimensions: 8, encoding_format: 'base64' } as const;
+    const asked = { model, input: [24_912, 2_375], dimensions: 8, encoding_format: 'base64' as const };
     const { data } = await client().embeddings.create(asked);
     expect(Buffer.from(String(data[0]?.embedding), 'base64')).toHaveLength(32);
   });

@@ -1,9 +1,10 @@
-/** The sandbox's streams, in both styles as their own upstreams write them. */
+/** The sandbox's streams, in all styles as their own upstreams write them. */
 import type { JsonObject } from '../../catalog/model.ts';
 import { safeId } from '../../styles/calls.ts';
 import { writeFinish } from '../../styles/completions-answer.ts';
-import type { ChatEvent, Style, Usage } from '../../styles/conversation.ts';
+import type { CallerStyle, ChatEvent, Usage } from '../../styles/conversation.ts';
 import { writeStop } from '../../styles/messages-answer.ts';
+import { ResponsesWriter } from '../../styles/responses-writer.ts';
 import { writeUsage } from '../../styles/usage.ts';
 import type { Served } from './chat-pieces.ts';
 
@@ -16,14 +17,17 @@ export type WireOptions = {
   usage: Usage | undefined;
   /** Completions: the caller reads `function_call`. */
   legacy_functions: boolean;
+  /** Responses: what the answer says of its request. */
+  echo: JsonObject;
 };
 
 /** The frames of a stream: those before the content, those with it, those that end it. */
 export type Frames = { head: string[]; content: string[]; tail: string[] };
 
-export function framesOf(style: Style, served: readonly Served[], options: WireOptions): Frames {
+export function framesOf(style: CallerStyle, served: readonly Served[], options: WireOptions): Frames {
   const [first] = served;
   if (style === 'completions' || !first) return completionsFrames(served, options);
+  if (style === 'responses') return responsesFrames(first, options);
   return messagesFrames(first, options);
 }
 
@@ -103,6 +107,16 @@ function messagesFrames(served: Served, options: WireOptions): Frames {
       frame({ type: 'message_delta', delta, ...(counted && { usage: counted }) }),
       frame({ type: 'message_stop' }),
     ],
+  };
+}
+
+function responsesFrames(served: Served, options: WireOptions): Frames {
+  const writer = new ResponsesWriter(options);
+  const write = (event: ChatEvent) => writer.write(event, () => options.usage);
+  return {
+    head: [write({ type: 'start' })],
+    content: served.events.map(write),
+    tail: [write({ type: 'finish', ...served.answer.finish }), write({ type: 'end' })],
   };
 }
 

@@ -1,14 +1,16 @@
-/** The chat of the sandbox: both styles as their own upstreams speak them, scripted by the last user message. */
+/** The chat of the sandbox: all styles of callers as their own upstreams speak them, scripted by the last user message. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { JsonObject } from '../../catalog/model.ts';
 import { ApiError } from '../../errors.ts';
 import { assert } from '../../lib/assert.ts';
 import { writeCompletionsAnswer } from '../../styles/completions-answer.ts';
 import { readCompletions } from '../../styles/completions-request.ts';
-import type { Conversation, Style, UpstreamStyle, Usage } from '../../styles/conversation.ts';
+import type { Conversation, CallerStyle, UpstreamStyle, Usage } from '../../styles/conversation.ts';
 import { writeMessagesAnswer } from '../../styles/messages-answer.ts';
 import { readMessages } from '../../styles/messages-request.ts';
 import { errorEvent } from '../../styles/open-relay.ts';
+import { echoOf, writeResponsesAnswer } from '../../styles/responses-answer.ts';
+import { readResponses } from '../../styles/responses-request.ts';
 import { refusalError } from '../refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../provider.ts';
 import { answerTo, hasForgedThinking, momentOf } from './chat-answer.ts';
@@ -26,7 +28,7 @@ const answers_max = 8;
 /** Makes the chat of the sandbox. It remembers nothing. */
 export function openSandboxChat(): ChatProvider {
   return {
-    styles: ['completions', 'messages'],
+    styles: ['completions', 'messages', 'responses'],
     send: answer,
     countTokens: async ({ style: given, body }) => {
       const style = own(given);
@@ -37,7 +39,7 @@ export function openSandboxChat(): ChatProvider {
 }
 
 /** It is asked in those styles alone that it says it speaks. */
-function own(style: UpstreamStyle): Style {
+function own(style: UpstreamStyle): CallerStyle {
   assert(style !== 'gemini', 'the sandbox is asked in its own styles');
   return style;
 }
@@ -65,8 +67,9 @@ async function answer(call: ChatCall, signal: AbortSignal): Promise<ChatReply> {
   return { body: stream(call, served, wire, ending || 'done', signal), ...(ending && { simulated: true }) };
 }
 
-function readConversation(style: Style, body: JsonObject): Conversation {
+function readConversation(style: CallerStyle, body: JsonObject): Conversation {
   try {
+    if (style === 'responses') return readResponses(body);
     return style === 'completions' ? readCompletions(body) : readMessages(body);
   } catch (error) {
     if (error instanceof ApiError) throw refused(error.message);
@@ -129,10 +132,11 @@ async function usageOf(conversation: Conversation, call: ChatCall, served: reado
 
 function wireOptions({ model, request_id, body }: ChatCall): Omit<WireOptions, 'usage'> {
   const legacy_functions = Array.isArray(body['functions']) && !Array.isArray(body['tools']);
-  return { model, request_id, created: Math.floor(Date.now() / 1000), legacy_functions };
+  const created = Math.floor(Date.now() / 1000);
+  return { model, request_id, created, legacy_functions, echo: echoOf(body) };
 }
 
-function wholeAnswer(style: Style, served: readonly Served[], wire: WireOptions): JsonObject {
+function wholeAnswer(style: CallerStyle, served: readonly Served[], wire: WireOptions): JsonObject {
   const { usage, model, request_id } = wire;
   const none = {
     input_tokens: 0,
@@ -141,6 +145,8 @@ function wholeAnswer(style: Style, served: readonly Served[], wire: WireOptions)
     output_tokens: 0,
     reasoning_tokens: 0,
   };
+  const [only] = served;
+  if (style === 'responses' && only) return writeResponsesAnswer(only.answer, usage, wire);
   const bodies = served.map(({ answer: one }) =>
     style === 'completions'
       ? writeCompletionsAnswer(one, usage, wire)
