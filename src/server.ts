@@ -6,7 +6,6 @@ import { estimate } from './api/estimate.ts';
 import { generate } from './api/generate.ts';
 import { get_file } from './api/get-file.ts';
 import { healthEndpoints } from './api/health.ts';
-import { homeEndpoint } from './api/home.ts';
 import { get_model, list_models } from './api/models.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { makePipeline } from './api/pipeline.ts';
@@ -14,9 +13,9 @@ import { openApiEndpoint } from './api/reference.ts';
 import { responses, stored_responses } from './api/responses.ts';
 import { cancel_task, delete_output, get_task, list_tasks, make_links } from './api/tasks.ts';
 import { admitPerson } from './accounts/person.ts';
+import { delete_file, get_file_content, get_file_record, list_files, upload_file } from './api/uploads.ts';
 import type { App } from './app.ts';
-import { login_endpoints } from './dashboard/login.ts';
-import { get_me } from './dashboard/me.ts';
+import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { pendingMigrations } from './db/migrate.ts';
 import { openSoleNode } from './limits/sole-node.ts';
 
@@ -44,10 +43,13 @@ export function listEndpoints(): Endpoint<App>[] {
     list_transactions,
     get_usage,
     get_key,
+    upload_file,
+    list_files,
+    get_file_record,
+    get_file_content,
+    delete_file,
     get_file,
-    ...login_endpoints,
-    get_me,
-    homeEndpoint(),
+    ...dashboardEndpoints(),
     ...docsEndpoints<App>(),
     openApiEndpoint(() => endpoints),
     ...healthEndpoints<App>({ checks: readiness }),

@@ -1,5 +1,6 @@
 import type { App } from './app.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
+import { removeExpiredFiles } from './files/files.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
@@ -31,6 +32,7 @@ export async function startWorker(app: App): Promise<void> {
   });
   await app.engine.schedule('tasks.removal', remove_every_ms, async (stopped) => {
     await removeOld(app, stopped);
+    await removeExpiredFiles(app, new Date(app.clock.now()), stopped);
     await removeOldDeliveries(app, stopped);
     await removeOldRecords(app, stopped);
   });

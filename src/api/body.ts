@@ -32,7 +32,7 @@ function tooLarge(limit_bytes: number): ApiError {
 }
 
 /** Nothing is decompressed: a few kB could become gigabytes. */
-function checkEncoding(encoding: string | undefined): void {
+export function checkEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return;
   const message = `Send the body without content-encoding (got ${JSON.stringify(encoding.slice(0, 60))}).`;
   throw new ApiError('unsupported_media_type', message);

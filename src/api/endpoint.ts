@@ -4,6 +4,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import type { ErrorFormat } from '../errors.ts';
 import type { WindowName } from '../limits/window.ts';
+import type { FormReader } from './form.ts';
 
 /** The query's parameters, decoded. Of `metadata[color]=red` the name is `metadata[color]`. */
 export type Query = ReadonlyMap<string, string>;
@@ -21,6 +22,8 @@ export type PublicCall = {
   /** The bytes of the body as they came. */
   body_bytes: Buffer;
   headers: IncomingHttpHeaders;
+  /** Of an endpoint with `form`: reads the body, once. */
+  readForm: FormReader | undefined;
   /** The client's, behind trusted proxies too. */
   address: string;
   request_id: string;
@@ -73,7 +76,7 @@ export type EndpointDocs = {
   query?: Record<string, ParameterDocs>;
   headers?: Record<string, ParameterDocs>;
   /** Declared: a JSON body is required, unless it says otherwise. */
-  body?: { schema: Schema; required?: boolean; examples?: Record<string, unknown> };
+  body?: { schema: Schema; required?: boolean; examples?: Record<string, unknown>; content_type?: string };
   /** Answers below 400, and errors that need a sentence of their own. */
   responses: Record<number, ResponseDocs>;
   /** Statuses of errors beyond those of the pipeline: 400, 401, 413, 415, 429 and 500; of public endpoints 400. */
@@ -88,6 +91,8 @@ type EndpointBase = {
   path: string;
   format: ErrorFormat;
   body_limit_bytes?: number;
+  /** The body is multipart/form-data, which the endpoint reads itself by `readForm`. */
+  form?: true;
   /** Accept query parameters that are not declared: SDKs of the chat styles add their own. */
   lenient_query?: true;
   docs: EndpointDocs;

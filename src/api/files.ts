@@ -17,6 +17,9 @@ export type FileRequest = {
   request_id: string;
 };
 
+/** What the request says, whoever has found out that it may have the file. */
+type Asked = Omit<FileRequest, 'query'>;
+
 /** At most one of `stream` and `body`. A stream must be piped to its end or destroyed. */
 export type FileReply = {
   status: number;
@@ -45,22 +48,28 @@ export async function serveFile(serving: FileServing, request: FileRequest): Pro
   }
   const { exp, sig } = request.query;
   const expires_s = verifyLink(serving.secret, { key: request.key, exp, sig }, serving.now_ms);
+  const cache_s = Math.floor((expires_s ?? 0) - serving.now_ms / 1000);
+  const reply = expires_s === undefined ? undefined : await serveStored(serving.storage, request, cache_s);
+  return reply ?? refuse(request, 404, 'not_found', 'There is no such file, or the link to it has expired.');
+}
+
+/** A stored file for somebody who may have it; undefined if it is not there. */
+export async function serveStored(storage: Storage, request: Asked, cache_s: number): Promise<FileReply | undefined> {
   const parts = parseKey(request.key);
   // Overwritten between our two looks (only a task that is being finished does that): look again.
-  for (let tries_left = 3; expires_s !== undefined && parts && tries_left > 0; tries_left -= 1) {
-    const file = await serving.storage.stat(request.key);
-    if (!file) break;
-    const cache_s = Math.floor(expires_s - serving.now_ms / 1000);
-    const reply = await answer(serving.storage, request, parts, file, cache_s);
+  for (let tries_left = 3; parts && tries_left > 0; tries_left -= 1) {
+    const file = await storage.stat(request.key);
+    if (!file) return undefined;
+    const reply = await answer(storage, request, parts, file, cache_s);
     if (reply) return reply;
   }
-  return refuse(request, 404, 'not_found', 'There is no such file, or the link to it has expired.');
+  return undefined;
 }
 
 /** Conditions, then the range, then the bytes. Undefined if the file is no longer the same. */
 async function answer(
   storage: Storage,
-  request: FileRequest,
+  request: Asked,
   parts: KeyParts,
   file: StoredFile,
   cache_s: number,
@@ -86,7 +95,7 @@ async function answer(
 
 async function send(
   storage: Storage,
-  request: FileRequest,
+  request: Asked,
   file: StoredFile,
   headers: Record<string, string>,
   range: ByteRange | undefined,
@@ -123,7 +132,7 @@ function fileHeaders(parts: KeyParts, etag: string, cache_s: number): Record<str
 }
 
 /** The Range header is for GET only, and void if If-Range names another version (RFC 9110, 13.1.5). */
-function requestedRange(request: FileRequest, etag: string, size_bytes: number) {
+function requestedRange(request: Asked, etag: string, size_bytes: number) {
   const { range, 'if-range': if_range } = request.headers;
   if (request.method !== 'GET' || typeof range !== 'string') return undefined;
   if (if_range !== undefined && if_range !== etag) return undefined;
@@ -138,13 +147,7 @@ function matches(header: string | string[], etag: string, comparison: 'strong' |
   return tags.some((tag) => tag === etag || (comparison === 'weak' && tag === `W/${etag}`));
 }
 
-function refuse(
-  request: FileRequest,
-  status: number,
-  kind: ErrorKind,
-  message: string,
-  extras: ErrorExtras = {},
-): FileReply {
+function refuse(request: Asked, status: number, kind: ErrorKind, message: string, extras: ErrorExtras = {}): FileReply {
   const error = new ApiError(kind, message, extras);
   const headers = {
     'content-type': 'application/json; charset=utf-8',

@@ -96,7 +96,7 @@ function requestBody(
   return {
     required: body.required !== false,
     content: {
-      'application/json': {
+      [body.content_type ?? 'application/json']: {
         schema: schema ?? components.convert(body.schema),
         ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
       },

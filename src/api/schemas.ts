@@ -155,4 +155,23 @@ export const estimate = Type.Object({
   allowed: Type.Boolean({ description: 'False if POST /v1/generate would answer 402, 403 or 429 now.' }),
 });
 
+export const uploaded_file = Type.Object(
+  {
+    id: Type.String({ description: 'File identifier, `file_` + 26 characters.' }),
+    object: Type.Literal('file'),
+    bytes: Type.Integer(),
+    created_at: Type.Integer({ description: 'Seconds since 1970.' }),
+    expires_at: Type.Integer({ description: 'Seconds since 1970: when it is gone.' }),
+    filename: Type.String(),
+    purpose: Type.String(),
+    status: Type.Literal('processed'),
+    kind: Type.Enum(['image', 'video', 'audio'], { description: 'What it is, by its bytes.' }),
+    content_type: Type.String({ description: 'By its bytes.' }),
+    width: Type.Optional(Type.Integer({ description: 'Pixels (image, video).' })),
+    height: Type.Optional(Type.Integer({ description: 'Pixels (image, video).' })),
+    duration: Type.Optional(Type.Number({ description: 'Seconds (video, audio).' })),
+  },
+  { description: 'A file that a caller uploaded.' },
+);
+
 export const links = Type.Object({ object: Type.Literal('list'), data: Type.Array(output_item) });

@@ -10,6 +10,7 @@ import { discardRest, megabyte, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query } from './endpoint.ts';
 import { errorAnswer, expectedError, formatOfPath, internalError } from './error-answer.ts';
+import { openForm, type FormReader } from './form.ts';
 import { parseJsonObject } from './json.ts';
 import type { PipelineOptions, Timeouts } from './options.ts';
 import { parseQuery } from './query.ts';
@@ -34,6 +35,7 @@ type State = {
   query: Query;
   body?: Record<string, unknown>;
   body_bytes: Buffer;
+  readForm?: FormReader;
   /** What the endpoint set: must not stay when its answer fails and an error goes out in its place. */
   answer_headers: readonly string[];
 };
@@ -239,6 +241,10 @@ async function readRequest<App>(
   const sendContinue = () => {
     if (context.expecting.delete(raw)) reply.raw.writeContinue();
   };
+  if (endpoint.form) {
+    state.readForm = openForm(raw, context.timeouts.body_idle_ms, sendContinue);
+    return;
+  }
   const limit_bytes = endpoint.body_limit_bytes ?? default_body_limit_bytes;
   const bytes = await readBody(raw, limit_bytes, context.timeouts.body_idle_ms, sendContinue);
   const { body } = endpoint.docs;
@@ -279,6 +285,7 @@ function callOf<App>(context: Context<App>, request: FastifyRequest, reply: Fast
     body: state.body,
     body_bytes: state.body_bytes,
     headers: request.raw.headers,
+    readForm: state.readForm,
     address: request.ip,
     request_id: request.id,
     draining: context.draining,

@@ -156,6 +156,13 @@ export type Settings = {
   readonly webhooks: { readonly retry_delays_ms: readonly number[]; readonly timeout_ms: number };
   readonly outputs: { readonly link_ttl_ms: number; readonly keep_ms: number };
   readonly tasks: { readonly keep_ms: number };
+  /** Of callers. */
+  readonly files: {
+    readonly keep_ms: number;
+    readonly file_bytes_max: number;
+    readonly account_bytes_max: number;
+    readonly account_files_max: number;
+  };
   /** Currency → how much of it one unit of the base currency is, decimal text; the base currency is first. */
   readonly currencies: ReadonlyMap<string, string>;
   readonly base_currency: string;

@@ -173,6 +173,20 @@ const catalog = section(
   { description: 'The catalogue that comes along.' },
 );
 
+const files = section(
+  {
+    keep: Type.Optional(
+      duration('365d', { description: 'How long a file is kept, unless its upload asks for less.', default: '7d' }),
+    ),
+    file_mb_max: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000, default: 200, description: 'The largest file, in megabytes.' }),
+    ),
+    account_mb_max: Type.Optional(count(5_000, { description: 'All files of an account together, in megabytes.' })),
+    account_files_max: Type.Optional(count(1_000, { description: 'How many files an account may have at a time.' })),
+  },
+  { description: 'Files that callers upload as inputs.' },
+);
+
 const provider = section(
   {
     adapter: text({ description: 'The protocol that the upstream speaks.' }),
@@ -418,6 +432,7 @@ export const catalog_schema = section(
     webhooks: Type.Optional(webhooks),
     outputs: Type.Optional(outputs),
     tasks: Type.Optional(tasks),
+    files: Type.Optional(files),
     sandbox: Type.Optional(
       Type.Boolean({ description: 'The built-in sandbox provider and its models.', default: true }),
     ),

@@ -7,7 +7,7 @@ export const default_currencies = { USD: '1', PLN: '3.65' };
 
 /** The settings of a file that has been checked, with defaults for what it leaves out. */
 export function settingsOf(file: CatalogFile): Settings {
-  const { server, limits, net, webhooks, outputs, tasks } = file;
+  const { server, limits, net, webhooks, outputs, tasks, files } = file;
   const currencies = new Map(Object.entries(file.currencies ?? default_currencies));
   const [base_currency] = currencies.keys();
   assert(base_currency, 'there is a currency');
@@ -28,6 +28,12 @@ export function settingsOf(file: CatalogFile): Settings {
     },
     outputs: { link_ttl_ms: milliseconds(outputs?.link_ttl ?? '24h'), keep_ms: milliseconds(outputs?.keep ?? '7d') },
     tasks: { keep_ms: milliseconds(tasks?.keep ?? '90d') },
+    files: {
+      keep_ms: milliseconds(files?.keep ?? '7d'),
+      file_bytes_max: (files?.file_mb_max ?? 200) * 1_000_000,
+      account_bytes_max: (files?.account_mb_max ?? 5_000) * 1_000_000,
+      account_files_max: files?.account_files_max ?? 1_000,
+    },
     currencies,
     base_currency,
   };

@@ -44,6 +44,13 @@ export async function probeMedia(origin: string | Uint8Array): Promise<ProbeResu
   return second === 'dead' ? crashed : second;
 }
 
+/** The same, once more when it took too long or crashed: a busy machine does that, too. */
+export async function probeAgain(origin: string | Uint8Array): Promise<ProbeResult> {
+  const first = await probeMedia(origin);
+  const uncertain = !first.ok && (first.reason === 'timeout' || first.reason === 'crashed');
+  return uncertain ? probeMedia(origin) : first;
+}
+
 /** `dead`: the process never took the file; somebody killed it while it rested. */
 async function measureInProcess(origin: string | Uint8Array): Promise<ProbeResult | 'dead'> {
   const child = await takeProcess();

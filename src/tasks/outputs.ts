@@ -6,8 +6,8 @@ import type { RemoteFile, RunFile, TextFile } from '../providers/provider.ts';
 import { storageKey } from '../storage/key.ts';
 import { makeLink } from '../storage/links.ts';
 import { mediaType, textExtension, type Extension } from '../storage/media-types.ts';
-import { failed, type ProbeResult } from '../storage/probe-result.ts';
-import { probeMedia } from '../storage/probe.ts';
+import { failed } from '../storage/probe-result.ts';
+import { probeAgain } from '../storage/probe.ts';
 import type { OutputItem, StoredFile, Task } from './task.ts';
 
 /**
@@ -99,7 +99,7 @@ async function readMedia(
 ): Promise<Measured | Outputs> {
   const bytes = 'bytes' in file ? file.bytes : await download(app, file, origin, bytes_max);
   if (!Buffer.isBuffer(bytes)) return bytes;
-  const result = bytes.length > bytes_max ? failed('too_large', 'more than a gigabyte') : await measure(bytes);
+  const result = bytes.length > bytes_max ? failed('too_large', 'more than a gigabyte') : await probeAgain(bytes);
   if (!result.ok) return unusable(`the upstream returned a file that cannot be read: ${result.problem}`);
   const { extension, ...item } = result.probe;
   return { bytes, extension, item };
@@ -135,13 +135,6 @@ async function download(
     const is_final = error.code === 'address_refused' || error.code === 'too_large';
     return { state: is_final ? 'unusable' : 'unfetched', problem };
   }
-}
-
-/** Once more when it took too long or crashed: a busy machine does that, too. */
-async function measure(bytes: Buffer): Promise<ProbeResult> {
-  const first = await probeMedia(bytes);
-  const uncertain = !first.ok && (first.reason === 'timeout' || first.reason === 'crashed');
-  return uncertain ? probeMedia(bytes) : first;
 }
 
 async function storeOutput(app: App, task: Task, position: number, output: Measured): Promise<StoredFile> {

@@ -1,0 +1,171 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { Busboy, type BusboyInstance } from '@fastify/busboy';
+import { ApiError } from '../errors.ts';
+import { checkEncoding, megabyte } from './body.ts';
+
+/** Bodies of multipart/form-data: fields, and files that are handed on while they arrive. */
+
+export type FormFile<T> = { name: string; filename: string; value: T };
+
+export type Form<T> = { fields: ReadonlyMap<string, string>; files: readonly FormFile<T>[] };
+
+export type FormLimits = { files_max: number; file_bytes_max: number };
+
+/** Takes the bytes of one file while they arrive; must read them to their end, or throw. */
+export type TakeFile<T> = (stream: Readable) => Promise<T>;
+
+/** A body that has not been read yet. */
+export type FormReader = <T>(limits: FormLimits, take: TakeFile<T>) => Promise<Form<T>>;
+
+const parts_max = 64;
+const field_name_bytes_max = 100;
+const field_bytes_max = 65_536;
+const part_headers_max = 16;
+const part_header_bytes_max = 4_096;
+const filename_length_max = 255;
+
+/** What may come beside the files: fields, names and boundaries. */
+const overhead_bytes_max = parts_max * (field_bytes_max + part_header_bytes_max);
+
+/**
+ * Refuses by the headers alone where they say enough, then lets the form be read once. Throws ApiError 413, 415 or
+ * 400, and what `take` throws. After a throw the rest of the body is still on its way.
+ */
+export function openForm(raw: IncomingMessage, idle_ms: number, sendContinue: () => void): FormReader {
+  checkFormHeaders(raw.headers);
+  return async (limits, take) => {
+    const bytes_max = limits.files_max * limits.file_bytes_max + overhead_bytes_max;
+    if (Number(raw.headers['content-length'] ?? 0) > bytes_max) throw tooLarge(limits);
+    const parser = makeParser(raw.headers, limits);
+    sendContinue();
+    return readForm(raw, parser, { ...limits, bytes_max, idle_ms }, take);
+  };
+}
+
+/** RFC 2046: 1 to 70 characters, in quotes or not. */
+const boundary_form = /;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;"]{1,70})\s*(?:;|$)/i;
+
+function checkFormHeaders(headers: IncomingHttpHeaders): void {
+  checkEncoding(headers['content-encoding']);
+  const type = headers['content-type'] ?? '';
+  if (!/^multipart\/form-data\s*(;|$)/i.test(type)) {
+    const got = type === '' ? 'got no content-type' : `got ${JSON.stringify(type.slice(0, 60))}`;
+    throw new ApiError('unsupported_media_type', `Send the body as "content-type: multipart/form-data" (${got}).`);
+  }
+  if (!boundary_form.test(type)) throw malformed('its content-type names no boundary of 1 to 70 characters');
+}
+
+function makeParser(headers: IncomingHttpHeaders, limits: FormLimits): BusboyInstance {
+  try {
+    return Busboy({
+      headers: { 'content-type': headers['content-type'] ?? '' },
+      limits: {
+        // One more of each than may be: busboy cuts off in silence what we want to complain about.
+        files: limits.files_max + 1,
+        fileSize: limits.file_bytes_max + 1,
+        parts: parts_max + 1,
+        fieldNameSize: field_name_bytes_max,
+        fieldSize: field_bytes_max,
+        headerPairs: part_headers_max,
+        headerSize: part_header_bytes_max,
+      },
+    });
+  } catch {
+    throw malformed('it cannot be read');
+  }
+}
+
+type Reading = FormLimits & { bytes_max: number; idle_ms: number };
+
+async function readForm<T>(
+  raw: IncomingMessage,
+  parser: BusboyInstance,
+  limits: Reading,
+  take: TakeFile<T>,
+): Promise<Form<T>> {
+  const fields = new Map<string, string>();
+  const files: Promise<FormFile<T>>[] = [];
+  const open = new Set<Readable>();
+  const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
+  parser.on('partsLimit', () => reject(malformed(`it has more than ${parts_max} parts`)));
+  parser.on('field', (name, value, name_cut, value_cut) => {
+    const problem = fieldProblem(fields, name, name_cut || value_cut);
+    if (problem === undefined) fields.set(name, value);
+    else reject(malformed(problem));
+  });
+  parser.on('file', (name, stream, filename) => {
+    stream.on('error', () => {}); // told by the parser too
+    if (files.length === limits.files_max || name === undefined) {
+      stream.resume();
+      return reject(malformed(`it has more than ${limits.files_max} file${limits.files_max === 1 ? '' : 's'}`));
+    }
+    open.add(stream);
+    stream.on('limit', () => reject(tooLarge(limits)));
+    const taken = take(stream).then((value) => ({ name, filename: plainName(filename), value }));
+    taken.then(() => open.delete(stream), reject);
+    files.push(taken);
+  });
+  parser.on('error', () => reject(malformed('its parts are not as its boundary says, or it ends too early')));
+  parser.on('finish', resolve);
+  const stopWatching = watch(raw, limits, reject);
+  try {
+    raw.pipe(parser);
+    await parsed;
+    return { fields, files: await Promise.all(files) };
+  } catch (error) {
+    raw.unpipe(parser);
+    for (const stream of open) stream.destroy(error instanceof Error ? error : undefined);
+    await Promise.allSettled(files);
+    throw error;
+  } finally {
+    stopWatching();
+  }
+}
+
+function fieldProblem(fields: ReadonlyMap<string, string>, name: string | undefined, cut: boolean): string | undefined {
+  if (name === undefined) return 'it has a part without a name';
+  if (cut)
+    return `its fields may have names of ${field_name_bytes_max} bytes and values of ${field_bytes_max / 1024} KiB`;
+  return fields.has(name) ? `it has the field ${JSON.stringify(name.slice(0, 60))} twice` : undefined;
+}
+
+/** Looks after the body as it comes: its size, its pace, its end. Answers how to stop that. */
+function watch(raw: IncomingMessage, { bytes_max, idle_ms, ...limits }: Reading, fail: (error: ApiError) => void) {
+  let size_bytes = 0;
+  const timer = setTimeout(() => fail(new ApiError('invalid_request', 'The body arrives too slowly.')), idle_ms);
+  const onData = (chunk: Buffer) => {
+    timer.refresh();
+    size_bytes += chunk.length;
+    if (size_bytes > bytes_max) fail(tooLarge(limits));
+  };
+  const onClose = () => {
+    if (!raw.complete) fail(new ApiError('invalid_request', 'The connection ended before the body did.'));
+  };
+  raw.on('data', onData).on('close', onClose).on('error', onClose);
+  return () => {
+    clearTimeout(timer);
+    raw.off('data', onData).off('close', onClose).off('error', onClose);
+    if (!raw.complete) raw.on('error', () => {}); // an abort after our answer is nobody's surprise
+  };
+}
+
+/** A name as it may stand in answers and headers: without folders, control characters and lone surrogates. */
+function plainName(filename: string | undefined): string {
+  const base = (filename ?? '').split(/[\\/]/).at(-1) ?? '';
+  const plain = base
+    .toWellFormed()
+    .replaceAll(/\p{Cc}/gu, '')
+    .trim()
+    .slice(0, filename_length_max)
+    .toWellFormed();
+  return plain === '' ? 'file' : plain;
+}
+
+function tooLarge({ file_bytes_max }: FormLimits): ApiError {
+  return new ApiError('too_large', `A file may have at most ${file_bytes_max / megabyte} MB.`);
+}
+
+function malformed(problem: string): ApiError {
+  return new ApiError('invalid_request', `The form cannot be read: ${problem}.`, { code: 'invalid_form' });
+}

@@ -1,0 +1,312 @@
+import { join } from 'node:path';
+import { Type } from 'typebox';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { deleteFile, findFile, keepFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
+import { spool, type Spooled } from '../files/spool.ts';
+import { assert } from '../lib/assert.ts';
+import { isId } from '../lib/ids.ts';
+import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
+import { probeAgain } from '../storage/probe.ts';
+import { refuseBlocked } from './blocked.ts';
+import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
+import { serveStored } from './files.ts';
+import type { Form } from './form.ts';
+import { oneOf, wholeNumber } from './query.ts';
+import { uploaded_file, listOf } from './schemas.ts';
+
+/** Files that callers upload, to name them in the inputs of tasks. */
+
+const id: Record<string, ParameterDocs> = { id: { description: 'File id.', schema: { type: 'string' } } };
+
+const list_limit_max = 10_000;
+const expires_s_min = 60;
+
+export const upload_file: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/files',
+  format: 'service',
+  form: true,
+  docs: {
+    tag: 'Files',
+    summary: 'Upload a file',
+    description:
+      'An image, a sound or a video for the input of a task. What it is gets measured from its bytes, not from its name.',
+    body: {
+      content_type: 'multipart/form-data',
+      schema: Type.Object({
+        file: Type.String({ format: 'binary' }),
+        purpose: Type.Optional(Type.String({ description: 'A word of your own.', default: 'user_data' })),
+        'expires_after[anchor]': Type.Optional(Type.Literal('created_at')),
+        'expires_after[seconds]': Type.Optional(
+          Type.Integer({ minimum: expires_s_min, description: 'At most the time for which files are kept.' }),
+        ),
+      }),
+    },
+    responses: { 200: { description: 'The file.', schema: uploaded_file } },
+    errors: [403, 422],
+  },
+  handle: handleUpload,
+};
+
+async function handleUpload(app: App, call: Call): Promise<Answer> {
+  refuseBlocked(call.caller);
+  const { caller, readForm } = call;
+  assert(readForm, 'an endpoint with a form can read it');
+  const { file_bytes_max } = app.catalog.current.settings.files;
+  const leave = enter(app, caller.account.id);
+  const spooled: Spooled[] = [];
+  try {
+    const form = await readForm({ files_max: 1, file_bytes_max }, async (stream) => {
+      const file = await spool(join(app.config.data_dir, 'spool'), stream);
+      spooled.push(file);
+      return file.path;
+    });
+    return { status: 200, body: fileView(await keep(app, call, form)) };
+  } finally {
+    leave();
+    for (const file of spooled) await file.remove();
+  }
+}
+
+const at_once_per_account = 8;
+const at_once = 64;
+
+const uploading = new WeakMap<App, Map<string, number>>();
+
+/** Uploads under way lie on the disk, before anything counts them: so many at once, and no more. */
+function enter(app: App, account_id: string): () => void {
+  const counts = uploading.get(app) ?? new Map<string, number>();
+  uploading.set(app, counts);
+  const own = counts.get(account_id) ?? 0;
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  if (own >= at_once_per_account || all >= at_once) {
+    const message = 'Too many uploads are under way. Try again when one of them has ended.';
+    throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
+  }
+  counts.set(account_id, own + 1);
+  return () => {
+    const left = (counts.get(account_id) ?? 1) - 1;
+    if (left > 0) counts.set(account_id, left);
+    else counts.delete(account_id);
+  };
+}
+
+async function keep(app: App, { caller }: Call, form: Form<string>): Promise<CallerFile> {
+  const [file] = form.files;
+  if (file?.name !== 'file') {
+    throw new ApiError('invalid_request', 'The form needs a file in the field "file".', { param: 'file' });
+  }
+  const { keep_ms, account_bytes_max, account_files_max } = app.catalog.current.settings.files;
+  const { purpose, expires_after_ms } = readFields(form.fields, keep_ms);
+  const probe = await measure(file.value);
+  const now = new Date(app.clock.now());
+  const kept = await keepFile(
+    app,
+    {
+      account_id: caller.account.id,
+      key_id: caller.key.id,
+      task_id: null,
+      filename: file.filename,
+      purpose,
+      probe,
+      content: file.value,
+      expires_at: new Date(now.getTime() + expires_after_ms),
+    },
+    { files_max: account_files_max, bytes_max: account_bytes_max },
+    now,
+  );
+  if (typeof kept !== 'string') return kept;
+  const most = kept === 'too_many' ? `${account_files_max} files` : `${account_bytes_max / 1_000_000} MB of files`;
+  const message = `The account may have at most ${most} at a time. Delete some, or let them expire sooner.`;
+  throw new ApiError('too_large', message, { code: 'files_limit' });
+}
+
+const field_names = ['purpose', 'expires_after[anchor]', 'expires_after[seconds]'];
+
+function readFields(fields: ReadonlyMap<string, string>, keep_ms: number) {
+  for (const name of fields.keys()) {
+    const shown = JSON.stringify(name.slice(0, 60));
+    if (!field_names.includes(name)) throw wrong(name, `${shown} is not a known field.`);
+  }
+  const purpose = fields.get('purpose') ?? 'user_data';
+  if (!/^[a-z][a-z0-9_-]{0,63}$/.test(purpose)) {
+    throw wrong('purpose', 'purpose must be 1 to 64 lower-case letters, digits, dashes and underscores.');
+  }
+  const anchor = fields.get('expires_after[anchor]') ?? 'created_at';
+  if (anchor !== 'created_at') throw wrong('expires_after[anchor]', 'expires_after[anchor] must be "created_at".');
+  const seconds = fields.get('expires_after[seconds]');
+  const wanted_s = seconds === undefined ? Infinity : /^\d{1,12}$/.test(seconds) ? Number(seconds) : 0;
+  if (wanted_s < expires_s_min) {
+    const message = `expires_after[seconds] must be a whole number of at least ${expires_s_min}.`;
+    throw wrong('expires_after[seconds]', message);
+  }
+  return { purpose, expires_after_ms: Math.min(wanted_s * 1000, keep_ms) };
+}
+
+function wrong(name: string, message: string): ApiError {
+  return new ApiError('invalid_request', message, { param: name.slice(0, 60) });
+}
+
+const complaints: Record<ProbeFailure, string> = {
+  empty: 'is empty.',
+  unrecognized: 'is of no known image, audio or video format.',
+  truncated: 'is cut off: it ends before its own structure does.',
+  damaged: 'is damaged: it cannot be read.',
+  too_large: 'says that more of it must be held in memory than any honest file needs.',
+  timeout: 'took too long to be measured.',
+  crashed: 'could not be measured.',
+};
+
+async function measure(path: string): Promise<Probe> {
+  const result = await probeAgain(path);
+  if (result.ok) return result.probe;
+  throw new ApiError('invalid_input', `file ${complaints[result.reason]}`, { param: 'file' });
+}
+
+export const list_files: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/files',
+  format: 'service',
+  docs: {
+    tag: 'Files',
+    summary: 'List files',
+    description: 'The files of the account that have not expired.',
+    query: {
+      limit: {
+        description: 'How many.',
+        schema: { type: 'integer', minimum: 1, maximum: list_limit_max, default: list_limit_max },
+      },
+      order: { description: 'By their time.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
+      after: { description: 'Files behind this one in the list.', schema: { type: 'string' } },
+      purpose: { description: 'Only files of this purpose.', schema: { type: 'string' } },
+    },
+    responses: { 200: { description: 'A page of files.', schema: listOf(uploaded_file) } },
+  },
+  handle: handleList,
+};
+
+async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
+  const filter = {
+    account_id: caller.account.id,
+    limit: wholeNumber(query, 'limit', { min: 1, max: list_limit_max }) ?? list_limit_max,
+    order: oneOf(query, 'order', ['asc', 'desc']) ?? 'desc',
+    after: query.get('after'),
+    purpose: query.get('purpose')?.replaceAll('\0', ''), // no text of the database has it
+  };
+  if (filter.after !== undefined && !isId('file', filter.after))
+    throw wrong('after', 'after must be the id of a file.');
+  const { files, has_more } = await listFiles(app.db, filter, new Date(app.clock.now()));
+  const body = {
+    object: 'list',
+    data: files.map(fileView),
+    has_more,
+    first_id: files[0]?.id ?? null,
+    last_id: files.at(-1)?.id ?? null,
+  };
+  return { status: 200, body };
+}
+
+export const get_file_record: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/files/{id}',
+  format: 'service',
+  docs: {
+    tag: 'Files',
+    summary: 'Get a file',
+    params: id,
+    responses: { 200: { description: 'The file, without its bytes.', schema: uploaded_file } },
+  },
+  handle: async (app, call) => ({ status: 200, body: fileView(await find(app, call)) }),
+};
+
+export const get_file_content: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/files/{id}/content',
+  format: 'service',
+  docs: {
+    tag: 'Files',
+    summary: 'Get the bytes of a file',
+    description: 'Answers Range requests.',
+    params: id,
+    responses: {
+      200: { description: 'The file.', content_type: 'application/octet-stream' },
+      206: { description: 'The part of the file that Range names.', content_type: 'application/octet-stream' },
+      304: { description: 'The file is still the one of If-None-Match.' },
+      412: { description: 'The file is not the one of If-Match.' },
+      416: { description: 'The file has no such range.' },
+    },
+  },
+  handle: async (app, call) => {
+    const { method, headers, request_id } = call;
+    const file = await find(app, call);
+    const reply = await serveStored(app.storage, { method, key: file.storage_key, headers, request_id }, 0);
+    if (!reply) throw unknown(file.id);
+    const body = reply.stream ?? reply.body;
+    return { status: reply.status, headers: reply.headers, ...(body !== undefined && { body }) };
+  },
+};
+
+export const delete_file: Endpoint<App> = {
+  method: 'DELETE',
+  path: '/v1/files/{id}',
+  format: 'service',
+  docs: {
+    tag: 'Files',
+    summary: 'Delete a file',
+    description: 'Tasks that have not started yet and name it will fail.',
+    params: id,
+    responses: {
+      200: {
+        description: 'The file is gone.',
+        schema: Type.Object({ id: Type.String(), object: Type.Literal('file'), deleted: Type.Boolean() }),
+      },
+    },
+  },
+  handle: async (app, call) => {
+    const name = readName(call);
+    if (!(await deleteFile(app, name, new Date(app.clock.now())))) throw unknown(name.id);
+    return { status: 200, body: { id: name.id, object: 'file', deleted: true } };
+  },
+};
+
+async function find(app: App, call: Call): Promise<CallerFile> {
+  const name = readName(call);
+  const file = await findFile(app.db, name, new Date(app.clock.now()));
+  if (!file || file.task_id !== null) throw unknown(name.id);
+  return file;
+}
+
+/** A file of another account is as unknown as one that never was. */
+function readName({ caller, params }: Call): FileName {
+  const file_id = params['id'] ?? '';
+  if (!isId('file', file_id)) throw unknown(file_id);
+  return { account_id: caller.account.id, id: file_id };
+}
+
+function unknown(file_id: string): ApiError {
+  return new ApiError('not_found', `There is no file ${JSON.stringify(file_id.slice(0, 60))}.`, { param: 'id' });
+}
+
+/** A file as SDKs of the chat-completions style read it, and what was measured of it. */
+function fileView(file: CallerFile): object {
+  return {
+    id: file.id,
+    object: 'file',
+    bytes: Number(file.size_bytes),
+    created_at: unixTime(file.created_at),
+    expires_at: unixTime(file.expires_at),
+    filename: file.filename,
+    purpose: file.purpose,
+    status: 'processed',
+    kind: file.kind,
+    content_type: file.content_type,
+    ...(file.width !== null && { width: file.width }),
+    ...(file.height !== null && { height: file.height }),
+    ...(file.duration_ms !== null && { duration: file.duration_ms / 1000 }),
+  };
+}
+
+function unixTime(date: Date): number {
+  return Math.floor(date.getTime() / 1000);
+}

@@ -1,0 +1,211 @@
+import { createReadStream } from 'node:fs';
+import type { Queryable } from '../db/database.ts';
+import { newId } from '../lib/ids.ts';
+import { storageKey } from '../storage/key.ts';
+import type { Probe } from '../storage/probe-result.ts';
+import type { Storage } from '../storage/storage.ts';
+
+/** Files of callers. Of another account, expired or half stored, a file is as unknown as one that never was. */
+export type CallerFile = {
+  account_id: string;
+  id: string;
+  /** The task of whose input it is a part; null for what was uploaded. */
+  task_id: string | null;
+  filename: string;
+  purpose: string;
+  storage_key: string;
+  kind: 'image' | 'video' | 'audio';
+  content_type: string;
+  size_bytes: bigint;
+  width: number | null;
+  height: number | null;
+  duration_ms: number | null;
+  created_at: Date;
+  expires_at: Date;
+};
+
+const columns = `account_id, id, task_id, filename, purpose, storage_key, kind, content_type, size_bytes, width, height,
+  duration_ms, created_at, expires_at`;
+
+/** What this room needs of the service. */
+export type FilesParts = { db: Queryable; storage: Storage };
+
+export type NewFile = {
+  account_id: string;
+  key_id: string;
+  /** Null: uploaded, and counted in the account's limits. */
+  task_id: string | null;
+  filename: string;
+  purpose: string;
+  /** What was measured of the bytes. */
+  probe: Probe;
+  /** The bytes themselves, or the path at which they lie. */
+  content: Buffer | string;
+  expires_at: Date;
+};
+
+/** Of one account's uploads together. */
+export type AccountLimits = { files_max: number; bytes_max: number };
+
+/**
+ * Keeps a file, or answers why not. The row is there before the bytes are, so that whatever happens in between, the
+ * sweep finds what is left.
+ */
+export async function keepFile(
+  { db, storage }: FilesParts,
+  file: NewFile,
+  limits: AccountLimits,
+  now: Date,
+): Promise<CallerFile | 'too_many' | 'too_much'> {
+  const id = newId('file', now.getTime());
+  const { account_id, probe, content } = file;
+  const storage_key = storageKey({ account_id, owner_id: id, index: 0, extension: probe.extension });
+  const added = await addRow(db, { ...file, id, storage_key }, limits, now);
+  if (added !== 'added') return added;
+  try {
+    const { content_type, size_bytes } = probe;
+    const bytes = typeof content === 'string' ? createReadStream(content) : content;
+    await storage.put(storage_key, bytes, { content_type, size_limit_bytes: size_bytes });
+    const rows = await db.query<CallerFile>(
+      `update files set ready = true where account_id = $1 and id = $2 returning ${columns}`,
+      [account_id, id],
+    );
+    if (rows[0]) return rows[0];
+    throw new Error('a file was removed while it was stored');
+  } catch (error) {
+    await removeFile({ db, storage }, { account_id, id }).catch(() => undefined); // else the sweep does
+    throw error;
+  }
+}
+
+type Row = NewFile & { id: string; storage_key: string };
+
+async function addRow(
+  db: Queryable,
+  file: Row,
+  limits: AccountLimits,
+  now: Date,
+): Promise<'added' | 'too_many' | 'too_much'> {
+  const { probe } = file;
+  const rows = await db.query<{ outcome: 'added' | 'too_many' | 'too_much' }>(
+    'select add_file($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) as outcome',
+    [
+      now,
+      file.account_id,
+      file.id,
+      file.key_id,
+      file.task_id,
+      file.filename,
+      file.purpose,
+      file.storage_key,
+      probe.type,
+      probe.content_type,
+      probe.size_bytes,
+      probe.width ?? null,
+      probe.height ?? null,
+      probe.duration === undefined ? null : Math.round(probe.duration * 1000),
+      file.expires_at,
+      limits.files_max,
+      limits.bytes_max,
+    ],
+  );
+  const outcome = rows[0]?.outcome;
+  if (outcome === undefined) throw new Error('add_file answered nothing');
+  return outcome;
+}
+
+export type FileName = { account_id: string; id: string };
+
+/** A file that its account can use now. */
+export async function findFile(
+  db: Queryable,
+  { account_id, id }: FileName,
+  now: Date,
+): Promise<CallerFile | undefined> {
+  const rows = await db.query<CallerFile>(
+    `select ${columns} from files where account_id = $1 and id = $2 and ready and expires_at > $3`,
+    [account_id, id, now],
+  );
+  return rows[0];
+}
+
+export type FileFilter = {
+  account_id: string;
+  limit: number;
+  order: 'asc' | 'desc';
+  /** Further down the list than this one. */
+  after: string | undefined;
+  purpose: string | undefined;
+};
+
+/** Uploads of an account; ids sort by time, so they are the cursor. */
+export async function listFiles(
+  db: Queryable,
+  filter: FileFilter,
+  now: Date,
+): Promise<{ files: CallerFile[]; has_more: boolean }> {
+  const { account_id, limit, order, after = null, purpose = null } = filter;
+  const rows = await db.query<CallerFile>(
+    `select ${columns} from files
+      where account_id = $1 and task_id is null and ready and expires_at > $2
+        and ($3::text is null or id ${order === 'asc' ? '>' : '<'} $3) and ($4::text is null or purpose = $4)
+      order by id ${order} limit $5`,
+    [account_id, now, after, purpose, limit + 1],
+  );
+  return { files: rows.slice(0, limit), has_more: rows.length > limit };
+}
+
+/** Takes a file away, for its owner at once. False if there is none. */
+export async function deleteFile(parts: FilesParts, file: FileName, now: Date): Promise<boolean> {
+  const rows = await parts.db.query(
+    `update files set expires_at = $3
+      where account_id = $1 and id = $2 and ready and expires_at > $3 and task_id is null returning id`,
+    [file.account_id, file.id, now],
+  );
+  if (rows.length === 0) return false;
+  await removeFile(parts, file);
+  return true;
+}
+
+/** Removes what the input of a task brought along. */
+export async function removeTaskInputs(parts: FilesParts, account_id: string, task_id: string): Promise<void> {
+  const rows = await parts.db.query<FileName>(
+    'select account_id, id from files where account_id = $1 and task_id = $2',
+    [account_id, task_id],
+  );
+  for (const row of rows) await removeFile(parts, row);
+}
+
+/** The bytes first: the row is what finds them again after a crash. */
+async function removeFile({ db, storage }: FilesParts, { account_id, id }: FileName): Promise<void> {
+  await storage.remove(await storage.list(account_id, id));
+  await db.query('delete from files where account_id = $1 and id = $2', [account_id, id]);
+}
+
+const batch_max = 50;
+
+/** Longer than a file may take from its row to its bytes. */
+const unready_ms = 3_600_000;
+
+/**
+ * Removes files past their time, and what was never stored as a whole. Answers how many. Goes on behind those that
+ * cannot be removed, and throws what was in the way when it is through.
+ */
+export async function removeExpiredFiles(parts: FilesParts, now: Date, stopped?: AbortSignal): Promise<number> {
+  let removed = 0;
+  const errors: unknown[] = [];
+  for (let after = ''; !stopped?.aborted;) {
+    const rows = await parts.db.query<FileName>(
+      `select account_id, id from files where (expires_at <= $1 or (not ready and created_at < $2)) and id > $3
+        order by id limit ${batch_max}`,
+      [now, new Date(now.getTime() - unready_ms), after],
+    );
+    const results = await Promise.allSettled(rows.map((row) => removeFile(parts, row)));
+    removed += results.filter((result) => result.status === 'fulfilled').length;
+    errors.push(...results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])));
+    after = rows.at(-1)?.id ?? '';
+    if (rows.length < batch_max) break;
+  }
+  if (errors.length > 0) throw new AggregateError(errors.slice(0, 5), `${errors.length} files could not be removed`);
+  return removed;
+}
