@@ -1,0 +1,155 @@
+import { inspect } from 'node:util';
+import { expect, it } from 'vitest';
+import { NotStarted } from '../../../src/providers/provider.ts';
+import { probeMedia } from '../../../src/storage/probe.ts';
+import type { Reply } from '../imitations/imitation.ts';
+import { never, secret, untilClosed } from '../upstreams.ts';
+import { bytesOf, filesOf, type Bench } from './bench.ts';
+import type { Conformance } from './case.ts';
+import { endOf, expectOutcome, type Expected } from './outcome.ts';
+
+export const html = '<!doctype html><h1>Something is wrong</h1>';
+
+export function describeRequest(wanted: Conformance, bench: () => Bench): void {
+  it('the request is the documented one', async () => {
+    const { imitation, provider, run } = bench();
+    await provider.start(run, never);
+    const [asked] = imitation.askedFor('submit');
+    const { method, path, query = {}, headers, json = asked?.json } = wanted.submit;
+    expect(asked).toMatchObject({ method, path, query, headers });
+    expect(asked?.json).toEqual(json);
+    expect(imitation.askedFor('other')).toEqual([]);
+  });
+
+  it('a run goes its way, and its files are what they should be', async () => {
+    const { imitation, provider, run } = bench();
+    const files = await filesOf(provider, run);
+    expect(files.length).toBeGreaterThan(0);
+    for (const file of files) {
+      const probed = await probeMedia(await bytesOf(file));
+      expect(probed).toMatchObject({ ok: true, probe: { type: run.kind } });
+    }
+    expect(imitation.askedFor('other')).toEqual([]);
+  });
+
+  it.each([wanted.foreign_output ?? []].flat())('the key does not go where only the file is', async (output) => {
+    const { imitation, provider, run } = bench();
+    const other = 'https://files.elsewhere.example/output';
+    const { submit, poll = [], result = [] } = output(other);
+    imitation.instead('submit', ...[submit ?? []].flat());
+    imitation.instead('poll', ...poll);
+    imitation.instead('result', ...result);
+    const [file] = await filesOf(provider, run);
+    expect(file).toMatchObject({ url: other });
+    const { origin } = new URL(other);
+    expect(file).not.toMatchObject({ credentials: { origin } });
+  });
+}
+
+/** What a failed submit means, whoever says it; the table of a provider says where it differs. */
+const usual_statuses: [number, Expected][] = [
+  [401, { not_started: 'rejected_credentials' }],
+  [402, { not_started: 'rejected_credentials' }],
+  [403, { not_started: 'rejected_credentials' }],
+  [404, { not_started: 'unavailable' }],
+  [408, { not_started: 'timeout' }],
+  [409, { not_started: 'unavailable' }],
+  [429, { not_started: 'rate_limited' }],
+  [500, { not_started: 'unavailable' }],
+  [502, { not_started: 'unavailable' }],
+  [503, { not_started: 'unavailable' }],
+  [504, { not_started: 'timeout' }],
+  [529, { not_started: 'unavailable' }],
+  [400, { refused: 'invalid_request' }],
+  [413, { refused: 'invalid_request' }],
+  [422, { refused: 'invalid_request' }],
+];
+
+export function describeRefusals(wanted: Conformance, bench: () => Bench): void {
+  const statuses = usual_statuses.map(([status, usual]) => [status, wanted.statuses?.[status] ?? usual] as const);
+  it.each(statuses)('a submit that is answered %i without a reason: %j', async (status, expected) => {
+    const { imitation, provider, run } = bench();
+    imitation.instead('submit', { status, text: html });
+    await expectOutcome(provider.start(run, never), expected);
+    expect(imitation.askedFor('submit')).toHaveLength(1);
+  });
+
+  it('Retry-After is seconds, or a date', async () => {
+    const { imitation, provider, run } = bench();
+    imitation.instead('submit', { status: 429, headers: { 'retry-after': '7' }, json: {} });
+    await expectOutcome(provider.start(run, never), { not_started: 'rate_limited', retry_after_ms: 7_000 });
+    const date = new Date(Date.now() + 60_000).toUTCString();
+    imitation.instead('submit', { status: 429, headers: { 'retry-after': date }, json: {} });
+    const error = await endOf(provider.start(run, never));
+    const wait_ms = error instanceof NotStarted ? (error.retry_after_ms ?? 0) : 0;
+    expect(wait_ms).toBeGreaterThan(50_000);
+    expect(wait_ms).toBeLessThanOrEqual(60_000);
+  });
+
+  it.each(wanted.refusals)('a submit that is refused: $why', async ({ reply, expect: expected }) => {
+    const { imitation, provider, run } = bench();
+    imitation.instead('submit', reply);
+    await expectOutcome(provider.start(run, never), expected);
+  });
+
+  it.each([400, 401, 422, 429, 500])('the key is in no error: %i', async (status) => {
+    const { imitation, provider, run } = bench();
+    const message = `Key ${secret} of org-AbCdEf123456 is not for this.`;
+    imitation.instead('submit', { status, json: { error: { message, code: 'x' }, detail: message, message } });
+    const error = await endOf(provider.start(run, never));
+    expect(error).toBeInstanceOf(Error);
+    expect(inspect(error, { depth: 10 })).not.toContain(secret);
+    expect(inspect(error, { depth: 10 })).not.toContain('AbCdEf123456');
+  });
+
+  it('a redirect is not followed', async () => {
+    const { imitation, provider, run } = bench();
+    const other = await wanted.imitate(() => 0);
+    for (const status of [301, 302, 307, 308]) {
+      imitation.instead('submit', { status, headers: { location: other.url + wanted.submit.path } });
+      await expectOutcome(provider.start(run, never), { not_started: 'unavailable' });
+    }
+    expect(other.asked).toEqual([]);
+    await other.stop();
+  });
+}
+
+const cuts: [string, Reply][] = [
+  ['is cut before its answer', 'cut'],
+  ['is cut within its answer', { half: true, json: { id: 'x'.repeat(1_000) } }],
+];
+
+/** Of an answer that is no file but a word about the run. */
+const garbage: [string, Reply][] = [
+  ['is answered with a page', { text: html }],
+  ['is answered with nothing', {}],
+  ['is answered with something else', { json: [1] }],
+];
+
+export function describeSockets(wanted: Conformance, bench: () => Bench): void {
+  it('nobody listens: nothing was started', async () => {
+    const { imitation, provider, run } = bench();
+    await imitation.stop();
+    await expectOutcome(provider.start(run, never), { not_started: 'unreachable' });
+  });
+
+  const unclear = wanted.synchronous === true ? cuts : [...cuts, ...garbage];
+  it.each(unclear)('a submit that %s may have been taken', async (_, reply) => {
+    const { imitation, provider, run } = bench();
+    imitation.instead('submit', reply);
+    await expectOutcome(provider.start(run, never), 'unknown');
+    expect(imitation.askedFor('submit')).toHaveLength(1);
+  });
+
+  it('an abort closes the connection of a submit', async () => {
+    const { imitation, provider, run } = bench();
+    imitation.instead('submit', 'hang');
+    const asked = imitation.nextAsked('submit');
+    const stop = new AbortController();
+    const submitted = endOf(provider.start(run, stop.signal));
+    const { socket } = await asked;
+    stop.abort(new Error('too late'));
+    await untilClosed(socket);
+    expect(await submitted).toBeInstanceOf(Error);
+  });
+}
