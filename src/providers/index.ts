@@ -3,7 +3,7 @@ import { fal } from './fal.ts';
 import { gemini } from './gemini.ts';
 import { openai } from './openai.ts';
 import type { Adapter } from './provider.ts';
-import { replicate, fal } from './replicate.ts';
+import { replicate } from './replicate.ts';
 import { sandbox } from './sandbox.ts';
 
 /** Every adapter of the service by the name that `medley.yaml` gives it. */
