@@ -9,6 +9,7 @@ export const failpoints = [
   'task.accepted',
   'task.polled',
   'task.expired',
+  'task.dropped',
   'task.copying',
   'task.stored',
   'task.finishing',

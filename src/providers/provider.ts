@@ -129,7 +129,10 @@ export type Provider = {
    * whether the upstream took it (ambiguous).
    */
   start(run: RunRequest, signal: AbortSignal): Promise<RunState>;
-  /** Asks for the state of a started run. A thrown error says nothing about the run: ask again. */
+  /**
+   * Asks for the state of a run that was accepted. Throws NotStarted when the upstream has dropped it before its
+   * start: another route may have it. Any other error says nothing about the run: ask again.
+   */
   poll(run: RunContext, ref: Json, signal: AbortSignal): Promise<RunState>;
   /** `stopped`: confirmed and unbilled. `billed`: it goes on or is charged anyway. */
   cancel?(run: RunContext, ref: Json, signal: AbortSignal): Promise<'stopped' | 'billed'>;

@@ -2,10 +2,10 @@ import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import type { Json, Provider, RunState } from '../providers/provider.ts';
+import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
-import { call_timeout_ms, pace, runContext, stopAttempt, storage_pause_ms, tries_max } from './run.ts';
+import { call_timeout_ms, pace, runContext, stopAttempt, storage_pause_ms, tries_max, troubleOf } from './run.ts';
 import { readRef, refOf, type Attempt, type Task } from './task.ts';
 
 /** A run that its upstream has accepted. */
@@ -31,14 +31,16 @@ async function ask(app: App, accepted: Accepted, provider: Provider, stopped: Ab
   const { task, attempt, run_ref, route } = accepted;
   const now_ms = app.clock.now();
   const ref: Json = JSON.parse(run_ref);
-  let state: RunState | undefined;
+  let state: RunState | NotStarted | undefined;
   try {
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(call_timeout_ms)]);
     state = await provider.poll(runContext(app, task, route), ref, signal);
   } catch (error) {
-    app.log.debug({ task_id: task.id, error: String(error) }, 'poll failed, will ask again');
+    if (error instanceof NotStarted) state = error;
+    else app.log.debug({ task_id: task.id, error: String(error) }, 'poll failed, will ask again');
   }
   await failpoint('task.polled');
+  if (state instanceof NotStarted) return dropped(app, accepted, state);
   if (state?.phase === 'done' || state?.phase === 'failed') {
     const settled = await settle(app, task, { ...attempt, stopped }, state, new Date(now_ms));
     if (settled === 'unfetched') return fetchAgain(app, accepted, stopped);
@@ -86,6 +88,20 @@ async function expire(
   const told = failure('timeout', 'The model did not finish in time.');
   const grounds = { attempt, started_at: started_at ?? undefined };
   return end(app, task, { ...told, counts: 'if started', attempt: 'failed' }, grounds);
+}
+
+/** The upstream took the run and dropped it before its start, as far as we have seen: the next route may have it. */
+async function dropped(app: App, { task, attempt }: Accepted, error: NotStarted): Promise<'done'> {
+  const { reason, message } = error;
+  if (!error.simulated) await app.health.failed(attempt.route, troubleOf(error));
+  await failpoint('task.dropped');
+  if (task.started_at !== null) {
+    const told = failure('upstream_error', 'The model provider could not finish the run.');
+    return end(app, task, { ...told, reason: message, counts: true, attempt: 'failed' }, { attempt });
+  }
+  const ending = { state: 'not_started', reason, message } as const;
+  if (await closeAttempt(app, refOf(task), attempt, ending, { send_start: true })) app.engine.wake('task.start');
+  return 'done';
 }
 
 /** A mistake in the configuration may be mended: the run is given up only when its time is over. */

@@ -1,7 +1,8 @@
 import type { App } from '../app.ts';
 import { mapInput } from '../catalog/input.ts';
 import type { Route } from '../catalog/model.ts';
-import type { Json, Provider, RunContext, RunRequest } from '../providers/provider.ts';
+import type { Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
+import type { Trouble } from '../routing/health.ts';
 import { routeOf, type Claimed } from './attempts.ts';
 import type { Attempt, Task } from './task.ts';
 
@@ -40,6 +41,15 @@ export function pace(route: Route, poll_after_ms: number): number {
   const { max_ms } = route.poll;
   if (!(poll_after_ms < max_ms)) return max_ms;
   return Math.ceil(Math.max(poll_after_ms, poll_after_min_ms));
+}
+
+/** Refused credentials are an operator's work. */
+const credentials_pause_ms = 60_000;
+
+/** What a run that was not started tells of its route. */
+export function troubleOf({ reason, retry_after_ms }: NotStarted): Trouble {
+  const pause_ms = reason === 'rejected_credentials' ? credentials_pause_ms : retry_after_ms;
+  return { cause: reason === 'timeout' ? 'timeout' : 'upstream_error', ...(pause_ms !== undefined && { pause_ms }) };
 }
 
 /** Asks the upstream to stop a run; `billed` if it cannot, or does not say that it did. */

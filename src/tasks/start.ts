@@ -15,7 +15,7 @@ import {
   type Claimed,
 } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
-import { pace, runContext, runRequest, stopOrphan, storage_pause_ms, tries_max } from './run.ts';
+import { pace, runContext, runRequest, stopOrphan, storage_pause_ms, tries_max, troubleOf } from './run.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
 
 /** One try of a route by this worker. */
@@ -210,13 +210,8 @@ async function settleAtOnce(
 async function notStarted(app: App, task: Task, attempt: Try, error: NotStarted): Promise<'next' | 'done'> {
   await failpoint('task.refused');
   const { reason, message } = error;
-  if (error.simulated) {
-    await app.health.giveBack(attempt.name);
-  } else {
-    const pause_ms = reason === 'rejected_credentials' ? 60_000 : error.retry_after_ms;
-    const cause = reason === 'timeout' ? 'timeout' : 'upstream_error';
-    await app.health.failed(attempt.name, { cause, ...(pause_ms !== undefined && { pause_ms }) });
-  }
+  if (error.simulated) await app.health.giveBack(attempt.name);
+  else await app.health.failed(attempt.name, troubleOf(error));
   const closed = await closeAttempt(app, refOf(task), attempt, { state: 'not_started', reason, message });
   await failpoint('task.routed');
   return closed ? 'next' : 'done';

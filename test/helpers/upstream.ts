@@ -19,6 +19,8 @@ export type Behaviour =
   | 'queue' // accepted and waiting for ever
   | 'run forever'
   | 'run then fail'
+  | 'drop' // accepted, and at the second poll dropped before its start
+  | 'run then drop' // the same, but it was seen running
   | 'refuse' // 503 before anything started
   | 'reject input' // 400: the caller's fault
   | 'no key' // 401: ours
@@ -64,9 +66,11 @@ export async function startUpstream(file: Buffer): Promise<Upstream> {
     const job = jobs.get(id);
     if (!job) return void response.writeHead(404).end();
     job.polls += 1;
+    if (job.behaviour === 'drop' && job.polls < 2) return void response.writeHead(200).end('{"state":"waiting"}');
     if (job.behaviour === 'queue') return void response.writeHead(200).end('{"state":"waiting"}');
     const over = job.polls >= 2 && job.behaviour !== 'run forever';
     if (!over) return void response.writeHead(200).end('{"state":"running"}');
+    if (job.behaviour.endsWith('drop')) return void response.writeHead(200).end('{"state":"dropped"}');
     if (job.behaviour === 'run then fail') return void response.writeHead(200).end('{"state":"failed"}');
     response.writeHead(200, { 'x-done': '1' }).end(file);
   };
@@ -142,6 +146,7 @@ const openScripted = (config: ProviderConfig): Provider => ({
 
 function stateOf(state: string, ref: Json): RunState {
   const failure: FailureType = 'upstream_error';
+  if (state === 'dropped') throw new NotStarted('unavailable', 'the queue was closed', { retry_after_ms: 1_000 });
   if (state === 'failed') return { phase: 'failed', type: failure, message: 'The run failed.' };
   return { phase: state === 'running' ? 'running' : 'waiting', ref, poll_after_ms };
 }

@@ -75,6 +75,7 @@ const ways: Record<Failpoint, Way> = {
   'task.accepted': {},
   'task.polled': {},
   'task.expired': { upstream: 'queue' },
+  'task.dropped': { upstream: 'drop', model: 'test/two' },
   'task.copying': {},
   'task.stored': {},
   'task.finishing': {},

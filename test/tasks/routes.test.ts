@@ -1,5 +1,6 @@
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { listAttempts } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
 import { scripted, startUpstream, type Upstream } from '../helpers/upstream.ts';
 
@@ -89,6 +90,39 @@ describe('routes', () => {
     const { json: task } = await generate('test/pair');
     expect(task.status).toBe('succeeded');
     expect(submitsOf(task.id)).toEqual(['pair-a', 'pair-b']);
+  });
+
+  it('goes to the next route when an accepted run is dropped before its start', async () => {
+    upstream.script('pair-a', 'drop');
+    const { json: task } = await generate('test/pair');
+    expect(task).toMatchObject({ status: 'succeeded', cost: { amount: '0.03' } });
+    expect(submitsOf(task.id)).toEqual(['pair-a', 'pair-b']);
+    const attempts = await listAttempts(service.app.db, { account_id: client.account_id, task_id: task.id });
+    expect(attempts).toMatchObject([
+      { state: 'not_started', reason: 'unavailable', message: 'the queue was closed' },
+      { state: 'done' },
+    ]);
+    expect(await available()).toBe('99.970000');
+  });
+
+  it('fails the task when the last route drops its run before the start: refunded and not counted', async () => {
+    upstream.script('pair-a', 'refuse');
+    upstream.script('pair-b', 'drop');
+    const { json: task } = await generate('test/pair');
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { amount: '0.00' } });
+    expect(submitsOf(task.id)).toEqual(['pair-a', 'pair-b']);
+    const [row] = await service.app.db.query<{ counts_as_failure: boolean }>(
+      'select counts_as_failure from tasks where id = $1',
+      [task.id],
+    );
+    expect(row?.counts_as_failure).toBe(false);
+  });
+
+  it('does not believe that a run which was seen running was never started', async () => {
+    upstream.script('pair-a', 'run then drop');
+    const { json: task } = await generate('test/pair');
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { amount: '0.00' } });
+    expect(submitsOf(task.id)).toEqual(['pair-a']);
   });
 
   it('does not go on when a queued run cannot be stopped unbilled: the task fails, refunded', async () => {
