@@ -125,9 +125,9 @@ function checkEstimate(model: ModelEntry, fields: InputFields | undefined, at: P
     if (written && !units_of_kind[model.kind].includes(unit)) {
       report.error([...at, unit], `${unit} is nothing that ${model.kind} models are measured in.`, 'key');
     } else if (written || priced.has(unit)) {
-      const factors = written ?? usualFactors(unit, names) ?? otherTime(model, unit);
+      const factors = written ?? usualFactors(unit, names);
       if (factors) checkFactors(unit, factors, fields, [...at, unit], report);
-      else if (fields) {
+      else if (fields && !isToldByOther(model, unit)) {
         const message = `is required, since the price counts ${unit}s: $input.FIELD, a number, or a list of these.`;
         report.error([...at, unit], message);
       }
@@ -135,10 +135,10 @@ function checkEstimate(model: ModelEntry, fields: InputFields | undefined, at: P
   }
 }
 
-/** Seconds and minutes tell each other. */
-function otherTime(model: ModelEntry, unit: Unit): Factor[] | undefined {
-  if (unit === 'minute') return writtenFactors(model.estimate, 'second');
-  return unit === 'second' ? writtenFactors(model.estimate, 'minute') : undefined;
+/** Seconds and minutes tell each other; what is wrong with the other is told there. */
+function isToldByOther({ estimate }: ModelEntry, unit: Unit): boolean {
+  if (unit === 'minute') return writtenFactors(estimate, 'second') !== undefined;
+  return unit === 'second' && writtenFactors(estimate, 'minute') !== undefined;
 }
 
 function checkFactors(

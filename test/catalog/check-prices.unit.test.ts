@@ -159,3 +159,15 @@ describe('steps by the length of the input', () => {
     expect(errorsIn(text)).toEqual(['error: ▸models[0].price[0].above_input_tokens: has no meaning for video models.']);
   });
 });
+
+it('minutes that follow from the seconds of a file need no estimate of their own', () => {
+  const audio = (estimate: string) =>
+    withModels(
+      `  - { id: a, kind: audio, input_schema: { type: object, required: [file], properties: { file: { type: string, x-media: audio } } }, price: [{ unit: minute, amount: "1" }], estimate: ${estimate}, routes: [{ provider: p }] }`,
+    );
+  const told = (estimate: string) => errorsIn(audio(estimate)).filter((line) => line.includes('estimate'));
+  expect(told('{ second: $media.file.duration }')).toEqual([]);
+  expect(told('▸{ request: 1 }')).toEqual([
+    'error: ▸models[0].estimate.minute: is required, since the price counts minutes: $input.FIELD, a number, or a list of these.',
+  ]);
+});
