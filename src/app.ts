@@ -21,6 +21,7 @@ import { openGuard, type Guard } from './lib/guard.ts';
 import type { Resolve } from './lib/resolve.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher, type HoldBatcher } from './money/holds.ts';
+import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
 import type { Adapter, ChatProvider, Provider } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
@@ -164,9 +165,7 @@ async function openParts(
   const adapters = { ...built_in, ...options.adapters };
   const catalog = await openCatalog({
     config_file: config.config_file,
-    adapters: Object.keys(adapters),
-    canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
-    checkChatOptions: (adapter, route_options) => adapters[adapter]?.checkChatOptions?.(route_options) ?? [],
+    ...adapterFacts(adapters),
   });
 
   if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));
@@ -303,7 +302,8 @@ function makeProviders(
     made = new Map();
     for (const [name, config] of catalog.current.providers) {
       const adapter = adapters[config.adapter];
-      if (adapter) made.set(name, { media: adapter.open?.(config, { guard }), chat: adapter.openChat?.(config, { guard }) });
+      if (adapter)
+        made.set(name, { media: adapter.open?.(config, { guard }), chat: adapter.openChat?.(config, { guard }) });
     }
     void closeProviders(before);
     return made;

@@ -30,8 +30,8 @@ export type CatalogOptions = {
   adapters: readonly string[];
   /** Can this adapter run models of this kind? All of them, if not given. */
   canServe?: (adapter: string, kind: Kind) => boolean;
-  /** What an adapter has against the options of a chat route; nothing, if not given. */
-  checkChatOptions?: NonNullable<Surroundings['checkChatOptions']>;
+  /** What an adapter has against the options of a route; nothing, if not given. */
+  checkOptions?: NonNullable<Surroundings['checkOptions']>;
   takesMedia?: NonNullable<Surroundings['takesMedia']>;
   /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
   secret?: (reference: string) => string | undefined;
@@ -136,7 +136,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
   return {
     adapters: options.adapters,
     canServe: options.canServe ?? (() => true),
-    ...(options.checkChatOptions && { checkChatOptions: options.checkChatOptions }),
+    ...(options.checkOptions && { checkOptions: options.checkOptions }),
     ...(options.takesMedia && { takesMedia: options.takesMedia }),
     secret: options.secret ?? resolveSecret,
     default_providers: defaultProviders(),

@@ -23,7 +23,7 @@ export type KnownProvider = {
   adapter: string;
   /** Where its key should be, and is not. */
   missing?: string | undefined;
-  chatOptionProblems(options: JsonObject): OptionProblem[];
+  optionProblems(kind: Kind, options: JsonObject): OptionProblem[];
   /** Does it take files of the caller's? */
   takesMedia(): boolean;
 };
@@ -112,7 +112,7 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: 
     checkProviderOf(model, route, known, here, report);
     checkTimeout(route, here, report);
     checkMedia(model, route, known, here, report);
-    if (model.kind === 'chat') checkChatOptions(route, known, here, report);
+    checkOptions(model, route, known, here, report);
     checkCost(model, route, fields, known, here, report);
     if (route.input === undefined) continue;
     if (!isMediaKind(model.kind)) {
@@ -141,8 +141,14 @@ function checkProviderOf(model: ModelEntry, route: RouteEntry, known: Known, at:
 }
 
 /** What is wrong with an option's value is a mistake; an option that nobody knows may be of another version. */
-function checkChatOptions({ provider, options = {} }: RouteEntry, known: Known, at: Path, report: Report): void {
-  for (const problem of known.providers.get(provider)?.chatOptionProblems(options) ?? []) {
+function checkOptions(
+  { kind }: ModelEntry,
+  { provider, options = {} }: RouteEntry,
+  known: Known,
+  at: Path,
+  report: Report,
+): void {
+  for (const problem of known.providers.get(provider)?.optionProblems(kind, options) ?? []) {
     const path = [...at, 'options', problem.field];
     if (!problem.known) report.error(path, `${problem.message}.`);
     else report.warn(path, `${problem.message}. ${suggestion(problem.field, problem.known) ?? ''}`.trimEnd(), 'key');

@@ -10,8 +10,8 @@ export type Surroundings = {
   adapters: readonly string[];
   /** Can this adapter run models of this kind? */
   canServe(adapter: string, kind: Kind): boolean;
-  /** What an adapter has against the options of a chat route. */
-  checkChatOptions?(adapter: string, options: JsonObject): OptionProblem[];
+  /** What an adapter has against the options of a route. */
+  checkOptions?(adapter: string, kind: Kind, options: JsonObject): OptionProblem[];
   /** Can this adapter hand on files of the caller's? */
   takesMedia?(adapter: string): boolean;
   /** The value behind `env:NAME` or `file:/path`. */

@@ -77,7 +77,7 @@ function checkProviders(value: unknown, surroundings: Surroundings, report: Repo
     known.set(name, has_key ? provider : { ...provider, missing: entry.api_key });
   }
   for (const [name, entry] of Object.entries(isObject(written) ? written : {})) {
-    known.set(name, { adapter: '', serves: () => 'told', chatOptionProblems: () => [], takesMedia: () => true });
+    known.set(name, { adapter: '', serves: () => 'told', optionProblems: () => [], takesMedia: () => true });
     if (report.wrong(['providers', name])) continue;
     const provider = entry as ProviderEntry; // its shape has been checked
     const { adapter } = provider;
@@ -92,7 +92,7 @@ function knownProvider(adapter: string, surroundings: Surroundings): KnownProvid
   return {
     adapter,
     serves: (kind) => surroundings.canServe(adapter, kind),
-    chatOptionProblems: (options) => surroundings.checkChatOptions?.(adapter, options) ?? [],
+    optionProblems: (kind, options) => surroundings.checkOptions?.(adapter, kind, options) ?? [],
     takesMedia: () => surroundings.takesMedia?.(adapter) ?? true,
   };
 }

@@ -3,6 +3,7 @@ import { currenciesInUse } from '../accounts/accounts.ts';
 import { reload_channel, reloaded_channel, withDatabase, type AppWithoutEngine, type Reloaded } from '../app.ts';
 import { checkCatalogFile } from '../catalog/catalog.ts';
 import { readConfig, type Config } from '../config.ts';
+import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
 import { CommandError, says, withApp, type Said } from './command.ts';
 
@@ -19,9 +20,7 @@ async function checkFile(file?: string): Promise<Said> {
   const path = file ?? settings.config_file ?? 'medley.yaml';
   const in_use = await askAccounts(settings);
   const { errors, warnings } = await checkCatalogFile(path, {
-    adapters: Object.keys(adapters),
-    canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
-    checkChatOptions: (adapter, options) => adapters[adapter]?.checkChatOptions?.(options) ?? [],
+    ...adapterFacts(adapters),
     ...(typeof in_use !== 'string' && { currencies_in_use: in_use }),
   });
   if (typeof in_use === 'string') warnings.push(`the currencies of accounts were not compared: ${in_use}`);

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readCatalogFile } from '../../src/catalog/file.ts';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { showProblem } from '../../src/catalog/problem.ts';
+import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
 import { cases, errorsIn, said, video, withModels } from './said.ts';
 
@@ -202,6 +203,14 @@ describe('what does not fit together', () => {
         'models[0].routes[0].input.a: must be $input.FIELD; the whole input is copied by `$spread: $input`.',
       ],
       [
+        video('routes: [{ provider: p, input: { a: { $lookup: ▸mode, x: 1 } } }]', 'routes'),
+        'models[0].routes[0].input.a.$lookup: must be $input.FIELD, whose value is looked up beside it.',
+      ],
+      [
+        video('routes: [{ provider: p, input: { a: { $lookup: $input.mode, a: 1, b: 2, ▸c: 3 } } }]', 'routes'),
+        'models[0].routes[0].input.a.c: is no value of mode.',
+      ],
+      [
         video('routes: [{ provider: p, input: { $spread: ▸$input.prompt } }]', 'routes'),
         'models[0].routes[0].input.$spread: must be $input.',
       ],
@@ -288,7 +297,7 @@ models:
 
   it('has nothing against the example once its keys are set', async () => {
     const text = await readFile(new URL('../../medley.example.yaml', import.meta.url), 'utf8');
-    const real = { adapters: Object.keys(adapters), canServe: () => true, checkChatOptions };
+    const real = { ...adapterFacts(adapters), canServe: () => true };
     expect(readCatalogFile(text, 'x', { ...real, secret: () => 'x' })).toMatchObject({ ok: true, warnings: [] });
     expect(readCatalogFile(text, 'x', { ...real, secret: () => undefined })).toMatchObject({
       ok: true,
@@ -300,8 +309,6 @@ models:
     });
   });
 });
-
-const checkChatOptions = (adapter: string, options: JsonObject) => adapters[adapter]?.checkChatOptions?.(options) ?? [];
 
 describe('options of a chat route', () => {
   const checked = (provider: string, options: string) => {
@@ -316,7 +323,7 @@ models:
     routes:
       - { provider: ${provider}, options: { ${options} } }
 `;
-    const real = { adapters: Object.keys(adapters), canServe: () => true, secret: () => undefined, checkChatOptions };
+    const real = { ...adapterFacts(adapters), canServe: () => true, secret: () => undefined };
     const reading = readCatalogFile(text, 'medley.yaml', real);
     const problems = reading.ok ? reading.warnings : reading.problems;
     return problems.map((problem) => `${problem.severity}: ${showProblem(problem)}`);

@@ -1,0 +1,18 @@
+import type { CatalogOptions } from '../catalog/catalog.ts';
+import { isMediaKind } from '../catalog/model.ts';
+import type { Adapter } from './provider.ts';
+
+/** What the catalogue has to know of the adapters that there are. */
+export function adapterFacts(
+  adapters: Record<string, Adapter>,
+): Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions'> {
+  return {
+    adapters: Object.keys(adapters),
+    canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
+    checkOptions: (adapter, kind, options) => {
+      const found = adapters[adapter];
+      if (kind === 'chat') return found?.checkChatOptions?.(options) ?? [];
+      return isMediaKind(kind) ? (found?.checkOptions?.(options) ?? []) : [];
+    },
+  };
+}
