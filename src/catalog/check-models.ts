@@ -23,7 +23,7 @@ export type KnownProvider = {
   adapter: string;
   /** Where its key should be, and is not. */
   missing?: string | undefined;
-  optionProblems(kind: Kind, options: JsonObject): OptionProblem[];
+  optionProblems(kind: Kind, options: JsonObject, output: JsonObject): OptionProblem[];
   /** Does it take files of the caller's? */
   takesMedia(): boolean;
 };
@@ -143,13 +143,13 @@ function checkProviderOf(model: ModelEntry, route: RouteEntry, known: Known, at:
 /** What is wrong with an option's value is a mistake; an option that nobody knows may be of another version. */
 function checkOptions(
   { kind }: ModelEntry,
-  { provider, options = {} }: RouteEntry,
+  { provider, options = {}, output = {} }: RouteEntry,
   known: Known,
   at: Path,
   report: Report,
 ): void {
-  for (const problem of known.providers.get(provider)?.optionProblems(kind, options) ?? []) {
-    const path = [...at, 'options', problem.field];
+  for (const problem of known.providers.get(provider)?.optionProblems(kind, options, output) ?? []) {
+    const path = [...at, ...(problem.at ?? ['options']), problem.field];
     if (!problem.known) report.error(path, `${problem.message}.`);
     else report.warn(path, `${problem.message}. ${suggestion(problem.field, problem.known) ?? ''}`.trimEnd(), 'key');
   }

@@ -1,5 +1,6 @@
 import { rational } from '../money/money.ts';
 import type { JsonObject, Kind } from './model.ts';
+import type { Path } from './problem.ts';
 import type { Report } from './report.ts';
 import type { ProviderEntry } from './schema.ts';
 import { suggestion } from './shape.ts';
@@ -10,8 +11,8 @@ export type Surroundings = {
   adapters: readonly string[];
   /** Can this adapter run models of this kind? */
   canServe(adapter: string, kind: Kind): boolean;
-  /** What an adapter has against the options of a route. */
-  checkOptions?(adapter: string, kind: Kind, options: JsonObject): OptionProblem[];
+  /** What an adapter has against the `options` and the `output` of a route. */
+  checkOptions?(adapter: string, kind: Kind, options: JsonObject, output: JsonObject): OptionProblem[];
   /** Can this adapter hand on files of the caller's? */
   takesMedia?(adapter: string): boolean;
   /** The value behind `env:NAME` or `file:/path`. */
@@ -24,8 +25,11 @@ export type Surroundings = {
 
 export const sandbox_name = 'sandbox';
 
-/** `known`: the field is none of these names, which is only worth a warning. */
-export type OptionProblem = { field: string; message: string; known?: readonly string[] };
+/**
+ * `known`: the field is none of these names, which is only worth a warning. `at`: where the field is within the
+ * route, if it is not one of its options themselves.
+ */
+export type OptionProblem = { field: string; message: string; known?: readonly string[]; at?: Path };
 
 export function checkCurrencies(currencies: JsonObject, report: Report): void {
   const known = Intl.supportedValuesOf('currency');

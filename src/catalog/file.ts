@@ -92,7 +92,7 @@ function knownProvider(adapter: string, surroundings: Surroundings): KnownProvid
   return {
     adapter,
     serves: (kind) => surroundings.canServe(adapter, kind),
-    optionProblems: (kind, options) => surroundings.checkOptions?.(adapter, kind, options) ?? [],
+    optionProblems: (kind, options, output) => surroundings.checkOptions?.(adapter, kind, options, output) ?? [],
     takesMedia: () => surroundings.takesMedia?.(adapter) ?? true,
   };
 }

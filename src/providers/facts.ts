@@ -9,10 +9,10 @@ export function adapterFacts(
   return {
     adapters: Object.keys(adapters),
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
-    checkOptions: (adapter, kind, options) => {
+    checkOptions: (adapter, kind, options, output) => {
       const found = adapters[adapter];
       if (kind === 'chat') return found?.checkChatOptions?.(options) ?? [];
-      return isMediaKind(kind) ? (found?.checkOptions?.(options) ?? []) : [];
+      return isMediaKind(kind) ? (found?.checkOptions?.(options, output) ?? []) : [];
     },
   };
 }

@@ -192,8 +192,8 @@ export type Adapter = {
   serves(kind: Kind): boolean;
   /** What is wrong with the options of a chat route, for whoever writes the file. */
   checkChatOptions?(options: JsonObject): OptionProblem[];
-  /** What is wrong with the options of a route of another kind. */
-  checkOptions?(options: JsonObject): OptionProblem[];
+  /** What is wrong with the options of a route of another kind, and with its `output`. */
+  checkOptions?(options: JsonObject, output: JsonObject): OptionProblem[];
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig, parts: AdapterParts): Provider;
   /** For models of the kinds chat and embedding. */
