@@ -8,7 +8,7 @@ import { checkDefaultCatalog, defaultPart, defaultProviders } from './default.ts
 import { CatalogError, readCatalogFile, type Reading } from './file.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
 import { showPath, showProblem, type Problem } from './problem.ts';
-import type { CatalogFile } from './schema.ts';
+import type { CatalogFile, ProviderEntry } from './schema.ts';
 import { settingsOf } from './settings.ts';
 
 /** What is offered, how it is run and what it costs. Never changed: a reload makes a new one. */
@@ -110,6 +110,40 @@ function linesOf(problems: readonly Problem[]): { errors: string[]; warnings: st
   return { errors: of('error'), warnings: of('warning') };
 }
 
+/** Where a model is defined: the file goes first, then the default catalogue, then the sandbox. */
+export type Origin = 'file' | 'default' | 'sandbox';
+
+export type Survey = {
+  /** Every model that is switched on, with all its routes, whether or not they can be used. */
+  models: readonly { origin: Origin; model: Model }[];
+  /** All providers that these routes may name. */
+  providers: ReadonlyMap<string, ProviderEntry>;
+  /** What is offered now. */
+  catalog: Catalog;
+};
+
+/** What there would be with every key. Throws CatalogError, which tells every mistake, if the file has one. */
+export async function surveyCatalog(options: CatalogOptions): Promise<Survey> {
+  const surroundings = surroundingsOf(options);
+  const { config_file } = options;
+  const reading = config_file === undefined ? nothing_read : await readFrom(config_file, surroundings);
+  if (!reading.ok) throw new CatalogError(reading.problems);
+  const file = reading.content;
+  const parts = partsOf(file, { adapters: surroundings.adapters, secret: () => 'set' });
+  const { base_currency } = settingsOf(file);
+  return {
+    models: parts.flatMap(([origin, part]) =>
+      buildModels(part, { base_currency, usable: () => true }).map((model) => ({ origin, model })),
+    ),
+    providers: new Map(parts.toReversed().flatMap(([, part]) => Object.entries(part.providers ?? {}))),
+    catalog: makeCatalog(file, reading.warnings, surroundings),
+  };
+}
+
+/** Without a file the default catalogue is there. */
+const without_file: CatalogFile = { version: 1, catalog: { default: true } };
+const nothing_read: Reading = { ok: true, content: without_file, warnings: [] };
+
 type Loaded = { ok: true; catalog: Catalog } | { ok: false; problems: Problem[] };
 
 async function load(options: CatalogOptions): Promise<Loaded> {
@@ -122,7 +156,7 @@ async function load(options: CatalogOptions): Promise<Loaded> {
 }
 
 function loadBuiltin(surroundings: Surroundings): Loaded {
-  const catalog = makeCatalog({ version: 1, catalog: { default: true } }, [], surroundings);
+  const catalog = makeCatalog(without_file, [], surroundings);
   const missing = stranded([...catalog.settings.currencies.keys()], surroundings.currencies_in_use);
   if (missing.length === 0) return { ok: true, catalog };
   const place = { file: 'built-in catalogue', line: 1, col: 1, path: showPath(['currencies']) };
@@ -167,18 +201,28 @@ async function readFrom(path: string, surroundings: Surroundings): Promise<Readi
 
 function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surroundings): Catalog {
   const settings = settingsOf(file);
-  const builtin = file.sandbox === false ? { version: 1 as const } : withoutModels(builtinCatalog(), file);
-  const defaults = defaultPart(file, surroundings);
-  const providers = new Map([builtin, defaults, file].flatMap((each) => usableProviders(each, surroundings)));
+  const parts = partsOf(file, surroundings);
+  const providers = new Map(parts.toReversed().flatMap(([, part]) => usableProviders(part, surroundings)));
   const usable = (name: string, kind: Kind) => {
     const provider = providers.get(name);
     return provider !== undefined && surroundings.canServe(provider.adapter, kind);
   };
-  const models = [file, defaults, builtin].flatMap((each) =>
-    buildModels(each, { base_currency: settings.base_currency, usable }),
-  );
+  const models = parts.flatMap(([, part]) => buildModels(part, { base_currency: settings.base_currency, usable }));
+  const [, [, defaults]] = parts;
   const found = Object.keys(defaults.providers ?? {});
   return { settings, models: new Map(models.map((model) => [model.id, model])), providers, found, warnings };
+}
+
+type Parts = [['file', CatalogFile], ['default', CatalogFile], ['sandbox', CatalogFile]];
+
+/** What a catalogue is made of; what stands first goes first where names are the same. */
+function partsOf(file: CatalogFile, surroundings: Pick<Surroundings, 'adapters' | 'secret'>): Parts {
+  const sandbox = file.sandbox === false ? { version: 1 as const } : withoutModels(builtinCatalog(), file);
+  return [
+    ['file', file],
+    ['default', defaultPart(file, surroundings)],
+    ['sandbox', sandbox],
+  ];
 }
 
 /** A file may define a built-in model anew. */
