@@ -26,7 +26,7 @@ export const estimate: Endpoint<App> = {
 };
 
 async function handleEstimate(app: App, { caller, body }: Call): Promise<Answer> {
-  const order = readOrder(app, caller, body ?? {});
+  const order = await readOrder(app, caller, body ?? {});
   const now = new Date(app.clock.now());
   const { id, currency, status } = caller.account;
   const balance = await balanceOf(app.db, id);

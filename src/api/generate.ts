@@ -51,7 +51,7 @@ async function handleGenerate(
   const wait_s = readWait(call.query.get('wait'));
   const idempotency_key = readIdempotencyKey(call.headers['idempotency-key']);
   refuseBlocked(call.caller);
-  const order = readOrder(app, call.caller, call.body ?? {});
+  const order = await readOrder(app, call.caller, call.body ?? {});
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
   const created = await createTask(app, call.caller, order, idempotency);
   const body =

@@ -1,14 +1,16 @@
 import type { CatalogOptions } from '../catalog/catalog.ts';
 import { isMediaKind } from '../catalog/model.ts';
+import { takesMedia } from './media-form.ts';
 import type { Adapter } from './provider.ts';
 
 /** What the catalogue has to know of the adapters that there are. */
 export function adapterFacts(
   adapters: Record<string, Adapter>,
-): Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions'> {
+): Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'takesMedia'> {
   return {
     adapters: Object.keys(adapters),
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
+    takesMedia: (adapter) => takesMedia(adapters[adapter]),
     checkOptions: (adapter, kind, options, output) => {
       const found = adapters[adapter];
       if (kind === 'chat') return found?.checkChatOptions?.(options) ?? [];

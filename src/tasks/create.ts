@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { isMediaKind, type JsonObject, type Model } from '../catalog/model.ts';
-import { estimateUnits, freezePricing, holdAmount, type Pricing, type Units } from '../catalog/price.ts';
+import { estimateUnits, freezePricing, holdAmount, measuredUnits, type Pricing, type Units } from '../catalog/price.ts';
 import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
 import { checkUserUrl } from '../lib/address.ts';
@@ -12,12 +12,14 @@ import { newId } from '../lib/ids.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission } from '../routing/health.ts';
 import { insertTask, type CreateAnswer } from './create-batch.ts';
+import { checkMedia, dropMedia, keepMedia, type CheckedMedia } from './media.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
 
-/** A request body that has passed all checks that need no database. */
+/** A request body that has passed all checks of its own. */
 export type Order = {
   model: Model;
   input: JsonObject;
+  media: CheckedMedia;
   metadata: Record<string, string>;
   webhook_url: string | null;
   pricing: Pricing;
@@ -32,7 +34,7 @@ const url_length_max = 2048;
  * Checks a body of POST /v1/generate in the order of DECISIONS: 400 for the form, 404 for the model,
  * 422 for the input, 422 for the webhook's address; and prices it. Throws ApiError.
  */
-export function readOrder(app: App, caller: Caller, body: Record<string, unknown>): Order {
+export async function readOrder(app: App, caller: Caller, body: Record<string, unknown>): Promise<Order> {
   checkFields(body);
   const metadata = readMetadata(body['metadata']);
   const model = findModel(app, body['model']);
@@ -44,13 +46,16 @@ export function readOrder(app: App, caller: Caller, body: Record<string, unknown
       details: checked.errors,
     });
   }
+  const media = await checkMedia(app, caller, model, checked.input);
   const webhook_url = readWebhookUrl(app, body['webhook_url']);
   const { settings } = app.catalog.current;
-  const pricing = freezePricing(model, checked.input, caller.account.currency, settings);
-  const held_units = estimateUnits(model, checked.input);
+  const frozen = freezePricing(model, checked.input, caller.account.currency, settings);
+  const held_units = estimateUnits(model, checked.input, media.durations);
+  const pricing = media.durations.size === 0 ? frozen : { ...frozen, input_units: measuredUnits(model, held_units) };
   return {
     model,
     input: checked.input,
+    media,
     metadata,
     webhook_url,
     pricing,
@@ -144,6 +149,10 @@ export async function createTask(
     answer = await callCreate(app, caller, order, { id, created_at, idempotency });
   } finally {
     if (admission.probe !== undefined && answer?.outcome !== 'created') await app.health.giveBack(admission.probe);
+    // Not after an error: the task may be there, and only the answer lost.
+    if (order.media.sources.size > 0 && answer && answer.outcome !== 'created') {
+      await dropMedia(app, order.model.id, { account_id: caller.account.id, task_id: id });
+    }
   }
   return answered(app, caller, order, answer, { id, created_at });
 }
@@ -182,13 +191,15 @@ async function callCreate(
 ): Promise<CreateAnswer> {
   const { account, key } = caller;
   const { idempotency } = task;
+  const deadline_at = deadline(order.model, task.created_at);
+  const input = await keepMedia(app, caller, order, { ...task, deadline_at });
   const row = {
     account_id: account.id,
     key_id: key.id,
     id: task.id,
     model: order.model.id,
     kind: order.model.kind,
-    input: JSON.stringify(order.input),
+    input: JSON.stringify(input),
     metadata: JSON.stringify(order.metadata),
     webhook_url: order.webhook_url,
     currency: account.currency,
@@ -196,7 +207,7 @@ async function callCreate(
     held_units: JSON.stringify(order.held_units),
     estimate: order.estimate,
     created_at: task.created_at,
-    deadline_at: deadline(order.model, task.created_at),
+    deadline_at,
   };
   return insertTask(app, row, idempotency && { key: idempotency.key, body_hash: hashOf(idempotency) });
 }

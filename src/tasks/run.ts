@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { mapInput } from '../catalog/input.ts';
-import type { Route } from '../catalog/model.ts';
+import type { JsonObject, Route } from '../catalog/model.ts';
 import type { Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
 import type { Trouble } from '../routing/health.ts';
 import { routeOf, type Claimed } from './attempts.ts';
@@ -29,9 +29,9 @@ export function runContext(app: App, task: Task, route: Route): RunContext {
   };
 }
 
-/** What the adapter is told to start: the caller's input, a JSON text, in the upstream's names. */
-export function runRequest(app: App, task: Task, route: Route, input: string): RunRequest {
-  return { ...runContext(app, task, route), input: mapInput(route, JSON.parse(input)) };
+/** What the adapter is told to start: the caller's input in the upstream's names. */
+export function runRequest(app: App, task: Task, route: Route, input: JsonObject): RunRequest {
+  return { ...runContext(app, task, route), input: mapInput(route, input) };
 }
 
 const poll_after_min_ms = 20;

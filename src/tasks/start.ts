@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from '../app.ts';
-import type { Model, Route } from '../catalog/model.ts';
+import type { JsonObject, Model, Route } from '../catalog/model.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { InputRefused, NotStarted, type Provider, type RunState } from '../providers/provider.ts';
@@ -16,6 +16,7 @@ import {
 } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
 import { pace, runContext, runRequest, stopOrphan, storage_pause_ms, tries_max, troubleOf } from './run.ts';
+import { prepareInput } from './run-media.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
 
 /** One try of a route by this worker. */
@@ -69,10 +70,11 @@ async function tryRoutes(app: App, task: Task, model: Model, stopped: AbortSigna
     const provider = route && app.providers.get(route.provider);
     if (!provider) continue; // taken away since the catalogue was read
     number += 1;
+    const prepared = await prepareInput(app, task, input, { route, provider, stopped });
     const begun_at_ms = performance.now();
     const claimed = await openAttempt(app, ref, { number, name, route });
     if (!claimed) return 'done';
-    const result = await submit(app, task, { ...claimed, name, route, provider, begun_at_ms }, input, stopped);
+    const result = await submit(app, task, { ...claimed, name, route, provider, begun_at_ms }, prepared, stopped);
     if (result !== 'next') return result;
   }
   return noRouteLeft(app, task);
@@ -94,7 +96,8 @@ async function resume(app: App, task: Task, open: Attempt, stopped: AbortSignal)
   await failpoint('task.claimed');
   const attempt = { ...claimed, name: open.route, route, begun_at_ms };
   if (!provider?.idempotent) return ambiguous(app, task, attempt, 'the worker was lost while submitting');
-  return submit(app, task, { ...attempt, provider }, await loadInput(app.db, ref), stopped);
+  const prepared = await prepareInput(app, task, await loadInput(app.db, ref), { route, provider, stopped });
+  return submit(app, task, { ...attempt, provider }, prepared, stopped);
 }
 
 /** Calls the upstream once and acts on what it says. `next`: not started there, try another route. */
@@ -102,12 +105,13 @@ async function submit(
   app: App,
   task: Task,
   attempt: Try,
-  input: string,
+  input: JsonObject | NotStarted | InputRefused,
   stopped: AbortSignal,
 ): Promise<Outcome | 'next'> {
   const { name, route, provider } = attempt;
-  const run = runRequest(app, task, route, input);
   await failpoint('task.opened');
+  if (input instanceof Error) return submitFailed(app, task, attempt, input, stopped);
+  const run = runRequest(app, task, route, input);
   const left_ms = route.timeout_ms.start - (performance.now() - attempt.begun_at_ms);
   // Beyond the limit others hold the try for lost: a process that was stopped must not submit now.
   if (left_ms <= 0)

@@ -1,0 +1,205 @@
+import type { Caller } from '../accounts/authenticate.ts';
+import type { App } from '../app.ts';
+import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
+import type { JsonObject, MediaField, Model } from '../catalog/model.ts';
+import type { Durations } from '../catalog/price.ts';
+import { ApiError } from '../errors.ts';
+import { findFile, keepFile, removeTaskInputs, type CallerFile } from '../files/files.ts';
+import { checkUserUrl } from '../lib/address.ts';
+import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
+import { makeGate } from '../lib/gate.ts';
+import { GuardError } from '../lib/guard.ts';
+import { isId } from '../lib/ids.ts';
+import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
+import { probeAgain } from '../storage/probe.ts';
+import { inline_bytes_max } from './run-media.ts';
+import type { TaskRef } from './task.ts';
+
+/** Files in the inputs of tasks: looked at when a task is created, and kept until it is final. */
+
+/** What a text in a media field turned out to be. */
+type Source =
+  /** Goes to the upstream as it is, or is fetched for it. */
+  | { type: 'link' }
+  | { type: 'upload'; file: CallerFile }
+  /** Came in the request, or was fetched because it had to be measured: to be kept as a file. */
+  | { type: 'bytes'; bytes: Buffer; probe: Probe };
+
+/** The files of an input, all of which can be used. */
+export type CheckedMedia = { sources: ReadonlyMap<string, Source>; durations: Durations };
+
+const no_media: CheckedMedia = { sources: new Map(), durations: new Map() };
+
+const files_max = 64;
+const url_length_max = 2048;
+
+/**
+ * Looks at all files of an input: links may be dialled, data URLs and uploads are what their field takes. Links are
+ * fetched only where a price counts how long their file is. Throws ApiError 422 naming the field.
+ */
+export async function checkMedia(app: App, caller: Caller, model: Model, input: JsonObject): Promise<CheckedMedia> {
+  const used = model.media.filter((field) => mediaTexts(input, field).length > 0);
+  if (used.length === 0) return no_media;
+  const count = used.reduce((sum, field) => sum + mediaTexts(input, field).length, 0);
+  if (count > files_max) throw new ApiError('invalid_input', `input may have at most ${files_max} files.`);
+  const sources = new Map<string, Source>();
+  await replaceMedia(input, used, async (text, field, place) => {
+    const source = sources.get(text) ?? (await readSource(app, caller, { text, field, place, model }));
+    checkKind(source, field, place);
+    sources.set(text, source);
+    return text;
+  });
+  return { sources, durations: measureDurations(model, input, sources) };
+}
+
+type Asked = { text: string; field: MediaField; place: string; model: Model };
+
+async function readSource(app: App, caller: Caller, asked: Asked): Promise<Source> {
+  const { text, field, place, model } = asked;
+  if (isDataUrl(text)) return readInline(app, asked);
+  if (isId('file', text)) return findUpload(app, caller, asked);
+  if (!/^https?:/i.test(text)) throw wrong(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
+  if (text.length > url_length_max) throw wrong(place, `may have at most ${url_length_max} characters.`);
+  const problem = checkUserUrl(text, app.addressRules());
+  if (problem) throw wrong(place, problem);
+  return isMeasured(model, field) ? fetchLink(app, caller, asked) : { type: 'link' };
+}
+
+async function readInline(app: App, { text, place, model }: Asked): Promise<Source> {
+  const size_bytes_max = largest(app, model);
+  if (dataUrlBytesMax(text) > size_bytes_max) throw tooLarge(place, size_bytes_max);
+  const inline = readDataUrl(text, size_bytes_max);
+  if (!inline) throw wrong(place, 'is not a valid data URL.');
+  return { type: 'bytes', bytes: inline.bytes, probe: await measure(inline.bytes, place) };
+}
+
+async function findUpload(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
+  const file = await findFile(app.db, { account_id: caller.account.id, id: text }, new Date(app.clock.now()));
+  if (!file || file.task_id !== null) throw wrong(place, `names no file of yours: there is no ${text}.`);
+  const size_bytes_max = largest(app, model);
+  if (file.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
+  return { type: 'upload', file };
+}
+
+/** What goes into requests as a whole may not be as large as what is fetched from us. */
+function largest(app: App, { routes }: Model): number {
+  const only_inline = routes.every((route) => app.providers.get(route.provider)?.media === 'data');
+  const { file_bytes_max } = app.catalog.current.settings.files;
+  return only_inline ? Math.min(inline_bytes_max, file_bytes_max) : file_bytes_max;
+}
+
+/** They are held in memory: a few at a time, of which one account has two. */
+const fetches = makeGate({ at_once: 8, at_once_per_name: 2 });
+
+/** A minute is what a caller may have to wait for. */
+const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, timeout_ms: 60_000, redirects_max: 3 };
+
+async function fetchLink(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
+  return fetches.run(caller.account.id, async () => {
+    const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max: largest(app, model) };
+    const fetched = await app.guard.download(text, limits).catch((error: unknown) => {
+      if (error instanceof GuardError) throw wrong(place, `cannot be fetched: ${error.message}`);
+      throw error;
+    });
+    return { type: 'bytes', bytes: fetched.bytes, probe: await measure(fetched.bytes, place) };
+  });
+}
+
+const complaints: Record<ProbeFailure, string> = {
+  empty: 'is an empty file.',
+  unrecognized: 'is of no known image, audio or video format.',
+  truncated: 'is cut off: it ends before its own structure does.',
+  damaged: 'is damaged: it cannot be read.',
+  too_large: 'says that more of it must be held in memory than any honest file needs.',
+  timeout: 'took too long to be measured.',
+  crashed: 'could not be measured.',
+};
+
+async function measure(bytes: Buffer, place: string): Promise<Probe> {
+  const result = await probeAgain(bytes);
+  if (result.ok) return result.probe;
+  throw wrong(place, complaints[result.reason]);
+}
+
+function checkKind(source: Source, { kind }: MediaField, place: string): void {
+  if (source.type === 'link') return;
+  const found = source.type === 'upload' ? source.file : { ...source.probe, kind: source.probe.type };
+  if (found.kind === kind) return;
+  throw wrong(
+    place,
+    `must be ${kind === 'video' ? 'a video' : `an ${kind}`} file (its bytes are ${found.content_type}).`,
+  );
+}
+
+function isMeasured(model: Model, { name }: MediaField): boolean {
+  const factors = Object.values(model.estimate).flatMap((each) => each ?? []);
+  return factors.some((factor) => 'duration_of' in factor && factor.duration_of === name);
+}
+
+/** How long the files of each field are together, where a price counts it. */
+function measureDurations(model: Model, input: JsonObject, sources: ReadonlyMap<string, Source>): Durations {
+  const measured = model.media.filter((field) => isMeasured(model, field) && mediaTexts(input, field).length > 0);
+  return new Map(
+    measured.map((field) => {
+      const durations = mediaTexts(input, field).map((text) => durationOf(sources.get(text)));
+      const total_ms = durations.reduce((sum, duration_ms) => sum + duration_ms, 0);
+      return [field.name, (total_ms / 1000).toFixed(3)];
+    }),
+  );
+}
+
+function durationOf(source: Source | undefined): number {
+  if (source?.type === 'upload') return source.file.duration_ms ?? 0;
+  return source?.type === 'bytes' ? Math.round((source.probe.duration ?? 0) * 1000) : 0;
+}
+
+function tooLarge(place: string, size_bytes_max: number): ApiError {
+  return wrong(place, `is larger than ${size_bytes_max / 1_000_000} MB.`);
+}
+
+function wrong(place: string, message: string): ApiError {
+  return new ApiError('invalid_input', `${place} ${message}`, { param: place });
+}
+
+/** Longer than any job of a task lives: the sweep ends what has not ended by its deadline. */
+const after_deadline_ms = 3_600_000;
+
+/** Keeps what came in the request as files of the task, and answers the input with their ids in place of the bytes. */
+export async function keepMedia(
+  app: App,
+  caller: Caller,
+  order: { model: Model; input: JsonObject; media: CheckedMedia },
+  task: { id: string; created_at: Date; deadline_at: Date },
+): Promise<JsonObject> {
+  const { sources } = order.media;
+  const ids = new Map<string, string>();
+  for (const [text, source] of sources) {
+    if (source.type !== 'bytes') continue;
+    const file = {
+      account_id: caller.account.id,
+      key_id: caller.key.id,
+      task_id: task.id,
+      filename: `input.${source.probe.extension}`,
+      purpose: 'task_input',
+      probe: source.probe,
+      content: source.bytes,
+      expires_at: new Date(task.deadline_at.getTime() + after_deadline_ms),
+    };
+    const kept = await keepFile(app, file, { files_max: 0, bytes_max: 0 }, task.created_at);
+    if (typeof kept === 'string') throw new Error('the files of a task are counted in no limit');
+    ids.set(text, kept.id);
+  }
+  if (ids.size === 0) return order.input;
+  return replaceMedia(order.input, order.model.media, async (text) => ids.get(text) ?? text);
+}
+
+/** The task is final, or was never created: nobody reads its files again. What cannot be removed expires. */
+export async function dropMedia(app: App, model_id: string, ref: TaskRef): Promise<void> {
+  const { models } = app.catalog.current;
+  if (models.get(model_id)?.media.length === 0) return;
+  try {
+    await removeTaskInputs(app, ref.account_id, ref.task_id);
+  } catch (error) {
+    app.log.warn({ ...ref, err: error }, 'files of an input could not be removed; they will expire');
+  }
+}
