@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Part } from './conversation.ts';
 import { isObject } from './fields.ts';
+import { isForeign, readSignature } from './seal.ts';
 
 /**
  * Items of reasoning in the responses style, as they stand for what an upstream of another style thought. What
@@ -35,10 +36,23 @@ export function readThought(item: JsonObject): Thought[] {
     return [{ type: 'redacted_thinking', data: seal.slice(redacted_mark.length) }];
   }
   const text = textsIn(item['summary']) || textsIn(item['content']);
-  const signature =
-    typeof seal === 'string' && seal.startsWith(signature_mark) ? seal.slice(signature_mark.length) : undefined;
+  const signature = signatureIn(item);
+  if (signature !== undefined && isForeign(signature)) return text === '' ? [] : [{ type: 'thinking', text }];
   if (text === '' && signature === undefined) return [];
   return [{ type: 'thinking', text, ...(signature !== undefined && { signature }) }];
+}
+
+function signatureIn({ encrypted_content: seal }: JsonObject): string | undefined {
+  return typeof seal === 'string' && seal.startsWith(signature_mark) ? seal.slice(signature_mark.length) : undefined;
+}
+
+/** Seals of calls, which stand in reasoning before them, by the ids that the caller knows. */
+export function sealsIn(items: readonly Json[]): ReadonlyMap<Json | undefined, string> {
+  const found = items.flatMap((item) => {
+    const sealed = isObject(item) && item['type'] === 'reasoning' && readSignature(signatureIn(item));
+    return sealed ? [sealed] : [];
+  });
+  return new Map(found.map(({ call_id, seal }) => [call_id, seal]));
 }
 
 /** Whether an upstream of the responses style can read this item without having stored it. */

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
 import { given, mistake, needName, needObject, needText, notCarried, readList, readText, wrongType } from './fields.ts';
 import { readSource } from './media.ts';
-import { readThought } from './responses-reasoning.ts';
+import { readThought, sealsIn } from './responses-reasoning.ts';
 import { readResponsesSettings } from './responses-settings.ts';
 import { addTurn, OpenCalls } from './turns.ts';
 
@@ -20,11 +20,12 @@ export function readResponses(body: JsonObject): Conversation {
 /** Calls and their results are items of their own; calls in a row are one turn of the assistant. */
 function readItems(items: readonly Json[], turns: Turn[]): void {
   const calls = new OpenCalls();
+  const seals = sealsIn(items);
   for (const [index, value] of items.entries()) {
     const at = `input[${index}]`;
     const item = needObject(value, at);
     const type = given(item, 'type') ?? 'message';
-    if (type === 'function_call') addTurn(turns, 'assistant', [readCall(item, at, calls)]);
+    if (type === 'function_call') addTurn(turns, 'assistant', [readCall(item, at, calls, seals)]);
     else if (type === 'function_call_output') addTurn(turns, 'user', [readResult(item, at, calls)]);
     else if (type === 'reasoning') addTurn(turns, 'assistant', readThought(item));
     else if (type === 'message') readMessage(item, at, turns, calls);
@@ -106,11 +107,13 @@ function readFile(part: JsonObject, at: string): Part {
   return { type: 'document', source: { type: 'text', text }, at: where, ...named };
 }
 
-function readCall(item: JsonObject, at: string, calls: OpenCalls): Part {
+function readCall(item: JsonObject, at: string, calls: OpenCalls, seals: ReadonlyMap<Json | undefined, string>): Part {
   const name = needName(item, 'name', `${at}.name`);
   if (given(item, 'namespace') !== undefined) throw notCarried(`${at}.namespace`, 'A namespace of tools');
   const id = calls.add(needName(item, 'call_id', `${at}.call_id`), name, `${at}.call_id`);
-  return { type: 'tool_call', id, name, arguments: readText(item, 'arguments', `${at}.arguments`) ?? '' };
+  const text = readText(item, 'arguments', `${at}.arguments`) ?? '';
+  const seal = seals.get(item['call_id']);
+  return { type: 'tool_call', id, name, arguments: text, ...(seal !== undefined && { seal }) };
 }
 
 function readResult(item: JsonObject, at: string, calls: OpenCalls): Part {

@@ -92,8 +92,9 @@ export function toldBy(error: Json): JsonObject {
   if (!isObject(error)) return {};
   const { code, type, message } = error;
   const is_mistake = typeof code === 'string' && mistake_codes.test(code);
+  const told = type === undefined || type === 'error' ? (code ?? 'error') : type;
   return {
-    type: is_mistake ? 'invalid_request_error' : (type ?? code ?? 'error'),
+    type: is_mistake ? 'invalid_request_error' : told,
     ...(typeof message === 'string' && { message }),
   };
 }

@@ -3,16 +3,17 @@ import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import { renderAnswer } from '../../src/styles/answer.ts';
 import { readAsk } from '../../src/styles/ask.ts';
-import type { Style } from '../../src/styles/conversation.ts';
+import type { CallerStyle, Style } from '../../src/styles/conversation.ts';
 import type { Quirks } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
 import { answers_of_completions, answers_of_messages, plainest_answer, type AnswerRow } from './carried/answers.ts';
 import { from_completions, from_messages, translationDocument } from './carried/document.ts';
+import { answers_for_responses, from_responses } from './carried/responses.ts';
 import { plainest, type Row } from './carried/row.ts';
 
-const other = (style: Style): Style => (style === 'messages' ? 'completions' : 'messages');
+const other = (style: CallerStyle): CallerStyle => (style === 'completions' ? 'messages' : 'completions');
 
-function sent(from: Style, body: JsonObject, quirks: Quirks = {}): JsonObject {
+function sent(from: CallerStyle, body: JsonObject, quirks: Quirks = {}): JsonObject {
   const target = { style: other(from), model: 'upstream', max_tokens: 4000, quirks };
   return upstreamBody(readAsk(from, body), target).body;
 }
@@ -27,8 +28,7 @@ function refusal(send: () => unknown): { status: number; param: string | undefin
   throw new Error('it was accepted');
 }
 
-function expectAnswer(from: Style, row: AnswerRow): void {
-  const caller = other(from);
+function expectAnswer(from: Style, row: AnswerRow, caller = other(from)): void {
   const ask = readAsk(caller, { ...plainest[caller], ...row.ask });
   const answer = Buffer.from(JSON.stringify({ ...plainest_answer[from], ...row.give }));
   const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
@@ -44,9 +44,10 @@ function titled<R extends Row | AnswerRow>(rows: readonly R[]): [title: string, 
   ]);
 }
 
-describe.each<[Style, Style, readonly Row[]]>([
+describe.each<[CallerStyle, CallerStyle, readonly Row[]]>([
   ['completions', 'messages', from_completions],
   ['messages', 'completions', from_messages],
+  ['responses', 'completions', from_responses],
 ])('requests of %s to %s (T39, T41)', (from, to, rows) => {
   const body = (row: Row): JsonObject => ({ ...plainest[from], ...row.give });
   const written = rows.filter((row) => 'get' in row);
@@ -81,6 +82,12 @@ describe('answers of messages style to callers of chat completions', () => {
 describe('answers of chat completions to callers of messages style', () => {
   it.each(titled(answers_of_completions))('%s', (_, row) => {
     expectAnswer('completions', row);
+  });
+});
+
+describe('answers of chat completions to callers of the responses style', () => {
+  it.each(titled(answers_for_responses))('%s', (_, row) => {
+    expectAnswer('completions', row, 'responses');
   });
 });
 

@@ -5,6 +5,7 @@ import { completions_settings } from './completions-settings.ts';
 import { messages_history } from './messages-history.ts';
 import { messages_said } from './messages-said.ts';
 import { messages_settings } from './messages-settings.ts';
+import { answers_for_responses, from_responses } from './responses.ts';
 import type { Row } from './row.ts';
 
 export const from_completions: readonly Row[] = [...completions_said, ...completions_history, ...completions_settings];
@@ -12,14 +13,17 @@ export const from_messages: readonly Row[] = [...messages_said, ...messages_hist
 
 const head = `# Chat translation
 
-Both chat endpoints reach every chat model. Where the upstream of a model speaks the style of the endpoint, the
+All three chat endpoints reach every chat model. Where the upstream of a model speaks the style of the endpoint, the
 request goes on as it came and the answer comes back as it came: only the model’s name, the limit of the output
 and, in streams of chat completions, the wish for usage are changed. Fields, blocks, signatures, cache controls and
 betas that we have never heard of survive, and so do explicit nulls. Two things are mended on the way: in messages
 style, thinking blocks without a signature are left out (they come from a model of the other style, and would have
-the whole conversation refused), and a thinking budget is kept below the limit of the output.
+the whole conversation refused), and a thinking budget is kept below the limit of the output. Requests of the
+responses style never leave anything behind: \`store\` is false, and reasoning that an upstream would have to have
+stored is left out.
 
-Where it speaks the other style, the request is translated. What becomes of each field is listed here. *Carried*
+Where it speaks another style, the request is translated. What becomes of each field is listed here; from the
+responses style to messages, fields become what those of chat completions with the same meaning become. *Carried*
 means with its whole meaning, *changed* with another form or less of it, *dropped* that the model is not told and
 the caller will hardly notice, *refused* that the answer is a 400 which names the field in \`param\`.
 
@@ -36,10 +40,14 @@ export function translationDocument(): string {
     requestTable(from_completions),
     '## Requests of messages style, for an upstream of chat completions',
     requestTable(from_messages),
+    '## Requests of the responses style, for an upstream of chat completions',
+    requestTable(from_responses),
     '## Answers of messages style, for a caller of chat completions',
     answerTable(answers_of_messages),
     '## Answers of chat completions, for a caller of messages style',
     answerTable(answers_of_completions),
+    '## Answers of chat completions, for a caller of the responses style',
+    answerTable(answers_for_responses),
   ].join('\n\n')}\n`;
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import type { Style } from '../../../src/styles/conversation.ts';
+import type { CallerStyle } from '../../../src/styles/conversation.ts';
 import type { Quirks } from '../../../src/styles/quirks.ts';
 
 /** What becomes of one field of a request at an upstream of the other style. docs/chat-translation.md shows it. */
@@ -17,9 +17,10 @@ export type Row = {
   | { what: 'refused'; param: string }
 );
 
-export const plainest: { readonly [style in Style]: JsonObject } = {
+export const plainest: { readonly [style in CallerStyle]: JsonObject } = {
   completions: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
   messages: { model: 'm', max_tokens: 1000, messages: [{ role: 'user', content: 'Hi' }] },
+  responses: { model: 'm', input: 'Hi' },
 };
 
 export const hi = { role: 'user', content: 'Hi' };

@@ -1,0 +1,423 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { expectExactBooks, type Client } from '../helpers/app.ts';
+import { begun, delta, response, responsesStream, said, usage } from './responses-streams.ts';
+import { completion, message, setStage, type Stage } from './setup.ts';
+import { completionsStream, event, messagesStream } from './streams.ts';
+
+const models = `
+  - id: acme/native
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes: [{ provider: oai, upstream_model: native-x, options: { responses: true } }]
+  - id: acme/native-two
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes:
+      - provider: oai
+        upstream_model: native-first
+        options: { responses: true }
+        timeout: { first_byte: 1s, idle: 1s, total: 4s }
+      - { provider: ant, upstream_model: second }
+`;
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await setStage({ more: models });
+});
+beforeEach(() => stage.test.app.db.query('delete from route_health'));
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+const ask = (body: object, client: Client = stage.client) =>
+  client.call('POST', '/v1/responses', { input: 'Hello', ...body });
+
+const lastAsked = () => stage.upstream.asked.at(-1);
+
+type Recorded = {
+  status: number;
+  style: string;
+  finish: string | null;
+  error_type: string | null;
+  cost: { exact: string };
+  usage: Record<string, number>;
+  counted_here: boolean;
+};
+
+async function recordOf(answer: { headers: Headers }, client: Client = stage.client): Promise<Recorded> {
+  const path = `/v1/chat/${answer.headers.get('x-request-id')}`;
+  await expect.poll(async () => (await client.call('GET', path)).status, { timeout: 5_000 }).toBe(200);
+  return JSON.parse((await client.call('GET', path)).text) as Recorded;
+}
+
+describe('an upstream that speaks the style', () => {
+  test('whole: bytes as they are but for the model, cost by its usage', async () => {
+    stage.upstream.script('native-x', { json: response([said('Grüße 😀')]) });
+    const answer = await ask({ model: 'acme/native', max_output_tokens: 5_000, unknown_field: [1], user: null });
+    expect(answer.status).toBe(200);
+    expect(answer.text).toBe(JSON.stringify(response([said('Grüße 😀')], { model: 'acme/native' })));
+    expect(answer.headers.get('x-cost-amount')).toBe('0.000070'); // 10 × 2 + 5 × 10 millionths
+    expect(lastAsked()?.path).toBe('/v1/responses');
+    expect(lastAsked()?.body).toEqual({
+      model: 'native-x',
+      input: 'Hello',
+      unknown_field: [1],
+      user: null,
+      store: false,
+      max_output_tokens: 1_000, // the model's maximum
+    });
+    expect(await recordOf(answer)).toMatchObject({ style: 'responses', finish: 'completed', counted_here: false });
+  });
+
+  test('kept nowhere, whatever the caller wishes; reasoning comes with the answer', async () => {
+    stage.upstream.script('native-x', { json: response([said('x')]) });
+    const reasoning = [
+      { type: 'reasoning', id: 'rs_1', summary: [] },
+      { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'gAAAA' },
+      { type: 'reasoning', id: 'rs_3', summary: [], encrypted_content: 'signature:of another model' },
+    ];
+    const input = [{ role: 'user', content: 'a' }, ...reasoning, { role: 'user', content: 'b' }];
+    await ask({ model: 'acme/native', store: true, reasoning: { effort: 'low' }, input });
+    expect(lastAsked()?.body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
+    expect(lastAsked()?.body['input']).toEqual([input[0], reasoning[1], input[4]]);
+  });
+
+  test('cached tokens are priced once, tokens of reasoning are output', async () => {
+    const details = {
+      input_tokens: 1_000,
+      input_tokens_details: { cached_tokens: 900 },
+      output_tokens: 10,
+      output_tokens_details: { reasoning_tokens: 8 },
+    };
+    stage.upstream.script('native-x', { json: response([said('x')], { usage: details }) });
+    const answer = await ask({ model: 'acme/native' });
+    expect(answer.headers.get('x-cost-amount')).toBe('0.000480'); // 100 × 2 + 900 × 0.2 + 10 × 10
+    expect((await recordOf(answer)).usage).toMatchObject({ cached_input_tokens: 900, reasoning_tokens: 8 });
+  });
+
+  test('without usage, what went through is counted', async () => {
+    stage.upstream.script('native-x', { json: response([said('x'.repeat(40))], { usage: null }) });
+    const answer = await ask({ model: 'acme/native', input: 'y'.repeat(24) });
+    expect(answer.headers.get('x-cost-amount')).toBe('0.000112'); // (24 / 4) × 2 + (40 / 4) × 10
+  });
+
+  test('streamed: named events as they come but for the model, usage of the last one', async () => {
+    stage.upstream.script('native-x', { stream: responsesStream(['Grü', 'ße 😀']) });
+    const answer = await ask({ model: 'acme/native', stream: true });
+    expect(answer.text).toBe(responsesStream(['Grü', 'ße 😀'], {}).join('').replaceAll('gpt-x', 'acme/native'));
+    expect(await recordOf(answer)).toMatchObject({
+      status: 200,
+      style: 'responses',
+      finish: 'completed',
+      cost: { exact: '0.000070' },
+    });
+  });
+
+  test('cut short by its own limit: the end of a stream like any other', async () => {
+    const more = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
+    stage.upstream.script('native-x', { stream: responsesStream(['a'], more) });
+    const answer = await ask({ model: 'acme/native', stream: true });
+    expect(answer.text).toContain('event: response.incomplete');
+    expect(await recordOf(answer)).toMatchObject({
+      status: 200,
+      finish: 'max_output_tokens',
+      cost: { exact: '0.000070' },
+    });
+  });
+});
+
+describe('failures of an upstream that speaks the style', () => {
+  const failed = (error: object) =>
+    event({ type: 'response.failed', response: response([], { status: 'failed', error, usage: null }) });
+
+  test.each([
+    ['refuses', { status: 500, json: {} }],
+    ['answers that it failed', { json: response([], { status: 'failed', error: { code: 'server_error' } }) }],
+    ['answers something else', { json: { object: 'list' } }],
+    ['cuts the connection', 'cut' as const],
+    ['says nothing', 'hang' as const],
+  ])('one that %s: the next route, in another style', async (_, script) => {
+    stage.upstream.script('native-first', script);
+    stage.upstream.script('second', { json: message('from the second') });
+    const answer = await ask({ model: 'acme/native-two' });
+    expect(answer.status, answer.text).toBe(200);
+    expect(JSON.parse(answer.text).output[0].content[0].text).toBe('from the second');
+    expect(answer.headers.get('x-cost-amount')).toBe('0.000070');
+  });
+
+  test.each([
+    ['fails before content', [...begun(), failed({ code: 'server_error', message: 'no' })]],
+    ['sends an error before content', [...begun(), event({ type: 'error', code: 'server_error', message: 'no' })]],
+    ['ends before content', begun()],
+  ])('a stream that %s: the next route', async (_, stream) => {
+    stage.upstream.script('native-first', { stream });
+    stage.upstream.script('second', { stream: messagesStream(['from', ' the second']) });
+    const answer = await ask({ model: 'acme/native-two', stream: true });
+    expect(answer.text).toContain('"delta":" the second"');
+    expect(answer.text).not.toContain('resp_1');
+    expect(await recordOf(answer)).toMatchObject({ status: 200, cost: { exact: '0.000070' } });
+  });
+
+  test.each([
+    ['is cut', { stream: [...begun(), delta('x'.repeat(40))], then: 'cut' as const }],
+    ['fails', { stream: [...begun(), delta('x'.repeat(40)), failed({ code: 'server_error', message: 'sk-secret' })] }],
+    ['sends an error', { stream: [...begun(), delta('x'.repeat(40)), event({ type: 'error', message: 'sk-secret' })] }],
+  ])(
+    'a stream that %s after content: an error event at its end, and what was relayed is charged',
+    async (_, script) => {
+      stage.upstream.script('native-x', script);
+      const answer = await ask({ model: 'acme/native', stream: true, input: 'y'.repeat(24) });
+      const last = answer.text.trimEnd().split('\n\n').at(-1) ?? '';
+      expect(last).toMatch(/^event: error\ndata: /);
+      expect(JSON.parse(last.slice(last.indexOf('{')))).toMatchObject({ type: 'error', code: 'upstream_error' });
+      expect(answer.text).not.toContain('secret');
+      expect(await recordOf(answer)).toMatchObject({
+        status: 502,
+        error_type: 'upstream_error',
+        counted_here: true,
+        cost: { exact: '0.000112' },
+      });
+    },
+  );
+
+  test('the caller’s own mistake, told in the stream: 400, and no other route', async () => {
+    const error = { code: 'invalid_prompt', message: 'Your prompt is not valid.' };
+    stage.upstream.script('native-first', { stream: [...begun(), failed(error)] });
+    const answer = await ask({ model: 'acme/native-two', stream: true });
+    expect([answer.status, answer.json.error.message]).toEqual([400, error.message]);
+  });
+
+  test('a caller who leaves in the middle pays for what was produced, and the upstream is let go', async () => {
+    const client = await stage.test.client();
+    stage.upstream.script('native-x', { stream: [...begun(), delta('x'.repeat(40))], then: 'hang' });
+    const leave = new AbortController();
+    const answer = await fetch(`${stage.test.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'acme/native', input: 'y'.repeat(24), stream: true }),
+      signal: leave.signal,
+    });
+    await answer.body?.getReader().read();
+    leave.abort();
+    await expect.poll(() => stage.upstream.open()).toBe(0);
+    expect(await recordOf(answer, client)).toMatchObject({ status: 499, cost: { exact: '0.000112' } });
+  });
+});
+
+describe('upstreams of other styles', () => {
+  const tool = { type: 'function', name: 'look', parameters: { type: 'object' }, description: 'Looks.' };
+  const conversation = [
+    { role: 'developer', content: 'Be short.' },
+    { role: 'user', content: [{ type: 'input_text', text: 'Look.' }] },
+    {
+      type: 'reasoning',
+      id: 'rs_1',
+      summary: [{ type: 'summary_text', text: 'Hm.' }],
+      encrypted_content: 'signature:c2ln',
+    },
+    { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{"at":1}' },
+    { type: 'function_call_output', call_id: 'call_1', output: 'a cat' },
+  ];
+
+  test('completions: what is asked, and a whole answer', async () => {
+    stage.upstream.script('gpt-x', { json: completion('A cat.') });
+    const text = { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true } };
+    const answer = await ask({
+      model: 'acme/oai',
+      instructions: 'Be kind.',
+      input: conversation,
+      tools: [tool],
+      tool_choice: 'required',
+      text,
+      max_output_tokens: 50,
+    });
+    expect(lastAsked()?.body).toMatchObject({
+      model: 'gpt-x',
+      max_tokens: 50,
+      tool_choice: 'required',
+      messages: [
+        { role: 'system', content: 'Be kind.\n\nBe short.' },
+        { role: 'user', content: 'Look.' },
+        { role: 'assistant', tool_calls: [{ id: 'call_1', function: { name: 'look', arguments: '{"at":1}' } }] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'a cat' },
+      ],
+      tools: [{ type: 'function', function: { name: 'look', description: 'Looks.' } }],
+      response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true } },
+    });
+    const body = JSON.parse(answer.text);
+    expect(body).toMatchObject({
+      object: 'response',
+      status: 'completed',
+      model: 'acme/oai',
+      instructions: 'Be kind.',
+      store: false,
+      tools: [tool],
+      output: [
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'A cat.', annotations: [] }] },
+      ],
+      usage,
+    });
+    expect(answer.headers.get('x-cost-amount')).toBe('0.000070');
+  });
+
+  test('messages: signed thinking goes back to where it came from', async () => {
+    stage.upstream.script('claude-x', { json: message('A cat.') });
+    const answer = await ask({ model: 'acme/ant', input: conversation, tools: [tool] });
+    expect(lastAsked()?.body['messages']).toMatchObject([
+      { role: 'user', content: [{ type: 'text', text: 'Look.' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+          { type: 'tool_use', id: 'call_1', name: 'look', input: { at: 1 } },
+        ],
+      },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1' }] },
+    ]);
+    expect(JSON.parse(answer.text)).toMatchObject({ status: 'completed', output: [{ type: 'message' }] });
+  });
+
+  test('a stream of messages style as named events, numbered in order', async () => {
+    stage.upstream.script('claude-x', { stream: messagesStream(['Hi', ' there']) });
+    const answer = await ask({ model: 'acme/ant', stream: true });
+    const events = answer.text
+      .split('\n\n')
+      .filter((frame) => frame.startsWith('event:'))
+      .map((frame) => ({ name: /^event: (.*)$/m.exec(frame)?.[1], data: JSON.parse(frame.slice(frame.indexOf('{'))) }));
+    expect(events.map(({ name }) => name)).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.delta',
+      'response.output_text.delta',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      'response.completed',
+    ]);
+    expect(events.map(({ data }) => data.sequence_number)).toEqual(events.map((_, index) => index));
+    expect(events.every(({ name, data }) => name === data.type)).toBe(true);
+    expect(events.at(-1)?.data.response).toMatchObject({ status: 'completed', model: 'acme/ant', usage });
+    expect(await recordOf(answer)).toMatchObject({ finish: 'completed', cost: { exact: '0.000070' } });
+  });
+
+  test('a stream that breaks off after content: an error event, what was relayed is charged', async () => {
+    stage.upstream.script('gpt-x', { stream: completionsStream(['x'.repeat(40)]).slice(0, 2), then: 'cut' });
+    const answer = await ask({ model: 'acme/oai', stream: true, input: 'y'.repeat(24) });
+    expect(answer.text).toContain('event: error');
+    expect(answer.text).not.toContain('response.completed');
+    expect(await recordOf(answer)).toMatchObject({ status: 502, cost: { exact: '0.000112' } });
+  });
+
+  test('what no other style has a word for is refused by name', async () => {
+    const custom = await ask({ model: 'acme/oai', tools: [{ type: 'custom', name: 'x' }] });
+    expect([custom.status, custom.json.error.param]).toEqual([400, 'tools[0].type']);
+    const item = await ask({ model: 'acme/ant', input: [{ type: 'local_shell_call_output', id: 'x', output: '' }] });
+    expect([item.status, item.json.error.param]).toEqual([400, 'input[0].type']);
+  });
+});
+
+describe('what is not offered, and costs nothing', () => {
+  const user = { role: 'user', content: 'a' };
+  test.each([
+    [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
+    [{ conversation: 'conv_1' }, 'conversation'],
+    [{ conversation: { id: 'conv_1' } }, 'conversation'],
+    [{ prompt: { id: 'pmpt_1' } }, 'prompt'],
+    [{ background: true }, 'background'],
+    [{ service_tier: 'priority' }, 'service_tier'],
+    [{ prompt_cache_options: { comparison_response_id: 'resp_1' } }, 'prompt_cache_options.comparison_response_id'],
+    [{ input: [user, { type: 'item_reference', id: 'msg_1' }] }, 'input[1]'],
+    [{ input: [{ id: 'msg_1' }] }, 'input[0]'],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] },
+      'input[0].content[0].file_id',
+    ],
+    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }, 'input[0].content[0].file_id'],
+    [
+      {
+        input: [{ type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', file_id: 'f' } }],
+      },
+      'input[0].output.file_id',
+    ],
+    [
+      { input: [{ type: 'code_interpreter_call', id: 'c', container_id: 'cntr_1', code: '' }] },
+      'input[0].container_id',
+    ],
+    [{ input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'mcp' }] }] }, 'input[0].tools[0].type'],
+    [{ tools: [{ type: 'function', name: 'x' }, { type: 'web_search' }] }, 'tools[1].type'],
+    [{ tools: [{ type: 'web_search_preview_2025_03_11' }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'image_generation' }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://x.example' }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'shell', environment: { type: 'container_auto' } }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'web_search' }] }] }, 'tools[0].tools[0].type'],
+    [{ tools: [{ type: 'of the future' }] }, 'tools[0].type'],
+    [{ input: undefined }, 'input'],
+    [{ input: [] }, 'input'],
+    [{ input: 5 }, 'input'],
+    [{ input: ['a'] }, 'input[0]'],
+    [{ model: undefined }, 'model'],
+    [{ stream: 'yes' }, 'stream'],
+    [{ stream_options: {} }, 'stream_options'],
+    [{ max_output_tokens: 0 }, 'max_output_tokens'],
+  ])('%j', async (body, param) => {
+    const before = stage.upstream.asked.length;
+    const answer = await ask({ model: 'acme/native', ...body });
+    expect(answer.status, answer.text).toBe(400);
+    expect(answer.json.error).toMatchObject({ type: 'invalid_request', param });
+    expect(answer.json.error.message.startsWith(param)).toBe(true);
+    expect(stage.upstream.asked).toHaveLength(before);
+  });
+
+  test('tools of the caller’s own go through', async () => {
+    stage.upstream.script('native-x', { json: response([said('x')]) });
+    const tools = [
+      { type: 'function', name: 'a', parameters: { properties: { file_id: { type: 'string' } } } },
+      { type: 'custom', name: 'b' },
+      { type: 'local_shell' },
+      { type: 'shell' },
+      { type: 'shell', environment: { type: 'local' } },
+      { type: 'apply_patch' },
+      { type: 'namespace', name: 'n', description: 'N', tools: [{ type: 'function', name: 'c' }] },
+    ];
+    expect((await ask({ model: 'acme/native', tools })).status).toBe(200);
+    expect(lastAsked()?.body['tools']).toEqual(tools);
+  });
+
+  test.each([
+    ['GET', '/v1/responses/resp_1'],
+    ['DELETE', '/v1/responses/resp_1'],
+    ['POST', '/v1/responses/resp_1/cancel'],
+    ['GET', '/v1/responses/resp_1/input_items?limit=5'],
+  ])('%s %s: nothing is stored', async (method, path) => {
+    const answer = await stage.client.call(method, path);
+    expect(answer.status).toBe(404);
+    expect(answer.json.error).toMatchObject({ type: 'not_found', code: null, param: 'id' });
+    expect(answer.json.error.message).toContain('Nothing is stored');
+  });
+
+  test('models of other kinds', async () => {
+    const answer = await ask({ model: 'sandbox/embedding' });
+    expect([answer.status, answer.json.error.message]).toEqual([
+      404,
+      '"sandbox/embedding" is an embedding model: use POST /v1/embeddings.',
+    ]);
+  });
+});
+
+test('parallel calls never take more than there is', async () => {
+  const client = await stage.test.client({ credit: '0.026000' }); // a hold: 2 × 2 + 1,000 × 10 millionths at most
+  stage.upstream.script('native-x', { json: response([said('x')]) });
+  const answers = await Promise.all(Array.from({ length: 30 }, () => ask({ model: 'acme/native' }, client)));
+  const statuses = answers.map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200, 402]));
+  const paid = statuses.filter((status) => status === 200).length;
+  const { balance, held } = (await client.call('GET', '/v1/balance')).json;
+  expect(held.exact).toBe('0.000000');
+  expect(Math.round(Number(balance.exact) * 1e6)).toBe(26_000 - 70 * paid);
+});
