@@ -16,7 +16,7 @@ import {
 } from './provider.ts';
 import { isObject, textIn } from './reading.ts';
 import { toldBy, type Hints } from './refusal.ts';
-import { fileOf, resultsOf } from './results.ts';
+import { fileOf, outputProblems, resultsOf } from './results.ts';
 import { costProblems, creditCost } from './upstream-cost.ts';
 import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from './watch.ts';
 
@@ -54,9 +54,9 @@ export const fal = {
   open,
 } satisfies Adapter;
 
-function checkOptions(options: JsonObject): OptionProblem[] {
+function checkOptions(options: JsonObject, output: JsonObject = {}): OptionProblem[] {
   const known = { priority: ['normal', 'low'], credit_price: undefined, cost_currency: undefined };
-  return [...optionProblems(options, known), ...costProblems(options)];
+  return [...optionProblems(options, known), ...costProblems(options), ...outputProblems(output)];
 }
 
 function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {

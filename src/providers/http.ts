@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { Json, JsonObject, ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
 import { readBytes } from '../lib/read-bytes.ts';
-import { openBucket, type Pace, type Pacer } from './bucket.ts';
+import { openBucket, type Bucket, type Pace, type Pacer } from './bucket.ts';
 import { openConnections, readRefusal, unreached, type Connections } from './connections.ts';
 import type { InputRefused, NotStarted, RunState } from './provider.ts';
 import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } from './refusal.ts';
@@ -42,6 +42,8 @@ export type UpstreamRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   query?: Record<string, string>;
   headers?: Record<string, string>;
+  /** Instead of the upstream's; calls with the same one share it. */
+  pace?: Pace;
   /** One of these three at most. `body` wants a `content-type` header. */
   json?: JsonObject;
   body?: Buffer;
@@ -87,7 +89,7 @@ export function openUpstream(
   const base = new URL(config.base_url);
   const prefix = base.pathname.replace(/\/+$/, '');
   const connections = openConnections(guard, config);
-  const bucket = options.pace && openBucket(options.pace, options.pacer);
+  const bucketOf = openBuckets(options.pacer);
   const secrets = secretsOf(config.api_key);
   const link = (given: Json | undefined) => ownLink(given, base.origin, options.hosts ?? []);
   return {
@@ -95,10 +97,11 @@ export function openUpstream(
       const target = 'path' in request ? new URL(base.origin + prefix + request.path) : new URL(request.url);
       if (link(target.href) === undefined) throw new Error('the upstream named an address that is not its own');
       for (const [name, value] of Object.entries(request.query ?? {})) target.searchParams.set(name, value);
-      if (request.method === 'GET') await bucket?.take(request.signal);
+      const bucket = request.method === 'GET' ? bucketOf(request.pace ?? options.pace) : undefined;
+      await bucket?.take(request.signal);
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
       const answer = await exchange(connections, target, { ...request, headers: { ...own, ...request.headers } });
-      if (request.method === 'GET' && !answer.ok) bucket?.pause(pauseAfter(answer));
+      if (!answer.ok) bucket?.pause(pauseAfter(answer));
       return answer;
     },
     link,
@@ -106,6 +109,18 @@ export function openUpstream(
     failure: (trouble, hints) => runFailure(trouble, secrets, hints),
     secrets,
     close: () => connections.close(),
+  };
+}
+
+/** One bucket for each pace: what configuration alone drives may have several. */
+function openBuckets(pacer: Pacer | undefined): (pace: Pace | undefined) => Bucket | undefined {
+  const buckets = new Map<string, Bucket>();
+  return (pace) => {
+    if (pace === undefined) return undefined;
+    const name = `${pace.per_minute} ${pace.burst}`;
+    const bucket = buckets.get(name) ?? openBucket(pace, pacer);
+    buckets.set(name, bucket);
+    return bucket;
   };
 }
 

@@ -1,10 +1,11 @@
 import { anthropic } from './anthropic.ts';
 import { fal } from './fal.ts';
 import { gemini } from './gemini.ts';
+import { http_queue } from './http-queue.ts';
 import { openai } from './openai.ts';
 import type { Adapter } from './provider.ts';
 import { replicate } from './replicate.ts';
 import { sandbox } from './sandbox.ts';
 
 /** Every adapter of the service by the name that `medley.yaml` gives it. */
-export const adapters: Record<string, Adapter> = { sandbox, openai, anthropic, gemini, replicate, fal };
+export const adapters: Record<string, Adapter> = { sandbox, openai, anthropic, gemini, replicate, fal, 'http-queue': http_queue };

@@ -16,7 +16,7 @@ import {
 } from './provider.ts';
 import { countIn, objectIn, textIn } from './reading.ts';
 import type { Hints } from './refusal.ts';
-import { resultsOf } from './results.ts';
+import { outputProblems, resultsOf } from './results.ts';
 import { costOf, costProblems, decimalOf, sumOf } from './upstream-cost.ts';
 import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from './watch.ts';
 
@@ -52,13 +52,14 @@ export const replicate = {
   open,
 } satisfies Adapter;
 
-function checkOptions(options: JsonObject): OptionProblem[] {
+function checkOptions(options: JsonObject, output: JsonObject = {}): OptionProblem[] {
   const price = options['second_price'];
   const is_price = price === undefined || (typeof price === 'string' && decimalOf(price) !== undefined);
   return [
     ...optionProblems(options, { version: ['latest'], second_price: undefined, cost_currency: undefined }),
     ...(is_price ? [] : [{ field: 'second_price', message: 'must be a decimal in quotes, such as "0.000975"' }]),
     ...costProblems(options),
+    ...outputProblems(output),
   ];
 }
 
