@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/engine/engine.ts';
 import { atFailpoint } from '../../src/lib/failpoint.ts';
-import type { RunState } from '../../src/providers/provider.ts';
+import { NotStarted, type RunState } from '../../src/providers/provider.ts';
 import { cancelTask } from '../../src/tasks/cancel.ts';
 import { finish } from '../../src/tasks/finish.ts';
 import { pollTask } from '../../src/tasks/poll.ts';
@@ -186,6 +186,30 @@ describe('two workers at one task', () => {
     (await again.next('start')).answer(done());
     expect(await second).toBe('done');
     expect(await stateOf(ref)).toEqual({ status: 'succeeded', error: null, attempts: ['done'] });
+  });
+
+  it('a run that is dropped before its start goes on once, whoever hears of it how often', async () => {
+    const ref = await create('test/once');
+    const begun = start(ref);
+    (await once.next('start')).answer({ phase: 'waiting', ref: 'a', poll_after_ms: 50 });
+    await begun;
+    const dropped = new NotStarted('unavailable', 'the queue was closed', { simulated: true });
+    const first = poll(ref);
+    const late = await once.next('poll');
+    const second = poll(ref);
+    (await once.next('poll')).fail(dropped);
+    expect(await second).toBe('done');
+    expect(await stateOf(ref)).toEqual({ status: 'queued', error: null, attempts: ['not_started'] });
+    const next = start(ref);
+    const call = await once.next('start');
+    expect(call.model).toBe('once-b');
+    call.answer(running('b'));
+    await next;
+    late.fail(dropped);
+    expect(await first).toBe('done');
+    expect(await stateOf(ref)).toEqual({ status: 'running', error: null, attempts: ['not_started', 'accepted'] });
+    expect(once.count('cancel', ref.task_id)).toBe(0);
+    await cancelAndStop(ref);
   });
 
   it('a poll that comes late ends nothing but its own attempt', async () => {
