@@ -3,6 +3,7 @@ import { docsEndpoints } from './api/docs.ts';
 import { embeddings } from './api/embeddings.ts';
 import type { Endpoint } from './api/endpoint.ts';
 import { estimate } from './api/estimate.ts';
+import { run_event } from './api/events.ts';
 import { generate } from './api/generate.ts';
 import { get_file } from './api/get-file.ts';
 import { healthEndpoints } from './api/health.ts';
@@ -10,7 +11,7 @@ import { get_model, list_models } from './api/models.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { makePipeline } from './api/pipeline.ts';
 import { openApiEndpoint } from './api/reference.ts';
-import { responses, stored_responses } from './api/responses.ts';
+import { count_input_tokens, responses, stored_responses } from './api/responses.ts';
 import { cancel_task, delete_output, get_task, list_tasks, make_links } from './api/tasks.ts';
 import { admitPerson } from './accounts/person.ts';
 import { delete_file, get_file_content, get_file_record, list_files, upload_file } from './api/uploads.ts';
@@ -35,6 +36,7 @@ export function listEndpoints(): Endpoint<App>[] {
     messages,
     count_tokens,
     responses,
+    count_input_tokens,
     ...stored_responses,
     embeddings,
     chat_record,
@@ -49,6 +51,7 @@ export function listEndpoints(): Endpoint<App>[] {
     get_file_content,
     delete_file,
     get_file,
+    run_event,
     ...dashboardEndpoints(),
     ...docsEndpoints<App>(),
     openApiEndpoint(() => endpoints),

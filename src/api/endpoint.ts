@@ -91,6 +91,8 @@ type EndpointBase = {
   path: string;
   format: ErrorFormat;
   body_limit_bytes?: number;
+  /** The body is thrown away unread, whatever it is. */
+  ignores_body?: true;
   /** The body is multipart/form-data, which the endpoint reads itself by `readForm`. */
   form?: true;
   /** Accept query parameters that are not declared: SDKs of the chat styles add their own. */

@@ -84,9 +84,10 @@ export async function serve<App>(
 ): Promise<void> {
   try {
     await admit(context, endpoint, request, reply);
-    if (endpoint.method !== 'GET') await readRequest(context, endpoint, request, reply);
+    if (endpoint.method !== 'GET' && !endpoint.ignores_body) await readRequest(context, endpoint, request, reply);
     const answer = await callEndpoint(context, endpoint, request, reply);
     request.state.answer_headers = Object.keys(answer.headers ?? {});
+    if (endpoint.ignores_body) discardRest(request.raw, context.timeouts.discard_ms);
     sendAnswer(reply, answer, context.draining.aborted);
   } catch (error) {
     sendError(context, error, request, reply);

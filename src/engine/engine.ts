@@ -8,7 +8,15 @@ import { Complaints, type EngineLog } from './complaints.ts';
 import type { Handler, JobData } from './job.ts';
 import { Settlements } from './settlements.ts';
 import { Slots } from './slots.ts';
-import { dueQueues, insertDuty, insertJob, liveKeys, touchClaims, type SendOptions } from './statements.ts';
+import {
+  bringForward,
+  dueQueues,
+  insertDuty,
+  insertJob,
+  liveKeys,
+  touchClaims,
+  type SendOptions,
+} from './statements.ts';
 
 export type { Handler, Job, JobData, Outcome } from './job.ts';
 export type { EngineLog } from './complaints.ts';
@@ -52,6 +60,8 @@ export type Engine = {
    * waits for the next time. When its node dies, another one takes over after 13 s at most.
    */
   schedule(name: string, every_ms: number, duty: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** Starts the deferred jobs of `keys` (of `SendOptions`) at once; answers the keys that had one. */
+  hasten(queue: string, keys: readonly string[]): Promise<Set<string>>;
   /** Those of `keys` (of `SendOptions`) that have a job waiting, deferred or running. */
   liveKeys(keys: readonly string[]): Promise<Set<string>>;
   /**
@@ -149,6 +159,12 @@ class BossEngine implements Engine {
         return { again_after_ms: Math.max(0, every_ms - (performance.now() - begun_at_ms)) };
       },
     });
+  }
+
+  async hasten(queue: string, keys: readonly string[]): Promise<Set<string>> {
+    const hastened = keys.length === 0 ? new Set<string>() : await bringForward(this.#db, queue, keys);
+    if (hastened.size > 0) this.wake(queue);
+    return hastened;
   }
 
   liveKeys(keys: readonly string[]): Promise<Set<string>> {

@@ -118,6 +118,20 @@ export async function listAbandoned(db: Queryable, ref: TaskRef): Promise<Attemp
   );
 }
 
+/** Those of the tries that their upstreams have taken and not ended, by their tasks. */
+export async function acceptedAmong(
+  db: Queryable,
+  tries: readonly (TaskRef & { number: number })[],
+): Promise<Set<string>> {
+  const rows = await db.query<{ task_id: string }>(
+    `select task_id from attempts
+       join unnest($1::text[], $2::text[], $3::int[]) as told (account_id, task_id, number) using (account_id, task_id, number)
+      where state = 'accepted'`,
+    [tries.map((one) => one.account_id), tries.map((one) => one.task_id), tries.map((one) => one.number)],
+  );
+  return new Set(rows.map((row) => row.task_id));
+}
+
 /** The upstream confirmed that an abandoned run stopped. */
 export async function setStopped(db: Queryable, ref: TaskRef, attempt: Claimed): Promise<void> {
   await db.query(`update attempts set state = 'canceled' where account_id = $1 and task_id = $2 and number = $3`, [

@@ -4,7 +4,8 @@ import type { JsonObject, Route } from '../catalog/model.ts';
 import type { Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
 import type { Trouble } from '../routing/health.ts';
 import { routeOf, type Claimed } from './attempts.ts';
-import type { Attempt, Task } from './task.ts';
+import { eventsUrl } from './event-token.ts';
+import { refOf, type Attempt, type Task } from './task.ts';
 
 /** One call to an upstream about a run that exists. */
 export const call_timeout_ms = 15_000;
@@ -30,8 +31,19 @@ export function runContext(app: App, task: Task, route: Route): RunContext {
 }
 
 /** What the adapter is told to start: the caller's input in the upstream's names. */
-export function runRequest(app: App, task: Task, route: Route, input: JsonObject): RunRequest {
-  return { ...runContext(app, task, route), input: mapInput(route, input) };
+export function runRequest(
+  app: App,
+  task: Task,
+  attempt: Pick<Attempt, 'number'> & { route: Route },
+  input: JsonObject,
+): RunRequest {
+  const { route, number } = attempt;
+  const events_url = eventsUrl(app.secret, app.base_url(), { ...refOf(task), number });
+  return {
+    ...runContext(app, task, route),
+    input: mapInput(route, input),
+    ...(events_url !== undefined && { events_url }),
+  };
 }
 
 const poll_after_min_ms = 20;

@@ -111,7 +111,7 @@ async function submit(
   const { name, route, provider } = attempt;
   await failpoint('task.opened');
   if (input instanceof Error) return submitFailed(app, task, attempt, input, stopped);
-  const run = runRequest(app, task, route, input);
+  const run = runRequest(app, task, attempt, input);
   const left_ms = route.timeout_ms.start - (performance.now() - attempt.begun_at_ms);
   // Beyond the limit others hold the try for lost: a process that was stopped must not submit now.
   if (left_ms <= 0)

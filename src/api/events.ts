@@ -1,0 +1,29 @@
+import type { App } from '../app.ts';
+import { readToken } from '../tasks/event-token.ts';
+import { noticeEvent } from '../tasks/events.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/**
+ * Upstreams call here when something has happened to a run. Nothing that they send is read: whoever calls learns
+ * nothing and changes nothing, but that we ask the upstream sooner.
+ */
+export const run_event: Endpoint<App> = {
+  method: 'POST',
+  path: '/events/{token}',
+  format: 'service',
+  public: true,
+  lenient_query: true, // upstreams add parameters of their own
+  ignores_body: true,
+  docs: {
+    tag: 'Events',
+    summary: 'Told by an upstream that a run has news',
+    params: { token: { description: 'Names the run.', schema: { type: 'string' } } },
+    responses: { 200: { description: 'Always.' } },
+    hidden: true,
+  },
+  handle: (app, { params }) => {
+    const run = readToken(app.secret, params['token'] ?? '');
+    if (run) noticeEvent(app, run);
+    return { status: 200, body: {} };
+  },
+};
