@@ -1,0 +1,47 @@
+import { sampleFile, startImitation, type Imitation } from './imitation.ts';
+
+/**
+ * Black Forest Labs: a submit tells where to ask and what it costs; a run is `Pending` in the queue and at work
+ * alike, and the link to its result is another host's.
+ */
+export async function startBfl(now?: () => number): Promise<Imitation> {
+  const picture = await sampleFile('image');
+  const film = await sampleFile('video');
+  const polls = new Map<string, number>();
+  let submits = 0;
+  return startImitation(
+    {
+      roleOf: ({ method, path }) => {
+        if (method === 'POST' && /^\/v1\/flux-[\w.-]+$/.test(path)) return 'submit';
+        if (method === 'GET' && path === '/v1/get_result') return 'poll';
+        return method === 'GET' && path.startsWith('/delivery/') ? 'file' : 'other';
+      },
+      answer: ({ role, path, query, headers }, { url }) => {
+        if (role === 'file') return headers['x-key'] === undefined ? fileOf(path) : { status: 400 };
+        if (headers['x-key'] === undefined)
+          return { status: 403, json: { detail: 'Not authenticated - Invalid Authentication' } };
+        if (role === 'submit') {
+          const id = `${path.includes('video') ? 'film' : 'picture'}-${++submits}`;
+          return {
+            json: { id, polling_url: `${url}/v1/get_result?id=${id}`, cost: 4.5, input_mp: 0, output_mp: 1.05 },
+          };
+        }
+        const { id = '' } = query;
+        const asked = (polls.get(id) ?? 0) + 1;
+        polls.set(id, asked);
+        if (asked === 1) return { json: { id, status: 'Pending', result: null, progress: null, details: null } };
+        const sample = `${url}/delivery/${id}`;
+        return {
+          json: { id, status: 'Ready', result: { sample, prompt: 'A bay', seed: 42, duration: 3.1 }, progress: null },
+        };
+      },
+    },
+    now,
+  );
+
+  function fileOf(path: string) {
+    return path.includes('film')
+      ? { headers: { 'content-type': 'video/mp4' }, bytes: film }
+      : { headers: { 'content-type': 'image/png' }, bytes: picture };
+  }
+}
