@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/catalog/model.ts';
+import { openGuard } from '../../src/lib/guard.ts';
+import { luma } from '../../src/providers/luma.ts';
+import { conformance, runOf, runToEnd } from './conformance.ts';
+import type { Imitation, Reply } from './imitations/imitation.ts';
+import { startLuma } from './imitations/luma.ts';
+import { configOf, never, secret } from './upstreams.ts';
+
+const headers = { authorization: `Bearer ${secret}` };
+const told = (state: string, more: object = {}): { poll: Reply[] } => ({
+  poll: [{ json: { id: 'a', state, ...more } }],
+});
+const failed = (failure_code: string | undefined, failure_reason: string) =>
+  told('failed', { failure_code, failure_reason });
+
+conformance({
+  name: 'luma',
+  adapter: luma,
+  imitate: startLuma,
+  base_path: '/v1',
+  run: {
+    kind: 'video',
+    model: 'ray-3.2',
+    input: { prompt: 'A bay', aspect_ratio: '16:9', video: { resolution: '720p', duration: '5s' } },
+  },
+  submit: {
+    method: 'POST',
+    path: '/v1/generations',
+    headers,
+    json: {
+      type: 'video',
+      model: 'ray-3.2',
+      prompt: 'A bay',
+      aspect_ratio: '16:9',
+      video: { resolution: '720p', duration: '5s' },
+    },
+  },
+  pace: { per_minute: 1_200 },
+  refusals: [
+    {
+      why: 'fields that do not go together',
+      reply: { status: 422, json: { detail: 'loop is not supported with duration=10s', request_id: 'a' } },
+      expect: { refused: 'invalid_request', message: /^loop is not supported with duration=10s$/ },
+    },
+    {
+      why: 'the prompt is flagged',
+      reply: { status: 400, json: { detail: 'The prompt was moderated.' } },
+      expect: { refused: 'content_policy_violation' },
+    },
+    {
+      why: 'no balance',
+      reply: { status: 402, json: { detail: 'Insufficient balance' } },
+      expect: { not_started: 'rejected_credentials' },
+    },
+    {
+      why: 'too many at once',
+      reply: { status: 429, headers: { 'retry-after': '12' }, json: { detail: 'Concurrent job limit reached' } },
+      expect: { not_started: 'rate_limited', retry_after_ms: 12_000 },
+    },
+  ],
+  polls: [
+    { why: 'in the queue', replies: told('queued'), expect: { phase: 'waiting' } },
+    {
+      why: 'flagged',
+      replies: failed('content_moderated', 'The prompt violates our content guidelines.'),
+      expect: { phase: 'failed', type: 'content_policy_violation', message: /content guidelines/ },
+    },
+    {
+      why: 'an image that is too large',
+      replies: failed('image_too_large', 'start_frame exceeds 50 MB'),
+      expect: { phase: 'failed', type: 'invalid_request', message: /start_frame/ },
+    },
+    {
+      why: 'a failure of the model',
+      replies: failed('generation_failed', 'worker ray-7 crashed'),
+      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    },
+    {
+      why: 'out of money on the way',
+      replies: failed('budget_exhausted', ''),
+      expect: { phase: 'failed', type: 'upstream_error' },
+    },
+    {
+      why: 'refused for its pace before the start',
+      replies: failed('rate_limited', ''),
+      expect: { not_started: 'rate_limited' },
+    },
+    {
+      why: 'not known yet',
+      replies: { poll: [{ status: 404, json: { detail: 'Generation not found' } }] },
+      expect: { phase: 'waiting' },
+    },
+    { why: 'no state', replies: { poll: [{ json: { id: 'a' } }] }, expect: 'unknown' },
+  ],
+  unknown_word: { json: { id: 'a', state: 'rendering' } },
+  foreign_output: (url) => told('completed', { output: [{ type: 'video', url }] }),
+});
+
+conformance({
+  name: 'luma (Dream Machine)',
+  adapter: luma,
+  imitate: startLuma,
+  base_path: '/dream-machine/v1',
+  run: { kind: 'video', model: 'ray-2', input: { prompt: 'A bay', resolution: '720p', duration: '5s', loop: false } },
+  submit: {
+    method: 'POST',
+    path: '/dream-machine/v1/generations/video',
+    headers,
+    json: { model: 'ray-2', prompt: 'A bay', resolution: '720p', duration: '5s', loop: false },
+  },
+  pace: { per_minute: 1_200 },
+  refusals: [
+    {
+      why: 'a field is wrong',
+      reply: {
+        status: 422,
+        json: { detail: [{ type: 'enum', loc: ['body', 'duration'], msg: "Input should be '5s' or '9s'" }] },
+      },
+      expect: { refused: 'invalid_request', message: /^duration: Input should be/ },
+    },
+    {
+      why: 'too few credits',
+      reply: { status: 400, json: { detail: 'Insufficient credits' } },
+      expect: { not_started: 'rejected_credentials' },
+    },
+  ],
+  polls: [
+    { why: 'at work', replies: told('dreaming'), expect: { phase: 'running' } },
+    {
+      why: 'flagged, which only the words tell',
+      replies: failed(undefined, '400: Generation blocked by content moderation'),
+      expect: { phase: 'failed', type: 'content_policy_violation' },
+    },
+    { why: 'failed', replies: failed(undefined, '500: unknown'), expect: { phase: 'failed', type: 'upstream_error' } },
+  ],
+  unknown_word: { json: { id: 'a', state: 'upscaling' } },
+  foreign_output: (url) => told('completed', { assets: { video: url } }),
+});
+
+describe('luma', () => {
+  let imitation: Imitation;
+  beforeEach(async () => {
+    imitation = await startLuma();
+  });
+  afterEach(() => imitation.stop());
+
+  const opened = (path: string) => luma.open(configOf('luma', imitation.url + path), { guard: openGuard() });
+  const bodyOf = async (path: string, run: Parameters<typeof runOf>[0]): Promise<JsonObject | undefined> => {
+    const provider = opened(path);
+    await provider.start(runOf(run), never);
+    await provider.close?.();
+    return imitation.askedFor('submit').at(-1)?.json;
+  };
+  const png = 'data:image/png;base64,iVBORw0KGgo=';
+
+  it('files are links, or in the request with their type; those not given are left out', async () => {
+    const input = {
+      prompt: 'A bay',
+      image_ref: [{ url: png }, { url: 'https://example.com/a.png', weight: 0.5 }, { weight: 0.5 }],
+      video: { duration: '5s', start_frame: { url: png }, end_frame: {} },
+    };
+    expect(await bodyOf('/v1', { kind: 'video', model: 'ray-3.2', input })).toEqual({
+      type: 'video',
+      model: 'ray-3.2',
+      prompt: 'A bay',
+      image_ref: [
+        { data: 'iVBORw0KGgo=', media_type: 'image/png' },
+        { url: 'https://example.com/a.png', weight: 0.5 },
+      ],
+      video: { duration: '5s', start_frame: { data: 'iVBORw0KGgo=', media_type: 'image/png' } },
+    });
+    expect(opened('/v1').media).toBe('either');
+  });
+
+  it('pictures are edited where there is a source, and the type may be told', async () => {
+    const picture = { kind: 'image', model: 'uni-1' } as const;
+    expect(await bodyOf('/v1', { ...picture, input: { prompt: 'A bay' } })).toMatchObject({ type: 'image' });
+    const source = { url: 'https://example.com/a.png' };
+    expect(await bodyOf('/v1', { ...picture, input: { prompt: 'Bluer', source } })).toMatchObject({
+      type: 'image_edit',
+      source,
+    });
+    const input = { prompt: 'Wider', type: 'video_reframe', source };
+    expect(await bodyOf('/v1', { kind: 'video', model: 'ray-3.2', input })).toMatchObject({ type: 'video_reframe' });
+  });
+
+  it('Dream Machine takes links only, and is told where events go', async () => {
+    const frame0 = { type: 'image', url: 'https://example.com/a.png' };
+    const input = { prompt: 'A bay', keyframes: { frame0, frame1: { type: 'image' } } };
+    const events_url = 'https://medley.example/events/t';
+    expect(await bodyOf('/dream-machine/v1', { kind: 'video', model: 'ray-2', input, events_url })).toEqual({
+      model: 'ray-2',
+      prompt: 'A bay',
+      keyframes: { frame0 },
+      callback_url: events_url,
+    });
+    expect(opened('/dream-machine/v1').media).toBe('link');
+  });
+
+  it('pictures of both', async () => {
+    for (const [path, model] of [
+      ['/v1', 'uni-1'],
+      ['/dream-machine/v1', 'photon-1'],
+    ] as const) {
+      const provider = opened(path);
+      const state = await runToEnd(provider, runOf({ kind: 'image', model, input: { prompt: 'A bay' } }));
+      expect(state).toEqual({ phase: 'done', files: [{ url: `${imitation.url}/storage/image` }] });
+      await provider.close?.();
+    }
+  });
+
+  it('has no options', () => {
+    expect(luma.checkOptions({})).toEqual([]);
+    expect(luma.checkOptions({ speed: 1 }).map(({ field }) => field)).toEqual(['speed']);
+  });
+});
