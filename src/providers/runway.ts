@@ -59,7 +59,7 @@ const endpoints = [
  * `cost_currency`, what a credit costs where that is not 0.01 USD.
  */
 export const runway = {
-  serves: (kind) => kind !== 'chat',
+  serves: (kind) => kind === 'image' || kind === 'video' || kind === 'audio',
   checkOptions: (options) => [
     ...optionProblems(options, { endpoint: endpoints, credit_price: undefined, cost_currency: undefined }),
     ...costProblems(options),

@@ -181,8 +181,8 @@ describe('kling', () => {
     });
   const submitted = async (run: Parameters<typeof runOf>[0]): Promise<[string, JsonObject]> => {
     await provider.start(runOf(run), never);
-    const { path, json } = imitation.askedFor('submit').at(-1) ?? { path: '', json: {} };
-    const { external_task_id: _, ...body } = json;
+    const { path = '', json = {} } = imitation.askedFor('submit').at(-1) ?? {};
+    const body = Object.fromEntries(Object.entries(json).filter(([name]) => name !== 'external_task_id'));
     return [path, body];
   };
   const png = 'data:image/png;base64,iVBORw0KGgo=';
