@@ -1,5 +1,6 @@
 import { anthropic } from './anthropic.ts';
 import { bfl } from './bfl.ts';
+import { elevenlabs } from './elevenlabs.ts';
 import { fal } from './fal.ts';
 import { gemini } from './gemini.ts';
 import { http_queue } from './http-queue.ts';
@@ -25,5 +26,6 @@ export const adapters: Record<string, Adapter> = {
   luma,
   kling,
   minimax,
+  elevenlabs,
   'http-queue': http_queue,
 };

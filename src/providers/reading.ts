@@ -38,3 +38,10 @@ export function countIn(object: JsonObject, name: string): number | undefined {
 export function textsOf(value: Json | undefined): string[] {
   return [value ?? []].flat().filter((item) => typeof item === 'string');
 }
+
+/** How many characters a text has that is paid by them: code points, whatever they take. */
+export function charactersIn(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}

@@ -1,8 +1,7 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { SseSplitter } from '../../lib/sse.ts';
 import type { Answer } from '../http.ts';
-import type { RunRequest } from '../provider.ts';
-import { isObject, textIn } from '../reading.ts';
+import { charactersIn, isObject, textIn } from '../reading.ts';
 import { wrapInWav } from '../wav.ts';
 import { bodyOf, usageOf, type Work } from './work.ts';
 import { readTokens } from './tokens.ts';
@@ -21,16 +20,11 @@ export const speak: Work = async (upstream, run, signal) => {
   if (!answer.ok) return answer;
   const { audio, usage } = is_stream ? readStream(answer) : { audio: answer.bytes, usage: undefined };
   const told = readTokens(usage, run.options);
+  const { input } = run.input;
+  const character = String(charactersIn(typeof input === 'string' ? input : ''));
   const bytes = run.input['response_format'] === 'pcm' ? wrapInWav(audio, samples) : audio;
-  return { phase: 'done', files: [{ bytes }], ...told, units: { character: charactersOf(run), ...told.units } };
+  return { phase: 'done', files: [{ bytes }], ...told, units: { character, ...told.units } };
 };
-
-function charactersOf({ input }: RunRequest): string {
-  const text = typeof input['input'] === 'string' ? input['input'] : '';
-  let count = 0;
-  for (const _ of text) count++;
-  return String(count);
-}
 
 const frame_bytes_max = answer_bytes_max;
 
