@@ -4,6 +4,7 @@ import { booksCommand } from './books.ts';
 import { configCommands } from './config.ts';
 import { doctorCommands } from './doctor.ts';
 import { keyCommands } from './key.ts';
+import { modelCommands } from './models.ts';
 import { loginLinkCommand } from './login-link.ts';
 import { taskCommands } from './task.ts';
 import { webhookCommands } from './webhook.ts';
@@ -16,6 +17,7 @@ export function addCommands(program: Command): void {
   webhookCommands(program);
   loginLinkCommand(program);
   booksCommand(program);
+  modelCommands(program);
   configCommands(program);
   doctorCommands(program);
 }

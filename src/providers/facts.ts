@@ -6,7 +6,7 @@ import type { Adapter } from './provider.ts';
 /** What the catalogue has to know of the adapters that there are. */
 export function adapterFacts(
   adapters: Record<string, Adapter>,
-): Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'takesMedia'> {
+): Required<Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'takesMedia'>> {
   return {
     adapters: Object.keys(adapters),
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,

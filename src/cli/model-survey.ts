@@ -1,0 +1,44 @@
+import { surveyCatalog, type Origin, type Survey } from '../catalog/catalog.ts';
+import { keyName } from '../catalog/default.ts';
+import type { Model, Route } from '../catalog/model.ts';
+import { readConfig } from '../config.ts';
+import { nearest } from '../lib/edit-distance.ts';
+import { adapterFacts } from '../providers/facts.ts';
+import { adapters } from '../providers/index.ts';
+import { CommandError } from './command.ts';
+
+/** A model and what this machine can do with it. */
+export type Surveyed = { origin: Origin; model: Model; routes: SurveyedRoute[]; usable: boolean };
+
+/** `missing`: the variable or the file that a key should be in. */
+export type SurveyedRoute = { route: Route; usable: boolean; missing?: string };
+
+/** Reads the catalogue of MEDLEY_CONFIG, or the default one. Needs no database. */
+export async function survey(): Promise<Survey & { surveyed: Surveyed[] }> {
+  const { config_file } = readConfig();
+  const found = await surveyCatalog({ config_file, ...adapterFacts(adapters) });
+  const surveyed = found.models.map(({ origin, model }): Surveyed => {
+    const routes = model.routes.map((route) => surveyRoute(found, model, route));
+    return { origin, model, routes, usable: routes.some((route) => route.usable) };
+  });
+  return { ...found, surveyed };
+}
+
+function surveyRoute({ catalog, providers }: Survey, model: Model, route: Route): SurveyedRoute {
+  const provider = catalog.providers.get(route.provider);
+  const usable = provider !== undefined && adapters[provider.adapter]?.serves(model.kind) === true;
+  const entry = providers.get(route.provider);
+  const missing = provider === undefined && entry ? keyName(entry) : '';
+  return { route, usable, ...(missing !== '' && { missing }) };
+}
+
+/** The model of this id. Throws CommandError if there is none. */
+export function foundModel(surveyed: readonly Surveyed[], id: string): Surveyed {
+  const found = surveyed.find(({ model }) => model.id === id);
+  if (found) return found;
+  const near = nearest(
+    id,
+    surveyed.map(({ model }) => model.id),
+  );
+  throw new CommandError(`There is no model "${id}".${near === undefined ? '' : ` Did you mean ${near}?`}`);
+}

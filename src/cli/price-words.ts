@@ -1,0 +1,49 @@
+import type { Model, PriceRow, Unit } from '../catalog/model.ts';
+
+/** Prices as a person reads them. */
+
+const words: { readonly [unit in Unit]: string } = {
+  request: 'run',
+  image: 'picture',
+  megapixel: 'megapixel',
+  second: 'second',
+  minute: 'minute',
+  character: 'character',
+  input_token: 'input token',
+  cached_input_token: 'cached input token',
+  cache_write_token: 'cache-writing input token',
+  output_token: 'output token',
+};
+
+/** `0.10 USD per second, with resolution 720p`. */
+export function showRow({ unit, amount, per, when, above_input_tokens }: PriceRow, currency: string): string {
+  const conditions = Object.entries(when ?? {}).map(([field, wanted]) => `${field} ${[wanted].flat().join(' or ')}`);
+  return [
+    `${amount} ${currency} per ${quantity(unit, per)}`,
+    ...(conditions.length === 0 ? [] : [`with ${conditions.join(', ')}`]),
+    ...(above_input_tokens === undefined ? [] : [`for inputs above ${grouped(above_input_tokens)} tokens`]),
+  ].join(', ');
+}
+
+function quantity(unit: Unit, per: number): string {
+  if (per === 1) return words[unit];
+  return `${per === 1_000_000 ? 'million' : grouped(per)} ${words[unit]}s`;
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** The cheapest row of each unit, without conditions: `from 0.05 USD per second`. */
+export function briefPrice({ price }: Pick<Model, 'price'>, currency: string): string {
+  const shown = price.filter(({ above_input_tokens, unit }) => above_input_tokens === undefined && !minor.has(unit));
+  const brief = [...new Set(shown.map(({ unit }) => unit))].map((unit) => {
+    const rows = shown.filter((row) => row.unit === unit).toSorted((a, b) => Number(a.amount) - Number(b.amount));
+    const [cheapest] = rows;
+    if (!cheapest) return '';
+    return `${rows.length > 1 ? 'from ' : ''}${cheapest.amount} ${currency} per ${quantity(unit, cheapest.per)}`;
+  });
+  return brief.length === 0 ? 'free' : brief.join(', ');
+}
+
+const minor: ReadonlySet<Unit> = new Set(['cached_input_token', 'cache_write_token']);

@@ -1,0 +1,97 @@
+import { freezePricing } from '../catalog/price.ts';
+import { costOf, unitsOf } from '../chat/price.ts';
+import { openGuard } from '../lib/guard.ts';
+import { newId } from '../lib/ids.ts';
+import { readBytes } from '../lib/read-bytes.ts';
+import { exact } from '../money/money.ts';
+import type { ChatProvider, ChatReply } from '../providers/provider.ts';
+import { renderAnswer } from '../styles/answer.ts';
+import { readAsk, type Ask } from '../styles/ask.ts';
+import { readQuirks } from '../styles/quirks.ts';
+import { upstreamBody } from '../styles/upstream.ts';
+import { CommandError } from './command.ts';
+import { nothing, whyNot, type Trial, type TrialJob } from './trial-run.ts';
+
+const answer_bytes_max = 16_777_216;
+
+/** Thinking takes its share of it. */
+const max_tokens = 1_024;
+
+/** Asks a chat or an embedding model once. */
+export async function tryCall(job: TrialJob): Promise<Trial> {
+  const provider = job.adapter.openChat?.(job.provider, { guard: openGuard() });
+  if (!provider) throw new CommandError(`The adapter ${job.provider.adapter} answers no ${job.model.kind}.`);
+  const begun_at_ms = performance.now();
+  const signal = AbortSignal.timeout(job.route.timeout_ms.total);
+  try {
+    const result = await (job.model.kind === 'chat' ? chat(job, provider, signal) : embed(job, provider, signal));
+    return { ...nothing, outcome: 'done', ...result, steps: [], took_ms: Math.round(performance.now() - begun_at_ms) };
+  } catch (error) {
+    return {
+      ...nothing,
+      ...whyNot(error),
+      steps: [],
+      took_ms: Math.round(performance.now() - begun_at_ms),
+    };
+  } finally {
+    await provider.close?.();
+  }
+}
+
+type Told = Pick<Trial, 'text' | 'units' | 'cost'>;
+
+async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal): Promise<Told> {
+  const { model, route, sent } = job;
+  const [style] = provider.styles;
+  if (style === undefined) throw new CommandError(`${route.provider} speaks no style.`);
+  const content = String(sent['message']);
+  const ask = readAsk('completions', { model: model.id, max_tokens, messages: [{ role: 'user', content }] });
+  const { quirks } = readQuirks(route.options);
+  const { body } = upstreamBody(ask, { style, model: route.upstream_model, max_tokens, quirks });
+  const call = { request_id: newId('req'), style, model: route.upstream_model, body, stream: false, headers: {} };
+  const reply = await provider.send({ ...call, timeout_ms: route.timeout_ms, options: route.options }, signal);
+  return readAnswer(job, ask, style, await bytesOf(reply));
+}
+
+function readAnswer(
+  { model, currency }: TrialJob,
+  ask: Ask,
+  style: Parameters<typeof renderAnswer>[1],
+  bytes: Buffer,
+): Told {
+  const options = { model: model.id, request_id: newId('req'), created: Math.floor(Date.now() / 1000) };
+  const answer = renderAnswer(ask, style, bytes, options);
+  const whole: { choices?: { message?: { content?: unknown } }[] } = JSON.parse(answer.bytes.toString());
+  const text = whole.choices?.[0]?.message?.content;
+  const pricing = freezePricing(model, {}, currency, { currencies: new Map([[currency, '1']]) });
+  const units = answer.usage ? unitsOf(pricing, answer.usage) : {};
+  return {
+    text: typeof text === 'string' ? text : '',
+    units,
+    cost: answer.usage ? exact(costOf(pricing, units)) : null,
+  };
+}
+
+async function embed(job: TrialJob, provider: ChatProvider, signal: AbortSignal): Promise<Told> {
+  const { model, route, sent, currency } = job;
+  if (!provider.embed) throw new CommandError(`${route.provider} makes no embeddings.`);
+  const body = { model: route.upstream_model, input: String(sent['message']) };
+  const call = { request_id: newId('req'), model: route.upstream_model, body };
+  const reply = await provider.embed({ ...call, timeout_ms: route.timeout_ms, options: route.options }, signal);
+  const whole: { data?: { embedding?: unknown }[]; usage?: { prompt_tokens?: unknown } } = JSON.parse(
+    (await bytesOf(reply)).toString(),
+  );
+  const vector = whole.data?.[0]?.embedding;
+  const tokens = whole.usage?.prompt_tokens;
+  const pricing = freezePricing(model, {}, currency, { currencies: new Map([[currency, '1']]) });
+  const units = typeof tokens === 'number' ? { input_token: String(tokens) } : {};
+  return {
+    text: Array.isArray(vector) ? `A vector of ${vector.length} numbers.` : 'An answer without a vector.',
+    units,
+    cost: typeof tokens === 'number' ? exact(costOf(pricing, units)) : null,
+  };
+}
+
+async function bytesOf({ body }: ChatReply): Promise<Buffer> {
+  return readBytes(body, answer_bytes_max);
+}
