@@ -93,7 +93,10 @@ export const count_tokens: Endpoint<App> = {
     responses: { 200: { description: '`{"input_tokens": N}`' }, 404: responses[404] },
     errors: [404],
   },
-  handle: async (app, call) => ({ status: 200, body: { input_tokens: await countTokens(app, call, callerOf(call)) } }),
+  handle: async (app, call) => ({
+    status: 200,
+    body: { input_tokens: await countTokens(app, 'messages', call, callerOf(call)) },
+  }),
 };
 
 export const chat_record: Endpoint<App> = {

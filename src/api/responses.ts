@@ -1,7 +1,8 @@
 import type { App } from '../app.ts';
+import { countTokens } from '../chat/count.ts';
 import { ApiError } from '../errors.ts';
 import { responses_body } from './call-schemas.ts';
-import { answerChat, body_limit_bytes, cost_headers } from './chat.ts';
+import { answerChat, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
 import type { Endpoint, EndpointDocs } from './endpoint.ts';
 
 export const responses: Endpoint<App> = {
@@ -24,6 +25,26 @@ export const responses: Endpoint<App> = {
     errors: [402, 403, 404, 502, 504],
   },
   handle: (app, call) => answerChat(app, 'responses', call),
+};
+
+/** Free of charge, so it counts with the reads. */
+export const count_input_tokens: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/responses/input_tokens',
+  format: 'completions',
+  body_limit_bytes,
+  lenient_query: true,
+  docs: {
+    tag: 'Chat',
+    summary: 'Count the tokens of a request in the responses style',
+    body: { schema: responses_body },
+    responses: { 200: { description: '`{"object": "response.input_tokens", "input_tokens": N}`' } },
+    errors: [404],
+  },
+  handle: async (app, call) => {
+    const input_tokens = await countTokens(app, 'responses', call, callerOf(call));
+    return { status: 200, body: { object: 'response.input_tokens', input_tokens } };
+  },
 };
 
 const docs: EndpointDocs = {

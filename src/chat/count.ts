@@ -10,26 +10,30 @@ import { countInput } from './price.ts';
 const upstream_patience_ms = 10_000;
 
 /**
- * Tokens of a conversation in messages style: by the first route whose upstream counts them, else by
+ * Tokens of a conversation in one of these styles: by the first route whose upstream counts them, else by
  * their bytes. Runs no model and costs nothing. Throws ApiError 400 and 404.
  */
 export async function countTokens(
   app: App,
+  style: 'messages' | 'responses',
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
   caller: ChatCaller,
 ): Promise<number> {
-  const ask = readAsk('messages', call.body ?? {}, 'count');
+  const ask = readAsk(style, call.body ?? {}, 'count');
   const model = findModel(app, ask.model, 'chat');
   for (const route of model.routes) {
     const provider = app.providers.chat(route.provider);
-    if (!provider?.countTokens || !provider.styles.includes('messages')) continue;
+    if (!provider?.countTokens || !provider.styles.includes(style)) continue;
     const { quirks } = readQuirks(route.options);
-    const body = countingBody(ask, route.upstream_model, quirks);
+    const body =
+      style === 'messages'
+        ? countingBody(ask, route.upstream_model, quirks)
+        : { ...ask.body, model: route.upstream_model };
     try {
       return await provider.countTokens(
         {
           request_id: call.request_id,
-          style: 'messages',
+          style,
           model: route.upstream_model,
           body,
           headers: caller.headers,

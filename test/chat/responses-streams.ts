@@ -50,6 +50,12 @@ export function begun(): string[] {
       output_index: 0,
       item: { id: 'msg_1', type: 'message', status: 'in_progress', role: 'assistant', content: [] },
     }),
+    event({
+      type: 'response.content_part.added',
+      sequence_number: 2,
+      ...place,
+      part: { type: 'output_text', text: '', annotations: [], logprobs: [] },
+    }),
   ];
 }
 

@@ -223,7 +223,8 @@ describe('upstreams of other styles', () => {
 
   test('completions: what is asked, and a whole answer', async () => {
     stage.upstream.script('gpt-x', { json: completion('A cat.') });
-    const text = { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true } };
+    const schema = { type: 'object', properties: {}, required: [], additionalProperties: false };
+    const text = { format: { type: 'json_schema', name: 'answer', schema, strict: true } };
     const answer = await ask({
       model: 'acme/oai',
       instructions: 'Be kind.',

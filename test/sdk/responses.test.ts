@@ -36,7 +36,7 @@ type Sdk = {
   name: string;
   client(key?: string): OpenAI7;
   errors: typeof OpenAI7;
-  tool: ReturnType<typeof tool7>;
+  tool: OpenAI7.Responses.FunctionTool;
   format: ReturnType<typeof format7>;
 };
 
@@ -67,6 +67,13 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))('%s', (_, { client, e
     const { usage } = data;
     const cost = (usage?.input_tokens ?? 0) + 4 * (usage?.output_tokens ?? 0);
     expect(response.headers.get('x-cost-amount')).toBe((cost / 1e6).toFixed(6));
+  });
+
+  test('input tokens are counted free of charge, as they are charged', async () => {
+    const asked = { model, input: 'Hello', instructions: 'Be kind.' };
+    const { usage } = await client().responses.create(asked);
+    const counted = await client().responses.inputTokens.count(asked);
+    expect(counted).toEqual({ object: 'response.input_tokens', input_tokens: usage?.input_tokens });
   });
 
   test('a loop of tools, everything given back as it came', async () => {

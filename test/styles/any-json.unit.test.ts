@@ -4,10 +4,10 @@ import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import { renderAnswer } from '../../src/styles/answer.ts';
 import { inputSize, readAsk } from '../../src/styles/ask.ts';
-import type { Style } from '../../src/styles/conversation.ts';
+import type { CallerStyle, Style } from '../../src/styles/conversation.ts';
 import { readQuirks, type Quirks } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
-import { answers, requests } from './samples.ts';
+import { answers, requests, responses_requests } from './samples.ts';
 
 const styles: readonly Style[] = ['completions', 'messages'];
 const anyStyle = fc.constantFrom(...styles);
@@ -117,7 +117,7 @@ function mutated(value: Json, choices: readonly number[], other: Json, depth = 0
 const mutations = fc.array(fc.tuple(fc.array(fc.nat(40), { minLength: 1, maxLength: 7 }), json), { maxLength: 3 });
 
 /** What comes out is a body that can be sent, or a 400 that says what it is about. The caller's object stays as it is. */
-function expectBodyOrMistake(style: Style, upstream: Style, body: Json, quirks: Quirks): void {
+function expectBodyOrMistake(style: CallerStyle, upstream: Style, body: Json, quirks: Quirks): void {
   const before = JSON.stringify(body);
   const { made, sizes, mistake } = outcome(style, upstream, body, quirks);
   expect(made?.['model'] ?? mistake?.status).toBe(made ? 'up' : 400);
@@ -128,7 +128,7 @@ function expectBodyOrMistake(style: Style, upstream: Style, body: Json, quirks: 
 
 type Outcome = { made?: JsonObject; sizes: number[]; mistake?: ApiError };
 
-function outcome(style: Style, upstream: Style, body: Json, quirks: Quirks): Outcome {
+function outcome(style: CallerStyle, upstream: Style, body: Json, quirks: Quirks): Outcome {
   const sizes: number[] = [];
   try {
     const ask = readAsk(style, body);
@@ -147,6 +147,22 @@ describe('no JSON makes more than a 400', () => {
       fc.dictionary(fc.constantFrom('model', 'messages', 'tools', 'system', 'stream', 'n', 'max_tokens'), json),
     );
     fc.assert(fc.property(anyStyle, anyStyle, body, anyQuirks, expectBodyOrMistake), { numRuns: 1000 });
+  });
+
+  it('bodies of the responses style with changes anywhere', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...responses_requests),
+        anyStyle,
+        mutations,
+        anyQuirks,
+        (request, upstream, changes, quirks) => {
+          const body = changes.reduce<Json>((value, [choices, other]) => mutated(value, choices, other), request);
+          expectBodyOrMistake('responses', upstream, body, quirks);
+        },
+      ),
+      { numRuns: 1000 },
+    );
   });
 
   it.each(styles)('bodies of %s style with changes anywhere', (style) => {

@@ -208,3 +208,43 @@ export const answers: { readonly [style in Style]: readonly JsonObject[] } = {
     },
   ],
 };
+
+/** Bodies of the responses style with everything that is read of them. */
+export const responses_requests: readonly JsonObject[] = [
+  { model: 'm', input: 'Hi', instructions: 'Be kind.', stream: true, max_output_tokens: 50 },
+  {
+    model: 'm',
+    input: [
+      { role: 'developer', content: 'Be short.' },
+      {
+        type: 'message',
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'Look.' },
+          { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'low' },
+          { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' },
+        ],
+      },
+      {
+        type: 'reasoning',
+        id: 'rs_1',
+        summary: [{ type: 'summary_text', text: 'Hm.' }],
+        encrypted_content: 'signature:s',
+      },
+      { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'f', arguments: '{"x":1}' },
+      { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_text', text: '7' }] },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'So.', annotations: [] }] },
+      { role: 'user', content: 'And?' },
+    ],
+    tools: [{ type: 'function', name: 'f', parameters: { type: 'object', properties: {} }, strict: true }],
+    tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'f' }] },
+    text: { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true } },
+    reasoning: { effort: 'low', summary: 'auto' },
+    parallel_tool_calls: false,
+    temperature: 0.5,
+    top_p: 0.9,
+    user: 'me',
+    store: false,
+    include: ['reasoning.encrypted_content'],
+  },
+];

@@ -47,10 +47,10 @@ export const from_responses: readonly Row[] = [
   },
   {
     field: 'refusal',
-    how: 'the same',
-    what: 'carried',
+    how: 'text',
+    what: 'changed',
     give: { input: [hi, { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }, hi] },
-    get: { messages: [hi, { role: 'assistant', refusal: 'No.' }, hi] },
+    get: { messages: [hi, { role: 'assistant', content: 'No.' }, hi] },
   },
   {
     field: 'input_image',
