@@ -22,7 +22,8 @@ export class GeminiReader implements StreamReader {
   }
 
   read({ data, raw }: SseFrame): ChatEvent[] {
-    if (data === undefined || data.trim() === '') return raw.length > 0 ? [{ type: 'ping' }] : [];
+    // Once it has said why it ended, nobody waits any more: what follows is the end of a line, cut in two.
+    if (data === undefined || data.trim() === '') return raw.length > 0 && !this.#last ? [{ type: 'ping' }] : [];
     const chunk = chunkOf(data);
     if (chunk['error'] !== undefined && chunk['error'] !== null) return [errorEventOf(chunk['error'])];
     const usage = usageOf(chunk);

@@ -9,6 +9,7 @@ limits: { chat_per_minute: 1000000 }
 providers:
   oai: { adapter: openai, base_url: "${upstream.url}/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
   ant: { adapter: anthropic, base_url: "${upstream.url}", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
+  gem: { adapter: gemini, base_url: "${upstream.url}", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
 models:
   - id: acme/oai
     kind: chat
@@ -24,6 +25,11 @@ models:
     max_output_tokens: 1000
     price: *price
     routes: [{ provider: ant, upstream_model: claude-x }]
+  - id: acme/gem
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes: [{ provider: gem, upstream_model: gemini-x }]
   - id: acme/two
     kind: chat
     max_output_tokens: 1000
@@ -78,5 +84,19 @@ export function message(text: string, usage: object = { input_tokens: 10, output
     stop_reason: 'end_turn',
     stop_sequence: null,
     usage,
+  };
+}
+
+/** An answer of an upstream of Gemini's style. */
+export function generated(
+  parts: object[],
+  usageMetadata: object = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 },
+  more: object = { finishReason: 'STOP' },
+) {
+  return {
+    candidates: [{ content: { parts, role: 'model' }, index: 0, ...more }],
+    usageMetadata,
+    modelVersion: 'gemini-x',
+    responseId: 'resp-1',
   };
 }

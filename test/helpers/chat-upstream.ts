@@ -11,7 +11,7 @@ export type Script =
   | 'hang'
   | 'cut';
 
-/** A real HTTP upstream of either style whose answers a test writes. A number in a stream is a pause in ms. */
+/** A real HTTP upstream of any style whose answers a test writes. A number in a stream is a pause in ms. */
 export type ChatUpstream = {
   url: string;
   asked: Asked[];
@@ -35,7 +35,8 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
       asked.push(one);
       open += 1;
       response.once('close', () => (open -= 1));
-      const list = scripts.get(String(body['model'])) ?? [{ status: 404, json: { error: { message: 'no script' } } }];
+      const model = body['model'] ?? /\/models\/([^/:]+):/.exec(one.path)?.[1];
+      const list = scripts.get(String(model)) ?? [{ status: 404, json: { error: { message: 'no script' } } }];
       const next = list.length > 1 ? list.shift() : list[0];
       void play(typeof next === 'function' ? next(one) : (next ?? 'cut'), response);
     });

@@ -3,18 +3,21 @@ import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import { renderAnswer } from '../../src/styles/answer.ts';
 import { readAsk } from '../../src/styles/ask.ts';
-import type { CallerStyle, Style } from '../../src/styles/conversation.ts';
+import type { CallerStyle, Style, UpstreamStyle } from '../../src/styles/conversation.ts';
 import type { Quirks } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
 import { answers_of_completions, answers_of_messages, plainest_answer, type AnswerRow } from './carried/answers.ts';
 import { from_completions, from_messages, translationDocument } from './carried/document.ts';
+import { answers_of_gemini, failures_of_gemini, plainest_of_gemini } from './carried/gemini-answers.ts';
+import { completions_to_gemini } from './carried/gemini-completions.ts';
+import { messages_to_gemini } from './carried/gemini-messages.ts';
 import { answers_for_responses, from_responses } from './carried/responses.ts';
 import { plainest, type Row } from './carried/row.ts';
 
 const other = (style: CallerStyle): CallerStyle => (style === 'completions' ? 'messages' : 'completions');
 
-function sent(from: CallerStyle, body: JsonObject, quirks: Quirks = {}): JsonObject {
-  const target = { style: other(from), model: 'upstream', max_tokens: 4000, quirks };
+function sent(from: CallerStyle, body: JsonObject, quirks: Quirks = {}, to: UpstreamStyle = other(from)): JsonObject {
+  const target = { style: to, model: 'upstream', max_tokens: 4000, quirks };
   return upstreamBody(readAsk(from, body), target).body;
 }
 
@@ -44,31 +47,33 @@ function titled<R extends Row | AnswerRow>(rows: readonly R[]): [title: string, 
   ]);
 }
 
-describe.each<[CallerStyle, CallerStyle, readonly Row[]]>([
+describe.each<[CallerStyle, UpstreamStyle, readonly Row[]]>([
   ['completions', 'messages', from_completions],
   ['messages', 'completions', from_messages],
   ['responses', 'completions', from_responses],
+  ['completions', 'gemini', completions_to_gemini],
+  ['messages', 'gemini', messages_to_gemini],
 ])('requests of %s to %s (T39, T41)', (from, to, rows) => {
   const body = (row: Row): JsonObject => ({ ...plainest[from], ...row.give });
   const written = rows.filter((row) => 'get' in row);
 
   it.each(titled(written))('%s', (_, row) => {
-    const got = sent(from, body(row), row.quirks);
+    const got = sent(from, body(row), row.quirks, to);
     expect(got).toMatchObject(row.get);
     expect(Object.keys(got).filter((field) => row.absent?.includes(field))).toEqual([]);
   });
 
   it.each(titled(rows.filter((row) => row.what === 'dropped')))('%s', (_, row) => {
-    expect(sent(from, body(row), row.quirks)).toEqual(sent(from, plainest[from], row.quirks));
+    expect(sent(from, body(row), row.quirks, to)).toEqual(sent(from, plainest[from], row.quirks, to));
   });
 
   it.each(titled(rows.filter((row) => row.what === 'refused')))('%s', (_, row) => {
-    expect(refusal(() => sent(from, body(row), row.quirks))).toEqual({ status: 400, param: row.param });
+    expect(refusal(() => sent(from, body(row), row.quirks, to))).toEqual({ status: 400, param: row.param });
   });
 
   it(`leaves the caller's object as it is for ${to}`, () => {
     const before = JSON.stringify(rows);
-    for (const row of written) sent(from, body(row), row.quirks);
+    for (const row of written) sent(from, body(row), row.quirks, to);
     expect(JSON.stringify(rows)).toBe(before);
   });
 });
@@ -88,6 +93,26 @@ describe('answers of chat completions to callers of messages style', () => {
 describe('answers of chat completions to callers of the responses style', () => {
   it.each(titled(answers_for_responses))('%s', (_, row) => {
     expectAnswer('completions', row, 'responses');
+  });
+});
+
+describe.each(['completions', 'messages'] as const)('answers of Gemini’s style to callers of %s style', (caller) => {
+  const rendered = (give: JsonObject, more: JsonObject = {}) => {
+    const ask = readAsk(caller, { ...plainest[caller], ...(caller === 'completions' && more) });
+    const target = { style: 'gemini', model: 'upstream', max_tokens: 4000, quirks: {} } as const;
+    const { tool_names } = upstreamBody(ask, target);
+    const answer = Buffer.from(JSON.stringify({ ...plainest_of_gemini, ...give }));
+    const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
+    return renderAnswer(ask, 'gemini', answer, { ...options, ...(tool_names && { tool_names }) }).bytes.toString();
+  };
+
+  it.each(answers_of_gemini.map((row) => [row.part, row] as const))('%s', (_, { give, ask, get }) => {
+    expect(JSON.parse(rendered(give, ask))).toMatchObject(get[caller]);
+  });
+
+  it.each(failures_of_gemini.map((row) => [row.part, row] as const))('%s', (_, { give, status }) => {
+    const error = status === undefined ? { name: 'Error' } : { status, extras: { code: 'content_policy_violation' } };
+    expect(() => rendered(give)).toThrow(expect.objectContaining(error));
   });
 });
 

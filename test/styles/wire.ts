@@ -1,13 +1,16 @@
 import fc from 'fast-check';
 import type { Style } from '../../src/styles/conversation.ts';
 
-/** What a model says, piece by piece, and the streams that say it on the wire of either style. */
+/** What a model says, piece by piece, and the streams that say it on the wire of each style. */
 
 export type Piece =
   | { say: 'text' | 'thinking'; text: string }
   | { say: 'signature'; text: string }
   | { say: 'call'; index: number; name: string }
   | { say: 'arguments'; index: number; text: string };
+
+/** Upstreams whose streams are written here. */
+export type WireStyle = Style | 'gemini';
 
 /** What comes of it. */
 export type Said = {
@@ -61,7 +64,7 @@ function calls(all: readonly string[][], is_interleaved: boolean): Piece[] {
   return [...all.keys()].map(begin).concat(rounds.flat());
 }
 
-export function scripts(style: Style): fc.Arbitrary<Piece[]> {
+export function scripts(style: WireStyle): fc.Arbitrary<Piece[]> {
   return fc
     .tuple(
       fc.array(said, { minLength: 1, maxLength: 5 }),
@@ -110,8 +113,14 @@ export const framings: fc.Arbitrary<Framing> = fc.record({
   spread: fc.boolean(),
 });
 
-export function onWire(style: Style, script: readonly Piece[], { end, space, comments, spread }: Framing): string {
-  const events = style === 'completions' ? completionsEvents(script) : messagesEvents(script);
+const events_of: { readonly [style in WireStyle]: (script: readonly Piece[]) => Event[] } = {
+  completions: completionsEvents,
+  messages: messagesEvents,
+  gemini: geminiEvents,
+};
+
+export function onWire(style: WireStyle, script: readonly Piece[], { end, space, comments, spread }: Framing): string {
+  const events = events_of[style](script);
   const frames = events.map((event) => {
     const name =
       style === 'messages' && typeof event !== 'string' ? `event:${space}${String(event['type'])}${end}` : '';
@@ -214,4 +223,30 @@ function messagesEvents(script: readonly Piece[]): Event[] {
     { type: 'message_delta', delta: { stop_reason: finish, stop_sequence: null }, usage: { output_tokens: 5 } },
     { type: 'message_stop' },
   ];
+}
+
+/** A call comes whole, and the signature in the first of them; what the answer ended for comes with an empty text. */
+function geminiEvents(script: readonly Piece[]): Event[] {
+  const chunk = (part: object, more: object = {}) => ({
+    candidates: [{ content: { parts: [part], role: 'model' }, index: 0, ...more }],
+    usageMetadata: { promptTokenCount: 10, totalTokenCount: 10 },
+    modelVersion: upstream_model,
+    responseId: 'resp-1',
+  });
+  const seal = script.find(({ say }) => say === 'signature');
+  const { calls: made } = saidBy(script, 'completions');
+  const chunks = script.flatMap((piece): object[] => {
+    if (piece.say === 'text') return [chunk({ text: piece.text })];
+    if (piece.say === 'thinking') return [chunk({ text: piece.text, thought: true })];
+    const call = piece.say === 'call' ? made[piece.index] : undefined;
+    if (!call) return [];
+    const { id, name, arguments: json } = call;
+    const thoughtSignature = call === made[0] && seal && 'text' in seal ? seal.text : undefined;
+    const args = json === '' ? {} : { args: JSON.parse(json) };
+    return [
+      chunk({ functionCall: { id, name, ...args }, ...(thoughtSignature !== undefined && { thoughtSignature }) }),
+    ];
+  });
+  const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 };
+  return [...chunks, { ...chunk({ text: '' }, { finishReason: 'STOP' }), usageMetadata }];
 }

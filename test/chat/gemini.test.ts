@@ -1,0 +1,337 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { expectExactBooks } from '../helpers/app.ts';
+import type { Asked } from '../helpers/chat-upstream.ts';
+import { completion, generated, hello, setStage, type Stage } from './setup.ts';
+
+let stage: Stage;
+let files: Server;
+let files_url: string;
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+const served: { [path: string]: [type: string, body: Buffer] } = {
+  '/a.png': ['application/octet-stream', png],
+  '/a.pdf': ['text/html', Buffer.from('%PDF-1.7 and so on')],
+  '/page': ['text/html', Buffer.from('<html>')],
+  '/large': ['image/png', Buffer.alloc(21_000_000)],
+};
+
+beforeAll(async () => {
+  files = createServer(({ url = '' }, response) => {
+    const [type, body] = served[url] ?? [];
+    response.writeHead(body ? 200 : 404, { 'content-type': type ?? 'text/plain' }).end(body);
+  });
+  await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
+  files_url = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
+  const more = `
+  - id: acme/first-gem
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes:
+      - { provider: gem, upstream_model: gemini-y, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
+      - { provider: oai, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
+`;
+  stage = await setStage({ more, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
+});
+beforeEach(() => stage.test.app.db.query('delete from route_health'));
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(async () => {
+  await stage.stop();
+  files.closeAllConnections();
+  await new Promise((resolve) => files.close(resolve));
+});
+
+type Style = 'completions' | 'messages';
+const paths = { completions: '/v1/chat/completions', messages: '/v1/messages' };
+const cells = (['completions', 'messages'] as const).flatMap((style) => [
+  [style, false] as const,
+  [style, true] as const,
+]);
+
+/** What a caller of either style sees of an answer, whole or streamed. */
+type Seen = { status: number; id: string; text: string; thinking: string; finish: string; raw: string; error?: Told };
+type Told = { type: string; message: string; param?: string; code?: string };
+
+async function ask(style: Style, stream: boolean, more: object = {}): Promise<Seen> {
+  const body = { model: 'acme/gem', messages: hello, max_tokens: 100, ...(stream && { stream }), ...more };
+  const answer = await stage.client.call('POST', paths[style], body);
+  const seen = { status: answer.status, id: answer.headers.get('x-request-id') ?? '', raw: answer.text };
+  const { error } = answer.json;
+  if (answer.status !== 200) return { ...seen, text: '', thinking: '', finish: '', error: error as Told };
+  return { ...seen, ...(stream ? streamed(style, answer.text) : whole(style, JSON.parse(answer.text))) };
+}
+
+type Read = { text: string; thinking: string; finish: string; error?: Told };
+
+type Block = { type: string; text?: string; thinking?: string };
+type Message = { content?: string; reasoning_content?: string };
+type Whole = { choices: { message: Message; finish_reason: string }[]; content: Block[]; stop_reason: string };
+
+function whole(style: Style, body: Whole): Read {
+  if (style === 'completions') {
+    const [choice] = body.choices;
+    const { content = '', reasoning_content = '' } = choice?.message ?? {};
+    return { text: content, thinking: reasoning_content, finish: choice?.finish_reason ?? '' };
+  }
+  const joined = (type: 'text' | 'thinking') =>
+    body.content.map((block) => (block.type === type ? block[type] : '')).join('');
+  return { text: joined('text'), thinking: joined('thinking'), finish: body.stop_reason };
+}
+
+function streamed(style: Style, text: string): Read {
+  const read: Read = { text: '', thinking: '', finish: '' };
+  const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data ?? ''));
+  for (const event of events) {
+    if (event.error) read.error = event.error;
+    const delta = style === 'completions' ? event.choices?.[0]?.delta : event.delta;
+    read.text += (style === 'completions' ? delta?.content : delta?.text) ?? '';
+    read.thinking += (style === 'completions' ? delta?.reasoning_content : delta?.thinking) ?? '';
+    read.finish = (style === 'completions' ? event.choices?.[0]?.finish_reason : delta?.stop_reason) ?? read.finish;
+  }
+  return read;
+}
+
+const sse = (...chunks: unknown[]) => chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`);
+
+/** The same answer, whole or in a chunk for each of its parts, as the upstream was asked. */
+const answering =
+  (parts: object[], usage?: object, more?: object) =>
+  ({ path }: Asked) => {
+    const last = generated([{ text: '' }], usage, more);
+    const chunks = parts.map((part) => generated([part], { promptTokenCount: 10, totalTokenCount: 10 }, {}));
+    if (!path.includes('stream')) return { json: generated(parts, usage, more) };
+    return { stream: sse(...chunks, last) };
+  };
+
+async function costOf(id: string): Promise<string> {
+  await expect.poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status).toBe(200);
+  return (await stage.client.call('GET', `/v1/chat/${id}`)).json.cost.exact;
+}
+
+describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
+  test('text, thinking and money: thoughts are output beside the candidates’, what was cached is within the prompt', async () => {
+    const usage = {
+      promptTokenCount: 1_000,
+      cachedContentTokenCount: 900,
+      candidatesTokenCount: 10,
+      thoughtsTokenCount: 40,
+      totalTokenCount: 1_050,
+    };
+    const parts = [{ text: 'Hm.', thought: true }, { text: 'Grüße ' }, { text: '😀', thoughtSignature: 'c2VhbA==' }];
+    stage.upstream.script('gemini-x', answering(parts, usage));
+    const seen = await ask(style, stream);
+    expect(seen).toMatchObject({ status: 200, text: 'Grüße 😀', thinking: 'Hm.' });
+    expect(seen.finish).toBe(style === 'completions' ? 'stop' : 'end_turn');
+    expect(seen.raw).not.toContain('gemini-x');
+    expect(await costOf(seen.id)).toBe('0.000880'); // 100 × 2 + 900 × 0.2 + 50 × 10 millionths
+    const asked = stage.upstream.asked.at(-1);
+    expect(asked?.path).toBe(
+      stream ? '/v1beta/models/gemini-x:streamGenerateContent?alt=sse' : '/v1beta/models/gemini-x:generateContent',
+    );
+    expect(asked?.headers['x-goog-api-key']).toBe('sk-upstream-secret-0123456789');
+    expect(asked?.headers.authorization).toBeUndefined();
+    expect(asked?.body).toEqual({
+      contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
+      generationConfig: { maxOutputTokens: 100 },
+    });
+  });
+
+  test('a prompt that was found unfit, told with status 200, is a 400 and costs nothing; no other route is tried', async () => {
+    const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 10 } };
+    stage.upstream.script('gemini-y', stream ? { stream: sse(blocked) } : { json: blocked });
+    const asked = stage.upstream.asked.length;
+    const seen = await ask(style, stream, { model: 'acme/first-gem' });
+    expect(seen).toMatchObject({ status: 400, error: { type: 'invalid_request' } });
+    expect(seen.error?.message).toContain('SAFETY');
+    expect(stage.upstream.asked).toHaveLength(asked + 1);
+    expect(await costOf(seen.id)).toBe('0.000000');
+  });
+
+  test('an answer that was found unfit ends with a refusal, and is charged', async () => {
+    stage.upstream.script('gemini-x', answering([{ text: 'Well' }], undefined, { finishReason: 'PROHIBITED_CONTENT' }));
+    const seen = await ask(style, stream);
+    expect([seen.status, seen.text, seen.finish]).toEqual([
+      200,
+      'Well',
+      style === 'completions' ? 'content_filter' : 'refusal',
+    ]);
+    expect(await costOf(seen.id)).toBe('0.000070');
+  });
+
+  const refusal = (status: number, error: object) => ({ status, json: { error: { code: status, ...error } } });
+  const info = (reason: string) => ({ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason });
+  test.each<[string, object]>([
+    [
+      'a key that is not valid',
+      refusal(400, { message: 'Bad', status: 'INVALID_ARGUMENT', details: [info('API_KEY_INVALID')] }),
+    ],
+    [
+      'a place that is not served',
+      refusal(400, { message: 'User location is not supported', status: 'FAILED_PRECONDITION' }),
+    ],
+    [
+      'a list of one error',
+      { status: 503, json: [{ error: { code: 503, message: 'Overloaded', status: 'UNAVAILABLE' } }] },
+    ],
+    ['a model that is not there', refusal(404, { message: 'models/gemini-y is not found', status: 'NOT_FOUND' })],
+    ['a call that went wrong', { malformed: true }],
+    ['an answer of nothing', { nothing: true }],
+  ])('failover: %s', async (name, script) => {
+    const finish = 'malformed' in script ? 'MALFORMED_FUNCTION_CALL' : 'OTHER';
+    const is_script = 'json' in script;
+    stage.upstream.script(
+      'gemini-y',
+      is_script ? (script as { json: unknown }) : answering([], undefined, { finishReason: finish }),
+    );
+    stage.upstream.script('second', ({ body }) => {
+      if (body['stream'] !== true) return { json: completion('from the second') };
+      const choices = [{ index: 0, delta: { content: 'from the second' }, finish_reason: 'stop' }];
+      return {
+        stream: [
+          ...sse({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices }),
+          'data: [DONE]\n\n',
+        ],
+      };
+    });
+    expect(await ask(style, stream, { model: 'acme/first-gem' }), name).toMatchObject({
+      status: 200,
+      text: 'from the second',
+    });
+  });
+
+  test('what Google has against the request is told to the caller', async () => {
+    stage.upstream.script(
+      'gemini-x',
+      refusal(400, { message: 'Unsupported MIME type: image/svg', status: 'INVALID_ARGUMENT' }),
+    );
+    const seen = await ask(style, stream);
+    expect(seen).toMatchObject({ status: 400, error: { message: 'Unsupported MIME type: image/svg' } });
+  });
+
+  test('images and documents by link are fetched and sent along', async () => {
+    stage.upstream.script('gemini-x', answering([{ text: 'a dot' }]));
+    const content =
+      style === 'completions'
+        ? [
+            { type: 'text', text: 'What is it?' },
+            { type: 'image_url', image_url: { url: `${files_url}/a.png` } },
+            { type: 'file', file: { filename: 'a.pdf', file_data: `${files_url}/a.pdf` } },
+          ]
+        : [
+            { type: 'text', text: 'What is it?' },
+            { type: 'image', source: { type: 'url', url: `${files_url}/a.png` } },
+            { type: 'document', source: { type: 'url', url: `${files_url}/a.pdf` }, title: 'a.pdf' },
+          ];
+    expect(await ask(style, stream, { messages: [{ role: 'user', content }] })).toMatchObject({ text: 'a dot' });
+    expect(stage.upstream.asked.at(-1)?.body['contents']).toEqual([
+      {
+        role: 'user',
+        parts: [
+          { text: 'What is it?' },
+          { inlineData: { mimeType: 'image/png', data: png.toString('base64') } },
+          { text: 'a.pdf' },
+          { inlineData: { mimeType: 'application/pdf', data: served['/a.pdf']?.[1].toString('base64') } },
+        ],
+      },
+    ]);
+  });
+});
+
+describe('links that lead to nothing', () => {
+  const picture = (url: string) => [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }];
+  const param = 'messages[0].content[0].image_url.url';
+
+  test.each([
+    ['/none', 'answered 404'],
+    ['/page', 'leads to no image'],
+    ['/large', 'larger than'],
+  ])('%s: 400 names the field', async (path, problem) => {
+    const asked = stage.upstream.asked.length;
+    const seen = await ask('completions', false, { messages: picture(files_url + path) });
+    expect(seen).toMatchObject({ status: 400, error: { type: 'invalid_request', param } });
+    expect(seen.error?.message).toContain(problem);
+    expect(stage.upstream.asked).toHaveLength(asked);
+  });
+
+  test('a route whose upstream fetches by itself still takes it', async () => {
+    stage.upstream.script('second', { json: completion('seen') });
+    const messages = picture(`${files_url}/none`);
+    expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
+  });
+
+  test('more than a few are too many', async () => {
+    const [picture_part] = picture(`${files_url}/a.png`)[0]?.content ?? [];
+    const content = Array.from({ length: 33 }, () => picture_part);
+    const seen = await ask('completions', false, { messages: [{ role: 'user', content }] });
+    expect(seen).toMatchObject({ status: 400, error: { param: 'messages[0].content[32].image_url.url' } });
+  });
+
+  test('an address that must not be reached is not', async () => {
+    const strict = await setStage();
+    const body = { model: 'acme/gem', messages: picture(`${files_url}/a.png`) };
+    const refused = await strict.client.call('POST', '/v1/chat/completions', body);
+    expect([refused.status, refused.json.error.param]).toEqual([400, param]);
+    expect(refused.json.error.message).toContain('reachable from the internet');
+    await strict.stop();
+  });
+});
+
+test('several answers at once: candidates are choices, counted together', async () => {
+  const one = generated([{ text: 'A' }], { promptTokenCount: 10, candidatesTokenCount: 6, totalTokenCount: 16 });
+  const two = { ...one.candidates[0], content: { parts: [{ text: 'B' }], role: 'model' }, index: 1 };
+  stage.upstream.script('gemini-x', { json: { ...one, candidates: [two, ...one.candidates] } });
+  const answer = await stage.client.call('POST', paths.completions, { model: 'acme/gem', messages: hello, n: 2 });
+  expect(JSON.parse(answer.text).choices).toMatchObject([
+    { index: 0, message: { content: 'A' } },
+    { index: 1, message: { content: 'B' } },
+  ]);
+  expect(answer.headers.get('x-cost-amount')).toBe('0.000080');
+  expect(stage.upstream.asked.at(-1)?.body['generationConfig']).toMatchObject({ candidateCount: 2 });
+  expect(await ask('completions', true, { n: 2 })).toMatchObject({ status: 400, error: { param: 'n' } });
+});
+
+test.each([
+  [
+    'an error in the middle',
+    `data: {"error":{"code":503,"message":"db-7 exploded","status":"UNAVAILABLE"}}\r\n\r\n`,
+    'end',
+  ],
+  ['a list of one error in the middle', `data: [{"error":{"code":500,"message":"db-7 exploded"}}]\r\n\r\n`, 'end'],
+  [
+    'a call that went wrong',
+    sse(
+      generated([], { promptTokenCount: 10, candidatesTokenCount: 3 }, { finishReason: 'MALFORMED_FUNCTION_CALL' }),
+    )[0] ?? '',
+    'end',
+  ],
+  ['a clean end without a word', '', 'end'],
+  ['a cut', '', 'cut'],
+] as const)('%s, behind content: the stream ends with an error, what came is charged', async (_, last, then) => {
+  const first = sse(generated([{ text: 'Half of it' }], { promptTokenCount: 10, candidatesTokenCount: 3 }, {}));
+  for (const style of ['completions', 'messages'] as const) {
+    stage.upstream.script('gemini-x', { stream: last === '' ? first : [...first, last], then });
+    const seen = await ask(style, true);
+    expect(seen).toMatchObject({ status: 200, text: 'Half of it', finish: '', error: { type: 'upstream_error' } });
+    expect(seen.raw).not.toMatch(/db-7|\[DONE\]|message_stop/);
+    expect(await costOf(seen.id)).toBe('0.000050');
+    await stage.test.app.db.query('delete from route_health');
+  }
+});
+
+test('a pace that is told in details makes the route rest that long', async () => {
+  const details = [
+    { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId: 'RequestsPerMinute' }] },
+    { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.4s' },
+  ];
+  const message = 'You exceeded your current quota, please check your plan.';
+  const error = { code: 429, message, status: 'RESOURCE_EXHAUSTED', details };
+  stage.upstream.script('gemini-x', { status: 429, json: { error } });
+  const answer = await stage.client.call('POST', paths.completions, { model: 'acme/gem', messages: hello });
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([502, '35']);
+});
