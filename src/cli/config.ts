@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
 import { reload_channel, reloaded_channel, withDatabase, type AppWithoutEngine, type Reloaded } from '../app.ts';
-import { checkCatalogFile } from '../catalog/catalog.ts';
+import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
 import { readConfig, type Config } from '../config.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
@@ -9,7 +9,9 @@ import { CommandError, says, withApp, type Said } from './command.ts';
 
 export function configCommands(program: Command): void {
   const config = program.command('config').description('the configuration file');
-  says(config.command('check [file]').description('check a medley.yaml; every mistake as file:line:col'), checkFile);
+  const check = config.command('check [file]').description('check a medley.yaml; every mistake as file:line:col');
+  check.option('--default', 'the catalogue that comes along instead');
+  says(check, (file?: string) => (check.opts()['default'] === true ? checkDefault() : checkFile(file)));
   says(program.command('reload').description('ask the running service to read its configuration again'), () =>
     withApp(reload),
   );
@@ -24,10 +26,18 @@ async function checkFile(file?: string): Promise<Said> {
     ...(typeof in_use !== 'string' && { currencies_in_use: in_use }),
   });
   if (typeof in_use === 'string') warnings.push(`the currencies of accounts were not compared: ${in_use}`);
+  return verdict(path, { errors, warnings });
+}
+
+async function checkDefault(): Promise<Said> {
+  return verdict('The default catalogue', checkDefaults(adapterFacts(adapters)));
+}
+
+function verdict(file: string, { errors, warnings }: { errors: string[]; warnings: string[] }): Said {
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
   const ok = errors.length === 0;
-  if (ok) lines.push(`${path} is in order${warnings.length > 0 ? `, with ${warnings.length} warning(s)` : ''}.`);
-  return { json: { ok, file: path, errors, warnings }, text: lines.join('\n'), exit_code: ok ? 0 : 2 };
+  if (ok) lines.push(`${file} is in order${warnings.length > 0 ? `, with ${warnings.length} warning(s)` : ''}.`);
+  return { json: { ok, file, errors, warnings }, text: lines.join('\n'), exit_code: ok ? 0 : 2 };
 }
 
 /** The currencies of the accounts of this folder or DATABASE_URL, or why they cannot be told. */

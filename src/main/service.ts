@@ -3,6 +3,7 @@ import { makeFirstAccount } from '../accounts/first.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
 import { firstOperator } from '../accounts/members.ts';
 import { makeApp, reload_channel, type App } from '../app.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/file.ts';
 import { ConfigError, readConfig } from '../config.ts';
 import { EmbeddedError } from '../db/embedded.ts';
@@ -62,6 +63,8 @@ async function greet(app: App): Promise<void> {
     console.log('Warning: MEDLEY_ALLOW_PRIVATE=1 lets webhooks reach private addresses. For local development only.');
   }
   console.log(`\nMedley is running at ${url}   (API reference: ${url}/docs)\n`);
+  const found = foundLine(app.catalog.current);
+  if (found !== undefined) console.log(`${found}\n`);
   const link = await operatorLink(app);
   if (link) console.log(`Sign in to the dashboard (once, within an hour): ${link}\n`);
   if (first) console.log(`API key, shown only now: ${first.key}\n`);
@@ -76,6 +79,13 @@ async function operatorLink(app: App): Promise<string | undefined> {
   const [account] = await listAccounts(app.db);
   if (!account) return undefined;
   return makeLoginLink(app.db, app.base_url(), await firstOperator(app.db, account.id, now), now, link_ms);
+}
+
+/** Which keys of the default catalogue were found; nothing without one. */
+function foundLine({ found, models }: Catalog): string | undefined {
+  if (found.length === 0) return undefined;
+  const offered = [...models.values()].filter(({ routes }) => routes.some(({ provider }) => found.includes(provider)));
+  return `Keys found: ${found.join(', ')}. ${offered.length} models of theirs (npm run -s medley -- models)`;
 }
 
 /** One line for any POSIX shell with curl: creates a task, takes the link from its answer, saves the file. */
