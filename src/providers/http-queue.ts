@@ -71,11 +71,11 @@ function planOf({ options }: RunContext): Plan {
 
 async function start(talk: Talk, { input, events_url, now_ms }: RunRequest): Promise<RunState> {
   const { plan, upstream } = talk;
-  const answer = await call(talk, plan.submit, { events_url }, input);
+  const answer = await call(talk, plan.submit, { events_url }, { asks: false, input });
   const trouble = troubleIn(answer, plan.errors);
   if (trouble) throw upstream.refusal(refusalIn(answer, trouble));
-  const told = answer.object();
   if (!plan.status) return done(talk, answer);
+  const told = answer.object();
   const id = idIn({ id: (plan.submit.id && firstAt(told, plan.submit.id)) ?? null }, 'id');
   if (id === undefined) throw new Error('the answer to the submit names no run');
   const cost = costIn(talk, answer);
@@ -86,7 +86,7 @@ async function start(talk: Talk, { input, events_url, now_ms }: RunRequest): Pro
 async function poll(talk: Talk, watch: Watch): Promise<RunState> {
   const { plan, upstream, run } = talk;
   if (!plan.status) throw new Error('the route has no status any more');
-  const answer = await call(talk, plan.status, { id: idIn(watch, 'id') });
+  const answer = await call(talk, plan.status, { id: idIn(watch, 'id') }, { asks: true });
   if (answer.status === 404) return unknownRun(watch, run.now_ms, plan.poll);
   const trouble = troubleIn(answer, plan.errors);
   if (trouble && !isOfTheRun(trouble)) throw unanswered(answer);
@@ -112,7 +112,7 @@ async function stateOf(talk: Talk, status: Status, watch: Watch, answer: Answer)
   }
   if (!states.done.includes(word)) return goingOn(watch, 'running', run.now_ms, plan.poll);
   if (!plan.result) return done(talk, answer, watch);
-  const result = await call(talk, plan.result, { id: idIn(watch, 'id') });
+  const result = await call(talk, plan.result, { id: idIn(watch, 'id') }, { asks: true });
   if (troubleIn(result, plan.errors)) throw unanswered(result);
   return done(talk, result, watch);
 }
@@ -165,7 +165,7 @@ function costOfSubmit(watch: Watch | undefined): UpstreamCost | undefined {
 async function cancel(talk: Talk, watch: Watch): Promise<'stopped' | 'billed'> {
   const { plan } = talk;
   if (!plan.cancel) return 'billed';
-  const answer = await call(talk, plan.cancel, { id: idIn(watch, 'id') });
+  const answer = await call(talk, plan.cancel, { id: idIn(watch, 'id') }, { asks: false });
   if (troubleIn(answer, plan.errors)) return 'billed';
   const { unbilled } = plan.cancel;
   const is_unbilled = unbilled === 'always' || (unbilled === 'waiting' && watch.seen_running !== true);
@@ -173,15 +173,26 @@ async function cancel(talk: Talk, watch: Watch): Promise<'stopped' | 'billed'> {
 }
 
 /** One call as the options say it. The key goes into headers only, and to the provider's own host only. */
-async function call(talk: Talk, wanted: Call, words: Words, input: JsonObject = {}): Promise<Answer> {
+async function call(
+  talk: Talk,
+  wanted: Call,
+  words: Words,
+  { asks, input = {} }: { asks: boolean; input?: JsonObject },
+): Promise<Answer> {
   const { upstream, plan, run, key, signal } = talk;
   const known: Words = { ...words, model: run.model, task_id: run.task_id };
-  const path = fill(wanted.path, known, inPath);
+  // A model may be `owner/name`; an id is one part of the path, whatever is in it.
+  const path = fill(wanted.path, {
+    ...known,
+    id: words.id === undefined ? undefined : encodeURIComponent(words.id),
+    model: inPath(run.model),
+  });
   if (path === undefined) throw new Error('the path of a call has a word without a value');
   const headers = fillAll({ accept: 'application/json', ...plan.headers, ...wanted.headers }, { ...known, key });
   const body = wanted.body === undefined ? undefined : fillBody(wanted.body, input, known);
   const request: UpstreamRequest = {
     method: wanted.method,
+    asks,
     path,
     query: fillAll(wanted.query, known),
     headers,

@@ -10,7 +10,7 @@ import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } fro
 /** The HTTP of an upstream that makes media: one key, its own hosts, its pace. */
 export type Upstream = {
   /**
-   * One request; redirects and refusals are answers like any other. Throws NotStarted when nothing was sent;
+   * One request; redirects and refusals are answers like any other. Throws NotStarted when a submit was not sent;
    * any other error means that nobody knows whether it was taken. `signal` closes the connection.
    */
   call(request: UpstreamRequest): Promise<Answer>;
@@ -42,7 +42,9 @@ export type UpstreamRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   query?: Record<string, string>;
   headers?: Record<string, string>;
-  /** Instead of the upstream's; calls with the same one share it. */
+  /** It is about a run that exists, as every GET is unless this says no: its failure tells nothing of the run. */
+  asks?: boolean;
+  /** For one that asks, instead of the upstream's; calls with the same pace share it. */
   pace?: Pace;
   /** One of these three at most. `body` wants a `content-type` header. */
   json?: JsonObject;
@@ -94,13 +96,15 @@ export function openUpstream(
   const link = (given: Json | undefined) => ownLink(given, base.origin, options.hosts ?? []);
   return {
     call: async (request) => {
-      const target = 'path' in request ? new URL(base.origin + prefix + request.path) : new URL(request.url);
+      const asks = request.asks ?? request.method === 'GET';
+      const target = 'path' in request ? below(base.origin + prefix, request.path) : new URL(request.url);
       if (link(target.href) === undefined) throw new Error('the upstream named an address that is not its own');
       for (const [name, value] of Object.entries(request.query ?? {})) target.searchParams.set(name, value);
-      const bucket = request.method === 'GET' ? bucketOf(request.pace ?? options.pace) : undefined;
+      const bucket = asks ? bucketOf(request.pace ?? options.pace) : undefined;
       await bucket?.take(request.signal);
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
-      const answer = await exchange(connections, target, { ...request, headers: { ...own, ...request.headers } });
+      const headers = { ...own, ...request.headers };
+      const answer = await exchange(connections, target, { ...request, headers, asks });
       if (!answer.ok) bucket?.pause(pauseAfter(answer));
       return answer;
     },
@@ -111,6 +115,15 @@ export function openUpstream(
     close: () => connections.close(),
   };
 }
+
+/** An upstream's id is in the path: it must stay where it is put. */
+function below(base: string, path: string): URL {
+  const url = new URL(base + path);
+  if (url.href.startsWith(`${base}/`) && !dots.test(path)) return url;
+  throw new Error('a part of the path leads out of it');
+}
+
+const dots = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /** One bucket for each pace: what configuration alone drives may have several. */
 function openBuckets(pacer: Pacer | undefined): (pace: Pace | undefined) => Bucket | undefined {
@@ -153,15 +166,20 @@ function refusalOf({ status, headers, bytes }: Answer) {
   return { status, retry_after: headers['retry-after'], body: bytes.toString('utf8') };
 }
 
-async function exchange(connections: Connections, target: URL, request: UpstreamRequest): Promise<Answer> {
-  const { method, json, body, form, signal } = request;
+async function exchange(
+  connections: Connections,
+  target: URL,
+  request: UpstreamRequest & { asks: boolean },
+): Promise<Answer> {
+  const { method, json, body, form, signal, asks } = request;
   const headers: Record<string, string> = { 'user-agent': 'Medley', ...request.headers };
   if (json !== undefined) headers['content-type'] = 'application/json';
   // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
   const pool = connections.to(target.origin, { connect_timeout_ms, keep_alive: method === 'GET' });
   const path = target.pathname + target.search;
   const sent = form ? await encodeForm(form, headers) : json === undefined ? (body ?? null) : JSON.stringify(json);
-  const answer = await pool.request({ path, method, headers, body: sent, signal }).catch(unreached);
+  const sending = pool.request({ path, method, headers, body: sent, signal });
+  const answer = await (asks ? sending : sending.catch(unreached));
   return readAnswer(answer, request.answer_bytes_max ?? answer_bytes_max);
 }
 

@@ -95,7 +95,7 @@ conformance({
 });
 
 const picture = runByExample(1, { prompt: 'A quiet bay' });
-const job = (code: number, msg: string, data: JsonObject | null = null): Reply => ({ json: { code, msg, data } });
+const job = (code: number, msg: string, data: JsonObject | null = null) => ({ json: { code, msg, data } });
 const fail = (failCode: string, failMsg: string) => ({
   poll: [job(200, 'success', { state: 'fail', failCode, failMsg })],
 });
@@ -120,7 +120,7 @@ conformance({
     { why: 'no credit', reply: job(402, 'Credits insufficient'), expect: { not_started: 'rejected_credentials' } },
     {
       why: 'too many',
-      reply: { ...job(429, 'slow down'), headers: { 'retry-after': '9' } } as Reply,
+      reply: { ...job(429, 'slow down'), headers: { 'retry-after': '9' } },
       expect: { not_started: 'rate_limited', retry_after_ms: 9_000 },
     },
     { why: 'maintenance', reply: job(455, 'Service is under maintenance'), expect: { not_started: 'unavailable' } },
@@ -362,8 +362,8 @@ models:
     [
       `{ ${submit}, ${status}, stauts: {}, units: { seconds: $.n } }`,
       [
-        'warning options.stauts: is unknown and does nothing. Did you mean status?',
-        'warning options.units.seconds: is unknown and does nothing. Did you mean second?',
+        'warning options.stauts: is unknown and does nothing. Did you mean "status"?',
+        'warning options.units.seconds: is unknown and does nothing. Did you mean "second"?',
       ],
     ],
   ])('%s', (options, problems) => {
@@ -380,7 +380,7 @@ models:
         'error output.key: must be true or false.',
       ],
     ],
-    ['{ file: $.a, files: $.a }', ['warning output.file: is unknown and does nothing. Did you mean files?']],
+    ['{ file: $.a, files: $.a }', ['warning output.file: is unknown and does nothing. Did you mean "files"?']],
   ])('output: %s', (output, problems) => {
     expect(said(`{ ${submit}, ${status} }`, output).toSorted()).toEqual(problems);
   });

@@ -51,7 +51,7 @@ describe('links that an upstream names', () => {
       throw new GuardError('connect', 'Nobody is there.');
     };
     const upstream = openTo('https://api.example.com/v1', { hosts }, { ...guard, connect });
-    const ask = (url: string) => upstream.call({ method: 'GET', url, signal: never });
+    const ask = (url: string) => upstream.call({ method: 'POST', url, signal: never });
     await expect(ask('https://us1.cluster.example.com/x')).rejects.toMatchObject({
       name: 'NotStarted',
       reason: 'unreachable',
@@ -109,6 +109,14 @@ describe('a call', () => {
     expect(second?.body.toString()).toBe('abc');
   });
 
+  it.each(['/../admin', '/runs/..', '/runs/%2e%2E/x', '/./x', '//elsewhere/x/..'])(
+    'does not leave its place: %s',
+    async (path) => {
+      await expect(upstream.call({ ...get, path })).rejects.toThrow('leads out of it');
+      expect(imitation.asked).toEqual([]);
+    },
+  );
+
   it('reads no more than it wants', async () => {
     imitation.instead('other', { json: 'x'.repeat(100_000) });
     await expect(upstream.call({ ...get, answer_bytes_max: 50_000 })).rejects.toThrow('larger than 50000');
@@ -132,7 +140,7 @@ describe('a call', () => {
     imitation.instead('other', { json: [1] }, { json: 'text' }, { text: '<h1>Hello</h1>' }, {});
     for (let i = 0; i < 4; i++) {
       const answer = await upstream.call(get);
-      expect(() => answer.object()).toThrow();
+      expect(() => answer.object()).toThrow(/JSON/);
     }
   });
 });
@@ -166,9 +174,12 @@ describe('connections', () => {
   });
 
   it('to private addresses are made only where the provider’s configuration allows it', async () => {
-    const config = { ...configOf('any', 'http://127.0.0.1:9'), base_url: 'http://127.0.0.1:9', allow_private: false };
+    const config = { ...configOf('any', 'http://10.0.0.1'), base_url: 'http://10.0.0.1', allow_private: false };
     const upstream = openUpstream(config, guard);
-    await expect(upstream.call(get)).rejects.toMatchObject({ name: 'NotStarted', reason: 'unreachable' });
+    const submit = upstream.call({ ...get, method: 'POST', json: {} });
+    await expect(submit).rejects.toMatchObject({ name: 'NotStarted', reason: 'unreachable' });
+    // A run that is asked for is not dropped because we cannot ask.
+    await expect(upstream.call(get)).rejects.toMatchObject({ name: 'GuardError', code: 'address_refused' });
     await upstream.close();
   });
 });

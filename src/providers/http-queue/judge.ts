@@ -18,7 +18,8 @@ export function troubleIn(answer: Answer, errors: Errors): Trouble | undefined {
   if (answer.ok && isFile(answer)) return undefined;
   const told = objectOf(answer);
   const code = wordAt(told, errors.code);
-  if (answer.ok && (errors.ok.length === 0 || errors.ok.includes(code))) return undefined;
+  // Where HTTP says that all is well, an answer without a code says nothing else.
+  if (answer.ok && (errors.ok.length === 0 || code === '' || errors.ok.includes(code))) return undefined;
   return troubleOf(code, wordsAt(told, errors.message), errors);
 }
 

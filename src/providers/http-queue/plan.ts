@@ -83,8 +83,6 @@ export function readPlan(options: JsonObject): { plan: Plan | undefined; problem
   const status = readStatus(all);
   const result = readCall(all, 'result');
   const cancel = readCancel(all);
-  if (submit && status && submit.id === undefined)
-    all.section('submit', [...call_names, 'id'])?.path('id', { required: true });
   if (!status && (submit?.id !== undefined || result || cancel)) {
     all.note('status', 'is required: runs with an id are asked for their state');
   }
@@ -105,7 +103,7 @@ function readSubmit(all: Section): Plan['submit'] | undefined {
   }
   const call = callIn(section, before, 'POST');
   const body = call.method === 'GET' ? undefined : (call.body ?? '$input');
-  return { ...call, body, id: section.path('id') };
+  return { ...call, body, id: section.path('id', { required: all.has('status') }) };
 }
 
 function callIn(section: Section, words: readonly Word[], usual: Call['method']): Call {

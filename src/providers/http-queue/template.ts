@@ -17,7 +17,7 @@ export function unknownWords(text: string, known: readonly Word[]): string[] {
 }
 
 /** The text with its words filled in; undefined if one of them has no value. */
-export function fill(text: string, words: Words, encode: (value: string) => string = String): string | undefined {
+export function fill(text: string, words: Words): string | undefined {
   let is_whole = true;
   const filled = text.replaceAll(word_form, (_, name: string) => {
     if (name === '$') return '$';
@@ -25,7 +25,7 @@ export function fill(text: string, words: Words, encode: (value: string) => stri
       .map((word) => (word === name ? words[word] : undefined))
       .find((each) => each !== undefined);
     if (value === undefined) is_whole = false;
-    return encode(value ?? '');
+    return value ?? '';
   });
   return is_whole ? filled : undefined;
 }

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { openGuard } from '../../../src/lib/guard.ts';
 import type { Json, Provider, RunFile, RunRequest, RunState } from '../../../src/providers/provider.ts';
+import type { Pacer } from '../../../src/providers/bucket.ts';
 import type { Imitation } from '../imitations/imitation.ts';
 import { jumpingPacer, type JumpingPacer } from '../pacer.ts';
 import { configOf, never } from '../upstreams.ts';
@@ -11,7 +12,7 @@ export type Bench = { imitation: Imitation; provider: Provider; pacer: JumpingPa
 
 const guard = openGuard();
 /** Outside the test of the pace nobody waits for it. */
-const wide_awake = { now: () => performance.now(), sleep: async () => undefined };
+const wide_awake: Pacer = { now: () => performance.now(), sleep: async () => undefined };
 
 export async function openBench(wanted: Conformance): Promise<Bench> {
   const pacer = jumpingPacer();

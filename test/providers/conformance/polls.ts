@@ -48,6 +48,13 @@ export function describePolls({ polls = [], ...wanted }: Conformance, bench: () 
     await expectOutcome(provider.poll(run, ref, never), 'unknown');
   });
 
+  it('a poll that reaches nobody says nothing of the run', async () => {
+    const { imitation, provider, run } = bench();
+    const ref = await refOf(provider, run);
+    await imitation.stop();
+    await expectOutcome(provider.poll(run, ref, never), 'unknown');
+  });
+
   it.each(polls)('a poll: $why', async ({ replies, expect: expected }) => {
     const { imitation, provider, run } = bench();
     const ref = await refOf(provider, run);
