@@ -18,6 +18,7 @@ const workers = 2;
 const steps = [
   { name: 'unit', tool: 'vitest', args: ['run', ...vitest_config, '--project', 'unit'] },
   { name: 'types', tool: 'typescript', command: 'tsc', args: ['-p', '.'] },
+  { name: 'types of the dashboard', tool: 'typescript', command: 'tsc', args: ['-p', 'web'] },
   { name: 'dead code', tool: 'knip', args: ['--no-progress'] },
   { name: 'lint', tool: 'oxlint', args: [] },
   { name: 'format', tool: 'oxfmt', args: ['--check'] },

@@ -2,15 +2,25 @@
 import { fileURLToPath } from 'node:url';
 import { finish, runScript, setUp } from './setup.mjs';
 import { forwardSignals } from './setup-process.mjs';
+import { buildWeb, isStale } from './web.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 forwardSignals();
 await finish(async () => {
-  const place = await setUp(root, ['.']);
+  const stale = isStale(root);
+  const place = await setUp(root, stale ? ['.', 'web'] : ['.']);
   try {
+    if (stale) await build(place);
     return await runScript(root, place, 'src/main.ts', process.argv.slice(2));
   } finally {
     place.leave();
   }
 });
+
+/** The API is there without its dashboard, so a build that fails is told and no more. */
+async function build(place) {
+  console.error('Building the dashboard …');
+  const code = await buildWeb(root, (script, words) => runScript(root, place, script, words, { cwd: root }));
+  if (code !== 0) console.error('The dashboard could not be built (see above); the service runs without it.');
+}

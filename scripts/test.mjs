@@ -4,14 +4,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { finish, runScript, setUp } from './setup.mjs';
 import { forwardSignals } from './setup-process.mjs';
+import { buildWeb } from './web.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const vitest = 'test/node_modules/vitest/vitest.mjs';
 
 forwardSignals();
 await finish(async () => {
-  const place = await setUp(root, ['.', 'test']);
+  const place = await setUp(root, ['.', 'web', 'test']);
   try {
+    const built = await buildWeb(root, (script, words) => runScript(root, place, script, words, { cwd: root }));
+    if (built !== 0) return built;
     const checks = existsSync(join(root, 'scripts/check.mjs'))
       ? await runScript(root, place, 'scripts/check.mjs', [], { cwd: root })
       : 0;

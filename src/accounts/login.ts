@@ -3,8 +3,7 @@ import type { BetterAuthOptions } from 'better-auth';
 import pg from 'pg';
 import type { Db, Queryable } from '../db/database.ts';
 import { loginEndpoints } from './login-endpoints.ts';
-import { no_mail_domain, password_length } from './login-rules.ts';
-import { roles } from './roles.ts';
+import { password_length } from './login-rules.ts';
 
 /**
  * Who signs in to the dashboard: people, their passwords, second factors and sessions, and who belongs to
@@ -46,7 +45,13 @@ const session_s = 7 * day_s;
 const reset_s = 15 * 60;
 
 /** One request to the login, as it came; `path` is behind /auth. */
-export type LoginRequest = { method: string; path: string; headers: IncomingHttpHeaders; body: Buffer; address: string };
+export type LoginRequest = {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  address: string;
+};
 
 export type LoginAnswer = { status: number; headers: Record<string, string | string[]>; body: Buffer };
 
@@ -93,8 +98,8 @@ async function loadLibrary(options: LoginOptions): Promise<Library> {
   return { pool, handler, api };
 }
 
-function hasSessionCookie(cookies = ''): boolean {
-  return cookies.includes('medley.session_token=');
+function hasSessionCookie(header = ''): boolean {
+  return header.includes('medley.session_token=');
 }
 
 async function readSession(db: Queryable, { session, user }: Found): Promise<Session | undefined> {
@@ -111,11 +116,24 @@ function toRequest(base_url: string, { method, path, headers, body, address }: L
   const all = toHeaders(headers);
   all.set(client_address_header, address);
   const has_body = method !== 'GET' && body.length > 0;
-  return new Request(`${base_url}/auth${path}`, { method, headers: all, ...(has_body && { body: new Uint8Array(body) }) });
+  return new Request(`${base_url}/auth${path}`, {
+    method,
+    headers: all,
+    ...(has_body && { body: new Uint8Array(body) }),
+  });
 }
 
 /** Only what the library has to know. */
-const passed = ['cookie', 'origin', 'referer', 'user-agent', 'content-type', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest'];
+const passed = [
+  'cookie',
+  'origin',
+  'referer',
+  'user-agent',
+  'content-type',
+  'sec-fetch-site',
+  'sec-fetch-mode',
+  'sec-fetch-dest',
+];
 
 function toHeaders(headers: IncomingHttpHeaders): Headers {
   const all = new Headers();
@@ -129,8 +147,8 @@ async function answerOf(response: Response): Promise<LoginAnswer> {
     const value = response.headers.get(name);
     if (value !== null) headers[name === 'x-retry-after' ? 'retry-after' : name] = value;
   }
-  const cookies = response.headers.getSetCookie();
-  if (cookies.length > 0) headers['set-cookie'] = cookies;
+  const made = response.headers.getSetCookie();
+  if (made.length > 0) headers['set-cookie'] = made;
   return { status: response.status, headers, body: Buffer.from(await response.arrayBuffer()) };
 }
 
@@ -175,6 +193,19 @@ async function settings(options: LoginOptions, pool: pg.Pool): Promise<BetterAut
       twoFactor({ issuer: 'Medley' }),
       await loginEndpoints(options.db, options.now),
     ],
+  };
+}
+
+/** The roles of roles.ts for the library, which asks only who may invite and remove others. */
+async function roles() {
+  const { createAccessControl } = await import('better-auth/plugins/access');
+  const { defaultStatements, ownerAc } = await import('better-auth/plugins/organization/access');
+  const ac = createAccessControl(defaultStatements);
+  const nothing = ac.newRole({ organization: [], member: [], invitation: [] });
+  return {
+    ac,
+    creatorRole: 'owner',
+    roles: { owner: ac.newRole(ownerAc.statements), developer: nothing, billing: nothing, viewer: nothing },
   };
 }
 

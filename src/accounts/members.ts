@@ -56,7 +56,7 @@ export async function admitMember(db: Queryable, invitation: Invitation, user_id
   return rows.length === 1;
 }
 
-const advisory_lock = 7_633_529_004;
+const advisory_lock = 7_633_529_005;
 
 /**
  * The first person of a service, who runs it: an operator without a password, owner of the first account, who

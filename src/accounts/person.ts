@@ -58,8 +58,11 @@ function isAllowed(role: Role | 'operator', need: Need, user: User): boolean {
   return rights_of[role === 'operator' ? 'viewer' : role].includes(need);
 }
 
-/** Forms of other sites send cookies along, too; but no browser lets them lie about where they are. */
-function checkOrigin(headers: IncomingHttpHeaders, own: string): void {
+/**
+ * Throws ApiError 403 for requests of other sites: their forms send cookies along, too, but no browser lets them lie
+ * about where they are.
+ */
+export function checkOrigin(headers: IncomingHttpHeaders, own: string): void {
   const { origin } = headers;
   const same = origin === undefined ? headers['sec-fetch-site'] === 'same-origin' : origin === own;
   if (same) return;

@@ -12,16 +12,3 @@ export const rights_of: { readonly [role in Role]: readonly Right[] } = {
   billing: ['read', 'billing'],
   viewer: ['read'],
 };
-
-/** The same for the login library, which decides about members and invitations. */
-export async function roles() {
-  const { createAccessControl } = await import('better-auth/plugins/access');
-  const { defaultStatements, ownerAc } = await import('better-auth/plugins/organization/access');
-  const ac = createAccessControl(defaultStatements);
-  const nothing = ac.newRole({ organization: [], member: [], invitation: [] });
-  return {
-    ac,
-    creatorRole: 'owner',
-    roles: { owner: ac.newRole(ownerAc.statements), developer: nothing, billing: nothing, viewer: nothing },
-  };
-}

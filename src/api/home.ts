@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { htmlAnswer } from './docs.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Answer } from './endpoint.ts';
 
 const style = `
   :root { color-scheme: light dark }
@@ -35,15 +35,7 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** The plain page at `/`: it leads to the reference. */
-export function homeEndpoint<App>(): Endpoint<App> {
-  return {
-    method: 'GET',
-    path: '/',
-    format: 'service',
-    public: true,
-    lenient_query: true,
-    docs: { tag: 'Service', summary: 'Home page', responses: { 200: { description: 'ok' } }, hidden: true },
-    handle: () => htmlAnswer(page, policy),
-  };
+/** The plain page at `/` where the dashboard is not built: it leads to the reference. */
+export function homeAnswer(): Answer {
+  return htmlAnswer(page, policy);
 }

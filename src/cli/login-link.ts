@@ -22,7 +22,8 @@ async function makeLink(app: AppWithoutEngine, { account }: { account?: string }
 
 async function operatorOf(app: AppWithoutEngine, now: Date): Promise<string> {
   const [first] = await listAccounts(app.db);
-  if (!first) throw new CommandError('There is no account yet: start the service, or make one with "account create".', 1);
+  if (!first)
+    throw new CommandError('There is no account yet: start the service, or make one with "account create".', 1);
   return firstOperator(app.db, first.id, now);
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { login_paths } from '../accounts/login.ts';
+import { checkOrigin } from '../accounts/person.ts';
 import type { Endpoint, PublicCall } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
@@ -27,6 +28,7 @@ export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((
 async function handleLogin(app: App, call: PublicCall) {
   const path = `/${call.params['path'] ?? ''}`;
   if (!login_paths.has(`${call.method} ${path}`)) throw new ApiError('not_found', 'There is nothing here.');
+  if (call.method === 'POST') checkOrigin(call.headers, new URL(app.base_url()).origin);
   if (path === '/sign-in/email') await takeTry(app, call);
   const { method, headers, body_bytes, address } = call;
   const answer = await app.login.answer({ method, path, headers, body: body_bytes, address });

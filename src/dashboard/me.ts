@@ -1,26 +1,35 @@
 import { membershipsOf } from '../accounts/members.ts';
 import { rights_of } from '../accounts/roles.ts';
-import type { Endpoint } from '../api/endpoint.ts';
+import type { User } from '../accounts/login.ts';
+import { findAccount } from '../accounts/accounts.ts';
 import type { App } from '../app.ts';
+import { session_endpoint } from './page.ts';
+import type { Me, MyAccount } from './views.ts';
+
+const viewed = { description: 'An account that an operator looks at.', schema: { type: 'string' } };
 
 /** Who has signed in, and to which accounts they belong: the first thing that the dashboard asks. */
-export const get_me: Endpoint<App> = {
-  method: 'GET',
-  path: '/dash/me',
-  format: 'service',
-  session: 'signed in',
-  docs: { tag: 'Dashboard', summary: 'Who has signed in', hidden: true, responses: { 200: { description: 'ok' } } },
-  handle: async (app, { person }) => {
+export const get_me = session_endpoint(
+  'GET',
+  '/dash/me',
+  'signed in',
+  async (app, { person, query }) => {
     const { user } = person;
     const memberships = await membershipsOf(app.db, user.id);
-    const accounts = memberships.map(({ account_id, account_name, currency, status, role }) => ({
-      id: account_id,
-      name: account_name,
-      currency,
-      status,
-      role,
-      rights: rights_of[role],
-    }));
-    return { status: 200, body: { user, accounts, base_url: app.base_url() } };
+    const accounts = memberships.map(({ account_id, account_name, currency, status, role }): MyAccount => {
+      return { id: account_id, name: account_name, currency, status, role, rights: rights_of[role] };
+    });
+    const other = await lookedAt(app, user, query.get('view'), accounts);
+    const me: Me = { user, accounts: [...accounts, ...other], base_url: app.base_url() };
+    return { status: 200, body: me };
   },
-};
+  { query: { view: viewed } },
+);
+
+async function lookedAt(app: App, user: User, id: string | undefined, own: MyAccount[]): Promise<MyAccount[]> {
+  if (!user.is_operator || id === undefined || own.some((account) => account.id === id)) return [];
+  const account = await findAccount(app.db, id);
+  if (!account) return [];
+  const { name, currency, status } = account;
+  return [{ id, name, currency, status, role: 'operator', rights: rights_of.viewer }];
+}

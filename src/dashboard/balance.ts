@@ -1,0 +1,17 @@
+import { balanceOf } from '../money/ledger.ts';
+import { balanceView } from '../money/money.ts';
+import { account_endpoint } from './page.ts';
+import type { BalanceView } from './views.ts';
+
+/** What can be spent: on every page. */
+export const get_balance = account_endpoint('GET', '/balance', 'read', async (app, { account }) => {
+  const found = await balanceOf(app.db, account.id);
+  if (!found) throw new Error(`the account ${account.id} has no balance`);
+  const { currency, amount, held } = found;
+  const view: BalanceView = {
+    balance: balanceView(amount, currency),
+    held: balanceView(held, currency),
+    available: balanceView(amount - held, currency),
+  };
+  return { status: 200, body: view };
+});

@@ -1,0 +1,41 @@
+import { admitMember, findInvitation, type Invitation } from '../accounts/members.ts';
+import type { Endpoint } from '../api/endpoint.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { session_endpoint } from './page.ts';
+import type { InvitationView } from './views.ts';
+
+async function findOne(app: App, id: string): Promise<Invitation> {
+  const invitation = await findInvitation(app.db, id, new Date(app.clock.now()));
+  if (invitation) return invitation;
+  throw new ApiError('not_found', 'This invitation has been used, was withdrawn, or is too old. Ask for a new one.');
+}
+
+/** Whoever has the link sees what it is; its id is as good as a password. */
+export const get_invitation: Endpoint<App> = {
+  method: 'GET',
+  path: '/dash/invitations/{id}',
+  format: 'service',
+  public: true,
+  docs: { tag: 'Dashboard', summary: 'An invitation', hidden: true, responses: { 200: { description: 'ok' } } },
+  handle: async (app, { params }) => {
+    const { account_name, email, role } = await findOne(app, params['id'] ?? '');
+    const view: InvitationView = { account_name, email, role };
+    return { status: 200, body: view, headers: { 'cache-control': 'no-store' } };
+  },
+};
+
+/** For who has signed in already; somebody new joins by way of /auth/join. */
+export const accept_invitation = session_endpoint(
+  'POST',
+  '/dash/invitations/{id}/accept',
+  'signed in',
+  async (app, { params, person }) => {
+    const invitation = await findOne(app, params['id'] ?? '');
+    if (invitation.email.toLowerCase() !== person.user.email.toLowerCase()) {
+      throw new ApiError('forbidden', `This invitation is for ${invitation.email}. Sign in as that person.`);
+    }
+    await admitMember(app.db, invitation, person.user.id, new Date(app.clock.now()));
+    return { status: 200, body: { ok: true } };
+  },
+);

@@ -1,0 +1,53 @@
+import type { Need } from '../accounts/person.ts';
+import type { Answer, EndpointDocs, SessionCall, SessionEndpoint } from '../api/endpoint.ts';
+import type { Account } from '../accounts/accounts.ts';
+import type { App } from '../app.ts';
+import { assert } from '../lib/assert.ts';
+
+/** A call about one account, by somebody who may make it. */
+export type AccountCall = SessionCall & { account: Account };
+
+type Options = { query?: NonNullable<EndpointDocs['query']>; body_limit_bytes?: number };
+
+const docs: EndpointDocs = {
+  tag: 'Dashboard',
+  summary: 'For the dashboard',
+  hidden: true, // may change with every version: the interface is /v1
+  responses: { 200: { description: 'ok' } },
+};
+
+/** An endpoint that is about no account. */
+export function session_endpoint(
+  method: SessionEndpoint<App>['method'],
+  path: `/dash/${string}`,
+  session: Need,
+  handle: (app: App, call: SessionCall) => Promise<Answer> | Answer,
+  { query, ...options }: Options = {},
+): SessionEndpoint<App> {
+  const body = method === 'GET' ? {} : { body: { schema: { type: 'object' }, required: false } };
+  return {
+    method,
+    path,
+    format: 'service',
+    session,
+    docs: { ...docs, ...body, ...(query && { query }) },
+    handle,
+    ...options,
+  };
+}
+
+/** An endpoint below `/dash/accounts/{account}`. */
+export function account_endpoint(
+  method: SessionEndpoint<App>['method'],
+  path: `/${string}`,
+  need: Need,
+  handle: (app: App, call: AccountCall) => Promise<Answer> | Answer,
+  options: Options = {},
+): SessionEndpoint<App> {
+  const about = (app: App, call: SessionCall) => {
+    const { account } = call.person;
+    assert(account, 'a path with an account was admitted without one');
+    return handle(app, Object.assign(call, { account }));
+  };
+  return session_endpoint(method, `/dash/accounts/{account}${path}`, need, about, options);
+}

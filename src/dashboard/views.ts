@@ -1,0 +1,35 @@
+/**
+ * What the dashboard's endpoints answer, for both sides: the web app imports these types, and nothing else of
+ * the server. Only types, and only imports of files that import nothing.
+ */
+import type { Right, Role } from '../accounts/roles.ts';
+
+/** `amount` with two digits, `exact` with six. */
+export type Cost = { amount: string; currency: string; exact: string };
+
+export type Person = {
+  id: string;
+  name: string;
+  email: string;
+  /** Runs this service. */
+  is_operator: boolean;
+  two_factor: boolean;
+  /** Came by a link and has no password yet. */
+  is_new: boolean;
+};
+
+/** An account as whoever looks at it may use it. */
+export type MyAccount = {
+  id: string;
+  name: string;
+  currency: string;
+  status: 'active' | 'blocked';
+  role: Role | 'operator';
+  rights: readonly Right[];
+};
+
+export type Me = { user: Person; accounts: MyAccount[]; base_url: string };
+
+export type BalanceView = { balance: Cost; held: Cost; available: Cost };
+
+export type InvitationView = { account_name: string; email: string; role: Role };

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Answer, Endpoint, PublicCall } from '../api/endpoint.ts';
+import { homeAnswer } from '../api/home.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+
+/** The web app, as its build has left it; all of its pages are one, which reads its own address. */
+
+const folder = fileURLToPath(new URL('../../web/dist/', import.meta.url));
+
+/** First parts of addresses that are pages; everything else is no page, but 404. */
+const pages = [
+  'sign-in',
+  'invitation',
+  'reset-password',
+  'playground',
+  'models',
+  'activity',
+  'tasks',
+  'chats',
+  'usage',
+  'billing',
+  'keys',
+  'webhooks',
+  'settings',
+  'admin',
+];
+
+const docs = {
+  tag: 'Dashboard',
+  summary: 'The dashboard',
+  hidden: true,
+  responses: { 200: { description: 'ok' } },
+} as const;
+
+/** `/`, and every address of the dashboard: the same page. */
+export function webEndpoints(): Endpoint<App>[] {
+  const page = (path: string): Endpoint<App> => {
+    return { method: 'GET', path, format: 'service', public: true, lenient_query: true, docs, handle: servePage };
+  };
+  const file = (path: string): Endpoint<App> => {
+    return { method: 'GET', path, format: 'service', public: true, lenient_query: true, docs, handle: serveFile };
+  };
+  return [
+    page('/'),
+    ...pages.flatMap((name) => [page(`/${name}`), page(`/${name}/{+rest}`)]),
+    file('/assets/{name}'),
+    file('/icon.svg'),
+    file('/theme.js'),
+  ];
+}
+
+/** No inline script, nothing from elsewhere; pictures and films of tasks come from this service too. */
+function policyWith(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "style-src-attr 'unsafe-inline'", // positions that React writes into the markup; no script comes by it
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+async function servePage(): Promise<Answer> {
+  const html = builtPage();
+  if (html === undefined) return homeAnswer();
+  const nonce = randomBytes(16).toString('base64url');
+  return {
+    status: 200,
+    body: html.replace('%NONCE%', nonce),
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policyWith(nonce),
+      'cache-control': 'no-store',
+      'cross-origin-opener-policy': 'same-origin',
+    },
+  };
+}
+
+let page: string | undefined;
+
+/** Undefined where nobody has built the dashboard: the API is there without it. */
+function builtPage(): string | undefined {
+  try {
+    return (page ??= readFileSync(join(folder, 'index.html'), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+const types: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+};
+
+/** Names of built files tell their content, so they may be kept for ever; the two others are asked for again. */
+async function serveFile(_app: App, { path, params }: PublicCall): Promise<Answer> {
+  const { name } = params;
+  const known =
+    name === undefined
+      ? [path.slice(1)]
+      : (await readdir(join(folder, 'assets')).catch(() => [])).filter((each) => each === name);
+  const [found] = known;
+  const type = types[extname(found ?? '')];
+  if (found === undefined || type === undefined) throw new ApiError('not_found', `There is nothing at GET ${path}.`);
+  const bytes = await readFile(join(folder, name === undefined ? '' : 'assets', found)).catch(() => undefined);
+  if (!bytes) throw new ApiError('not_found', `There is nothing at GET ${path}.`);
+  const lifetime = name === undefined ? 'no-cache' : 'public, max-age=31536000, immutable';
+  return { status: 200, body: bytes, headers: { 'content-type': type, 'cache-control': lifetime } };
+}

@@ -1,0 +1,74 @@
+/** What the service said was wrong: in words for people, with the id by which its log knows the request. */
+export class Failure extends Error {
+  override name = 'Failure';
+  readonly status: number;
+  readonly type: string;
+  readonly param: string | undefined;
+  readonly request_id: string | undefined;
+
+  constructor(status: number, told: { message: string; type?: string; param?: string; request_id?: string }) {
+    super(told.message);
+    this.status = status;
+    this.type = told.type ?? 'unknown';
+    this.param = told.param;
+    this.request_id = told.request_id;
+  }
+}
+
+type Options = { signal?: AbortSignal };
+
+async function send<T>(method: string, path: string, body: unknown, { signal }: Options): Promise<T> {
+  const init: RequestInit = { method, credentials: 'same-origin' };
+  if (signal) init.signal = signal;
+  if (body !== undefined) {
+    init.headers = { 'content-type': 'application/json' };
+    init.body = JSON.stringify(body);
+  }
+  const response = await fetch(path, init).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new Failure(0, { message: 'The service cannot be reached. It may be restarting.' });
+  });
+  const text = await response.text();
+  const json = parsed(text);
+  if (!response.ok) throw new Failure(response.status, toldIn(json, response.status));
+  return json as T; // the types of both sides come from one file of the server
+}
+
+/** Answers of the dashboard have `error: {…}`, those of the login library `message` at the top. */
+function toldIn(json: unknown, status: number): { message: string } {
+  if (isRecord(json)) {
+    const told = isRecord(json['error']) ? json['error'] : json;
+    if (typeof told['message'] === 'string' && told['message'] !== '') return { ...told, message: told['message'] };
+  }
+  if (status === 429) return { message: 'Too many tries. Wait a minute, then try again.' };
+  return { message: `The service answered ${status}.` };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === '' ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export const api = {
+  get: <T>(path: string, options: Options = {}) => send<T>('GET', path, undefined, options),
+  post: <T>(path: string, body: unknown = {}, options: Options = {}) => send<T>('POST', path, body, options),
+  put: <T>(path: string, body: unknown, options: Options = {}) => send<T>('PUT', path, body, options),
+  patch: <T>(path: string, body: unknown, options: Options = {}) => send<T>('PATCH', path, body, options),
+  delete: <T>(path: string, options: Options = {}) => send<T>('DELETE', path, undefined, options),
+};
+
+/** A query string without what is not set. */
+export function queryOf(values: Record<string, string | number | boolean | undefined>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values))
+    if (value !== undefined && value !== '') query.set(name, String(value));
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+}

@@ -1,0 +1,41 @@
+import { Center, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { useEffect, type ReactNode } from 'react';
+
+/** What stands before the dashboard: one question on an empty page. */
+export function Gate({ title, about, children }: { title: string; about?: ReactNode; children: ReactNode }) {
+  useEffect(() => {
+    document.title = `${title} · Medley`;
+  }, [title]);
+  return (
+    <Center mih="100vh" p="md" component="main">
+      <Paper
+        withBorder
+        radius="lg"
+        p={{ base: 'lg', sm: 'xl' }}
+        w="100%"
+        maw={420}
+        style={{ background: 'var(--medley-surface)' }}
+      >
+        <Stack>
+          <Group gap={10}>
+            <img src="/icon.svg" width={32} height={32} alt="" />
+            <Text fw={700} size="lg">
+              Medley
+            </Text>
+          </Group>
+          <div>
+            <Title order={1} size="h2">
+              {title}
+            </Title>
+            {about && (
+              <Text c="dimmed" size="sm" mt={4} component="div">
+                {about}
+              </Text>
+            )}
+          </div>
+          {children}
+        </Stack>
+      </Paper>
+    </Center>
+  );
+}

@@ -1,0 +1,87 @@
+import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { InvitationView } from '../../../../src/dashboard/views.ts';
+import { api } from '../../api.ts';
+import { useMe } from '../../session.tsx';
+import { Failed, Loaded } from '../../ui/states.tsx';
+import { Gate } from './Gate.tsx';
+
+/** Somebody was asked to join an account: as themselves if they have signed in, else as somebody new. */
+export function Invitation() {
+  const id = new URLSearchParams(location.search).get('id') ?? '';
+  const me = useMe();
+  const invitation = useQuery({
+    queryKey: ['invitation', id],
+    queryFn: ({ signal }) => api.get<InvitationView>(`/dash/invitations/${encodeURIComponent(id)}`, { signal }),
+    retry: false,
+  });
+  return (
+    <Gate title="Invitation">
+      <Loaded query={invitation} height={160}>
+        {(view) => (
+          <>
+            <Text>
+              <b>{view.account_name}</b> invites {view.email} as {view.role}.
+            </Text>
+            {me.data && me.data.user.email === view.email ? <Accept id={id} /> : <Join id={id} />}
+          </>
+        )}
+      </Loaded>
+    </Gate>
+  );
+}
+
+function useJoined() {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  return async () => {
+    await queries.invalidateQueries({ queryKey: ['me'] });
+    await navigate({ to: '/' });
+  };
+}
+
+function Accept({ id }: { id: string }) {
+  const joined = useJoined();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () => api.post(`/dash/invitations/${encodeURIComponent(id)}/accept`),
+    onSuccess: joined,
+  });
+  return (
+    <>
+      {error && <Failed error={error} />}
+      <Button onClick={() => mutate()} loading={isPending}>
+        Join
+      </Button>
+    </>
+  );
+}
+
+function Join({ id }: { id: string }) {
+  const joined = useJoined();
+  const form = useForm({ mode: 'uncontrolled', initialValues: { name: '', password: '' } });
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (values: { name: string; password: string }) => api.post('/auth/join', { ...values, id }),
+    onSuccess: joined,
+  });
+  return (
+    <form onSubmit={form.onSubmit((values) => mutate(values))}>
+      <Stack>
+        <TextInput label="Your name" autoComplete="name" required maxLength={100} {...form.getInputProps('name')} />
+        <PasswordInput
+          label="Choose a password"
+          description="At least 10 characters."
+          minLength={10}
+          autoComplete="new-password"
+          required
+          {...form.getInputProps('password')}
+        />
+        {error && <Failed error={error} />}
+        <Button type="submit" loading={isPending}>
+          Join
+        </Button>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,146 @@
+import { Alert, Anchor, Button, Code, Loader, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRouter } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { api, isRecord } from '../../api.ts';
+import { Failed } from '../../ui/states.tsx';
+import { Gate } from './Gate.tsx';
+import { ForgottenPassword } from './ForgottenPassword.tsx';
+
+type Step = 'password' | 'code' | 'forgotten';
+
+/** By a one-time link (`?token=`), or by e-mail address and password, and a second factor if there is one. */
+export function SignIn() {
+  const token = new URLSearchParams(location.search).get('token');
+  const [step, setStep] = useState<Step>('password');
+  if (token !== null) return <ByLink token={token} />;
+  if (step === 'code') return <SecondFactor />;
+  if (step === 'forgotten') return <ForgottenPassword back={() => setStep('password')} />;
+  return <ByPassword onCode={() => setStep('code')} onForgotten={() => setStep('forgotten')} />;
+}
+
+/** Where one wanted to go before; only on this service. */
+function useArrive(): () => Promise<void> {
+  const queries = useQueryClient();
+  const router = useRouter();
+  return async () => {
+    const next = new URLSearchParams(location.search).get('next');
+    await queries.invalidateQueries({ queryKey: ['me'] });
+    router.history.replace(next !== null && /^\/(?!\/)/.test(next) ? next : '/');
+  };
+}
+
+function ByLink({ token }: { token: string }) {
+  const arrive = useArrive();
+  const sent = useRef(false);
+  const { mutate, error } = useMutation({
+    mutationFn: () => api.post('/auth/sign-in/link', { token }),
+    onSuccess: arrive,
+  });
+  useEffect(() => {
+    if (sent.current) return; // a link works once, and React runs this twice while developing
+    sent.current = true;
+    mutate();
+  }, [mutate]);
+  if (!error) {
+    return (
+      <Gate title="Signing you in">
+        <Loader role="status" aria-label="Signing you in" />
+      </Gate>
+    );
+  }
+  return (
+    <Gate title="This link does not work any more">
+      <Failed error={error} />
+      <Text size="sm">
+        Whoever runs the service gets a new one with <Code>npm run -s medley -- login-link</Code>.
+      </Text>
+      <Anchor href="/sign-in">Sign in with a password</Anchor>
+    </Gate>
+  );
+}
+
+function ByPassword({ onCode, onForgotten }: { onCode: () => void; onForgotten: () => void }) {
+  const arrive = useArrive();
+  const form = useForm({ mode: 'uncontrolled', initialValues: { email: '', password: '' } });
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (values: { email: string; password: string }) => api.post<unknown>('/auth/sign-in/email', values),
+    onSuccess: async (answer) => (isRecord(answer) && answer['twoFactorRedirect'] === true ? onCode() : arrive()),
+  });
+  return (
+    <Gate title="Sign in">
+      <form onSubmit={form.onSubmit((values) => mutate(values))}>
+        <Stack>
+          <TextInput
+            label="E-mail address"
+            type="email"
+            autoComplete="username"
+            required
+            data-autofocus
+            {...form.getInputProps('email')}
+          />
+          <PasswordInput
+            label="Password"
+            autoComplete="current-password"
+            required
+            {...form.getInputProps('password')}
+          />
+          {error && (
+            <Alert role="alert" color="red" variant="light">
+              {error.message}
+            </Alert>
+          )}
+          <Button type="submit" loading={isPending}>
+            Sign in
+          </Button>
+          <Anchor component="button" type="button" size="sm" onClick={onForgotten}>
+            Forgotten your password?
+          </Anchor>
+        </Stack>
+      </form>
+    </Gate>
+  );
+}
+
+function SecondFactor() {
+  const arrive = useArrive();
+  const [backup, setBackup] = useState(false);
+  const form = useForm({ mode: 'uncontrolled', initialValues: { code: '' } });
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: ({ code }: { code: string }) =>
+      api.post(`/auth/two-factor/${backup ? 'verify-backup-code' : 'verify-totp'}`, { code: code.trim() }),
+    onSuccess: arrive,
+  });
+  return (
+    <Gate
+      title="Second factor"
+      about={
+        backup ? 'One of the codes that you kept when you switched it on.' : 'The six digits that your app shows now.'
+      }
+    >
+      <form onSubmit={form.onSubmit((values) => mutate(values))}>
+        <Stack>
+          <TextInput
+            label={backup ? 'Backup code' : 'Code'}
+            autoComplete="one-time-code"
+            inputMode={backup ? 'text' : 'numeric'}
+            required
+            {...form.getInputProps('code')}
+          />
+          {error && (
+            <Alert role="alert" color="red" variant="light">
+              {error.message}
+            </Alert>
+          )}
+          <Button type="submit" loading={isPending}>
+            Go on
+          </Button>
+          <Anchor component="button" type="button" size="sm" onClick={() => setBackup(!backup)}>
+            {backup ? 'Use the app instead' : 'Use a backup code instead'}
+          </Anchor>
+        </Stack>
+      </form>
+    </Gate>
+  );
+}

@@ -1,0 +1,58 @@
+import { Center, Loader } from '@mantine/core';
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import { Failed } from './ui/states.tsx';
+import { NotFound } from './shell/NotFound.tsx';
+import { SignedIn } from './shell/SignedIn.tsx';
+
+/** Every page of the dashboard with its address: the table of contents of the web app. */
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  component: lazyRouteComponent(() => import('./pages/sign-in/SignIn.tsx'), 'SignIn'),
+});
+
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitation',
+  component: lazyRouteComponent(() => import('./pages/sign-in/Invitation.tsx'), 'Invitation'),
+});
+
+const resetPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/reset-password',
+  component: lazyRouteComponent(() => import('./pages/sign-in/ResetPassword.tsx'), 'ResetPassword'),
+});
+
+/** Everything below needs somebody who has signed in. */
+const signedIn = createRoute({ getParentRoute: () => root, id: 'signed-in', component: SignedIn });
+
+const home = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/',
+  component: lazyRouteComponent(() => import('./pages/home/Home.tsx'), 'Home'),
+});
+
+const routeTree = root.addChildren([signIn, invitation, resetPassword, signedIn.addChildren([home])]);
+
+export const router = createRouter({
+  routeTree,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+  defaultErrorComponent: ({ error, reset }) => (
+    <Failed error={error instanceof Error ? error : new Error(String(error))} retry={reset} />
+  ),
+  defaultPendingComponent: () => (
+    <Center h={240} role="status" aria-label="Loading">
+      <Loader />
+    </Center>
+  ),
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

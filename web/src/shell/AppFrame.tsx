@@ -1,0 +1,273 @@
+import {
+  ActionIcon,
+  AppShell,
+  Badge,
+  Box,
+  Burger,
+  Group,
+  Menu,
+  NavLink,
+  ScrollArea,
+  Select,
+  Text,
+  Tooltip,
+  UnstyledButton,
+  useMantineColorScheme,
+} from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import {
+  BanknotesIcon,
+  BellAlertIcon,
+  BookOpenIcon,
+  ChartBarIcon,
+  ClipboardDocumentListIcon,
+  Cog6ToothIcon,
+  ComputerDesktopIcon,
+  CubeIcon,
+  HomeIcon,
+  KeyIcon,
+  ListBulletIcon,
+  MoonIcon,
+  PaperAirplaneIcon,
+  PlayCircleIcon,
+  QueueListIcon,
+  ScaleIcon,
+  ShieldExclamationIcon,
+  SignalIcon,
+  SunIcon,
+  UserCircleIcon,
+  UsersIcon,
+} from '@heroicons/react/24/outline';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { useEffect, type ComponentType, type SVGProps } from 'react';
+import type { BalanceView } from '../../../src/dashboard/views.ts';
+import { api } from '../api.ts';
+import { usePlace } from '../session.tsx';
+import { Money } from '../ui/Money.tsx';
+
+type Icon = ComponentType<SVGProps<SVGSVGElement>>;
+type Item = { to: string; label: string; icon: Icon };
+
+const own: Item[] = [
+  { to: '/', label: 'Home', icon: HomeIcon },
+  { to: '/playground', label: 'Playground', icon: PlayCircleIcon },
+  { to: '/models', label: 'Models', icon: CubeIcon },
+  { to: '/activity', label: 'Activity', icon: ListBulletIcon },
+  { to: '/usage', label: 'Usage', icon: ChartBarIcon },
+  { to: '/billing', label: 'Billing', icon: BanknotesIcon },
+  { to: '/keys', label: 'API keys', icon: KeyIcon },
+  { to: '/webhooks', label: 'Webhooks', icon: PaperAirplaneIcon },
+  { to: '/settings', label: 'Settings', icon: Cog6ToothIcon },
+];
+
+const operating: Item[] = [
+  { to: '/admin', label: 'Overview', icon: SignalIcon },
+  { to: '/admin/accounts', label: 'Accounts', icon: UsersIcon },
+  { to: '/admin/models', label: 'Models & routes', icon: CubeIcon },
+  { to: '/admin/failures', label: 'Failures', icon: ShieldExclamationIcon },
+  { to: '/admin/queue', label: 'Queue & workers', icon: QueueListIcon },
+  { to: '/admin/deliveries', label: 'Deliveries', icon: BellAlertIcon },
+  { to: '/admin/prices', label: 'Prices & margins', icon: ScaleIcon },
+  { to: '/admin/audit', label: 'Audit log', icon: ClipboardDocumentListIcon },
+  { to: '/admin/configuration', label: 'Configuration', icon: Cog6ToothIcon },
+];
+
+/** What is around every page: where one is, whose money it is, who one is. */
+export function AppFrame() {
+  const { me } = usePlace();
+  const [open, { toggle, close }] = useDisclosure();
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  useEffect(close, [path, close]);
+  return (
+    <AppShell
+      header={{ height: 60 }}
+      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !open } }}
+      padding={{ base: 'md', md: 'xl' }}
+    >
+      <a href="#main" className="skip-link">
+        Skip to the content
+      </a>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap" gap="xs">
+          <Group gap="xs" wrap="nowrap">
+            <Burger
+              opened={open}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={open ? 'Close the menu' : 'Open the menu'}
+            />
+            <Link to="/" style={{ textDecoration: 'none', color: 'inherit' }} aria-label="Medley, home">
+              <Group gap={8} wrap="nowrap">
+                <img src="/icon.svg" width={28} height={28} alt="" />
+                <Text fw={700} size="lg" visibleFrom="xs">
+                  Medley
+                </Text>
+              </Group>
+            </Link>
+            <AccountSwitch />
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <BalancePill />
+            <ThemeSwitch />
+            <PersonMenu />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar aria-label="Pages">
+        <ScrollArea type="hover" scrollbarSize={6} p="sm">
+          <Items items={own} path={path} />
+          <NavLink
+            component="a"
+            href="/docs"
+            label="API reference"
+            leftSection={<BookOpenIcon width={19} aria-hidden />}
+          />
+          {me.user.is_operator && (
+            <Box mt="md">
+              <Text size="xs" fw={600} c="dimmed" px="sm" pb={4}>
+                Operator
+              </Text>
+              <Items items={operating} path={path} color="orange" />
+            </Box>
+          )}
+        </ScrollArea>
+      </AppShell.Navbar>
+      <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }}>
+        <Box maw={1240} mx="auto">
+          <Outlet />
+        </Box>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function Items({ items, path, color }: { items: Item[]; path: string; color?: string }) {
+  return items.map(({ to, label, icon: Icon }) => {
+    const active = to === '/' || to === '/admin' ? path === to : path === to || path.startsWith(`${to}/`);
+    return (
+      <NavLink
+        key={to}
+        component={Link}
+        to={to}
+        label={label}
+        active={active}
+        {...(color && { color })}
+        {...(active && { 'aria-current': 'page' as const })}
+        leftSection={<Icon width={19} aria-hidden />}
+        style={{ borderRadius: 8 }}
+      />
+    );
+  });
+}
+
+function AccountSwitch() {
+  const { me, account, choose } = usePlace();
+  const queries = useQueryClient();
+  if (me.accounts.length < 2) {
+    return (
+      <Text size="sm" c="dimmed" truncate maw={180} visibleFrom="xs">
+        {account.name}
+      </Text>
+    );
+  }
+  return (
+    <Select
+      aria-label="Account"
+      size="xs"
+      w={170}
+      value={account.id}
+      allowDeselect={false}
+      data={me.accounts.map(({ id, name }) => ({ value: id, label: name }))}
+      onChange={(id) => {
+        if (!id) return;
+        choose(id);
+        void queries.invalidateQueries();
+      }}
+    />
+  );
+}
+
+/** Always in sight: what can be spent. It leads to where the money went. */
+function BalancePill() {
+  const { base, account } = usePlace();
+  const { data } = useQuery({
+    queryKey: [account.id, 'balance'],
+    queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
+    refetchInterval: 15_000,
+  });
+  if (!data) return null;
+  return (
+    <Tooltip label="Available: the balance without what is held for running work">
+      <Badge
+        component={Link}
+        to="/billing"
+        variant="light"
+        size="lg"
+        tt="none"
+        style={{ cursor: 'pointer' }}
+        aria-label={`Available: ${data.available.amount} ${data.available.currency}. Go to Billing`}
+      >
+        <Money cost={data.available} />
+      </Badge>
+    </Tooltip>
+  );
+}
+
+const themes = { auto: 'As the system', light: 'Light', dark: 'Dark' } as const;
+const theme_icons = { auto: ComputerDesktopIcon, light: SunIcon, dark: MoonIcon };
+
+function ThemeSwitch() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const Icon = theme_icons[colorScheme];
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon variant="subtle" size="lg" color="gray" aria-label={`Colours: ${themes[colorScheme]}`}>
+          <Icon width={20} aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {(['auto', 'light', 'dark'] as const).map((name) => (
+          <Menu.Item key={name} onClick={() => setColorScheme(name)}>
+            {themes[name]}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function PersonMenu() {
+  const { me, account } = usePlace();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const signOut = async () => {
+    await api.post('/auth/sign-out');
+    queries.clear();
+    await navigate({ to: '/sign-in' });
+  };
+  return (
+    <Menu position="bottom-end" width={240}>
+      <Menu.Target>
+        <UnstyledButton aria-label={`You: ${me.user.name}`} style={{ display: 'flex' }}>
+          <UserCircleIcon width={30} aria-hidden />
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {me.user.name}
+          <br />
+          {me.user.is_new ? 'no e-mail address yet' : me.user.email}
+          <br />
+          {account.role} of {account.name}
+        </Menu.Label>
+        <Menu.Item component={Link} to="/settings">
+          Settings
+        </Menu.Item>
+        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,31 @@
+import { createTheme, type MantineColorsTuple } from '@mantine/core';
+
+/** Ten steps of one blue; step 6 has a contrast of 5.3 on white, step 4 one of 6.5 on the dark background. */
+const brand: MantineColorsTuple = [
+  '#eef0fd',
+  '#dcdff7',
+  '#b6bcef',
+  '#8f99e8',
+  '#929df0',
+  '#5b6cdc',
+  '#4c5fd5',
+  '#3d4fbd',
+  '#3546a9',
+  '#2a3b95',
+];
+
+export const theme = createTheme({
+  colors: { brand },
+  primaryColor: 'brand',
+  primaryShade: { light: 6, dark: 5 },
+  autoContrast: true,
+  luminanceThreshold: 0.35,
+  defaultRadius: 'md',
+  cursorType: 'pointer',
+  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',
+  headings: {
+    fontWeight: '650',
+    sizes: { h1: { fontSize: '1.6rem' }, h2: { fontSize: '1.15rem' }, h3: { fontSize: '1rem' } },
+  },
+});

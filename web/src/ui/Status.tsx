@@ -1,0 +1,36 @@
+import { Badge } from '@mantine/core';
+import {
+  ArrowPathIcon,
+  CheckCircleIcon,
+  ClockIcon,
+  ExclamationCircleIcon,
+  MinusCircleIcon,
+} from '@heroicons/react/24/solid';
+import type { ComponentType, SVGProps } from 'react';
+
+type Look = { color: string; label: string; icon: ComponentType<SVGProps<SVGSVGElement>> };
+
+const looks: Record<string, Look> = {
+  queued: { color: 'gray', label: 'Queued', icon: ClockIcon },
+  running: { color: 'blue', label: 'Running', icon: ArrowPathIcon },
+  succeeded: { color: 'teal', label: 'Succeeded', icon: CheckCircleIcon },
+  failed: { color: 'red', label: 'Failed', icon: ExclamationCircleIcon },
+  pending: { color: 'gray', label: 'Pending', icon: ClockIcon },
+  retrying: { color: 'yellow', label: 'Retrying', icon: ArrowPathIcon },
+  delivered: { color: 'teal', label: 'Delivered', icon: CheckCircleIcon },
+  dropped: { color: 'red', label: 'Dropped', icon: MinusCircleIcon },
+  active: { color: 'teal', label: 'Active', icon: CheckCircleIcon },
+  blocked: { color: 'red', label: 'Blocked', icon: MinusCircleIcon },
+  deleted: { color: 'gray', label: 'Deleted', icon: MinusCircleIcon },
+};
+
+/** A state: never colour alone. */
+export function Status({ of, label }: { of: string; label?: string }) {
+  const look = looks[of] ?? { color: 'gray', label: of, icon: ClockIcon };
+  const { icon: Icon } = look;
+  return (
+    <Badge variant="light" color={look.color} tt="none" leftSection={<Icon width={13} aria-hidden />}>
+      {label ?? look.label}
+    </Badge>
+  );
+}

@@ -1,0 +1,48 @@
+import { Text, Tooltip } from '@mantine/core';
+import { useEffect, useState } from 'react';
+
+const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+
+/** `3 minutes ago`, for what is less than a day old. */
+export function agoText(at_ms: number, now_ms: number): string {
+  const seconds = Math.round((at_ms - now_ms) / 1000);
+  const size = Math.abs(seconds);
+  if (size < 60) return relative.format(seconds, 'second');
+  if (size < 3_600) return relative.format(Math.round(seconds / 60), 'minute');
+  if (size < 86_400) return relative.format(Math.round(seconds / 3_600), 'hour');
+  return relative.format(Math.round(seconds / 86_400), 'day');
+}
+
+/** A moment in local time; the exact one, and UTC, on hover and for whoever copies. */
+export function Time({ at, ago = false }: { at: string; ago?: boolean }) {
+  const date = new Date(at);
+  const now_ms = useNow(ago ? 15_000 : undefined);
+  const text = ago && now_ms - date.getTime() < 86_400_000 ? agoText(date.getTime(), now_ms) : short.format(date);
+  return (
+    <Tooltip label={`${absolute.format(date)} (${date.toISOString().replace('T', ' ').slice(0, 19)} UTC)`}>
+      <Text span inherit component="time" dateTime={at}>
+        {text}
+      </Text>
+    </Tooltip>
+  );
+}
+
+/** The time, renewed every so often. */
+export function useNow(every_ms: number | undefined): number {
+  const [now_ms, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (every_ms === undefined) return undefined;
+    const timer = setInterval(() => setNow(Date.now()), every_ms);
+    return () => clearInterval(timer);
+  }, [every_ms]);
+  return now_ms;
+}
+
+/** `850 ms`, `3.2 s`, `2 min 5 s`. */
+export function durationText(duration_ms: number): string {
+  if (duration_ms < 1_000) return `${Math.round(duration_ms)} ms`;
+  if (duration_ms < 60_000) return `${(duration_ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(duration_ms / 60_000)} min ${Math.round((duration_ms % 60_000) / 1000)} s`;
+}

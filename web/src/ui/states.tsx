@@ -1,0 +1,70 @@
+import { Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Failure } from '../api.ts';
+
+/** The four states of everything that is loaded: waiting (as high as what comes), failed, empty, there. */
+export function Loaded<T>({
+  query,
+  height = 200,
+  children,
+}: {
+  query: UseQueryResult<T>;
+  height?: number;
+  children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined) return children(query.data);
+  if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
+  return (
+    <div role="status" aria-label="Loading">
+      <Skeleton height={height} radius="md" />
+    </div>
+  );
+}
+
+export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
+  const id = error instanceof Failure ? error.request_id : undefined;
+  return (
+    <Alert
+      role="alert"
+      color="red"
+      variant="light"
+      icon={<ExclamationTriangleIcon aria-hidden />}
+      title="This did not work"
+    >
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">{error.message}</Text>
+        {id && (
+          <Text size="xs" c="dimmed">
+            Request <Code>{id}</Code>
+          </Text>
+        )}
+        {retry && (
+          <Button size="xs" variant="light" color="red" onClick={retry}>
+            Try again
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+/** Why there is nothing, and the one thing to do next. */
+export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <Paper withBorder p="xl" radius="md">
+      <Stack align="center" gap="sm" py="lg">
+        <Title order={2} ta="center">
+          {title}
+        </Title>
+        {children && (
+          <Text c="dimmed" ta="center" maw={520} component="div">
+            {children}
+          </Text>
+        )}
+        {action && <Group mt="xs">{action}</Group>}
+      </Stack>
+    </Paper>
+  );
+}
