@@ -153,12 +153,14 @@ export const provider_names: Rule = {
   },
 };
 
-/** One adapter is one file, or one folder, directly under src/providers. */
+/** The adapters are what src/providers/index.ts imports; else every file or folder directly under src/providers. */
 function adapterNames(tree: Tree): Set<string> {
-  const names = [...tree.files.keys()].flatMap((path) => /^src\/providers\/([^/]+)/.exec(path)?.[1] ?? []);
-  return new Set(
-    names.map((name) => name.replace(/\.ts$/, '')).filter((name) => name !== 'provider' && name !== 'index'),
-  );
+  const index = tree.files.get('src/providers/index.ts');
+  const names =
+    index === undefined
+      ? [...tree.files.keys()].flatMap((path) => /^src\/providers\/([^/]+)/.exec(path)?.[1] ?? [])
+      : [...index.matchAll(/ from '\.\/([^/']+)/g)].flatMap((found) => found[1] ?? []);
+  return new Set(names.map((name) => name.replace(/\.ts$/, '')).filter((name) => name !== 'provider'));
 }
 
 function textOf(node: Node): string | undefined {

@@ -116,6 +116,12 @@ export const bad: readonly Example[] = [
     files: { 'src/providers/acme/index.ts': '', 'src/app.ts': "type Kind = 'acme';" },
     at: 'src/app.ts:1',
   },
+  {
+    rule: 'provider name',
+    why: 'an adapter that the list of them imports',
+    files: { 'src/providers/index.ts': "import { acme } from './acme.ts';", 'src/app.ts': "f('acme');" },
+    at: 'src/app.ts:1',
+  },
   { rule: 'types', why: 'any', files: { 'src/lib/a.ts': 'let a: any;' }, at: 'src/lib/a.ts:1' },
   { rule: 'types', why: 'any in a test', files: { 'test/lib/a.test.ts': 'f(a as any);' }, at: 'test/lib/a.test.ts:1' },
   { rule: 'types', why: 'a double cast', files: { 'src/lib/a.ts': 'f(a as unknown as B);' }, at: 'src/lib/a.ts:1' },
@@ -281,6 +287,15 @@ export const good: readonly Example[] = [
     rule: 'provider name',
     why: 'the contract',
     files: { 'src/providers/provider.ts': '', 'src/app.ts': "f('provider');" },
+  },
+  {
+    rule: 'provider name',
+    why: 'what adapters have in common',
+    files: {
+      'src/providers/index.ts': "import { acme } from './acme.ts';\nimport type { Adapter } from './provider.ts';",
+      'src/providers/refusal.ts': '',
+      'src/app.ts': "f('refusal', 'provider');",
+    },
   },
   {
     rule: 'types',
