@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { completion, message } from '../chat/setup.ts';
+import { completion, generated, message } from '../chat/setup.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { onWire } from '../styles/wire.ts';
-import { cells, setSdkStage, type SdkStage } from './stage.ts';
+import { caller_names, cells, setSdkStage, type SdkStage } from './stage.ts';
 import { question } from './task.ts';
 
 let sdk: SdkStage;
@@ -22,7 +22,12 @@ const calls = [
 ];
 
 /** The same answer of either upstream. */
-const text = { completions: completion('Grüße 😀'), messages: message('Grüße 😀') };
+const text = {
+  completions: completion('Grüße 😀'),
+  messages: message('Grüße 😀'),
+  gemini: generated([{ text: 'Grüße 😀' }]),
+};
+const seal = 'c2VhbA+/==';
 const tools = {
   completions: {
     ...completion(''),
@@ -45,6 +50,12 @@ const tools = {
     ],
   },
   messages: { ...message(''), content: calls.map((call) => ({ type: 'tool_use', ...call })), stop_reason: 'tool_use' },
+  gemini: generated(
+    calls.map(({ id, name, input }, index) => ({
+      functionCall: { id, name, args: input },
+      ...(index === 0 && { thoughtSignature: seal }),
+    })),
+  ),
 };
 const thinking = {
   completions: {
@@ -60,6 +71,7 @@ const thinking = {
       { type: 'text', text: 'So.' },
     ],
   },
+  gemini: generated([{ text: 'Hm.', thought: true }, { text: 'So.' }]),
 };
 const tools_streamed = [
   { say: 'call', index: 0, name: 'look' },
@@ -69,10 +81,16 @@ const tools_streamed = [
 ] as const;
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-type Upstream = 'completions' | 'messages';
+type Upstream = 'completions' | 'messages' | 'gemini';
 
 /** What the upstream was asked: results of tools by the ids of their calls, whatever the style. */
 function resultsAsked(upstream: Upstream): unknown {
+  if (upstream === 'gemini') {
+    const results = contentsAsked()
+      .at(-1)
+      ?.parts.map(({ functionResponse }) => functionResponse);
+    return results?.map((result) => [result?.id, result?.response.output]);
+  }
   const messages = sdk.upstream.asked.at(-1)?.body['messages'] as Asked[];
   const of_tools = messages.filter(({ role }) => role === 'tool');
   if (upstream === 'completions') return of_tools.map((each) => [each.tool_call_id, plain(each.content)]);
@@ -80,6 +98,15 @@ function resultsAsked(upstream: Upstream): unknown {
   if (!Array.isArray(last)) throw new Error('no blocks');
   return last.map(({ tool_use_id, content }) => [tool_use_id, plain(content ?? '')]);
 }
+
+/** What Gemini was asked. */
+function contentsAsked(): GeminiContent[] {
+  return sdk.upstream.asked.at(-1)?.body['contents'] as GeminiContent[];
+}
+
+type GeminiContent = {
+  parts: { thoughtSignature?: string; functionResponse?: { id: string; response: { output: string } } }[];
+};
 
 type Asked = { role: string; tool_call_id?: string; content: Content };
 type Content = string | { text?: string; tool_use_id?: string; content?: Content }[];
@@ -106,6 +133,36 @@ test.each(['@anthropic-ai/sdk 0', '@anthropic-ai/sdk 1', '@ai-sdk/anthropic', '@
   },
 );
 
+/** They keep what they do not know of a call, or the thinking before it; the others lose the seal. */
+const keepers = [
+  'openai 6',
+  'openai 7',
+  '@ai-sdk/openai-compatible',
+  '@anthropic-ai/sdk 0',
+  '@anthropic-ai/sdk 1',
+  '@ai-sdk/anthropic',
+  '@langchain/anthropic',
+];
+
+describe.each(caller_names)('%s', (name) => {
+  test.each([false, true])('a call sealed by Gemini comes back sealed; streamed: %s', async (stream) => {
+    const thought = { say: 'thinking', text: 'Größe 😀' } as const;
+    const signature = { say: 'signature', text: seal } as const;
+    const streamed = { stream: [onWire('gemini', [thought, signature, ...tools_streamed], framing)] };
+    sdk.upstream.script('gemini-x', stream ? streamed : { json: tools.gemini });
+    const got = await sdk.caller(name).ask({ model: 'acme/gem', stream, tools: true });
+    const said = { stream: [onWire('gemini', [{ say: 'text', text: 'So.' }], framing)] };
+    sdk.upstream.script('gemini-x', stream ? said : { json: generated([{ text: 'So.' }]) });
+    expect((await got.answer(['1', '2'])).text).toBe('So.');
+    const seals = contentsAsked().map(({ parts }) => parts.map(({ thoughtSignature }) => thoughtSignature));
+    const kept = keepers.includes(name) ? seal : 'skip_thought_signature_validator';
+    expect(seals.slice(1)).toEqual([
+      [kept, undefined],
+      [undefined, undefined],
+    ]);
+  });
+});
+
 describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
   const caller = () => sdk.caller(name);
 
@@ -124,11 +181,13 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
       sdk.upstream.script(behind, stream ? streamed : { json: tools[upstream] });
       const got = await caller().ask({ model, stream, tools: true });
       expect(got.calls).toEqual(calls.map(({ name: tool, input }) => ({ name: tool, input })));
+      const seven = {
+        completions: completion('7 °C'),
+        messages: message('7 °C'),
+        gemini: generated([{ text: '7 °C' }]),
+      };
       const said = { stream: [onWire(upstream, [{ say: 'text', text: '7 °C' }], framing)] };
-      sdk.upstream.script(
-        behind,
-        stream ? said : { json: { completions: completion('7 °C'), messages: message('7 °C') }[upstream] },
-      );
+      sdk.upstream.script(behind, stream ? said : { json: seven[upstream] });
       const next = await got.answer(['7 °C', 'waited']);
       expect(next.text).toBe('7 °C');
       expect(resultsAsked(upstream)).toEqual([
@@ -141,10 +200,12 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
   test('an image', async () => {
     sdk.upstream.script(behind, { json: text[upstream] });
     await caller().ask({ model, stream: false, image: png });
-    const asked = JSON.stringify(sdk.upstream.asked.at(-1)?.body['messages']);
+    const body = sdk.upstream.asked.at(-1)?.body;
+    const asked = JSON.stringify(body?.['messages'] ?? body?.['contents']);
     const image = {
       completions: `"url":"data:image/png;base64,${png}"`,
       messages: `"media_type":"image/png","data":"${png}"`,
+      gemini: `"mimeType":"image/png","data":"${png}"`,
     };
     expect(asked).toContain(image[upstream]);
   });
@@ -152,11 +213,12 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
   test('structured output', async () => {
     const wanted = { city: 'Łódź', degrees: 7 };
     const json = JSON.stringify(wanted);
-    const answers = { completions: completion(json), messages: message(json) };
+    const answers = { completions: completion(json), messages: message(json), gemini: generated([{ text: json }]) };
     const called = { ...tools.messages, content: [{ type: 'tool_use', id: 'toolu_1', name: 'json', input: wanted }] };
     // Some callers of messages style force a tool instead of asking by a schema.
     const forced = {
       messages: called,
+      gemini: generated([{ functionCall: { id: 'c', name: 'json', args: wanted } }]),
       completions: {
         ...completion(''),
         choices: [
@@ -174,7 +236,11 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     sdk.upstream.script(behind, ({ body }) => ({ json: (body['tools'] === undefined ? answers : forced)[upstream] }));
     expect(await caller().structured(model)).toEqual(wanted);
     const body = sdk.upstream.asked.at(-1)?.body ?? {};
-    const native = { completions: body['response_format'], messages: body['output_config'] };
+    const native = {
+      completions: body['response_format'],
+      messages: body['output_config'],
+      gemini: body['generationConfig'],
+    };
     expect(JSON.stringify(body['tools'] ?? native[upstream])).toContain('degrees');
   });
 

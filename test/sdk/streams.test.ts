@@ -96,7 +96,7 @@ describe.each(cells)(
   'T33: %s with %s: the SDK puts every stream together without complaint',
   (name, model, { behind, upstream }) => {
     test.each(streams)('%s', async (_, scripts) => {
-      const script = scripts[upstream];
+      const script = scripts[upstream === 'completions' ? 'completions' : 'messages'];
       sdk.upstream.script(behind, { stream: pieces(onWire(upstream, script, framing)) });
       const got = await sdk.caller(name).ask({ model, stream: true, tools: callsOf(script).length > 0 });
       expect(got.text).toBe(textOf(script, 'text'));
@@ -113,6 +113,7 @@ describe.each(cells)(
           '"refusal":"No."',
         ),
         messages: onWire('messages', [{ say: 'text', text: 'No.' }], framing).replace('"end_turn"', '"refusal"'),
+        gemini: onWire('gemini', [{ say: 'text', text: 'No.' }], framing).replace('"STOP"', '"SAFETY"'),
       };
       sdk.upstream.script(behind, { stream: [wire[upstream]] });
       const got = await sdk.caller(name).ask({ model, stream: true });

@@ -217,7 +217,7 @@ export const messages_to_gemini: readonly Row[] = [
   },
   {
     field: 'the same, with the route’s `thinking: budget`',
-    how: '`thinkingBudget`, below max\\_tokens',
+    how: '`thinkingBudget`, below `max_tokens`',
     what: 'carried',
     quirks: { thinking: 'budget' },
     give: { max_tokens: 3000, thinking: { type: 'enabled', budget_tokens: 2000 } },
