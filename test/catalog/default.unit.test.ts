@@ -1,0 +1,226 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkDefaults, openCatalog, surveyCatalog, type CatalogOptions } from '../../src/catalog/catalog.ts';
+import { defaultModels, defaultProviders, keyName } from '../../src/catalog/default.ts';
+import { mapInput } from '../../src/catalog/input.ts';
+import { isObject } from '../../src/catalog/input-schema.ts';
+import { isMediaKind, type Json, type JsonObject, type Model } from '../../src/catalog/model.ts';
+import { estimateUnits, freezePricing, holdAmount } from '../../src/catalog/price.ts';
+import { sampleInput } from '../../src/catalog/sample.ts';
+import { adapterFacts } from '../../src/providers/facts.ts';
+import { adapters } from '../../src/providers/index.ts';
+
+const facts = adapterFacts(adapters);
+const with_keys = (...names: string[]): CatalogOptions => ({
+  ...facts,
+  secret: (reference) => (names.includes(reference.replace('env:', '')) ? 'key' : undefined),
+});
+const every_key = Object.values(defaultProviders()).map(keyName);
+const idsOf = (models: Iterable<{ id: string }>) => [...models].map(({ id }) => id);
+
+describe('the default catalogue', () => {
+  let models: Model[];
+  beforeAll(async () => {
+    const { current } = await openCatalog(with_keys(...every_key));
+    models = [...current.models.values()].filter(({ id }) => !id.startsWith('sandbox/'));
+  });
+
+  it('has nothing that config check would tell of', () => {
+    expect(checkDefaults(facts)).toEqual({ errors: [], warnings: [] });
+  });
+
+  it('has some fifty models of all kinds, each with a usable route when all keys are there', () => {
+    expect(models.length).toBeGreaterThanOrEqual(40);
+    expect(idsOf(models)).toEqual(idsOf(defaultModels()));
+    expect(new Set(models.map(({ kind }) => kind))).toEqual(new Set(['chat', 'embedding', 'image', 'video', 'audio']));
+    for (const { routes } of defaultModels())
+      for (const { provider } of routes) expect(defaultProviders()).toHaveProperty(provider);
+  });
+
+  it('says where every price was read, and on which day', () => {
+    const wrong = models.flatMap(({ id, price_source, price }) =>
+      price.length > 0 && price_source && /^https:\/\//.test(price_source.url) && isPast(price_source.date) ? [] : [id],
+    );
+    expect(wrong).toEqual([]);
+    const untold = models.flatMap(({ id, routes }) =>
+      routes.flatMap(({ provider, cost, cost_source }) =>
+        cost.length > 0 === (cost_source !== undefined) ? [] : [`${id} by ${provider}`],
+      ),
+    );
+    expect(untold).toEqual([]);
+  });
+
+  it('has no route that costs more than the model', () => {
+    const rows = ({ price }: { price: Model['price'] }) =>
+      price.map(({ unit, amount, per, when }) => ({ unit, amount, per, when }));
+    for (const model of models) {
+      for (const { cost } of model.routes) {
+        if (cost.length > 0) expect(rows({ price: cost }), model.id).toEqual(rows(model));
+      }
+    }
+  });
+
+  it('describes every field of every input', () => {
+    const bare = models
+      .filter(({ kind }) => isMediaKind(kind))
+      .flatMap(({ id, input_schema }) =>
+        Object.entries(input_schema['properties'] ?? {}).flatMap(([name, field]) =>
+          field.title && field.description ? [] : [`${id} ${name}`],
+        ),
+      );
+    expect(bare).toEqual([]);
+  });
+
+  it('prices and maps what its own schemas give as examples', () => {
+    for (const model of models.filter(({ kind }) => isMediaKind(kind))) {
+      const checked = model.validateInput(sampleInput(model, () => 'data:image/png;base64,AAAA'));
+      if (!checked.ok) throw new Error(`${model.id}: ${checked.errors.map(({ message }) => message).join(' ')}`);
+      const pricing = freezePricing(model, checked.input, 'USD', { currencies: new Map([['USD', '1']]) });
+      const durations = new Map(model.media.map(({ name }) => [name, '60'] as const));
+      expect(holdAmount(pricing, estimateUnits(model, checked.input, durations)), model.id).toBeGreaterThan(0n);
+      for (const route of model.routes) {
+        const sent = mapInput(route, checked.input);
+        expect(JSON.stringify(sent), `${model.id} by ${route.id}`).not.toMatch(/\$(input|lookup|spread)/);
+        expect(Object.keys(sent).length).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it('leaves no value of a field without its words at the upstream', () => {
+    for (const model of models) {
+      for (const input of combinations(model.input_schema)) {
+        for (const route of model.routes) {
+          const complete = mapInput(route, { ...input, seed: 1 });
+          for (const [name, value] of Object.entries(route.input ?? {})) {
+            if (isObject(value) && '$lookup' in value) {
+              expect(complete, `${model.id} by ${route.id}: ${JSON.stringify(input)}`).toHaveProperty([name]);
+            }
+          }
+        }
+      }
+    }
+  });
+
+  it('keeps FLUX.2 within the megapixels that are paid for, in steps of 16', () => {
+    const flux = models.find(({ id }) => id === 'black-forest-labs/flux-2-pro');
+    const direct = flux?.routes.find(({ provider }) => provider === 'bfl');
+    if (!flux || !direct) throw new Error('it is there');
+    const sizes = combinations(flux.input_schema).map((input) => ({
+      ...mapInput(direct, input),
+      resolution: input['resolution'],
+    }));
+    expect(sizes.length).toBeGreaterThanOrEqual(21);
+    for (const { width, height, resolution } of sizes) {
+      const [w, h] = [Number(width), Number(height)];
+      expect([w % 16, h % 16]).toEqual([0, 0]);
+      const megapixels = Number.parseInt(String(resolution), 10);
+      expect(w * h).toBeLessThanOrEqual(megapixels * 1024 * 1024);
+      expect(w * h).toBeGreaterThan(megapixels * 850_000);
+    }
+  });
+});
+
+/** Every choice of the fields that have a list of values. */
+function combinations({ properties }: JsonObject): JsonObject[] {
+  const listed = Object.entries(isObject(properties) ? properties : {}).flatMap(([name, field]): [string, Json[]][] => {
+    const values = isObject(field) ? (field['type'] === 'boolean' ? [true, false] : field['enum']) : undefined;
+    return Array.isArray(values) ? [[name, values]] : [];
+  });
+  return listed.reduce<JsonObject[]>(
+    (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    [{}],
+  );
+}
+
+function isPast(date: string): boolean {
+  return /^20\d\d-\d\d-\d\d$/.test(date) && Date.parse(date) < Date.now();
+}
+
+describe('keys', () => {
+  it('bring the models of their provider; two of the same model are two routes', async () => {
+    const one = await openCatalog(with_keys('FAL_KEY'));
+    const two = await openCatalog(with_keys('FAL_KEY', 'REPLICATE_API_TOKEN', 'BFL_API_KEY'));
+    const routes = ({ current }: typeof one) =>
+      current.models.get('black-forest-labs/flux-2-pro')?.routes.map(({ provider }) => provider);
+    expect(routes(one)).toEqual(['fal']);
+    expect(routes(two)).toEqual(['bfl', 'replicate', 'fal']);
+    expect(one.current.found).toEqual(['fal']);
+    expect(one.current.models.has('openai/gpt-6-luna')).toBe(false);
+    expect([...two.current.models.keys()].at(-1)).toMatch(/^sandbox\//);
+  });
+
+  it('without any there is the sandbox alone', async () => {
+    const { current } = await openCatalog(with_keys());
+    expect([...current.models.keys()].filter((id) => !id.startsWith('sandbox/'))).toEqual([]);
+    expect(current.found).toEqual([]);
+  });
+
+  it('a survey tells of all models, whatever keys there are', async () => {
+    const { models, catalog, providers } = await surveyCatalog(with_keys('FAL_KEY'));
+    expect(models.filter(({ origin }) => origin === 'default')).toHaveLength(defaultModels().length);
+    expect(catalog.models.size).toBeLessThan(models.length);
+    expect([...providers.keys()]).toEqual(expect.arrayContaining(['openai', 'sandbox']));
+  });
+});
+
+describe('beside a file', () => {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'medley-default-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  async function open(text: string, ...keys: string[]) {
+    const config_file = join(folder, 'medley.yaml');
+    await writeFile(config_file, `version: 1\n${text}`);
+    return (await openCatalog({ ...with_keys(...keys), config_file })).current;
+  }
+
+  const own = (id: string, provider: string) =>
+    `models: [{ id: ${id}, kind: chat, price: [{ unit: input_token, amount: "1" }, { unit: output_token, amount: "1" }], routes: [{ provider: ${provider} }] }]\n`;
+
+  it('it is off unless the file says otherwise', async () => {
+    const { models, found } = await open('limits: {}\n', 'OPENAI_API_KEY');
+    expect([...models.keys()].every((id) => id.startsWith('sandbox/'))).toBe(true);
+    expect(found).toEqual([]);
+  });
+
+  it('a list switches on some of its providers', async () => {
+    const { found, models } = await open('catalog: { default: [fal] }\n', 'OPENAI_API_KEY', 'FAL_KEY');
+    expect(found).toEqual(['fal']);
+    expect(models.has('openai/gpt-6-luna')).toBe(false);
+    expect(models.get('google/veo-3.1')?.routes.map(({ provider }) => provider)).toEqual(['fal']);
+  });
+
+  it("the file's models go first, and its routes may name default providers", async () => {
+    const { models } = await open(
+      `catalog: { default: true }\n${own('openai/gpt-6-luna', 'openai')}`,
+      'OPENAI_API_KEY',
+    );
+    expect([...models.keys()][0]).toBe('openai/gpt-6-luna');
+    expect(models.get('openai/gpt-6-luna')?.price[0]?.amount).toBe('1');
+    expect(models.has('openai/gpt-6-sol')).toBe(true);
+  });
+
+  it("the file's provider of the same name is used where it speaks the same protocol", async () => {
+    const same =
+      'providers: { openai: { adapter: openai, base_url: "https://eu.api.openai.com/v1", api_key: env:EU } }\n';
+    const mine = await open(`catalog: { default: true }\n${same}`, 'EU');
+    expect(mine.providers.get('openai')?.base_url).toBe('https://eu.api.openai.com/v1');
+    expect(mine.models.has('openai/gpt-6-luna')).toBe(true);
+    const other = 'providers: { openai: { adapter: anthropic, api_key: env:EU } }\n';
+    expect(
+      (await open(`catalog: { default: true }\n${other}`, 'EU', 'OPENAI_API_KEY')).models.has('openai/gpt-6-luna'),
+    ).toBe(false);
+  });
+
+  it('a margin multiplies what callers pay, and not what upstreams charge', async () => {
+    const { models } = await open('catalog: { default: true, margin: "1.2" }\n', 'FAL_KEY');
+    const veo = models.get('google/veo-3.1');
+    expect(veo?.price.map(({ amount }) => amount)).toEqual(['0.72', '0.48']);
+    expect(veo?.routes[0]?.cost.map(({ amount }) => amount)).toEqual(['0.60', '0.40']);
+    expect(models.get('sandbox/image')?.price[0]?.amount).toBe('0.01');
+  });
+});
