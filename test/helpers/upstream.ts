@@ -146,7 +146,7 @@ const openScripted = (config: ProviderConfig): Provider => ({
 
 function stateOf(state: string, ref: Json): RunState {
   const failure: FailureType = 'upstream_error';
-  if (state === 'dropped') throw new NotStarted('unavailable', 'the queue was closed', { retry_after_ms: 1_000 });
+  if (state === 'dropped') throw new NotStarted('unavailable', 'the queue was closed');
   if (state === 'failed') return { phase: 'failed', type: failure, message: 'The run failed.' };
   return { phase: state === 'running' ? 'running' : 'waiting', ref, poll_after_ms };
 }
