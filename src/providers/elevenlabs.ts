@@ -37,7 +37,7 @@ const default_base_url = 'https://api.elevenlabs.io';
  * - speech-to-text: `file` (of the caller's), `language_code`, `diarize`, `num_speakers`, `tag_audio_events`,
  *   `timestamps_granularity`, `keyterms`, and `format`: text (if absent), json, srt, vtt.
  *
- * Units: `character` of speech, `second` of a transcript (of what was listened to). Option `credit_price` makes the
+ * Units: `character` of speech, `second` of what was listened to. Option `credit_price` makes the
  * credits that the upstream tells an upstream cost, in `cost_currency` (USD).
  */
 export const elevenlabs = {

@@ -24,7 +24,7 @@ const default_base_url = 'https://api.openai.com/v1';
  *   (speech, transcription), or the presence of `file`.
  *
  * Units: `input_token`, `cached_input_token`, `output_token` of pictures, transcripts and streamed speech,
- * `character` of speech, `second` of a transcript billed by time. Option `token_prices` makes tokens an upstream
+ * `character` of speech, `second` of what was listened to. Option `token_prices` makes tokens an upstream
  * cost, in `cost_currency` (USD).
  */
 export const openai = {

@@ -275,7 +275,7 @@ describe('transcripts', () => {
   it('without the subtitles that were wanted are no result', async () => {
     upstream.instead('submit', { json: { text: transcript } });
     const run = runOf({ kind: 'audio', model: 'scribe_v2', input: { file, format: 'srt' } });
-    expect(await provider.start(run, never)).toEqual({ phase: 'done', files: [] });
+    expect(await provider.start(run, never)).toEqual({ phase: 'done', files: [], units: { second: '0.1' } });
   });
 });
 

@@ -258,7 +258,7 @@ describe('transcripts', () => {
     const sent = partsOf(asked).find(({ name }) => name === 'file');
     expect(sent).toEqual({ name: 'file', filename: 'audio.mp3', type: 'audio/mpeg', bytes: wav(0.1) });
     expect(files).toEqual([{ text: transcript, content_type: 'text/plain' }]);
-    expect(units).toEqual({ input_token: '30', output_token: '9' });
+    expect(units).toEqual({ input_token: '30', output_token: '9', second: '0.1' });
   });
 
   it.each([
@@ -272,10 +272,10 @@ describe('transcripts', () => {
     expect(files).toEqual([{ content_type, text: expect.stringMatching(text) }]);
   });
 
-  it('tell the seconds that they were billed for', async () => {
+  it('tell the seconds that they were billed for, or those of the file', async () => {
     expect((await listen('json', 'whisper-1')).units).toEqual({ second: '2' });
     expect((await listen('verbose_json', 'whisper-1')).units).toEqual({ second: '1.5' });
-    expect((await listen('srt', 'whisper-1')).units).toBeUndefined();
+    expect((await listen('srt', 'whisper-1')).units).toEqual({ second: '0.1' });
   });
 
   it('send lists as an official client does', async () => {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../catalog/model.ts';
+import { secondsOf } from '../listening.ts';
 import { appendFields, appendFile } from '../multipart.ts';
 import type { RunFile, RunRequest, RunState } from '../provider.ts';
 import { objectsIn, textIn } from '../reading.ts';
@@ -24,8 +25,8 @@ function isSubtitle({ input }: RunRequest): boolean {
   return input['format'] === 'srt' || input['format'] === 'vtt';
 }
 
-function readTranscript(run: RunRequest, transcript: JsonObject, credits: string | undefined): RunState {
-  const seconds = decimalOf(transcript['audio_duration_secs']);
+async function readTranscript(run: RunRequest, transcript: JsonObject, credits: string | undefined): Promise<RunState> {
+  const seconds = decimalOf(transcript['audio_duration_secs']) ?? (await secondsOf(run.input['file']));
   const cost = creditCost(credits, run.options);
   return {
     phase: 'done',

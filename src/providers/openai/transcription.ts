@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../catalog/model.ts';
 import type { Answer } from '../http.ts';
+import { secondsOf } from '../listening.ts';
 import { appendFields, appendFile } from '../multipart.ts';
 import type { RunRequest, RunState } from '../provider.ts';
 import { textIn } from '../reading.ts';
@@ -19,7 +19,10 @@ export const transcribe: Work = async (upstream, run, signal) => {
   appendFile(form, 'file', 'file', run.input['file']);
   const answer = await upstream.call({ method: 'POST', path: '/audio/transcriptions', form, signal, answer_bytes_max });
   if (!answer.ok) return answer;
-  return wanted.content_type === undefined ? readJson(run, answer) : readText(answer, wanted.content_type);
+  const { content_type } = wanted;
+  const made = content_type === undefined ? readJson(run, answer) : { files: [{ text: answer.text(), content_type }] };
+  const second = made.units?.second ?? (await secondsOf(run.input['file']));
+  return { phase: 'done', ...made, units: { ...made.units, ...(second !== undefined && { second }) } };
 };
 
 type Format = { asked: string; content_type?: string };
@@ -32,22 +35,15 @@ function formatOf({ input }: RunRequest): Format {
   return { asked: typeof format === 'string' && format !== 'text' ? format : 'json' };
 }
 
-function readText(answer: Answer, content_type: string): RunState {
-  return { phase: 'done', files: [{ text: answer.text(), content_type }] };
-}
+type Made = Omit<RunState & { phase: 'done' }, 'phase'>;
 
-function readJson({ input, options }: RunRequest, answer: Answer): RunState {
+function readJson({ input, options }: RunRequest, answer: Answer): Made {
   const transcript = answer.object();
   const is_bare = (input['response_format'] ?? 'text') === 'text';
   const file = is_bare
     ? { text: textIn(transcript, 'text') ?? '', content_type: 'text/plain' }
     : { text: JSON.stringify(transcript), content_type: 'application/json' };
-  return { phase: 'done', files: [file], ...countedIn(transcript, options) };
-}
-
-function countedIn(transcript: JsonObject, options: JsonObject) {
-  const usage = usageOf(transcript);
-  const seconds = decimalOf(transcript['duration']);
-  if (usage || seconds === undefined) return readTokens(usage, options);
-  return { units: { second: seconds } };
+  const told = readTokens(usageOf(transcript), options);
+  const second = decimalOf(transcript['duration']);
+  return { files: [file], ...told, units: { ...(second !== undefined && { second }), ...told.units } };
 }

@@ -16,7 +16,7 @@ export async function startGemini(now: () => number): Promise<Imitation> {
         return path.startsWith('/v1beta/files/') || path.startsWith('/stored/') ? 'file' : 'other';
       },
       answer: (asked, { url }) => {
-        if (asked.role === 'submit') return submit(asked, picture, polls.size + 1);
+        if (asked.role === 'submit') return submit(asked, picture);
         if (asked.role === 'poll') {
           const name = operation_form.exec(asked.path)?.[1] ?? '';
           polls.set(name, (polls.get(name) ?? 0) + 1);
@@ -41,7 +41,7 @@ export async function startGemini(now: () => number): Promise<Imitation> {
 
 let runs = 0;
 
-function submit({ path, json }: Asked, picture: Buffer, _number: number): Reply {
+function submit({ path, json }: Asked, picture: Buffer): Reply {
   const [, model = '', method] = form.exec(path) ?? [];
   const data = picture.toString('base64');
   if (method === 'generateContent')
@@ -63,7 +63,7 @@ export function drawn(data: string, more: object = {}): object {
   return { inlineData: { mimeType: 'image/png', data }, ...more };
 }
 
-export const usage = {
+const usage = {
   promptTokenCount: 270,
   promptTokensDetails: [
     { modality: 'TEXT', tokenCount: 12 },

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeDataUrl } from '../../src/lib/data-url.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { wav } from '../storage/samples.ts';
+import { startElevenlabs } from './imitations/elevenlabs.ts';
+import { done, operation, startGemini } from './imitations/gemini.ts';
+import { sampleFile, type Imitation } from './imitations/imitation.ts';
+import { refusal, startOpenai, transcript } from './imitations/openai.ts';
+
+/** The adapters whose answer is the result, and the one whose files want the key, in the whole service. */
+
+let upstreams: { openai: Imitation; gemini: Imitation; elevenlabs: Imitation };
+let service: TestApp;
+let client: Client;
+
+const text = '{ type: string, maxLength: 1000 }';
+const file = (kind: string) => `{ type: string, x-media: ${kind} }`;
+
+const fileOf = ({ openai, gemini, elevenlabs }: typeof upstreams) => `
+version: 1
+sandbox: false
+providers:
+  openai: { adapter: openai, base_url: "${openai.url}/v1", api_key: env:TEST_MEDIA_KEY, allow_private: true }
+  gemini: { adapter: gemini, base_url: "${gemini.url}", api_key: env:TEST_MEDIA_KEY, allow_private: true }
+  elevenlabs: { adapter: elevenlabs, base_url: "${elevenlabs.url}", api_key: env:TEST_MEDIA_KEY, allow_private: true }
+models:
+  - id: paint
+    kind: image
+    input_schema: { type: object, required: [prompt], properties: { prompt: ${text}, image: ${file('image')} } }
+    price: [{ unit: input_token, per: 1000000, amount: "10" }, { unit: output_token, per: 1000000, amount: "40" }]
+    estimate: { input_token: 1000, output_token: 5000 }
+    routes:
+      - provider: openai
+        upstream_model: gpt-image-1
+        timeout: { start: 180s }
+        options: { token_prices: { text_input: "5", image_input: "10", image_output: "40" } }
+      - { provider: gemini, upstream_model: gemini-2.5-flash-image, timeout: { start: 120s } }
+  - id: speak
+    kind: audio
+    input_schema: { type: object, required: [input], properties: { input: ${text} } }
+    price: [{ unit: character, per: 1000, amount: "0.30" }]
+    estimate: { character: $input.input }
+    routes:
+      - provider: elevenlabs
+        upstream_model: eleven_v3
+        input: { text: $input.input }
+        timeout: { start: 120s }
+        options: { voice_id: voice-1, credit_price: "0.0002" }
+  - id: listen
+    kind: audio
+    output_types: [text]
+    input_schema: { type: object, required: [file], properties: { file: ${file('audio')}, response_format: ${text} } }
+    price: [{ unit: second, amount: "0.0001" }]
+    estimate: { second: 600 }
+    routes: [{ provider: openai, upstream_model: whisper-1, timeout: { start: 240s } }]
+  - id: film
+    kind: video
+    input_schema: { type: object, required: [prompt], properties: { prompt: ${text}, image: ${file('image')} } }
+    price: [{ unit: second, amount: "0.40" }]
+    estimate: { second: 8 }
+    routes:
+      - { provider: gemini, upstream_model: veo-3.1-generate-preview, poll: { first: 50ms, max: 100ms } }
+`;
+
+beforeAll(async () => {
+  process.env['TEST_MEDIA_KEY'] = 'sk-upstream';
+  const now = () => 0;
+  const [openai, gemini, elevenlabs] = await Promise.all([startOpenai(now), startGemini(now), startElevenlabs(now)]);
+  upstreams = { openai, gemini, elevenlabs };
+  service = await startTestApp({ yaml: fileOf(upstreams) });
+  client = await service.client();
+});
+afterAll(async () => {
+  await expectExactBooks(service.app);
+  await service.stop();
+  for (const upstream of Object.values(upstreams)) await upstream.stop();
+});
+
+async function generate(model: string, input: object) {
+  const created = await client.call('POST', '/v1/generate?wait=60', { model, input });
+  expect(created.status, created.text).toBe(202);
+  return created.json;
+}
+
+/** What was noted of the attempts of a task. */
+async function costsOf(task: string): Promise<(string | null)[]> {
+  const rows = await service.app.db.query<{ upstream_cost: string | null }>(
+    'select upstream_cost from attempts where task_id = $1 order by number',
+    [task],
+  );
+  return rows.map(({ upstream_cost }) => upstream_cost);
+}
+
+async function download(url: string | undefined): Promise<Buffer> {
+  const response = await fetch(url ?? '');
+  return Buffer.from(await response.arrayBuffer());
+}
+
+describe('a picture', () => {
+  it('is kept, measured, and costs the tokens that the upstream counted', async () => {
+    const task = await generate('paint', { prompt: 'A bay' });
+    expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'image', width: 64, height: 64 }] });
+    expect(await download(task.output[0]?.url)).toEqual(await sampleFile('image'));
+    expect(task.cost.exact).toBe('0.010980'); // 10 × 10 + 272 × 40, by the million
+    expect(await costsOf(task.id)).toEqual(['0.01093 USD']); // 10 × 5 + 272 × 40
+  });
+
+  it('after a given one is an edit of it', async () => {
+    const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
+    expect(await generate('paint', { prompt: 'Snow', image })).toMatchObject({ status: 'succeeded' });
+    expect(upstreams.openai.askedFor('submit').at(-1)?.path).toBe('/v1/images/edits');
+  });
+
+  it('that was found unfit costs nothing, and no other route is asked', async () => {
+    const unfit = { message: 'Rejected by the safety system.', code: 'moderation_blocked' };
+    const stages = [{}, { moderation_details: { moderation_stage: 'output' } }];
+    for (const stage of stages) {
+      upstreams.openai.instead('submit', refusal(400, { ...unfit, ...stage }));
+      const task = await generate('paint', { prompt: 'Unfit' });
+      const error = { type: 'content_policy_violation', message: 'Rejected by the safety system.' };
+      expect(task).toMatchObject({ status: 'failed', error, cost: { exact: '0.000000' } });
+    }
+    expect(upstreams.gemini.asked).toEqual([]);
+  });
+
+  it('whose answer was lost is not asked for again, and costs nothing', async () => {
+    const before = upstreams.openai.asked.length;
+    upstreams.openai.instead('submit', 'cut');
+    const task = await generate('paint', { prompt: 'Lost' });
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
+    expect([upstreams.openai.asked.length - before, upstreams.gemini.asked.length]).toEqual([1, 0]);
+  });
+
+  it('comes from the next route when the first has no credit', async () => {
+    const message = 'You exceeded your current quota';
+    upstreams.openai.instead('submit', refusal(429, { message, code: 'insufficient_quota' }));
+    const task = await generate('paint', { prompt: 'A hill' });
+    expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'image' }] });
+    expect(task.cost.exact).toBe('0.055900'); // 270 × 10 + 1,330 × 40
+    expect(await costsOf(task.id)).toEqual([null, null]);
+  });
+});
+
+describe('speech', () => {
+  it('costs its characters', async () => {
+    const task = await generate('speak', { input: 'Zażółć 🦊' });
+    expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'audio', content_type: 'audio/mpeg' }] });
+    expect(task.cost.exact).toBe('0.002400');
+    expect(await costsOf(task.id)).toEqual(['0.0024 USD']); // 12 credits
+  });
+});
+
+describe('a transcript', () => {
+  const audio = writeDataUrl({ content_type: 'audio/wav', bytes: wav(1) });
+
+  it('is a text, and costs the seconds that were listened to', async () => {
+    const task = await generate('listen', { file: audio });
+    expect(task).toMatchObject({
+      status: 'succeeded',
+      output: [{ type: 'text', content_type: 'text/plain; charset=utf-8' }],
+    });
+    expect((await download(task.output[0]?.url)).toString()).toBe(transcript);
+    expect(task.cost.exact).toBe('0.000200');
+  });
+
+  it('as subtitles costs the seconds that the file has: the upstream does not say', async () => {
+    const task = await generate('listen', { file: audio, response_format: 'srt' });
+    expect(task).toMatchObject({
+      status: 'succeeded',
+      output: [{ content_type: 'application/x-subrip; charset=utf-8' }],
+    });
+    expect(task.cost.exact).toBe('0.000100');
+  });
+});
+
+describe('a film', () => {
+  it('is fetched with the key of its upstream', async () => {
+    const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
+    const task = await generate('film', { prompt: 'A wave', image });
+    expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'video', duration: 1 }] });
+    const [asked] = upstreams.gemini.askedFor('file');
+    expect(asked?.headers['x-goog-api-key']).toBe('sk-upstream');
+    expect(task.cost.exact).toBe('0.400000');
+  });
+
+  it('that was found unfit costs nothing', async () => {
+    upstreams.gemini.instead(
+      'poll',
+      operation('x', done([], { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['Unfit.'] })),
+    );
+    const task = await generate('film', { prompt: 'Unfit' });
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'content_policy_violation', message: 'Unfit.' } });
+    expect(task.cost.exact).toBe('0.000000');
+  });
+});
