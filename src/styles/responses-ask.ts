@@ -1,13 +1,23 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Ask } from './ask.ts';
 import { given, isObject, mistake, readBoolean, readCount, readObject, readText, wrongType } from './fields.ts';
 import { checkHostedTools, checkServiceTier, notOffered } from './priced-fields.ts';
+
+/** An `Ask` of this style. */
+type ResponsesAsk = {
+  style: 'responses';
+  body: JsonObject;
+  model: string;
+  stream: boolean;
+  wants_usage: true;
+  max_tokens: number | undefined;
+  n: 1;
+};
 
 /**
  * Reads what routing and money need of a body of `/v1/responses`, and refuses what would cost money without a
  * price or reach what an upstream keeps. Throws ApiError 400 naming the field.
  */
-export function readResponsesAsk(body: JsonObject): Ask {
+export function readResponsesAsk(body: JsonObject): ResponsesAsk {
   const model = readText(body, 'model', 'model');
   if (model === undefined) throw mistake('model', 'is required');
   if (model === '') throw mistake('model', 'must be a non-empty string');

@@ -40,7 +40,15 @@ const get = (path: string) => client.call('GET', path);
 const ids = (answer: Answered) => answer.json.data.map((model) => model.id);
 
 /** Of the built-in catalogue, behind those of the file. */
-const sandbox = ['sandbox/image', 'sandbox/video', 'sandbox/audio', 'sandbox/chat', 'sandbox/failover', 'sandbox/down'];
+const sandbox = [
+  'sandbox/image',
+  'sandbox/video',
+  'sandbox/audio',
+  'sandbox/chat',
+  'sandbox/embedding',
+  'sandbox/failover',
+  'sandbox/down',
+];
 
 describe('GET /v1/models', () => {
   test('200 lists all, those of the file first, the hidden one not', async () => {

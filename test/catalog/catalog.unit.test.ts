@@ -21,7 +21,15 @@ afterEach(() => rm(folder, { recursive: true }));
 const options = { adapters: ['sandbox', 'mock', 'talker'], secret: (reference: string) => secrets.get(reference) };
 const canServe = (adapter: string, kind: Kind) => adapter === 'sandbox' || (adapter === 'talker') === (kind === 'chat');
 
-const builtin = ['sandbox/image', 'sandbox/video', 'sandbox/audio', 'sandbox/chat', 'sandbox/failover', 'sandbox/down'];
+const builtin = [
+  'sandbox/image',
+  'sandbox/video',
+  'sandbox/audio',
+  'sandbox/chat',
+  'sandbox/embedding',
+  'sandbox/failover',
+  'sandbox/down',
+];
 const image = (id: string, more = '') =>
   `  - { id: ${id}, kind: image, input_schema: { type: object }, price: [{ unit: image, amount: "2" }], routes: [{ provider: p }]${more} }\n`;
 const withProvider = (models: string, top = '') =>
@@ -209,7 +217,7 @@ describe('reload', () => {
     const holder = await open(withProvider(image('a')));
     const before = holder.current;
     await writeFile(config_file, withProvider(image('b')));
-    expect(await holder.reload()).toEqual({ ok: true, message: '7 models, 2 providers', problems: [] });
+    expect(await holder.reload()).toEqual({ ok: true, message: '8 models, 2 providers', problems: [] });
     expect([...holder.current.models.keys()][0]).toBe('b');
     expect([...before.models.keys()][0]).toBe('a');
   });

@@ -47,7 +47,11 @@ it('S2.6-2 a model has an id and an input_schema, a JSON Schema of 2020-12', asy
   for (const { id, input_schema, modality } of data) {
     expect(id).toMatch(/^[a-z]/);
     const validate = new Ajv2020({ strict: false }).compile(input_schema);
-    const input = modality === 'chat' ? { messages: [{ role: 'user', content: 'x' }] } : { prompt: 'x' };
+    const of_calls: Record<string, object> = {
+      chat: { messages: [{ role: 'user', content: 'x' }] },
+      embedding: { input: 'x' },
+    };
+    const input = of_calls[modality] ?? { prompt: 'x' };
     expect([validate(input), validate({})]).toEqual([true, false]);
   }
 });
