@@ -35,6 +35,13 @@ models:
     routes:
       - { id: a, provider: up, upstream_model: a, timeout: { start: 2s, total: 30s } }
       - { id: b, provider: up, upstream_model: b, timeout: { start: 2s, total: 30s } }
+  - id: test/patient
+    kind: image
+    input_schema: *schema
+    price: [{ unit: image, amount: "0.03" }]
+    routes:
+      - { id: a, provider: up, upstream_model: a, timeout: { start: 25s, total: 30s } }
+      - { id: b, provider: up, upstream_model: b, timeout: { start: 25s, total: 30s } }
 `;
 
 type Case = {
@@ -50,7 +57,7 @@ type Case = {
 type Way = {
   /** What the upstream does with each submit on route `a`; the default ends at the second poll. */
   upstream?: Behaviour;
-  model?: 'test/two';
+  model?: 'test/two' | 'test/patient';
   webhooks?: boolean;
   /** Before the armed process starts. */
   before?(the: Case): Promise<void>;
@@ -75,7 +82,7 @@ const ways: Record<Failpoint, Way> = {
   'task.accepted': {},
   'task.polled': {},
   'task.expired': { upstream: 'queue' },
-  'task.dropped': { upstream: 'drop', model: 'test/two' },
+  'task.dropped': { upstream: 'drop', model: 'test/patient' },
   'task.copying': {},
   'task.stored': {},
   'task.finishing': {},
