@@ -9,7 +9,7 @@ import { briefPrice, showRow } from './price-words.ts';
 
 export function modelCommands(program: Command): void {
   const models = program.command('models').description('what is offered with the keys there are, and what others add');
-  says(models, listAll);
+  says(models.enablePositionalOptions(), listAll);
   says(models.command('show <model>').description('one model: prices and where they are from, routes, input'), showOne);
   testCommand(models);
   importCommands(models);

@@ -14,7 +14,8 @@ const usage = 2;
  */
 export async function runCommand(words: string[]): Promise<void> {
   const program = new Command('medley').description('Operator commands of Medley; each takes --json.');
-  program.version(package_json.version);
+  // Options belong to the word before them: `models show X --json` is not `models --json`.
+  program.version(package_json.version).enablePositionalOptions();
   addCommands(program);
   strict(program);
   try {

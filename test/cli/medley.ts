@@ -23,7 +23,7 @@ export async function medley(words: string[], env: Record<string, string>): Prom
 }
 
 /** What the service itself reads from the environment. */
-const setting = /^(MEDLEY_|PORT$|HOST$|DATABASE_URL$|REDIS_URL$)/;
+const setting = /^(MEDLEY_|PORT$|HOST$|DATABASE_URL$|REDIS_URL$|\w+_API_(KEY|TOKEN|SECRET)$|FAL_KEY$)/;
 
 /** The commands of one service, with `--json`. */
 export type Commands = {
