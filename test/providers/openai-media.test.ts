@@ -229,7 +229,7 @@ describe('speech', () => {
   it('as a stream tells its tokens', async () => {
     const options = {
       stream_format: 'sse',
-      token_prices: { text_input: '0.60', text_output: '12' },
+      token_prices: { text_input: '0.60', audio_output: '12' },
       cost_currency: 'EUR',
     };
     const state = await make({ ...speaking, input: { ...speaking.input, response_format: 'wav' }, options });

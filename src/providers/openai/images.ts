@@ -48,7 +48,11 @@ function editOf(run: RunRequest, images: readonly string[]): FormData {
 }
 
 function readImages({ options }: RunRequest, answer: JsonObject): RunState {
-  return { phase: 'done', files: objectsIn(answer, 'data').map(fileOf), ...readTokens(usageOf(answer), options) };
+  return {
+    phase: 'done',
+    files: objectsIn(answer, 'data').map(fileOf),
+    ...readTokens('image', usageOf(answer), options),
+  };
 }
 
 function fileOf(item: JsonObject): RunFile {

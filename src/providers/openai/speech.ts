@@ -19,7 +19,7 @@ export const speak: Work = async (upstream, run, signal) => {
   const answer = await upstream.call({ method: 'POST', path: '/audio/speech', json, signal, answer_bytes_max });
   if (!answer.ok) return answer;
   const { audio, usage } = is_stream ? readStream(answer) : { audio: answer.bytes, usage: undefined };
-  const told = readTokens(usage, run.options);
+  const told = readTokens('audio', usage, run.options);
   const { input } = run.input;
   const character = String(charactersIn(typeof input === 'string' ? input : ''));
   const bytes = run.input['response_format'] === 'pcm' ? wrapInWav(audio, samples) : audio;

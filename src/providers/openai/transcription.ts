@@ -43,7 +43,7 @@ function readJson({ input, options }: RunRequest, answer: Answer): Made {
   const file = is_bare
     ? { text: textIn(transcript, 'text') ?? '', content_type: 'text/plain' }
     : { text: JSON.stringify(transcript), content_type: 'application/json' };
-  const told = readTokens(usageOf(transcript), options);
+  const told = readTokens('text', usageOf(transcript), options);
   const second = decimalOf(transcript['duration']);
   return { files: [file], ...told, units: { ...(second !== undefined && { second }), ...told.units } };
 }
