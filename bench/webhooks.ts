@@ -33,7 +33,8 @@ const quick = process.argv.includes('--quick');
 const accounts = 120;
 const receivers = 50;
 const backlog = quick ? 2_000 : 10_000;
-const in_flight = quick ? 1_000 : 10_000;
+/** Tasks in flight while the flow is measured, one after the other. */
+const in_flight = quick ? [1_000] : [1_000, 10_000];
 const flow_s = quick ? 5 : 20;
 const flow_per_s = 100;
 const hanging_count = 200;
@@ -113,8 +114,14 @@ async function measureBacklog({ db, service, keys, receiver }: Bench): Promise<s
 /** Tasks end at a steady pace while others are in flight; then the same beside receivers that hang. */
 async function measureFlow(bench: Bench): Promise<string[][]> {
   const service = await startService('all', bench.service);
-  await createTasks(bench, in_flight, 1_000, '[[delay 900s]] long', () => undefined);
-  const alone = await flow(bench, 'alone');
+  const flows: { name: string; flow: Flow }[] = [];
+  let running = 0;
+  for (const count of in_flight) {
+    await createTasks(bench, count - running, 1_000, '[[delay 900s]] long', () => undefined);
+    running = count;
+    const name = `completed_at → first byte at ${flow_per_s} tasks/s, ${count} tasks in flight (p50 / p99)`;
+    flows.push({ name, flow: await flow(bench, `alone${count}`) });
+  }
   await createTasks(
     bench,
     hanging_count,
@@ -123,11 +130,11 @@ async function measureFlow(bench: Bench): Promise<string[][]> {
     (i) => `${bench.receiver.hanging[i % hanging_hosts]}/${i}`,
   );
   await sleep(1_000);
-  const beside = await flow(bench, 'beside');
+  flows.push({ name: `… beside ${hanging_count} receivers that hang`, flow: await flow(bench, 'beside') });
+  const total = (of: 'same' | 'count') => flows.reduce((sum, each) => sum + each.flow[of], 0);
   const rows = [
-    [`completed_at → first byte at ${flow_per_s} tasks/s, ${in_flight} tasks in flight (p50 / p99)`, shown(alone)],
-    [`… beside ${hanging_count} receivers that hang`, shown(beside)],
-    ['bodies that are the bytes of the stored task', `${alone.same + beside.same} of ${alone.count + beside.count}`],
+    ...flows.map((each) => [each.name, shown(each.flow)]),
+    ['bodies that are the bytes of the stored task', `${total('same')} of ${total('count')}`],
     ['memory of the process', `${residentMegabytes(service)} MB`],
   ];
   await stopService(service);

@@ -25,7 +25,8 @@ const usual_ms: Record<Order['kind'], number> = { image: 0, video: 500, audio: 5
 /** `[[hang]]` ends here, whatever the model's own time limit is. */
 const hang_ms_max = 20_000;
 
-const pause_ms_max = 2_000;
+/** It knows when a run ends: to look more often than routes do anyway would only cost. */
+const pause_ms_max = 10_000;
 const busy_pause_ms = 500;
 
 /** A run as its `ref` holds it; everything that happens follows from it and the time. */

@@ -86,7 +86,7 @@ describe('a run without directives', () => {
 describe('directives', () => {
   it('[[delay 3s]] lets a run take 3 s and no longer', async () => {
     const state = await start('image', '[[delay 3s]] a red bicycle');
-    expect(state).toMatchObject({ phase: 'running', poll_after_ms: 2_000 });
+    expect(state).toMatchObject({ phase: 'running', poll_after_ms: 3_000 });
     expect(await later(state, 2_000)).toMatchObject({ phase: 'running', poll_after_ms: 1_000 });
     expect(await later(state, 2_999)).toMatchObject({ phase: 'running', poll_after_ms: 1 });
     expect(await later(state, 3_000)).toMatchObject({ phase: 'done' });
