@@ -3,7 +3,7 @@ import type { Ask } from './ask.ts';
 import { readCompletionsAnswers, writeCompletionsAnswer } from './completions-answer.ts';
 import type { CallerStyle, ChatAnswer, Part, UpstreamStyle, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
-import { readGeminiAnswers } from './gemini-answer.ts';
+import { readContentsAnswers } from './contents-answer.ts';
 import { readMessagesAnswer, writeMessagesAnswer } from './messages-answer.ts';
 import { withModel } from './model-name.ts';
 import { echoOf, readResponsesAnswer, writeResponsesAnswer } from './responses-answer.ts';
@@ -81,8 +81,8 @@ function readAnswers(style: UpstreamStyle, body: JsonObject, request_id: string)
       return [readMessagesAnswer(body)];
     case 'responses':
       return [readResponsesAnswer(body)];
-    case 'gemini':
-      return readGeminiAnswers(body, request_id);
+    case 'contents':
+      return readContentsAnswers(body, request_id);
   }
 }
 

@@ -29,7 +29,7 @@ export function safeName(name: string): string {
 }
 
 /** The same for Gemini, where a name begins with a letter or an underscore. */
-export function safeGeminiName(name: string): string {
+export function safeFunctionName(name: string): string {
   return /^[a-zA-Z_]/.test(name) ? safeName(name) : safeName(`_${name}`);
 }
 

@@ -11,8 +11,8 @@ export type Style = 'completions' | 'messages';
 /** What callers of a chat speak: one of these, or that of `/v1/responses`. */
 export type CallerStyle = Style | 'responses';
 
-/** What upstreams speak: a chat style of callers too, or Gemini's `generateContent`, which no caller speaks here. */
-export type UpstreamStyle = CallerStyle | 'gemini';
+/** What upstreams speak: what callers speak, or that of Gemini's `generateContent`, whose turns are `contents`. */
+export type UpstreamStyle = CallerStyle | 'contents';
 
 /** What a call is written in: a chat's, or that of `/v1/embeddings`. */
 export type CallStyle = CallerStyle | 'embeddings';

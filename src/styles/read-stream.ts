@@ -3,7 +3,7 @@ import type { SseFrame } from '../lib/sse.ts';
 import { readFinish, readThinking, textOf } from './completions-answer.ts';
 import type { ChatEvent, UpstreamStyle } from './conversation.ts';
 import { isObject } from './fields.ts';
-import { GeminiReader } from './gemini-stream.ts';
+import { ContentsReader } from './contents-stream.ts';
 import { readStop } from './messages-answer.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader } from './stream-reader.ts';
 import { readStartUsage, readUsage } from './usage.ts';
@@ -14,8 +14,8 @@ export function makeReader(style: UpstreamStyle, request_id: string): StreamRead
       return new CompletionsReader(request_id);
     case 'messages':
       return new MessagesReader();
-    case 'gemini':
-      return new GeminiReader(request_id);
+    case 'contents':
+      return new ContentsReader(request_id);
     case 'responses':
       throw new Error('nothing is translated from the responses style');
   }

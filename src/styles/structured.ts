@@ -1,6 +1,6 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { AnswerFormat, Conversation, Tool, ToolChoice } from './conversation.ts';
-import { geminiSchema } from './gemini-schema.ts';
+import { contentsSchema } from './contents-schema.ts';
 import { nativeSchema } from './native-schema.ts';
 import type { Target } from './quirks.ts';
 
@@ -47,8 +47,8 @@ export function planJson(conversation: Conversation, target: Target): JsonPlan {
 /** Chat completions and Gemini have a mode for any JSON; messages have none without a schema. */
 function nativeFormat(format: AnswerFormat, target: Target): JsonPlan['native'] {
   if (target.style === 'completions') return { format };
-  if (target.style === 'gemini') {
-    return format.type === 'json' ? { format } : { format, schema: geminiSchema(format.schema) };
+  if (target.style === 'contents') {
+    return format.type === 'json' ? { format } : { format, schema: contentsSchema(format.schema) };
   }
   if (format.type === 'json') return undefined;
   const schema = nativeSchema(format.schema);

@@ -37,13 +37,13 @@ export function planThinking(
 }
 
 /** The most that models which think by a budget take there. */
-const gemini_budget_max = 24_576;
+const contents_budget_max = 24_576;
 
 /**
  * Gemini's `thinkingConfig`; undefined where nothing is to be said. Thinking that is on is told of in the answer.
  * Models that are told a level cannot be stopped: they think as little as all of them can.
  */
-export function planGeminiThinking(
+export function planContentsThinking(
   { thinking }: Conversation,
   quirks: Quirks,
   max_tokens: number,
@@ -59,7 +59,7 @@ export function planGeminiThinking(
   const shown = { includeThoughts: true };
   if (kind !== 'budget') return effort === undefined ? shown : { ...shown, thinkingLevel: level(effort) };
   if (effort === undefined) return shown;
-  const wanted = Math.min(budget_tokens ?? budgetOf(effort), gemini_budget_max, max_tokens - answer_tokens_min);
+  const wanted = Math.min(budget_tokens ?? budgetOf(effort), contents_budget_max, max_tokens - answer_tokens_min);
   return { ...shown, thinkingBudget: Math.max(wanted, budget_tokens_min) };
 }
 

@@ -4,7 +4,7 @@ import type { Ask } from './ask.ts';
 import { writeCompletions } from './completions-body.ts';
 import { readCompletions } from './completions-request.ts';
 import type { CallerStyle, Conversation } from './conversation.ts';
-import { writeGemini } from './gemini-body.ts';
+import { writeContents } from './contents-body.ts';
 import { writeMessages } from './messages-body.ts';
 import { readMessages } from './messages-request.ts';
 import type { Target, UpstreamBody } from './quirks.ts';
@@ -34,7 +34,7 @@ export function upstreamBody(ask: Ask, target: Target): UpstreamBody {
   if (ask.style === target.style) return { body: same_bodies[ask.style](ask, target) };
   assert(target.style !== 'responses', 'nothing is translated for an upstream of the responses style');
   const conversation = readers[ask.style](ask.body);
-  if (target.style === 'gemini') return writeGemini(conversation, ask, target);
+  if (target.style === 'contents') return writeContents(conversation, ask, target);
   if (target.style === 'messages') return writeMessages(conversation, ask, target);
   return writeCompletions(conversation, ask, target);
 }

@@ -22,7 +22,7 @@ const readers: { readonly [style in UpstreamStyle]: (fields: JsonObject) => Part
   completions: fromCompletions,
   messages: fromMessages,
   responses: fromResponses,
-  gemini: fromGemini,
+  contents: fromContents,
 };
 
 /** What `message_start` says: of the output only that it has begun, which is no count of it. */
@@ -141,7 +141,7 @@ function fromMessages(fields: JsonObject): Partial<Usage> {
  * The prompt includes what was cached, thoughts are beside the candidates' tokens, and what tools of Google's own
  * brought in is input beside the prompt.
  */
-function fromGemini(fields: JsonObject): Partial<Usage> {
+function fromContents(fields: JsonObject): Partial<Usage> {
   const usage: Partial<Usage> = {};
   const prompt = count(fields['promptTokenCount']);
   const of_tools = count(fields['toolUsePromptTokenCount']) ?? 0;

@@ -25,7 +25,7 @@ const calls = [
 const text = {
   completions: completion('Grüße 😀'),
   messages: message('Grüße 😀'),
-  gemini: generated([{ text: 'Grüße 😀' }]),
+  contents: generated([{ text: 'Grüße 😀' }]),
 };
 const seal = 'c2VhbA+/==';
 const tools = {
@@ -50,7 +50,7 @@ const tools = {
     ],
   },
   messages: { ...message(''), content: calls.map((call) => ({ type: 'tool_use', ...call })), stop_reason: 'tool_use' },
-  gemini: generated(
+  contents: generated(
     calls.map(({ id, name, input }, index) => ({
       functionCall: { id, name, args: input },
       ...(index === 0 && { thoughtSignature: seal }),
@@ -71,7 +71,7 @@ const thinking = {
       { type: 'text', text: 'So.' },
     ],
   },
-  gemini: generated([{ text: 'Hm.', thought: true }, { text: 'So.' }]),
+  contents: generated([{ text: 'Hm.', thought: true }, { text: 'So.' }]),
 };
 const tools_streamed = [
   { say: 'call', index: 0, name: 'look' },
@@ -81,11 +81,11 @@ const tools_streamed = [
 ] as const;
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-type Upstream = 'completions' | 'messages' | 'gemini';
+type Upstream = 'completions' | 'messages' | 'contents';
 
 /** What the upstream was asked: results of tools by the ids of their calls, whatever the style. */
 function resultsAsked(upstream: Upstream): unknown {
-  if (upstream === 'gemini') {
+  if (upstream === 'contents') {
     const results = contentsAsked()
       .at(-1)
       ?.parts.map(({ functionResponse }) => functionResponse);
@@ -100,11 +100,11 @@ function resultsAsked(upstream: Upstream): unknown {
 }
 
 /** What Gemini was asked. */
-function contentsAsked(): GeminiContent[] {
-  return sdk.upstream.asked.at(-1)?.body['contents'] as GeminiContent[];
+function contentsAsked(): AskedContent[] {
+  return sdk.upstream.asked.at(-1)?.body['contents'] as AskedContent[];
 }
 
-type GeminiContent = {
+type AskedContent = {
   parts: { thoughtSignature?: string; functionResponse?: { id: string; response: { output: string } } }[];
 };
 
@@ -148,10 +148,10 @@ describe.each(caller_names)('%s', (name) => {
   test.each([false, true])('a call sealed by Gemini comes back sealed; streamed: %s', async (stream) => {
     const thought = { say: 'thinking', text: 'Größe 😀' } as const;
     const signature = { say: 'signature', text: seal } as const;
-    const streamed = { stream: [onWire('gemini', [thought, signature, ...tools_streamed], framing)] };
-    sdk.upstream.script('gemini-x', stream ? streamed : { json: tools.gemini });
+    const streamed = { stream: [onWire('contents', [thought, signature, ...tools_streamed], framing)] };
+    sdk.upstream.script('gemini-x', stream ? streamed : { json: tools.contents });
     const got = await sdk.caller(name).ask({ model: 'acme/gem', stream, tools: true });
-    const said = { stream: [onWire('gemini', [{ say: 'text', text: 'So.' }], framing)] };
+    const said = { stream: [onWire('contents', [{ say: 'text', text: 'So.' }], framing)] };
     sdk.upstream.script('gemini-x', stream ? said : { json: generated([{ text: 'So.' }]) });
     expect((await got.answer(['1', '2'])).text).toBe('So.');
     const seals = contentsAsked().map(({ parts }) => parts.map(({ thoughtSignature }) => thoughtSignature));
@@ -184,7 +184,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
       const seven = {
         completions: completion('7 °C'),
         messages: message('7 °C'),
-        gemini: generated([{ text: '7 °C' }]),
+        contents: generated([{ text: '7 °C' }]),
       };
       const said = { stream: [onWire(upstream, [{ say: 'text', text: '7 °C' }], framing)] };
       sdk.upstream.script(behind, stream ? said : { json: seven[upstream] });
@@ -205,7 +205,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     const image = {
       completions: `"url":"data:image/png;base64,${png}"`,
       messages: `"media_type":"image/png","data":"${png}"`,
-      gemini: `"mimeType":"image/png","data":"${png}"`,
+      contents: `"mimeType":"image/png","data":"${png}"`,
     };
     expect(asked).toContain(image[upstream]);
   });
@@ -213,12 +213,12 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
   test('structured output', async () => {
     const wanted = { city: 'Łódź', degrees: 7 };
     const json = JSON.stringify(wanted);
-    const answers = { completions: completion(json), messages: message(json), gemini: generated([{ text: json }]) };
+    const answers = { completions: completion(json), messages: message(json), contents: generated([{ text: json }]) };
     const called = { ...tools.messages, content: [{ type: 'tool_use', id: 'toolu_1', name: 'json', input: wanted }] };
     // Some callers of messages style force a tool instead of asking by a schema.
     const forced = {
       messages: called,
-      gemini: generated([{ functionCall: { id: 'c', name: 'json', args: wanted } }]),
+      contents: generated([{ functionCall: { id: 'c', name: 'json', args: wanted } }]),
       completions: {
         ...completion(''),
         choices: [
@@ -239,7 +239,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     const native = {
       completions: body['response_format'],
       messages: body['output_config'],
-      gemini: body['generationConfig'],
+      contents: body['generationConfig'],
     };
     expect(JSON.stringify(body['tools'] ?? native[upstream])).toContain('degrees');
   });

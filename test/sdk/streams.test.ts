@@ -113,7 +113,7 @@ describe.each(cells)(
           '"refusal":"No."',
         ),
         messages: onWire('messages', [{ say: 'text', text: 'No.' }], framing).replace('"end_turn"', '"refusal"'),
-        gemini: onWire('gemini', [{ say: 'text', text: 'No.' }], framing).replace('"STOP"', '"SAFETY"'),
+        contents: onWire('contents', [{ say: 'text', text: 'No.' }], framing).replace('"STOP"', '"SAFETY"'),
       };
       sdk.upstream.script(behind, { stream: [wire[upstream]] });
       const got = await sdk.caller(name).ask({ model, stream: true });

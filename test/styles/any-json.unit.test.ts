@@ -7,10 +7,12 @@ import { inputSize, readAsk } from '../../src/styles/ask.ts';
 import type { CallerStyle, Style } from '../../src/styles/conversation.ts';
 import { readQuirks, type Quirks } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
-import { answers, requests, responses_requests } from './samples.ts';
+import { answers, contents_answers, requests, responses_requests } from './samples.ts';
 
 const styles: readonly Style[] = ['completions', 'messages'];
+const upstreams = [...styles, 'contents'] as const;
 const anyStyle = fc.constantFrom(...styles);
+const anyUpstream = fc.constantFrom(...upstreams);
 const anyQuirks = fc
   .record(
     {
@@ -26,6 +28,8 @@ const anyQuirks = fc
       forced_tools: fc.boolean(),
       sampling: fc.boolean(),
       structured_output: fc.constantFrom('native', 'tool', 'prompt'),
+      format_with_tools: fc.boolean(),
+      result_media: fc.boolean(),
     },
     { requiredKeys: [] },
   )
@@ -117,18 +121,21 @@ function mutated(value: Json, choices: readonly number[], other: Json, depth = 0
 const mutations = fc.array(fc.tuple(fc.array(fc.nat(40), { minLength: 1, maxLength: 7 }), json), { maxLength: 3 });
 
 /** What comes out is a body that can be sent, or a 400 that says what it is about. The caller's object stays as it is. */
-function expectBodyOrMistake(style: CallerStyle, upstream: Style, body: Json, quirks: Quirks): void {
+function expectBodyOrMistake(style: CallerStyle, upstream: Upstream, body: Json, quirks: Quirks): void {
   const before = JSON.stringify(body);
   const { made, sizes, mistake } = outcome(style, upstream, body, quirks);
-  expect(made?.['model'] ?? mistake?.status).toBe(made ? 'up' : 400);
+  const is_made = made && (made['model'] === 'up' || (upstream === 'contents' && Array.isArray(made['contents'])));
+  expect(is_made ?? mistake?.status).toBe(made ? true : 400);
   expect(JSON.stringify(made) ?? mistake?.message).not.toBe('');
   expect(sizes.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
   expect(JSON.stringify(body)).toBe(before);
 }
 
+type Upstream = (typeof upstreams)[number];
+
 type Outcome = { made?: JsonObject; sizes: number[]; mistake?: ApiError };
 
-function outcome(style: CallerStyle, upstream: Style, body: Json, quirks: Quirks): Outcome {
+function outcome(style: CallerStyle, upstream: Upstream, body: Json, quirks: Quirks): Outcome {
   const sizes: number[] = [];
   try {
     const ask = readAsk(style, body);
@@ -146,14 +153,14 @@ describe('no JSON makes more than a 400', () => {
       json,
       fc.dictionary(fc.constantFrom('model', 'messages', 'tools', 'system', 'stream', 'n', 'max_tokens'), json),
     );
-    fc.assert(fc.property(anyStyle, anyStyle, body, anyQuirks, expectBodyOrMistake), { numRuns: 1000 });
+    fc.assert(fc.property(anyStyle, anyUpstream, body, anyQuirks, expectBodyOrMistake), { numRuns: 1000 });
   });
 
   it('bodies of the responses style with changes anywhere', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...responses_requests),
-        anyStyle,
+        anyUpstream,
         mutations,
         anyQuirks,
         (request, upstream, changes, quirks) => {
@@ -169,7 +176,7 @@ describe('no JSON makes more than a 400', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...requests[style]),
-        anyStyle,
+        anyUpstream,
         mutations,
         anyQuirks,
         (request, upstream, changes, quirks) => {
@@ -202,7 +209,7 @@ describe('no bytes of an upstream do more than throw', () => {
   };
   const rendered = (
     style: Style,
-    upstream: Style,
+    upstream: Upstream,
     bytes: Buffer,
   ): { body?: unknown; counts: number[]; error?: unknown } => {
     const options = { model: 'public', request_id: 'req_1', created: 5, json_tool: 'json_output' };
@@ -214,14 +221,20 @@ describe('no bytes of an upstream do more than throw', () => {
     }
   };
 
-  it.each(styles)('answers of %s style with changes anywhere', (upstream) => {
+  it.each(upstreams)('answers of %s style with changes anywhere', (upstream) => {
     fc.assert(
-      fc.property(anyStyle, fc.constantFrom(...answers[upstream]), mutations, (style, sample, changes) => {
-        const body = changes.reduce<Json>((value, [choices, other]) => mutated(value, choices, other), sample);
-        const { body: answer, counts, error } = rendered(style, upstream, Buffer.from(JSON.stringify(body)));
-        expect(error ?? answer).toMatchObject(error === undefined ? { model: 'public' } : { name: 'Error' });
-        expect(counts.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
-      }),
+      fc.property(
+        anyStyle,
+        fc.constantFrom(...(upstream === 'contents' ? contents_answers : answers[upstream])),
+        mutations,
+        (style, sample, changes) => {
+          const body = changes.reduce<Json>((value, [choices, other]) => mutated(value, choices, other), sample);
+          const { body: answer, counts, error } = rendered(style, upstream, Buffer.from(JSON.stringify(body)));
+          const thrown = error instanceof ApiError ? new Error('told with status 200') : error;
+          expect(thrown ?? answer).toMatchObject(error === undefined ? { model: 'public' } : { name: 'Error' });
+          expect(counts.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
+        },
+      ),
       { numRuns: 1000 },
     );
   });
@@ -230,7 +243,7 @@ describe('no bytes of an upstream do more than throw', () => {
     '%j',
     (text) => {
       for (const style of styles) {
-        for (const upstream of styles) {
+        for (const upstream of upstreams) {
           const bytes = Buffer.from(text);
           expect(() => renderAnswer(asks[style], upstream, bytes, { model: 'm', request_id: 'r', created: 1 })).toThrow(
             Error,

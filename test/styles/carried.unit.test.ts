@@ -8,9 +8,9 @@ import type { Quirks } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
 import { answers_of_completions, answers_of_messages, plainest_answer, type AnswerRow } from './carried/answers.ts';
 import { from_completions, from_messages, translationDocument } from './carried/document.ts';
-import { answers_of_gemini, failures_of_gemini, plainest_of_gemini } from './carried/gemini-answers.ts';
-import { completions_to_gemini } from './carried/gemini-completions.ts';
-import { messages_to_gemini } from './carried/gemini-messages.ts';
+import { answers_of_contents, failures_of_contents, plainest_of_contents } from './carried/contents-answers.ts';
+import { completions_to_contents } from './carried/completions-to-contents.ts';
+import { messages_to_contents } from './carried/messages-to-contents.ts';
 import { answers_for_responses, from_responses } from './carried/responses.ts';
 import { plainest, type Row } from './carried/row.ts';
 
@@ -51,8 +51,8 @@ describe.each<[CallerStyle, UpstreamStyle, readonly Row[]]>([
   ['completions', 'messages', from_completions],
   ['messages', 'completions', from_messages],
   ['responses', 'completions', from_responses],
-  ['completions', 'gemini', completions_to_gemini],
-  ['messages', 'gemini', messages_to_gemini],
+  ['completions', 'contents', completions_to_contents],
+  ['messages', 'contents', messages_to_contents],
 ])('requests of %s to %s (T39, T41)', (from, to, rows) => {
   const body = (row: Row): JsonObject => ({ ...plainest[from], ...row.give });
   const written = rows.filter((row) => 'get' in row);
@@ -99,18 +99,18 @@ describe('answers of chat completions to callers of the responses style', () => 
 describe.each(['completions', 'messages'] as const)('answers of Gemini’s style to callers of %s style', (caller) => {
   const rendered = (give: JsonObject, more: JsonObject = {}) => {
     const ask = readAsk(caller, { ...plainest[caller], ...(caller === 'completions' && more) });
-    const target = { style: 'gemini', model: 'upstream', max_tokens: 4000, quirks: {} } as const;
+    const target = { style: 'contents', model: 'upstream', max_tokens: 4000, quirks: {} } as const;
     const { tool_names } = upstreamBody(ask, target);
-    const answer = Buffer.from(JSON.stringify({ ...plainest_of_gemini, ...give }));
+    const answer = Buffer.from(JSON.stringify({ ...plainest_of_contents, ...give }));
     const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
-    return renderAnswer(ask, 'gemini', answer, { ...options, ...(tool_names && { tool_names }) }).bytes.toString();
+    return renderAnswer(ask, 'contents', answer, { ...options, ...(tool_names && { tool_names }) }).bytes.toString();
   };
 
-  it.each(answers_of_gemini.map((row) => [row.part, row] as const))('%s', (_, { give, ask, get }) => {
+  it.each(answers_of_contents.map((row) => [row.part, row] as const))('%s', (_, { give, ask, get }) => {
     expect(JSON.parse(rendered(give, ask))).toMatchObject(get[caller]);
   });
 
-  it.each(failures_of_gemini.map((row) => [row.part, row] as const))('%s', (_, { give, status }) => {
+  it.each(failures_of_contents.map((row) => [row.part, row] as const))('%s', (_, { give, status }) => {
     const error = status === undefined ? { name: 'Error' } : { status, extras: { code: 'content_policy_violation' } };
     expect(() => rendered(give)).toThrow(expect.objectContaining(error));
   });

@@ -118,9 +118,9 @@ function comparable(said: Said): Said {
 }
 
 const styles: readonly Style[] = ['completions', 'messages'];
-const upstreams: readonly WireStyle[] = [...styles, 'gemini'];
+const upstreams: readonly WireStyle[] = [...styles, 'contents'];
 const cells = styles.flatMap((caller) => upstreams.map((upstream) => [caller, upstream] as const));
-const ends = { completions: '"finish_reason":"', messages: '"type":"message_stop"', gemini: '"finishReason":"' };
+const ends = { completions: '"finish_reason":"', messages: '"type":"message_stop"', contents: '"finishReason":"' };
 const cutPlaces = fc.array(fc.nat(4_000), { maxLength: 40 });
 
 describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, upstream) => {
@@ -228,7 +228,7 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
     const relay = relayOf(caller, upstream);
     expect(collect(caller, sentFor(relay, Buffer.from(wire.trimEnd())))).toEqual(saidBy(script, caller));
     expect([relay.is_complete, relay.failure]).toEqual([true, undefined]);
-    if (upstream === 'gemini') return; // where nothing but the end of the connection is the end
+    if (upstream === 'contents') return; // where nothing but the end of the connection is the end
     const late = relayOf(caller, upstream);
     const more = `${wire}data: {"type":"error","error":{"message":"late"}}\n\ndata: [DONE]\n\ndata: oops\n\n`;
     expect(collect(caller, sentFor(late, Buffer.from(more)))).toEqual(saidBy(script, caller));

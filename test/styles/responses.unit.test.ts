@@ -111,7 +111,7 @@ function expectSaid(events: readonly Event[], script: readonly Piece[], style: W
 }
 
 describe('streams of other styles for a caller of the responses style', () => {
-  const upstreams: readonly WireStyle[] = ['completions', 'messages', 'gemini'];
+  const upstreams: readonly WireStyle[] = ['completions', 'messages', 'contents'];
 
   it.each(upstreams)('%s: all that is said arrives, in events that fit each other', (style) => {
     fc.assert(

@@ -248,3 +248,36 @@ export const responses_requests: readonly JsonObject[] = [
     include: ['reasoning.encrypted_content'],
   },
 ];
+
+/** The same of Gemini's style. */
+export const contents_answers: readonly JsonObject[] = [
+  {
+    candidates: [
+      {
+        content: {
+          parts: [
+            { text: 'Hm.', thought: true },
+            { text: 'I look.', thoughtSignature: 'c2VhbA==' },
+            { functionCall: { id: 'a', name: 'json_output', args: { city: 'Łódź' } }, thoughtSignature: 'c2VhbA==' },
+            { functionCall: { name: 'weather' } },
+          ],
+          role: 'model',
+        },
+        finishReason: 'STOP',
+        finishMessage: 'x',
+        index: 0,
+      },
+    ],
+    promptFeedback: { blockReason: 'SAFETY' },
+    usageMetadata: {
+      promptTokenCount: 30,
+      cachedContentTokenCount: 10,
+      candidatesTokenCount: 5,
+      thoughtsTokenCount: 4,
+      toolUsePromptTokenCount: 1,
+      totalTokenCount: 40,
+    },
+    modelVersion: 'up',
+    responseId: 'resp-1',
+  },
+];

@@ -10,7 +10,7 @@ export type Piece =
   | { say: 'arguments'; index: number; text: string };
 
 /** Upstreams whose streams are written here. */
-export type WireStyle = Style | 'gemini';
+export type WireStyle = Style | 'contents';
 
 /** What comes of it. */
 export type Said = {
@@ -116,7 +116,7 @@ export const framings: fc.Arbitrary<Framing> = fc.record({
 const events_of: { readonly [style in WireStyle]: (script: readonly Piece[]) => Event[] } = {
   completions: completionsEvents,
   messages: messagesEvents,
-  gemini: geminiEvents,
+  contents: contentsEvents,
 };
 
 export function onWire(style: WireStyle, script: readonly Piece[], { end, space, comments, spread }: Framing): string {
@@ -226,8 +226,8 @@ function messagesEvents(script: readonly Piece[]): Event[] {
 }
 
 /** A call comes whole, and the signature in the first of them; what the answer ended for comes with an empty text. */
-function geminiEvents(script: readonly Piece[]): Event[] {
-  const chunk = (part: object, more: object = {}) => ({
+function contentsEvents(script: readonly Piece[]): Event[] {
+  const chunk = (part: object, more: object = {}): Exclude<Event, string> => ({
     candidates: [{ content: { parts: [part], role: 'model' }, index: 0, ...more }],
     usageMetadata: { promptTokenCount: 10, totalTokenCount: 10 },
     modelVersion: upstream_model,
@@ -235,7 +235,7 @@ function geminiEvents(script: readonly Piece[]): Event[] {
   });
   const seal = script.find(({ say }) => say === 'signature');
   const { calls: made } = saidBy(script, 'completions');
-  const chunks = script.flatMap((piece): object[] => {
+  const chunks = script.flatMap((piece): Event[] => {
     if (piece.say === 'text') return [chunk({ text: piece.text })];
     if (piece.say === 'thinking') return [chunk({ text: piece.text, thought: true })];
     const call = piece.say === 'call' ? made[piece.index] : undefined;

@@ -16,7 +16,7 @@ export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard
   const prefix = pathPrefix(base_url);
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   return {
-    styles: ['gemini'],
+    styles: ['contents'],
     send: ({ model, body, stream, timeout_ms }, signal) => {
       const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
       const headers = { ...key, accept: stream ? 'text/event-stream' : 'application/json' };

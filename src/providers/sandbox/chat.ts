@@ -40,7 +40,7 @@ export function openSandboxChat(): ChatProvider {
 
 /** It is asked in those styles alone that it says it speaks. */
 function own(style: UpstreamStyle): CallerStyle {
-  assert(style !== 'gemini', 'the sandbox is asked in its own styles');
+  assert(style !== 'contents', 'the sandbox is asked in its own styles');
   return style;
 }
 

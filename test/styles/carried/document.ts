@@ -2,9 +2,9 @@ import { answers_of_completions, answers_of_messages, type AnswerRow } from './a
 import { completions_history } from './completions-history.ts';
 import { completions_said } from './completions-said.ts';
 import { completions_settings } from './completions-settings.ts';
-import { answers_of_gemini, failures_of_gemini } from './gemini-answers.ts';
-import { completions_to_gemini } from './gemini-completions.ts';
-import { messages_to_gemini } from './gemini-messages.ts';
+import { answers_of_contents, failures_of_contents } from './contents-answers.ts';
+import { completions_to_contents } from './completions-to-contents.ts';
+import { messages_to_contents } from './messages-to-contents.ts';
 import { messages_history } from './messages-history.ts';
 import { messages_said } from './messages-said.ts';
 import { messages_settings } from './messages-settings.ts';
@@ -46,9 +46,9 @@ export function translationDocument(): string {
     '## Requests of the responses style, for an upstream of chat completions',
     requestTable(from_responses),
     '## Requests of chat completions, for an upstream of Gemini’s style',
-    requestTable(completions_to_gemini),
+    requestTable(completions_to_contents),
     '## Requests of messages style, for an upstream of Gemini’s style',
-    requestTable(messages_to_gemini),
+    requestTable(messages_to_contents),
     '## Answers of messages style, for a caller of chat completions',
     answerTable(answers_of_messages),
     '## Answers of chat completions, for a caller of messages style',
@@ -56,7 +56,7 @@ export function translationDocument(): string {
     '## Answers of chat completions, for a caller of the responses style',
     answerTable(answers_for_responses),
     '## Answers of Gemini’s style',
-    geminiTable(),
+    contentsTable(),
   ].join('\n\n')}\n`;
 }
 
@@ -70,11 +70,11 @@ function answerTable(rows: readonly AnswerRow[]): string {
   return ['| Part | How |', '|---|---|', ...lines].join('\n');
 }
 
-function geminiTable(): string {
-  const lines = answers_of_gemini.map(
+function contentsTable(): string {
+  const lines = answers_of_contents.map(
     ({ part, how }) => `| ${cell(part)} | ${cell(how.completions)} | ${cell(how.messages)} |`,
   );
-  const failures = failures_of_gemini.map(({ part, how }) => `| ${cell(part)} | ${cell(how)} | the same |`);
+  const failures = failures_of_contents.map(({ part, how }) => `| ${cell(part)} | ${cell(how)} | the same |`);
   const head_lines = ['| Part | For chat completions | For messages style |', '|---|---|---|'];
   return [...head_lines, ...lines, ...failures].join('\n');
 }

@@ -3,7 +3,7 @@ import type { Style } from '../../../src/styles/conversation.ts';
 import { named } from './row.ts';
 
 /** What becomes of a part of Gemini's whole answer for callers of both styles. */
-export type GeminiAnswerRow = {
+export type ContentsAnswerRow = {
   part: string;
   how: { readonly [style in Style]: string };
   give: JsonObject;
@@ -12,7 +12,7 @@ export type GeminiAnswerRow = {
   ask?: JsonObject;
 };
 
-export const plainest_of_gemini: JsonObject = {
+export const plainest_of_contents: JsonObject = {
   candidates: [{ content: { parts: [{ text: 'A' }], role: 'model' }, finishReason: 'STOP', index: 0 }],
   usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
   modelVersion: 'upstream',
@@ -33,7 +33,7 @@ const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x
 const use = { type: 'tool_use', id: 'a', name: 'f', input: { x: 1 } };
 const google = (thought_signature: string): JsonObject => ({ extra_content: { google: { thought_signature } } });
 
-export const answers_of_gemini: readonly GeminiAnswerRow[] = [
+export const answers_of_contents: readonly ContentsAnswerRow[] = [
   {
     part: 'responseId; modelVersion',
     how: { completions: 'the upstream’s id; the public name', messages: 'the same' },
@@ -204,7 +204,7 @@ export const answers_of_gemini: readonly GeminiAnswerRow[] = [
 type Failure = { part: string; how: string; give: JsonObject; status?: 400 };
 
 /** What is no answer at all. */
-export const failures_of_gemini: readonly Failure[] = [
+export const failures_of_contents: readonly Failure[] = [
   {
     part: 'promptFeedback.blockReason without candidates',
     how: '400 `invalid_request`, code `content_policy_violation`; nothing is charged',

@@ -2,7 +2,7 @@ import type { JsonObject } from '../catalog/model.ts';
 import type { SseFrame } from '../lib/sse.ts';
 import type { ChatEvent } from './conversation.ts';
 import { isObject } from './fields.ts';
-import { blockReason, candidatesOf, partsOf, readGeminiFinish, usageOf, type Candidate } from './gemini-answer.ts';
+import { blockReason, candidatesOf, partsOf, readFinishReason, usageOf, type Candidate } from './contents-answer.ts';
 import { cut, errorEventOf, start, type StreamReader } from './stream-reader.ts';
 
 /**
@@ -10,7 +10,7 @@ import { cut, errorEventOf, start, type StreamReader } from './stream-reader.ts'
  * ended in every chunk, so the stream is complete when its connection ends after one that did. Only the first
  * candidate is read.
  */
-export class GeminiReader implements StreamReader {
+export class ContentsReader implements StreamReader {
   readonly #request_id: string;
   #started = false;
   #calls = 0;
@@ -42,7 +42,7 @@ export class GeminiReader implements StreamReader {
 
   end(): ChatEvent[] {
     if (!this.#last) return [cut];
-    const finish = readGeminiFinish(this.#last, { has_calls: this.#calls > 0, has_content: this.#has_content });
+    const finish = readFinishReason(this.#last, { has_calls: this.#calls > 0, has_content: this.#has_content });
     if ('problem' in finish) return [{ type: 'error', error_type: 'unfinished', message: finish.problem }];
     const refusal: ChatEvent[] = finish.refusal === undefined ? [] : [{ type: 'refusal', text: finish.refusal }];
     return [...refusal, { type: 'finish', reason: finish.reason }, { type: 'end' }];

@@ -1,27 +1,27 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
-import { safeGeminiName } from './calls.ts';
+import { safeFunctionName } from './calls.ts';
 import type { Conversation, Tool } from './conversation.ts';
 import { mistake } from './fields.ts';
-import { GeminiContents } from './gemini-contents.ts';
-import { geminiSchema } from './gemini-schema.ts';
+import { ContentsWriter } from './contents-turns.ts';
+import { contentsSchema } from './contents-schema.ts';
 import type { Quirks, Target, UpstreamBody } from './quirks.ts';
 import { planJson, type JsonPlan } from './structured.ts';
 import { isTelemetry, placeSystem } from './system-turns.ts';
-import { planGeminiThinking } from './thinking-plan.ts';
+import { planContentsThinking } from './thinking-plan.ts';
 import { ToolNames } from './tool-names.ts';
 
 const stops_max = 5;
 const candidates_max = 8;
 
 /** The body of a `generateContent` request. Throws ApiError 400 naming the caller's field that has no place there. */
-export function writeGemini(conversation: Conversation, ask: Ask, target: Target): UpstreamBody {
+export function writeContents(conversation: Conversation, ask: Ask, target: Target): UpstreamBody {
   checkCount(ask);
   const { quirks } = target;
-  const names = new ToolNames(safeGeminiName);
+  const names = new ToolNames(safeFunctionName);
   const plan = planJson(conversation, target);
   const { system, turns } = placeSystem(conversation.turns, {});
-  const contents = new GeminiContents(names, quirks);
+  const contents = new ContentsWriter(names, quirks);
   const written = contents.write(turns);
   const is_single = conversation.parallel_tool_calls === false && plan.tools.length > 0;
   const instructions = [
@@ -55,7 +55,7 @@ function writeConfig(conversation: Conversation, ask: Ask, target: Target, plan:
   if (stop.length > stops_max) {
     throw mistake(ask.style === 'messages' ? 'stop_sequences' : 'stop', `must be at most ${stops_max} for this model`);
   }
-  const thinkingConfig = planGeminiThinking(conversation, quirks, max_tokens);
+  const thinkingConfig = planContentsThinking(conversation, quirks, max_tokens);
   return {
     maxOutputTokens: max_tokens,
     ...(ask.n > 1 && { candidateCount: ask.n }),
@@ -92,7 +92,7 @@ function writeTool({ name, description, schema }: Tool, names: ToolNames): JsonO
   return {
     name: names.forUpstream(name),
     ...(description !== undefined && description !== '' && { description }),
-    ...(has_parameters && { parametersJsonSchema: { ...geminiSchema(schema), type: 'object' } }),
+    ...(has_parameters && { parametersJsonSchema: { ...contentsSchema(schema), type: 'object' } }),
   };
 }
 

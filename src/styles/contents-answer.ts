@@ -11,7 +11,7 @@ export type Candidate = JsonObject;
  * Reads an answer of Gemini's style: one answer per candidate. Throws ApiError 400 if the prompt was found unfit,
  * which is told with status 200, and Error for what is no answer.
  */
-export function readGeminiAnswers(value: unknown, request_id: string): ChatAnswer[] {
+export function readContentsAnswers(value: unknown, request_id: string): ChatAnswer[] {
   const body: unknown = Array.isArray(value) ? value[0] : value;
   if (!isObject(body)) throw new Error('The answer is no JSON object.');
   if (isObject(body['error'])) throw new Error('The answer is an error.');
@@ -31,7 +31,7 @@ export function readGeminiAnswers(value: unknown, request_id: string): ChatAnswe
 
 function readCandidate(candidate: Candidate, call_prefix: string): Pick<ChatAnswer, 'parts' | 'finish'> {
   const parts = partsOf(candidate, call_prefix, 0);
-  const finish = readGeminiFinish(candidate, {
+  const finish = readFinishReason(candidate, {
     has_calls: parts.some(({ type }) => type === 'tool_call'),
     has_content: parts.length > 0,
   });
@@ -89,7 +89,7 @@ function wordOf(reason: string): string {
 }
 
 export function usageOf(body: JsonObject): Partial<Usage> | undefined {
-  return readUsage('gemini', body['usageMetadata']);
+  return readUsage('contents', body['usageMetadata']);
 }
 
 const refusals: ReadonlySet<string> = new Set([
@@ -126,7 +126,7 @@ const failures_when_empty: ReadonlySet<string> = new Set([
 type Finish = { reason: FinishReason; refusal?: string } | { problem: string };
 
 /** What a `finishReason` means beside what came; `problem` if it is no end of an answer. */
-export function readGeminiFinish(
+export function readFinishReason(
   { finishReason, finishMessage }: Candidate,
   { has_calls, has_content }: { has_calls: boolean; has_content: boolean },
 ): Finish {

@@ -13,7 +13,7 @@ type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 type Content = { role: 'user' | 'model'; parts: JsonObject[] };
 
 /** Writes the turns of a conversation for Gemini, and finds the links in them. */
-export class GeminiContents {
+export class ContentsWriter {
   readonly links: Link[] = [];
   readonly #names: ToolNames;
   readonly #quirks: Quirks;
