@@ -14,7 +14,7 @@ import {
   type RunRequest,
   type RunState,
 } from './provider.ts';
-import { isObject, textIn } from './reading.ts';
+import { isObject, objectIn, objectsIn, textIn } from './reading.ts';
 import { toldBy, type Hints } from './refusal.ts';
 import { fileOf, outputProblems, resultsOf } from './results.ts';
 import { costProblems, creditCost } from './upstream-cost.ts';
@@ -158,9 +158,11 @@ function succeeded(upstream: Upstream, run: RunContext, answer: Answer): RunStat
 /** Files are objects with a `url`; where there is none, a model has written a text. Flagged pictures are black. */
 function filesIn(told: JsonObject, { kind, output }: RunContext, flags: Json[]): RunFile[] | 'moderated' {
   if (output['files'] !== undefined) return resultsOf(told, output);
-  const found = objectsWithUrl(told);
-  const clean = found.filter((_, index) => flags[index] !== true);
-  if (clean.length === 0 && flags.includes(true)) return 'moderated';
+  const images = objectsIn(told, 'images');
+  const pictures = images.length > 0 ? images : [objectIn(told, 'image')];
+  const black = pictures.filter((_, index) => flags[index] === true);
+  const clean = objectsWithUrl(told).filter((file) => !black.includes(file));
+  if (clean.length === 0 && black.length > 0) return 'moderated';
   const wanted = clean.filter((file) => textIn(file, 'content_type')?.startsWith(`${kind}/`) ?? true);
   const files = (wanted.length > 0 ? wanted : clean).flatMap((file) => fileOf(textIn(file, 'url') ?? ''));
   const text = textIn(told, 'text') ?? textIn(told, 'output');

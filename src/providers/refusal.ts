@@ -19,7 +19,8 @@ export type Hints = {
 /** What a run that started and failed is said to have died of. */
 export type RunTrouble = { code?: string; message?: string };
 
-const policy = /content_policy|content_filter|moderation|safety|responsible_ai/i;
+/** Fields are called `safety_tolerance` and the like: those are no word about a content. */
+const policy = /content_policy|content_filter|moderation|\bsafety(?:\b|_violation)|responsible_ai/i;
 const flagged = /content_policy|content_filter|moderation|flagged/i;
 
 /**
@@ -45,15 +46,14 @@ export function refusalError(
 ): NotStarted | InputRefused {
   const { status } = refusal;
   const told = toldBy(refusal.body);
-  const words = wordsOf(told);
   // Who says when to come back speaks of a pace, in whatever words.
   const about_us = isAboutUs(told, hints) && !(status === 429 && waitIn(refusal.body) !== undefined);
-  const is_theirs = hints.unavailable?.test(words) ?? false;
+  const is_theirs = says(hints.unavailable, told);
   const detail = `answered ${status}${told.message === '' ? '' : `: ${scrub(told.message, secrets)}`}`;
   if (isCallersMistake(status, told, hints) && !about_us && !is_theirs) {
     const message = scrub(told.message, secrets) || 'The model provider refused the request.';
     return new InputRefused(
-      isModeration(words, hints) || status === 403 ? 'content_policy_violation' : 'invalid_request',
+      isModeration(told, hints) || status === 403 ? 'content_policy_violation' : 'invalid_request',
       message,
     );
   }
@@ -71,20 +71,25 @@ export function runFailure(
   hints: Hints = {},
 ): RunState & { phase: 'failed' } {
   const { code = '', message = '' } = trouble;
-  const words = `${code} ${message}`;
+  const told: Told = { code, type: '', message };
   const reason = scrub(message, secrets);
-  if (isModeration(words, hints)) {
-    const told = reason || 'The model provider found the content unfit.';
-    return { phase: 'failed', type: 'content_policy_violation', message: told };
+  if (isModeration(told, hints)) {
+    const words = reason || 'The model provider found the content unfit.';
+    return { phase: 'failed', type: 'content_policy_violation', message: words };
   }
-  if (hints.callers?.test(words)) {
+  if (says(hints.callers, told)) {
     return { phase: 'failed', type: 'invalid_request', message: reason || 'The model could not work with this input.' };
   }
   return { phase: 'failed', type: 'upstream_error', message: 'The model provider could not finish the run.' };
 }
 
-function isModeration(words: string, { moderation }: Hints): boolean {
-  return policy.test(words) || (moderation?.test(words) ?? false);
+function isModeration(told: Told, { moderation }: Hints): boolean {
+  return says(policy, told) || says(moderation, told);
+}
+
+/** Whether one of its parts, from its own start on, has a word of `pattern`. */
+function says(pattern: RegExp | undefined, { code, type, message }: Told): boolean {
+  return pattern !== undefined && [code, type, message].some((part) => pattern.test(part));
 }
 
 function isAboutUs({ code, type, message }: Told, hints: Hints): boolean {
@@ -96,7 +101,7 @@ function isAboutUs({ code, type, message }: Told, hints: Hints): boolean {
 /** 403 is how some say that an input was flagged; 404 may mean a file; 431 are the caller's own betas. */
 function isCallersMistake(status: number, told: Told, { moderation }: Hints): boolean {
   const words = wordsOf(told);
-  if (status === 403) return flagged.test(words) || (moderation?.test(words) ?? false);
+  if (status === 403) return says(flagged, told) || says(moderation, told);
   if (status === 404) return not_a_model.test(told.message) && !/\bmodel/i.test(words);
   return status === 400 || status === 413 || status === 422 || status === 431;
 }
@@ -138,7 +143,7 @@ function wordsOf({ code, type, message }: Told): string {
 const untold: Told = { message: '', type: '', code: '' };
 
 /**
- * The error of an answer in any of the shapes that are about: `{error: {…}}`, `{error: text}`, `{message}`,
+ * The error of an answer in any of the shapes that are about: `{error: {…}}`, `{error: text}`, `{error: code, message}`, `{message}`,
  * `{detail}` as a text, an object or a list of `{loc, msg, type}`, `{title}`, `{msg}`, `{errors: [text]}`.
  */
 export function toldBy(body: string): Told {
@@ -151,10 +156,16 @@ export function toldBy(body: string): Told {
   const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
   if (!isRecord(first)) return untold;
   const { error, detail } = first;
-  if (typeof error === 'string') return { ...toldIn(first), message: error };
+  if (typeof error === 'string') return toldBeside(error, toldIn(first));
   if (isRecord(error)) return toldIn(error);
   if (isRecord(detail)) return toldIn(detail);
   return Array.isArray(detail) ? toldInList(detail) : toldIn(first);
+}
+
+/** An `error` that is a text is the message, or the code of a message beside it. */
+function toldBeside(error: string, beside: Told): Told {
+  if (beside.message === '') return { ...beside, message: error };
+  return { ...beside, code: beside.code === '' ? error : beside.code };
 }
 
 function toldIn(record: Record<string, unknown>): Told {

@@ -305,7 +305,7 @@ models:
     [
       `{ submit: { path: /$id/$secret, id: $.id, headers: { x: "$key", y: "$nope" }, query: { k: $key } }, ${status} }`,
       [
-        'error options.submit.path: has $id, which is none of $model, $task_id, $events_url; a dollar sign is written $$.',
+        'error options.submit.path: has $id, which is none of $model, $task_id; a dollar sign is written $$.',
         'error options.submit.query.k: has $key, which is none of $model, $task_id, $events_url; a dollar sign is written $$.',
         'error options.submit.headers.y: has $nope, which is none of $model, $task_id, $events_url, $key; a dollar sign is written $$.',
       ],

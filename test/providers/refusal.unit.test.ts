@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refusalError } from '../../src/providers/refusal.ts';
+import { refusalError, retryAfter, runFailure, toldBy } from '../../src/providers/refusal.ts';
 import { InputRefused, NotStarted } from '../../src/providers/provider.ts';
 
 const secret = 'sk-upstream-secret-0123456789';
@@ -54,6 +54,8 @@ describe('the caller’s own mistake: in the upstream’s words, in whatever sha
     [422, { detail: 'temperature must be a number' }, 'invalid_request', 'temperature must be a number'],
     [400, { message: 'no tools here' }, 'invalid_request', 'no tools here'],
     [400, { error: 'unknown field' }, 'invalid_request', 'unknown field'],
+    [400, { error: 'validation_error', message: 'width is too large' }, 'invalid_request', 'width is too large'],
+    [422, { error: 'content_policy_violation', message: 'Not this.' }, 'content_policy_violation', 'Not this.'],
     [400, [told('first of a list')], 'invalid_request', 'first of a list'],
     [400, 'no JSON', 'invalid_request', 'The model provider refused the request.'],
     [400, '', 'invalid_request', 'The model provider refused the request.'],
@@ -115,4 +117,81 @@ it('keys, links and ids never reach the words that are told or logged', () => {
       /sk-upstream|AbCdEf|0123456789abcdef|internal\.example|ops@/,
     );
   }
+});
+
+describe('the shapes of errors', () => {
+  it.each<[unknown, object]>([
+    [{ detail: 'no credit' }, { message: 'no credit' }],
+    [
+      { title: 'Wrong', detail: 'prompt is required', status: 422 },
+      { message: 'prompt is required', type: '422' },
+    ],
+    [
+      { detail: 'gone', error_type: 'startup_timeout' },
+      { message: 'gone', type: 'startup_timeout' },
+    ],
+    [
+      { detail: [{ loc: ['body', 'size', 0], msg: 'too big', type: 'value_error' }, { msg: 'and more' }] },
+      { message: 'size.0: too big; and more', type: 'value_error' },
+    ],
+    [{ detail: { status: 'quota_exceeded', message: 'no more' } }, { message: 'no more', type: 'quota_exceeded' }],
+    [{ name: 'bad_request', errors: ['a', 'b'] }, { message: 'a; b' }],
+    [
+      { code: 1301, msg: 'no' },
+      { message: 'no', code: '1301' },
+    ],
+    [
+      { error: 'text', type: 'x' },
+      { message: 'text', type: 'x' },
+    ],
+    ['<html>', { message: '', type: '', code: '' }],
+    ['7', { message: '' }],
+  ])('%j', (body, expected) => {
+    expect(toldBy(typeof body === 'string' ? body : JSON.stringify(body))).toMatchObject(expected);
+  });
+});
+
+describe('what only one upstream says', () => {
+  const hints = {
+    moderation: /\bE005\b/,
+    about_us: /user is locked/i,
+    unavailable: /no such version/i,
+    callers: /^too dark/,
+  };
+  it.each<[number, string, object]>([
+    [422, 'flagged (E005)', { type: 'content_policy_violation' }],
+    [403, 'flagged (E005)', { type: 'content_policy_violation' }],
+    [400, 'User is locked.', { reason: 'rejected_credentials' }],
+    [400, 'The prompt says: user is locked', { type: 'invalid_request' }],
+    [422, 'There is no such version', { reason: 'unavailable' }],
+  ])('%i %s', (status, message, expected) => {
+    expect(
+      refusalError({ status, retry_after: undefined, body: JSON.stringify({ message }) }, [], hints),
+    ).toMatchObject(expected);
+  });
+
+  it.each<[string, object]>([
+    ['flagged (E005)', { type: 'content_policy_violation', message: 'flagged (E005)' }],
+    ['too dark', { type: 'invalid_request', message: 'too dark' }],
+    [`gpu-17 lost ${secret}`, { type: 'upstream_error', message: 'The model provider could not finish the run.' }],
+  ])('a run that failed: %s', (message, expected) => {
+    expect(runFailure({ message }, [secret], hints)).toMatchObject({ phase: 'failed', ...expected });
+  });
+
+  it('no key is in the reason that a caller hears', () => {
+    expect(runFailure({ message: `too dark for ${secret}` }, [secret], hints).message).toBe('too dark for [key]');
+  });
+
+  it('a field that is called after safety is a field', () => {
+    const detail = [{ loc: ['body', 'safety_tolerance'], msg: 'must be at most 6', type: 'less_than_equal' }];
+    const error = refusal(422, { detail });
+    expect(error).toMatchObject({ type: 'invalid_request', message: 'safety_tolerance: must be at most 6' });
+    expect(refusal(400, told('Rejected by the safety system'))).toMatchObject({ type: 'content_policy_violation' });
+  });
+
+  it('says when to come back in its words only', () => {
+    const body = JSON.stringify({ detail: 'Request was throttled. Your rate limit resets in ~30s.' });
+    expect(retryAfter({ status: 429, retry_after: undefined, body })).toBe(30_000);
+    expect(retryAfter({ status: 429, retry_after: '2', body })).toBe(2_000);
+  });
 });

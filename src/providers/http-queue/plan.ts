@@ -109,7 +109,10 @@ function readSubmit(all: Section): Plan['submit'] | undefined {
 function callIn(section: Section, words: readonly Word[], usual: Call['method']): Call {
   return {
     method: section.choice('method', methods) ?? usual,
-    path: section.place('path', words),
+    path: section.place(
+      'path',
+      words.filter((word) => word !== 'events_url'),
+    ),
     query: section.templates('query', words),
     headers: section.templates('headers', [...words, 'key']),
     body: section.body('body', words),
