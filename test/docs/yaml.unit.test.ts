@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { defaultProviders } from '../../src/catalog/default.ts';
+import { readCatalogFile } from '../../src/catalog/file.ts';
+import { showProblem } from '../../src/catalog/problem.ts';
+import { adapterFacts } from '../../src/providers/facts.ts';
+import { adapters } from '../../src/providers/index.ts';
+import { documentPaths, readDocument, repository } from './document.ts';
+
+/** Every configuration that a document shows, as `medley config check` sees it once its keys are set. */
+
+const surroundings = {
+  ...adapterFacts(adapters),
+  canServe: () => true,
+  secret: () => 'set',
+  default_providers: defaultProviders(),
+};
+
+function complaints(text: string, name: string): string[] {
+  const reading = readCatalogFile(text, name, surroundings);
+  return (reading.ok ? reading.warnings : reading.problems).map(showProblem);
+}
+
+const blocks = documentPaths().flatMap((path) =>
+  readDocument(path).blocks.flatMap(({ language, text, line }) =>
+    language === 'yaml' || language === 'yml' ? [{ name: `${path}:${line}`, text }] : [],
+  ),
+);
+
+describe('configurations in documents', () => {
+  it('are found', () => {
+    expect(blocks.length).toBeGreaterThan(0);
+  });
+
+  it.each(blocks.map(({ name, text }) => [name, text] as const))('%s is in order', (name, text) => {
+    expect(complaints(text, name)).toEqual([]);
+  });
+
+  it('medley.example.yaml is in order', () => {
+    expect(complaints(readFileSync(join(repository, 'medley.example.yaml'), 'utf8'), 'example')).toEqual([]);
+  });
+});
