@@ -12,16 +12,40 @@ import { adapters } from '../../src/providers/index.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { wav } from '../storage/samples.ts';
 import { runOf, runToEnd } from './conformance.ts';
+import { startBfl } from './imitations/bfl.ts';
 import { startElevenlabs } from './imitations/elevenlabs.ts';
+import { startFal } from './imitations/fal.ts';
 import { startGemini } from './imitations/gemini.ts';
 import { sampleFile, type Imitation } from './imitations/imitation.ts';
+import { startKling } from './imitations/kling.ts';
+import { startLuma } from './imitations/luma.ts';
+import { startMinimax } from './imitations/minimax.ts';
 import { startOpenai } from './imitations/openai.ts';
+import { startReplicate } from './imitations/replicate.ts';
+import { startRunway } from './imitations/runway.ts';
 import { configOf } from './upstreams.ts';
 
 /** The default catalogue names the fields that an adapter wants: a slip of the pen there is a mistake of every call. */
 
-const imitations = { openai: startOpenai, gemini: startGemini, elevenlabs: startElevenlabs };
-const base_paths: Record<string, string> = { openai: '/v1' };
+const imitations = {
+  openai: startOpenai,
+  gemini: startGemini,
+  elevenlabs: startElevenlabs,
+  replicate: startReplicate,
+  fal: startFal,
+  bfl: startBfl,
+  runway: startRunway,
+  luma: startLuma,
+  'luma-dream-machine': startLuma,
+  kling: startKling,
+  minimax: startMinimax,
+};
+const base_paths: Record<string, string> = {
+  openai: '/v1',
+  replicate: '/v1',
+  luma: '/v1',
+  'luma-dream-machine': '/dream-machine/v1',
+};
 
 const picture = await sampleFile('image');
 const started = new Map<string, { imitation: Imitation; provider: Provider }>();
@@ -51,7 +75,8 @@ afterAll(async () => {
 });
 
 /** The sample of the model with all of its defaults, and files also where they are not required. */
-function inputOf(model: Model): JsonObject {
+function inputOf(model: Model, { media }: Provider): JsonObject {
+  const fileOf = media === 'link' ? linkOf : dataOf;
   const { properties } = model.input_schema;
   const fields = Object.entries(isObject(properties) ? properties : {});
   const files = fields.flatMap(([name, field]): [string, Json][] => {
@@ -67,7 +92,11 @@ function mediaOf(field: Json | undefined): string | undefined {
   return typeof kind === 'string' ? kind : undefined;
 }
 
-function fileOf(kind: string): string {
+function linkOf(kind: string): string {
+  return `https://files.example/${kind}`;
+}
+
+function dataOf(kind: string): string {
   const [content_type, bytes] =
     kind === 'audio' ? (['audio/wav', wav(0.1)] as const) : (['image/png', picture] as const);
   return writeDataUrl({ content_type, bytes });
@@ -77,14 +106,15 @@ describe('a route of the default catalogue', () => {
   it.each(routes)('%s takes what its model takes, and gives what it gives', async (_, model, route) => {
     const { imitation, provider } = started.get(route.provider) ?? {};
     if (!imitation || !provider || model.kind === 'chat' || model.kind === 'embedding') throw new Error('not here');
-    const input = mapInput(route, inputOf(model));
+    const input = mapInput(route, inputOf(model, provider));
     const { options, upstream_model } = route;
     const state = await runToEnd(provider, runOf({ kind: model.kind, model: upstream_model, input, options }));
     if (state.phase !== 'done') throw new Error(`the run is ${JSON.stringify(state)}`);
     const made = state.files.map((file) => ('text' in file ? 'text' : model.kind));
     expect(new Set(made)).toEqual(new Set(model.output_types));
     expect(imitation.askedFor('other')).toEqual([]);
-    // Whoever names prices of tokens wants to know what a call has cost.
-    expect('token_prices' in options).toBe(state.upstream_cost !== undefined);
+    // Whoever names prices of tokens or credits wants to know what a call has cost.
+    const has_prices = 'token_prices' in options || 'credit_price' in options;
+    expect(!has_prices || state.upstream_cost !== undefined).toBe(true);
   });
 });
