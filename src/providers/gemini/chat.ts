@@ -2,14 +2,15 @@ import type { ProviderConfig } from '../../catalog/model.ts';
 import type { Guard } from '../../lib/guard.ts';
 import { openChatClient } from '../chat-http.ts';
 import type { ChatProvider } from '../provider.ts';
+import { hints } from './hints.ts';
 import { modelPath, pathPrefix } from './paths.ts';
 
 const default_base_url = 'https://generativelanguage.googleapis.com';
 
-/** What Google says with status 400 that has nothing to do with the request. */
-const hints = { about_us: /API_KEY_|FAILED_PRECONDITION|BILLING_DISABLED|SERVICE_DISABLED|CONSUMER_/ };
-
-/** Gemini's own way to chat: `generateContent`, which names the model in its path. */
+/**
+ * Gemini's own way to chat: `generateContent`, which names the model in its path. The route's option
+ * `safety_settings`, a list as the API takes it, goes along with every request.
+ */
 export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
   const base_url = config.base_url ?? default_base_url;
   const client = openChatClient({ ...config, base_url }, guard, hints);
@@ -17,11 +18,12 @@ export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   return {
     styles: ['contents'],
-    send: ({ model, body, stream, timeout_ms }, signal) => {
+    send: ({ model, body, stream, timeout_ms, options: { safety_settings } }, signal) => {
       const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
       const headers = { ...key, accept: stream ? 'text/event-stream' : 'application/json' };
       const options = { signal, connect_timeout_ms: timeout_ms.connect };
-      return client.post(`${prefix}/${modelPath(model)}:${method}`, headers, body, options);
+      const sent = safety_settings === undefined ? body : { ...body, safetySettings: safety_settings };
+      return client.post(`${prefix}/${modelPath(model)}:${method}`, headers, sent, options);
     },
     close: () => client.close(),
   };
