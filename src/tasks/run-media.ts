@@ -1,22 +1,25 @@
 import type { App } from '../app.ts';
 import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
-import type { JsonObject, Route } from '../catalog/model.ts';
+import type { JsonObject, MediaField, Route } from '../catalog/model.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
 import { checkUserUrl } from '../lib/address.ts';
+import { makeBudget } from '../lib/budget.ts';
 import { writeDataUrl } from '../lib/data-url.ts';
 import { GuardError } from '../lib/guard.ts';
 import { isId } from '../lib/ids.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused, NotStarted, type Provider } from '../providers/provider.ts';
-import { mediaType } from '../storage/media-types.ts';
 import { makeLink } from '../storage/links.ts';
 import { probeAgain } from '../storage/probe.ts';
 import type { Task } from './task.ts';
 
 /** Files of an input in the form that the provider of a route takes. */
 
-/** Of all files that go into one request together: base64 and JSON make five times of it, for each run being started. */
+/** Of all files that go into one request together: base64 and JSON make five times of it while it is sent. */
 export const inline_bytes_max = 32_000_000;
+
+/** Of all requests that a node is sending together. */
+const inline_budget = makeBudget(8 * inline_bytes_max);
 
 /** Where an upstream takes both, larger files are linked: many refuse or slow down longer requests. */
 const inline_preferred_bytes_max = 262_144;
@@ -26,28 +29,49 @@ const link_extra_ms = 3_600_000;
 
 const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, timeout_ms: 60_000, redirects_max: 3 };
 
+/** The input for a route, or why it cannot be had: InputRefused is for the caller, NotStarted for the next route. */
+export type PreparedInput = JsonObject | NotStarted | InputRefused;
+
+/** What is to stand in the place of a text. */
+type Plan =
+  | { type: 'as it is' }
+  | { type: 'link'; file: CallerFile }
+  | { type: 'inline'; file: CallerFile }
+  | { type: 'fetch' };
+
 type Run = { app: App; task: Task; route: Route; provider: Provider; stopped: AbortSignal };
 
-/**
- * The input for a route, or why it cannot be had: InputRefused is for the caller, whose file is gone or cannot be
- * fetched; NotStarted lets the next route try. `input` is the JSON text of the task's.
- */
-export async function prepareInput(
+/** Does `work` with the input for a route. `input` is the JSON text of the task's. */
+export async function withInput<T>(
   app: App,
   task: Task,
   input: string,
   wanted: { route: Route; provider: Provider; stopped: AbortSignal },
-): Promise<JsonObject | NotStarted | InputRefused> {
+  work: (prepared: PreparedInput) => Promise<T>,
+): Promise<T> {
   const plain: JsonObject = JSON.parse(input);
   const fields = (wanted.route.media ?? []).filter((field) => mediaTexts(plain, field).length > 0);
-  if (fields.length === 0) return plain;
-  const { stopped } = wanted;
+  if (fields.length === 0) return work(plain);
   const run = { app, task, ...wanted };
-  const budget = { left_bytes: inline_bytes_max };
+  const plans = await orProblem(run, () => planAll(run, plain, fields));
+  if (plans instanceof Error) return work(plans);
+  const fetches = [...plans.values()].some((plan) => plan.type === 'fetch');
+  const share = await inline_budget.take(fetches ? inline_bytes_max : inlineBytes(plans));
   try {
-    return await replaceMedia(plain, fields, (text, field, place) =>
-      isId('file', text) ? giveFile(run, text, place, budget) : giveLink(run, text, field.kind, place, budget),
-    );
+    const given = await orProblem(run, () => give(run, plain, fields, plans));
+    if (!(given instanceof Error)) share.shrink(given.inline_bytes);
+    return await work(given instanceof Error ? given : given.input);
+  } finally {
+    share.release();
+  }
+}
+
+async function orProblem<T>(
+  { app, task, stopped }: Run,
+  work: () => Promise<T>,
+): Promise<T | NotStarted | InputRefused> {
+  try {
+    return await work();
   } catch (error) {
     if (stopped.aborted) throw error; // given back: another worker begins anew
     if (error instanceof InputRefused || error instanceof NotStarted) return error;
@@ -56,26 +80,62 @@ export async function prepareInput(
   }
 }
 
+type Plans = Map<string, Plan>;
+
+async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[]): Promise<Plans> {
+  const plans: Plans = new Map();
+  await replaceMedia(input, fields, async (text, _field, place) => {
+    if (!plans.has(text)) plans.set(text, await planFor(run, text, place));
+    return text;
+  });
+  if (inlineBytes(plans) > inline_bytes_max) throw tooMuch();
+  return plans;
+}
+
+async function give(run: Run, input: JsonObject, fields: readonly MediaField[], plans: Plans) {
+  const given = new Map<string, string>();
+  let inline_bytes = inlineBytes(plans);
+  const made = await replaceMedia(input, fields, async (text, field, place) => {
+    const plan = plans.get(text);
+    const known = given.get(text);
+    if (known !== undefined || !plan) return known ?? text;
+    let value: string;
+    if (plan.type === 'fetch') {
+      const fetched = await fetchLink(run, text, { field, place, left_bytes: inline_bytes_max - inline_bytes });
+      inline_bytes += fetched.size_bytes;
+      value = fetched.data_url;
+    } else {
+      value = await valueOf(run, text, plan);
+    }
+    given.set(text, value);
+    return value;
+  });
+  return { input: made, inline_bytes };
+}
+
 /** For what is not the upstream's fault: health does not count it. */
 function ours(reason: NotStarted['reason'], message: string): NotStarted {
   return new NotStarted(reason, message, { simulated: true });
 }
 
-type Budget = { left_bytes: number };
+function tooMuch(): NotStarted {
+  return ours('refused', `the files of the input are larger than ${inline_bytes_max / 1_000_000} MB together`);
+}
 
-async function giveFile(run: Run, id: string, place: string, budget: Budget): Promise<string> {
-  const { app, task, provider } = run;
-  const file = await findFile(app.db, { account_id: task.account_id, id }, new Date(app.clock.now()));
+async function planFor(run: Run, text: string, place: string): Promise<Plan> {
+  const { app, task, route, provider } = run;
+  if (provider.media === undefined) throw ours('refused', `the provider ${route.provider} takes no files`);
+  if (!isId('file', text)) return { type: provider.media === 'data' ? 'fetch' : 'as it is' };
+  const file = await findFile(app.db, { account_id: task.account_id, id: text }, new Date(app.clock.now()));
   if (!file) throw new InputRefused('invalid_request', `${place}: the file was deleted, or expired, before the run.`);
-  const size_bytes = Number(file.size_bytes);
-  if (provider.media === undefined) throw takesNone(run);
   const reachable = isReachable(run);
   if (provider.media === 'link' && !reachable) {
     const message = 'the provider fetches files by links, but base_url is no address that it can reach';
     throw ours('refused', message);
   }
-  const linked = provider.media === 'link' || (provider.media === 'either' && size_bytes > inline_preferred_bytes_max);
-  return linked && reachable ? link(run, file) : readInline(run, file, budget);
+  const is_large = file.size_bytes > inline_preferred_bytes_max;
+  const linked = provider.media === 'link' || (provider.media === 'either' && is_large && reachable);
+  return { type: linked ? 'link' : 'inline', file };
 }
 
 /** A provider in our own network reaches private addresses too. */
@@ -84,58 +144,53 @@ function isReachable({ app, route }: Run): boolean {
   return checkUserUrl(app.base_url(), { allow: [], allow_private }) === undefined;
 }
 
+function inlineBytes(plans: Plans): number {
+  const inline = [...plans.values()].filter((plan) => plan.type === 'inline');
+  return inline.reduce((sum, { file }) => sum + Number(file.size_bytes), 0);
+}
+
+async function valueOf(run: Run, text: string, plan: Exclude<Plan, { type: 'fetch' }>): Promise<string> {
+  if (plan.type === 'link') return link(run, plan.file);
+  return plan.type === 'inline' ? readInline(run, plan.file) : text;
+}
+
 function link({ app, route }: Run, file: CallerFile): string {
   const expires_at_ms = app.clock.now() + route.timeout_ms.start + route.timeout_ms.total + link_extra_ms;
   return makeLink(app.secret, { base_url: app.base_url(), key: file.storage_key, expires_at_ms }).url;
 }
 
-async function readInline({ app }: Run, file: CallerFile, budget: Budget): Promise<string> {
-  spend(budget, Number(file.size_bytes));
+async function readInline({ app }: Run, file: CallerFile): Promise<string> {
   const opened = await app.storage.open(file.storage_key);
   if (!opened) throw new Error(`the bytes of ${file.id} are gone`);
-  const bytes = await readBytes(opened.stream, inline_bytes_max);
-  return writeDataUrl({ content_type: plainType(file.content_type), bytes });
+  return writeDataUrl({
+    content_type: file.content_type,
+    bytes: await readBytes(opened.stream, inline_bytes_max),
+  });
 }
 
-function spend(budget: Budget, size_bytes: number): void {
-  budget.left_bytes -= size_bytes;
-  if (budget.left_bytes >= 0) return;
-  throw ours('refused', `the files of the input are larger than ${inline_bytes_max / 1_000_000} MB together`);
-}
+type Wanted = { field: MediaField; place: string; left_bytes: number };
 
-function plainType(content_type: string): string {
-  return content_type.split(';')[0] ?? content_type;
-}
-
-async function giveLink(
-  run: Run,
-  url: string,
-  kind: 'image' | 'video' | 'audio',
-  place: string,
-  budget: Budget,
-): Promise<string> {
-  if (run.provider.media === undefined) throw takesNone(run);
-  if (run.provider.media !== 'data') return url;
-  const { bytes } = await fetchLink(run, url, place, budget.left_bytes);
-  spend(budget, bytes.length);
+async function fetchLink(run: Run, url: string, { field, place, left_bytes }: Wanted) {
+  const bytes = await download(run, url, place, left_bytes);
   const probed = await probeAgain(bytes);
-  if (!probed.ok || probed.probe.type !== kind) {
+  if (!probed.ok || probed.probe.type !== field.kind) {
     const found = probed.ok ? probed.probe.content_type : 'no file that can be read';
-    throw new InputRefused('invalid_request', `${place}: the link leads to ${found}, not to a file of type ${kind}.`);
+    throw new InputRefused(
+      'invalid_request',
+      `${place}: the link leads to ${found}, not to a file of type ${field.kind}.`,
+    );
   }
-  return writeDataUrl({ content_type: plainType(mediaType(probed.probe.extension).content_type), bytes });
+  const { content_type } = probed.probe;
+  return { size_bytes: bytes.length, data_url: writeDataUrl({ content_type, bytes }) };
 }
 
-async function fetchLink({ app, stopped }: Run, url: string, place: string, size_bytes_max: number) {
+async function download({ app, stopped }: Run, url: string, place: string, size_bytes_max: number): Promise<Buffer> {
   const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max, signal: stopped };
   try {
-    return await app.guard.download(url, limits);
+    return (await app.guard.download(url, limits)).bytes;
   } catch (error) {
     if (!(error instanceof GuardError)) throw error;
+    if (error.code === 'too_large') throw tooMuch();
     throw new InputRefused('invalid_request', `${place} cannot be fetched: ${error.message}`);
   }
-}
-
-function takesNone({ route }: Run): NotStarted {
-  return ours('refused', `the provider ${route.provider} takes no files`);
 }

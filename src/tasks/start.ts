@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from '../app.ts';
-import type { JsonObject, Model, Route } from '../catalog/model.ts';
+import type { Model, Route } from '../catalog/model.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { InputRefused, NotStarted, type Provider, type RunState } from '../providers/provider.ts';
@@ -16,7 +16,7 @@ import {
 } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
 import { pace, runContext, runRequest, stopOrphan, storage_pause_ms, tries_max, troubleOf } from './run.ts';
-import { prepareInput } from './run-media.ts';
+import { withInput, type PreparedInput } from './run-media.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
 
 /** One try of a route by this worker. */
@@ -70,11 +70,13 @@ async function tryRoutes(app: App, task: Task, model: Model, stopped: AbortSigna
     const provider = route && app.providers.get(route.provider);
     if (!provider) continue; // taken away since the catalogue was read
     number += 1;
-    const prepared = await prepareInput(app, task, input, { route, provider, stopped });
-    const begun_at_ms = performance.now();
-    const claimed = await openAttempt(app, ref, { number, name, route });
-    if (!claimed) return 'done';
-    const result = await submit(app, task, { ...claimed, name, route, provider, begun_at_ms }, prepared, stopped);
+    const attempt = { number, name, route };
+    const result = await withInput(app, task, input, { route, provider, stopped }, async (prepared) => {
+      const begun_at_ms = performance.now();
+      const claimed = await openAttempt(app, ref, attempt);
+      if (!claimed) return 'done';
+      return submit(app, task, { ...attempt, ...claimed, provider, begun_at_ms }, prepared, stopped);
+    });
     if (result !== 'next') return result;
   }
   return noRouteLeft(app, task);
@@ -96,8 +98,9 @@ async function resume(app: App, task: Task, open: Attempt, stopped: AbortSignal)
   await failpoint('task.claimed');
   const attempt = { ...claimed, name: open.route, route, begun_at_ms };
   if (!provider?.idempotent) return ambiguous(app, task, attempt, 'the worker was lost while submitting');
-  const prepared = await prepareInput(app, task, await loadInput(app.db, ref), { route, provider, stopped });
-  return submit(app, task, { ...attempt, provider }, prepared, stopped);
+  return withInput(app, task, await loadInput(app.db, ref), { route, provider, stopped }, (prepared) =>
+    submit(app, task, { ...attempt, provider }, prepared, stopped),
+  );
 }
 
 /** Calls the upstream once and acts on what it says. `next`: not started there, try another route. */
@@ -105,7 +108,7 @@ async function submit(
   app: App,
   task: Task,
   attempt: Try,
-  input: JsonObject | NotStarted | InputRefused,
+  input: PreparedInput,
   stopped: AbortSignal,
 ): Promise<Outcome | 'next'> {
   const { name, route, provider } = attempt;

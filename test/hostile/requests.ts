@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { bodyChanges } from './bodies.ts';
+import { forms } from './forms.ts';
 import { nastyText, words } from './nasty.ts';
 import { fitting, type SchemaDocument } from './schema-values.ts';
 import { isRecord, writeJson } from './text.ts';
@@ -85,9 +86,9 @@ function requestOf(operation: Operation, world: World): fc.Arbitrary<HostileRequ
       headers: [
         ['host', '127.0.0.1'],
         [key_header, key_header === 'authorization' ? `Bearer ${key}` : key],
-        ...(body === undefined ? [] : [['content-type', 'application/json'] as const]),
+        ...(body === undefined ? [] : [['content-type', body.type] as const]),
       ],
-      body,
+      body: body?.bytes,
       chunked,
     }));
 }
@@ -138,7 +139,15 @@ function escape(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
-function bodyOf({ docs, path }: Operation, world: World): fc.Arbitrary<Buffer | undefined> {
+type Body = { type: string; bytes: Buffer };
+
+function bodyOf(operation: Operation, world: World): fc.Arbitrary<Body | undefined> {
+  if (JSON.stringify(operation.docs['requestBody'] ?? {}).includes('multipart/form-data')) return forms;
+  const json = jsonBodyOf(operation, world);
+  return json.map((bytes) => bytes && { type: 'application/json', bytes });
+}
+
+function jsonBodyOf({ docs, path }: Operation, world: World): fc.Arbitrary<Buffer | undefined> {
   const schema = bodySchema(docs);
   if (schema === undefined) {
     const optional = docs['requestBody'] === undefined && path.includes('{');

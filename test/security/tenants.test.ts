@@ -3,6 +3,7 @@ import type { Endpoint } from '../../src/api/endpoint.ts';
 import type { App } from '../../src/app.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
+import { picture } from '../storage/samples.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
 
 /** Nothing of one account is there for another: every route × method, ids in path, query, headers and body. */
@@ -19,6 +20,8 @@ let own_task: string;
 /** Of the victim: a task with a file, a failed one, one that runs. */
 let tasks: string[];
 let link: string;
+/** An upload of the victim, and its record. */
+let upload: string;
 
 beforeAll(async () => {
   service = await startTestApp({ yaml });
@@ -32,6 +35,7 @@ beforeAll(async () => {
   await vi.waitUntil(async () => (await status()) === 'running');
   tasks = [done, failed, running].map(({ json }) => json.id);
   link = done.json.output[0]?.url ?? '';
+  upload = await uploadOf(victim);
 });
 afterAll(async () => {
   await expectExactBooks(service.app);
@@ -44,6 +48,15 @@ const order = (prompt: string) => ({
   metadata: { note },
 });
 
+async function uploadOf(client: Client): Promise<string> {
+  const form = new FormData();
+  form.set('file', new Blob([new Uint8Array(await picture('png', 8, 8))]), `${note}.png`);
+  const headers = { authorization: `Bearer ${client.key}` };
+  const response = await fetch(`${service.url}/v1/files`, { method: 'POST', headers, body: form });
+  const body = (await response.json()) as { id: string }; // it is a picture
+  return body.id;
+}
+
 function create(client: Client, prompt: string, headers: Record<string, string> = {}): Promise<Answered> {
   const body = client === victim ? order(prompt) : { ...order(prompt), metadata: {} };
   return client.call('POST', '/v1/generate?wait=60', body, headers);
@@ -55,7 +68,7 @@ const paths = [...new Set(keyed.map(({ path }) => path))];
 const matrix = paths.flatMap((path) => methods.map((method) => ({ method, path })));
 
 /** Everything that names something of the victim, and may be known to others. */
-const ids = () => [...tasks, victim.account_id, victim.key_id];
+const ids = () => [...tasks, victim.account_id, victim.key_id, upload];
 
 const filled = (path: string, id: string) => path.replace(/\{\+?\w+\}/, id);
 
@@ -69,7 +82,14 @@ function said({ status, text }: Answered, id: string): [number, string] {
 }
 
 async function stateOfVictim(): Promise<string> {
-  const reads = ['/v1/balance/transactions?limit=100', '/v1/key', '/v1/usage', ...tasks.map((id) => `/v1/tasks/${id}`)];
+  const of_files = ['/v1/files', `/v1/files/${upload}`, `/v1/files/${upload}/content`];
+  const reads = [
+    '/v1/balance/transactions?limit=100',
+    '/v1/key',
+    '/v1/usage',
+    ...of_files,
+    ...tasks.map((id) => `/v1/tasks/${id}`),
+  ];
   const answers = await Promise.all(reads.map((path) => victim.call('GET', path)));
   const file = await fetch(link);
   return JSON.stringify([answers.map(({ text }) => text), file.status, (await file.bytes()).length]);
@@ -80,7 +100,7 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
     const before = await stateOfVictim();
     const body = method === 'GET' ? undefined : {};
     for (const id of path.includes('{') ? ids() : []) {
-      const nobody = newId(id.startsWith('acct') ? 'acct' : id.startsWith('key') ? 'key' : 'task');
+      const nobody = newId((['acct', 'key', 'file'] as const).find((prefix) => id.startsWith(prefix)) ?? 'task');
       const [foreign, unknown] = [
         await attacker.call(method, filled(path, id), body),
         await attacker.call(method, filled(path, nobody), body),
@@ -112,7 +132,7 @@ async function askAround(method: string, path: string): Promise<Answered[]> {
 function mixedIn(path: string, id: string): object {
   const foreign = { account_id: id, account: id, key_id: id, task_id: id, id };
   return path === '/v1/generate' || path === '/v1/estimate'
-    ? { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 }, ...foreign }
+    ? { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 }, ...foreign, file: id }
     : { model: 'sandbox/image', messages: [], ...foreign };
 }
 
@@ -129,6 +149,7 @@ describe('lists of one account', () => {
     for (const path of [
       '/v1/tasks?limit=100',
       '/v1/balance/transactions?limit=100',
+      '/v1/files',
       `/v1/tasks?metadata[note]=${note}`,
     ]) {
       const { status, text } = await attacker.call('GET', path);
