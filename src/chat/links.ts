@@ -11,6 +11,8 @@ const file_bytes_max = 20_971_520;
 /** Of all links of a request together: as base64 they stand in one body, which upstreams take up to 100 MB of. */
 const files_bytes_max = 67_108_864;
 
+const at_once = 4;
+
 const limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 10_000, timeout_ms: 30_000, redirects_max: 5 };
 
 /**
@@ -22,12 +24,20 @@ export async function fetchLinks(app: App, links: readonly Link[], signal: Abort
     return mistake(links[links_max]?.at ?? 'messages', `is one link too many: this model takes ${links_max}`);
   }
   let left_bytes = files_bytes_max;
-  for (const link of links) {
-    const file = await fetchLink(app, link, Math.min(left_bytes, file_bytes_max), signal);
-    if (file instanceof ApiError) return file;
-    left_bytes -= file.bytes.length;
-    link.inline.mimeType = file.type;
-    link.inline.data = file.bytes.toString('base64');
+  for (let from = 0; from < links.length; from += at_once) {
+    const some = links.slice(from, from + at_once);
+    const size_bytes_max = Math.min(left_bytes, file_bytes_max);
+    const files = await Promise.all(some.map((link) => fetchLink(app, link, size_bytes_max, signal)));
+    for (const [index, file] of files.entries()) {
+      const link = some[index];
+      if (file instanceof ApiError) return file;
+      if (!link) continue;
+      left_bytes -= file.bytes.length;
+      if (left_bytes < 0)
+        return mistake(link.at, `leads to more than all files together may have: ${files_bytes_max} bytes`);
+      link.inline.mimeType = file.type;
+      link.inline.data = file.bytes.toString('base64');
+    }
   }
   return undefined;
 }

@@ -1,7 +1,6 @@
-import { chatOptionProblems } from './chat-options.ts';
 import { openGeminiChat } from './gemini/chat.ts';
 import { openMedia } from './gemini/media.ts';
-import { mediaOptionProblems } from './gemini/options.ts';
+import { geminiChatOptionProblems, mediaOptionProblems } from './gemini/options.ts';
 import type { Adapter } from './provider.ts';
 
 /**
@@ -25,7 +24,7 @@ import type { Adapter } from './provider.ts';
  */
 export const gemini = {
   serves: (kind) => kind === 'chat' || kind === 'image' || kind === 'video',
-  checkChatOptions: chatOptionProblems,
+  checkChatOptions: geminiChatOptionProblems,
   checkOptions: mediaOptionProblems,
   open: openMedia,
   openChat: openGeminiChat,

@@ -13,7 +13,8 @@ export type Quirks = {
   /** Chat completions: false if the upstream knows no `developer` messages. */
   developer_role?: boolean;
   /**
-   * Chat completions: where thinking is given back to the upstream. `none`: it refuses messages that hold any.
+   * Chat completions: where thinking is given back to the upstream. `none`: it refuses messages that hold any, or
+   * the seals of calls that Gemini made.
    * Without it, translated requests hold none, and others what the caller sends.
    */
   reasoning_field?: 'reasoning_content' | 'reasoning' | 'none';

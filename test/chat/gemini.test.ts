@@ -19,6 +19,7 @@ const served: { [path: string]: [type: string, body: Buffer] } = {
   '/a.pdf': ['text/html', Buffer.from('%PDF-1.7 and so on')],
   '/page': ['text/html', Buffer.from('<html>')],
   '/large': ['image/png', Buffer.alloc(21_000_000)],
+  '/medium': ['image/png', Buffer.alloc(19_000_000)],
 };
 
 beforeAll(async () => {
@@ -270,6 +271,13 @@ describe('links that lead to nothing', () => {
     const content = Array.from({ length: 33 }, () => picture_part);
     const seen = await ask('completions', false, { messages: [{ role: 'user', content }] });
     expect(seen).toMatchObject({ status: 400, error: { param: 'messages[0].content[32].image_url.url' } });
+  });
+
+  test('and so are many large ones', async () => {
+    const [picture_part] = picture(`${files_url}/medium`)[0]?.content ?? [];
+    const content = Array.from({ length: 4 }, () => picture_part);
+    const seen = await ask('completions', false, { messages: [{ role: 'user', content }] });
+    expect(seen).toMatchObject({ status: 400, error: { param: 'messages[0].content[3].image_url.url' } });
   });
 
   test('an address that must not be reached is not', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/catalog/model.ts';
 import { openGuard } from '../../src/lib/guard.ts';
 import { gemini } from '../../src/providers/gemini.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
@@ -48,6 +49,22 @@ describe('an upstream of Gemini’s style', () => {
     const asked = upstream.asked.at(-1);
     expect(asked?.path).toBe('/v1beta/models/s:streamGenerateContent?alt=sse');
     expect(asked?.headers.accept).toBe('text/event-stream');
+    await provider.close?.();
+  });
+
+  it('is given the safety settings of the route', async () => {
+    const provider = open();
+    upstream.script('m', { json: { hello: 1 } });
+    const safety_settings = [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }];
+    await textOf(provider, call({ options: { safety_settings, thinking: 'budget' } }));
+    expect(upstream.asked.at(-1)?.body).toEqual({ ...body, safetySettings: safety_settings });
+    const problems = (options: JsonObject) => gemini.checkChatOptions(options).map(({ field }) => field);
+    expect(problems({ safety_settings, thinking: 'budget', result_media: false })).toEqual([]);
+    expect(problems({ safety_settings: 'none', thinking: 'much', temprature: 1 }).toSorted()).toEqual([
+      'safety_settings',
+      'temprature',
+      'thinking',
+    ]);
     await provider.close?.();
   });
 

@@ -9,6 +9,7 @@ import { upstreamBody } from '../../src/styles/upstream.ts';
 import { requests } from './samples.ts';
 
 const hi = { role: 'user', content: 'Hi' };
+const sealed = { google: { thought_signature: 'c2VhbA==' } };
 
 function sent(style: Style, body: JsonObject, quirks: Quirks = {}, max_tokens = 4000): JsonObject {
   return upstreamBody(readAsk(style, body), { style, model: 'upstream', max_tokens, quirks }).body;
@@ -46,13 +47,18 @@ describe('a body for an upstream of the same style', () => {
     expect(sent('messages', messages({ messages: turns }))['messages']).toEqual(turns);
   });
 
-  it('T38: thinking that another upstream gave, without a signature, is left out; the rest stays', () => {
+  it('T38: thinking that another upstream gave, without a signature or with a seal of its own, is left out; the rest stays', () => {
     const kept = { type: 'thinking', thinking: 'b', signature: 's' };
     const turns = [
       hi,
       {
         role: 'assistant',
-        content: [{ type: 'thinking', thinking: 'a', signature: '' }, kept, { type: 'text', text: 'A' }],
+        content: [
+          { type: 'thinking', thinking: 'a', signature: '' },
+          { type: 'thinking', thinking: 'c', signature: 'gemini:toolu_1:c2VhbA==' },
+          kept,
+          { type: 'text', text: 'A' },
+        ],
       },
       hi,
       { role: 'assistant', content: [{ type: 'thinking', thinking: 'a' }] },
@@ -179,6 +185,16 @@ describe('what a model takes differently', () => {
       { messages: [{ role: 'assistant', content: 'A', reasoning_content: 'x', reasoning_details: [] }, hi] },
       { reasoning_field: 'none' },
       { messages: [{ role: 'assistant', content: 'A' }, hi] },
+      [],
+    ],
+    [
+      'no seals of calls either',
+      'completions',
+      {
+        messages: [{ role: 'assistant', extra_content: sealed, tool_calls: [{ id: 'a', extra_content: sealed }] }, hi],
+      },
+      { reasoning_field: 'none' },
+      { messages: [{ role: 'assistant', tool_calls: [{ id: 'a' }] }, hi] },
       [],
     ],
     ['no sampling', 'completions', { temperature: 1, top_p: 1 }, { sampling: false }, {}, ['temperature', 'top_p']],

@@ -1,5 +1,6 @@
 import type { OptionProblem } from '../../catalog/check-settings.ts';
 import type { JsonObject } from '../../catalog/model.ts';
+import { chatOptionProblems } from '../chat-options.ts';
 import { optionProblems } from '../options.ts';
 import { costProblems, tokenPriceProblems } from '../upstream-cost.ts';
 import { methods } from './work.ts';
@@ -14,6 +15,12 @@ const known = {
 };
 
 const lists = ['safety_settings', 'tools'];
+
+/** What is wrong with the options of a chat route: those of every chat route, and `safety_settings`. */
+export function geminiChatOptionProblems({ safety_settings = [], ...options }: JsonObject): OptionProblem[] {
+  const problem = { field: 'safety_settings', message: 'must be a list, as the Gemini API takes it' };
+  return [...chatOptionProblems(options), ...(Array.isArray(safety_settings) ? [] : [problem])];
+}
 
 /** What is wrong with the options of a route that makes media. */
 export function mediaOptionProblems(options: JsonObject): OptionProblem[] {
