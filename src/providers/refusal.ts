@@ -143,8 +143,9 @@ function wordsOf({ code, type, message }: Told): string {
 const untold: Told = { message: '', type: '', code: '' };
 
 /**
- * The error of an answer in any of the shapes that are about: `{error: {…}}`, `{error: text}`, `{error: code, message}`, `{message}`,
- * `{detail}` as a text, an object or a list of `{loc, msg, type}`, `{title}`, `{msg}`, `{errors: [text]}`.
+ * The error of an answer in any of the shapes that are about: `{error: {…}}`, `{error: text}`, `{error: code,
+ * message}`, `{message}`, `{detail}` as a text, an object or a list of `{loc, msg, type}`, `{title}`, `{msg}`,
+ * `{errors: [text]}`.
  */
 export function toldBy(body: string): Told {
   let parsed: unknown;
