@@ -5,6 +5,7 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { refusalError } from '../providers/refusal.ts';
 import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { scrub } from '../providers/scrub.ts';
+import { allowedAsk, readAllowance, refuseFields } from '../styles/allowed.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
 import type { CallerStyle, UpstreamStyle } from '../styles/conversation.ts';
 import { openRelay } from '../styles/open-relay.ts';
@@ -80,9 +81,11 @@ export async function attemptRoute(
     max_tokens: order.max_tokens,
     quirks,
   };
+  const { allowance } = readAllowance(route.options);
   let sent: UpstreamBody;
   try {
-    sent = upstreamBody(order.ask, target);
+    refuseFields(order.ask.body, allowance);
+    sent = upstreamBody(style === order.ask.style ? allowedAsk(order.ask, allowance) : order.ask, target);
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });

@@ -1,5 +1,6 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
+import { allowedAsk, readAllowance } from '../styles/allowed.ts';
 import { inputSize, readAsk } from '../styles/ask.ts';
 import { readQuirks } from '../styles/quirks.ts';
 import { countingBody } from '../styles/same-style.ts';
@@ -25,11 +26,12 @@ export async function countTokens(
     const provider = app.providers.chat(route.provider);
     if (!provider?.countTokens || !provider.styles.includes(style)) continue;
     const { quirks } = readQuirks(route.options);
-    const body =
-      style === 'messages'
-        ? countingBody(ask, route.upstream_model, quirks)
-        : { ...ask.body, model: route.upstream_model };
     try {
+      const allowed = allowedAsk(ask, readAllowance(route.options).allowance);
+      const body =
+        style === 'messages'
+          ? countingBody(allowed, route.upstream_model, quirks)
+          : { ...allowed.body, model: route.upstream_model };
       return await provider.countTokens(
         {
           request_id: call.request_id,

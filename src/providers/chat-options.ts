@@ -1,16 +1,20 @@
 import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { JsonObject } from '../catalog/model.ts';
+import { readAllowance } from '../styles/allowed.ts';
 import { quirk_names, readQuirks } from '../styles/quirks.ts';
 
-/** What is wrong with a chat route's options: all of them are about what its upstream takes differently. */
+const names: readonly string[] = [...quirk_names, 'pass', 'refuse'];
+
+/** What is wrong with a chat route's options: what its upstream takes differently, and what may go on to it. */
 export function chatOptionProblems(options: JsonObject): OptionProblem[] {
-  const unknown = Object.keys(options).filter((field) => !quirk_names.includes(field));
+  const unknown = Object.keys(options).filter((field) => !names.includes(field));
   return [
     ...readQuirks(options).problems,
+    ...readAllowance(options).problems,
     ...unknown.map((field) => ({
       field,
       message: 'is no option of a chat route, and does nothing',
-      known: quirk_names,
+      known: names,
     })),
   ];
 }

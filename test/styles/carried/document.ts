@@ -23,7 +23,8 @@ betas that we have never heard of survive, and so do explicit nulls. Two things 
 style, thinking blocks without a signature are left out (they come from a model of the other style, and would have
 the whole conversation refused), and a thinking budget is kept below the limit of the output. Requests of the
 responses style never leave anything behind: \`store\` is false, and reasoning that an upstream would have to have
-stored is left out.
+stored is left out. What would cost more than its tokens pay, and what names things in the operator’s account upstream,
+goes no further than here: see [chat-billing.md](chat-billing.md).
 
 Where it speaks another style, the request is translated. What becomes of each field is listed here; from the
 responses style to messages, fields become what those of chat completions with the same meaning become. *Carried*

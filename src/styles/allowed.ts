@@ -1,0 +1,190 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Ask } from './ask.ts';
+import { given, isObject, mistake } from './fields.ts';
+import { withoutLongCaches } from './long-caches.ts';
+
+/**
+ * What of a caller's body may go on to an upstream of the same style, which gets it as it came. Two kinds of
+ * fields are kept back unless the route's options say otherwise: those that cost the operator money which no
+ * price row of the model covers, and ids in the operator's account upstream, where one customer would read
+ * what another has left. Translated requests hold none of them.
+ */
+
+/** From the route's options. */
+export type Allowance = {
+  /** Names of the rules below that do not hold for this route. */
+  pass: ReadonlySet<string>;
+  /** Fields of the body that this route takes from nobody, beyond the rules. */
+  refuse: ReadonlySet<string>;
+};
+
+/** What is wrong with a value; undefined if nothing is. */
+type Check = (value: Json) => string | undefined;
+
+const tiers_covered: readonly Json[] = ['auto', 'default', 'standard', 'standard_only', 'on_demand', 'flex'];
+
+const always =
+  (problem: string): Check =>
+  () =>
+    problem;
+const unlessOneOf =
+  (values: readonly Json[], what: string): Check =>
+  (value) =>
+    values.includes(value) ? undefined : `must be ${values.join(', ')}: ${what}`;
+
+const another_model = 'would choose another model, at another price';
+const searching = 'would search at a price per use';
+const elsewhere = 'names what is kept in an account that is not yours';
+
+/** Fields of the body, each with what is wrong with it. Names of rules are names of fields. */
+const fields: { readonly [field: string]: Check } = {
+  service_tier: unlessOneOf(tiers_covered, 'other tiers have prices of their own'),
+  speed: unlessOneOf(['standard'], 'faster answers have a price of their own'),
+  inference_geo: unlessOneOf(['global'], 'other places have prices of their own'),
+  web_search_options: always(searching),
+  search_parameters: always(searching),
+  enable_search: unlessOneOf([false], searching),
+  data_sources: always(searching),
+  models: always(another_model),
+  fallbacks: always(another_model),
+  fallback_credit_token: always(another_model),
+  provider: always(another_model),
+  preset: always(another_model),
+  plugins: always('would be run at a price per use'),
+  billing_policy: always('would change what the call costs'),
+  background: unlessOneOf([false], 'an answer that nobody waits for cannot be counted'),
+  container: always(elsewhere),
+  thread: always(elsewhere),
+  conversation: always(elsewhere),
+  previous_response_id: always(elsewhere),
+  modalities: (value) =>
+    Array.isArray(value) && value.every((each) => each === 'text')
+      ? undefined
+      : 'must be ["text"]: sound and pictures have prices of their own',
+};
+
+/** Rules that are about more than a field of that name. */
+const others = ['tools', 'input_audio', 'file_id', 'store', 'cache_ttl'] as const;
+
+/** What `pass` may name. */
+export const pass_names: readonly string[] = [...Object.keys(fields), ...others];
+
+/** Reads `pass` and `refuse` among the options of a route, and tells what is wrong with them. */
+export function readAllowance(options: JsonObject): {
+  allowance: Allowance;
+  problems: { field: string; message: string; known?: readonly string[] }[];
+} {
+  const problems = [];
+  const pass = textsOf(options['pass']);
+  const refuse = textsOf(options['refuse']);
+  if (!pass) problems.push({ field: 'pass', message: 'must be a list of names' });
+  if (!refuse) problems.push({ field: 'refuse', message: 'must be a list of names of fields' });
+  const unknown = (pass ?? []).filter((name) => !pass_names.includes(name));
+  for (const name of unknown) {
+    problems.push({ field: 'pass', message: `${JSON.stringify(name)} is no rule`, known: pass_names });
+  }
+  return { allowance: { pass: new Set(pass), refuse: new Set(refuse) }, problems };
+}
+
+function textsOf(value: Json | undefined): string[] | undefined {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) return undefined;
+  const texts = value.filter((each) => typeof each === 'string');
+  return texts.length === value.length ? texts : undefined;
+}
+
+/** What a route refuses from everybody, whatever its upstream speaks. Throws ApiError 400 naming the field. */
+export function refuseFields(body: JsonObject, { refuse }: Allowance): void {
+  for (const field of refuse) {
+    if (given(body, field) !== undefined) throw refusal(field, 'is not offered with this model');
+  }
+}
+
+/**
+ * The body without what may be left out unnoticed. Throws ApiError 400 naming the field for the rest of what
+ * must not go on.
+ */
+export function allowedBody(body: JsonObject, { pass }: Allowance): JsonObject {
+  for (const field in body) {
+    const check = Object.hasOwn(fields, field) ? fields[field] : undefined;
+    const value = body[field] ?? null;
+    if (!check || value === null || pass.has(field)) continue;
+    const problem = check(value);
+    if (problem !== undefined) throw refusal(field, problem);
+  }
+  if (!pass.has('tools')) checkTools(body['tools']);
+  checkParts(body, pass);
+  return withoutStore(pass.has('cache_ttl') ? body : withoutLongCaches(body), pass);
+}
+
+/** An `ask` with such a body; the same object where nothing had to be changed. */
+export function allowedAsk(ask: Ask, allowance: Allowance): Ask {
+  const body = allowedBody(ask.body, allowance);
+  return body === ask.body ? ask : { ...ask, body };
+}
+
+/**
+ * Tools that the caller runs itself, or whose work is all in the tokens. Whatever else a provider runs may
+ * have a price per use: a search costs as much as 4,000 tokens.
+ */
+const tools_covered =
+  /^(?:function|custom|bash_|text_editor_|computer_|memory_|browser_|tool_search_tool_|web_fetch_|mcp_toolset)/;
+
+function checkTools(tools: Json | undefined): void {
+  if (!Array.isArray(tools)) return;
+  for (const [index, tool] of tools.entries()) {
+    const type = isObject(tool) ? (tool['type'] ?? null) : null;
+    if (typeof type !== 'string' || tools_covered.test(type)) continue;
+    throw refusal(
+      `tools[${index}].type`,
+      `${JSON.stringify(type.slice(0, 64))} is run by the provider at a price per use`,
+    );
+  }
+}
+
+function checkParts(body: JsonObject, pass: ReadonlySet<string>): void {
+  const { messages } = body;
+  if (!Array.isArray(messages) || (pass.has('input_audio') && pass.has('file_id'))) return;
+  for (const [index, message] of messages.entries()) {
+    if (!isObject(message)) continue;
+    const at = `messages[${index}]`;
+    if (!pass.has('file_id') && isObject(message['audio']) && given(message['audio'], 'id') !== undefined) {
+      throw refusal(`${at}.audio.id`, elsewhere);
+    }
+    checkContent(message['content'], `${at}.content`, pass);
+  }
+}
+
+function checkContent(content: Json | undefined, at: string, pass: ReadonlySet<string>): void {
+  if (!Array.isArray(content)) return;
+  for (const [index, part] of content.entries()) {
+    if (!isObject(part)) continue;
+    const here = `${at}[${index}]`;
+    if (part['type'] === 'input_audio' && !pass.has('input_audio')) {
+      throw refusal(`${here}.input_audio`, 'has a price of its own, as sound');
+    }
+    if (!pass.has('file_id')) checkFile(part, here);
+    checkContent(part['content'], `${here}.content`, pass);
+    if (isObject(part['source'])) checkContent(part['source']['content'], `${here}.source.content`, pass);
+  }
+}
+
+/** In the part itself, in the `source` of a block, or in the `file` of a part. */
+function checkFile(part: JsonObject, at: string): void {
+  if (given(part, 'file_id') !== undefined) throw refusal(`${at}.file_id`, elsewhere);
+  for (const holder of ['file', 'source', 'image_url'] as const) {
+    const inner = part[holder];
+    if (isObject(inner) && given(inner, 'file_id') !== undefined) throw refusal(`${at}.${holder}.file_id`, elsewhere);
+  }
+}
+
+/** Answers are kept here by nobody; an upstream that keeps none refuses the `metadata` of those it keeps. */
+function withoutStore(body: JsonObject, pass: ReadonlySet<string>): JsonObject {
+  if (pass.has('store') || given(body, 'store') !== true) return body;
+  const { store: _, metadata: __, ...rest } = body;
+  return rest;
+}
+
+function refusal(at: string, problem: string): Error {
+  return mistake(at, problem, 'unsupported_field');
+}

@@ -1,0 +1,96 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expectExactBooks, type Answered } from '../helpers/app.ts';
+import { completion, hello, message, setStage, type Stage } from './setup.ts';
+
+/** What costs the operator extra, or belongs to another customer, reaches no upstream unless its route says so. */
+
+let stage: Stage;
+const more = `
+  - id: acme/open
+    kind: chat
+    price: *price
+    routes: [{ provider: oai, upstream_model: gpt-x, options: { pass: [service_tier, file_id, store], refuse: [logprobs] } }]
+  - id: acme/either
+    kind: chat
+    price: *price
+    routes:
+      - { id: plain, provider: oai, upstream_model: plain }
+      - { id: quick, provider: oai, upstream_model: quick, options: { pass: [service_tier] } }
+`;
+
+beforeAll(async () => {
+  stage = await setStage({ more });
+});
+beforeEach(() => {
+  for (const model of ['gpt-x', 'plain', 'quick']) stage.upstream.script(model, { json: completion('Hi') });
+  stage.upstream.script('claude-x', { json: message('Hi') });
+});
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+const completions = (model: string, more_fields: object): Promise<Answered> =>
+  stage.client.call('POST', '/v1/chat/completions', { model, messages: hello, ...more_fields });
+const messages = (model: string, more_fields: object): Promise<Answered> =>
+  stage.client.call('POST', '/v1/messages', { model, max_tokens: 100, messages: hello, ...more_fields });
+
+test.each([
+  ['service_tier', completions, 'acme/oai', { service_tier: 'priority' }],
+  ['web_search_options', completions, 'acme/oai', { web_search_options: {} }],
+  ['models', completions, 'acme/oai', { models: ['dear/model'] }],
+  ['modalities', completions, 'acme/oai', { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }],
+  [
+    'messages[0].content[0].file.file_id',
+    completions,
+    'acme/oai',
+    { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-of-another' } }] }] },
+  ],
+  ['speed', messages, 'acme/ant', { speed: 'fast' }],
+  ['container', messages, 'acme/ant', { container: 'container_of_another' }],
+  ['tools[0].type', messages, 'acme/ant', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+])('%s is refused, nobody is asked, nothing is charged', async (param, ask, model, fields) => {
+  const asked_before = stage.upstream.asked.length;
+  const before = (await stage.client.call('GET', '/v1/balance')).json;
+  for (const stream of [false, true]) {
+    const { status, json } = await ask(model, { ...fields, stream });
+    expect([status, json.error]).toMatchObject([400, { type: 'invalid_request', code: 'unsupported_field', param }]);
+  }
+  expect(stage.upstream.asked.length).toBe(asked_before);
+  const after = (await stage.client.call('GET', '/v1/balance')).json;
+  expect([after.balance, after.held]).toEqual([before.balance, before.held]);
+  expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
+});
+
+test('what a route passes goes on, what it refuses beyond the rules does not', async () => {
+  const content = [{ type: 'file', file: { file_id: 'file-1' } }];
+  const fields = { service_tier: 'priority', store: true, metadata: { a: 'b' }, messages: [{ role: 'user', content }] };
+  expect((await completions('acme/open', fields)).status).toBe(200);
+  expect(stage.upstream.asked.at(-1)?.body).toMatchObject(fields);
+  expect(await completions('acme/open', { logprobs: true })).toMatchObject({
+    status: 400,
+    json: { error: { param: 'logprobs' } },
+  });
+});
+
+test('of several routes the one that passes it is asked', async () => {
+  expect((await completions('acme/either', { service_tier: 'priority' })).status).toBe(200);
+  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ model: 'quick', service_tier: 'priority' });
+  expect((await completions('acme/either', { service_tier: 'flex' })).status).toBe(200);
+  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ model: 'plain', service_tier: 'flex' });
+});
+
+test('nothing is stored upstream, and nothing stays in its cache for longer than is paid', async () => {
+  await completions('acme/oai', { store: true, metadata: { a: 'b' } });
+  expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('store');
+  expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('metadata');
+  const system = (ttl: object) => [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ...ttl } }];
+  await messages('acme/ant', { system: system({ ttl: '1h' }) });
+  expect(stage.upstream.asked.at(-1)?.body['system']).toEqual(system({}));
+});
+
+test('tokens of files of the upstream’s account are not counted there', async () => {
+  const content = [{ type: 'document', source: { type: 'file', file_id: 'file_of_another' } }];
+  const asked_before = stage.upstream.asked.length;
+  const body = { model: 'acme/ant', messages: [{ role: 'user', content }] };
+  expect((await stage.client.call('POST', '/v1/messages/count_tokens', body)).status).toBe(200);
+  expect(stage.upstream.asked.length).toBe(asked_before);
+});

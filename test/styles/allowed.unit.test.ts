@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/catalog/model.ts';
+import { ApiError } from '../../src/errors.ts';
+import { chatOptionProblems } from '../../src/providers/chat-options.ts';
+import { allowedBody, pass_names, readAllowance, refuseFields } from '../../src/styles/allowed.ts';
+
+const hi = { role: 'user', content: 'Hi' };
+const body = (fields: JsonObject): JsonObject => ({ model: 'm', messages: [hi], ...fields });
+const said = (...content: JsonObject[]): JsonObject => body({ messages: [hi, { role: 'user', content }] });
+
+function allow(given: JsonObject, options: JsonObject = {}): JsonObject {
+  return allowedBody(given, readAllowance(options).allowance);
+}
+
+function refusedField(given: JsonObject, options: JsonObject = {}): unknown {
+  try {
+    allow(given, options);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return [error.status, error.extras.code, error.extras.param, error.message.split(' ')[0]];
+  }
+}
+
+const refused: [rule: string, JsonObject, param: string][] = [
+  ['service_tier', body({ service_tier: 'priority' }), 'service_tier'],
+  ['service_tier', body({ service_tier: 'scale' }), 'service_tier'],
+  ['speed', body({ speed: 'fast' }), 'speed'],
+  ['inference_geo', body({ inference_geo: 'us' }), 'inference_geo'],
+  ['web_search_options', body({ web_search_options: {} }), 'web_search_options'],
+  ['search_parameters', body({ search_parameters: { mode: 'on' } }), 'search_parameters'],
+  ['enable_search', body({ enable_search: true }), 'enable_search'],
+  ['data_sources', body({ data_sources: [] }), 'data_sources'],
+  ['models', body({ models: ['dear/model'] }), 'models'],
+  ['fallbacks', body({ fallbacks: [{ model: 'dear' }] }), 'fallbacks'],
+  ['provider', body({ provider: { order: ['dear'] } }), 'provider'],
+  ['preset', body({ preset: 'x' }), 'preset'],
+  ['plugins', body({ plugins: [{ id: 'web' }] }), 'plugins'],
+  ['billing_policy', body({ billing_policy: 'x' }), 'billing_policy'],
+  ['background', body({ background: true }), 'background'],
+  ['container', body({ container: 'cntr_1' }), 'container'],
+  ['container', body({ container: { skills: [] } }), 'container'],
+  ['previous_response_id', body({ previous_response_id: 'resp_1' }), 'previous_response_id'],
+  ['modalities', body({ modalities: ['text', 'audio'] }), 'modalities'],
+  ['modalities', body({ modalities: ['image'] }), 'modalities'],
+  ['tools', body({ tools: [{ type: 'function' }, { type: 'web_search_20260209', name: 'w' }] }), 'tools[1].type'],
+  ['tools', body({ tools: [{ type: 'code_execution_20250825', name: 'c' }] }), 'tools[0].type'],
+  ['tools', body({ tools: [{ type: 'what_comes_next' }] }), 'tools[0].type'],
+  ['file_id', said({ type: 'file', file: { file_id: 'file-1' } }), 'messages[1].content[0].file.file_id'],
+  ['file_id', said({ type: 'image', source: { type: 'file', file_id: 'f' } }), 'messages[1].content[0].source.file_id'],
+  ['file_id', said({ type: 'container_upload', file_id: 'f' }), 'messages[1].content[0].file_id'],
+  [
+    'file_id',
+    said({ type: 'tool_result', content: [{ type: 'document', source: { type: 'file', file_id: 'f' } }] }),
+    'messages[1].content[0].content[0].source.file_id',
+  ],
+  [
+    'file_id',
+    said({ type: 'document', source: { type: 'content', content: [{ type: 'image', source: { file_id: 'f' } }] } }),
+    'messages[1].content[0].source.content[0].source.file_id',
+  ],
+  ['file_id', body({ messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }), 'messages[0].audio.id'],
+  ['input_audio', said({ type: 'input_audio', input_audio: { data: 'AA' } }), 'messages[1].content[0].input_audio'],
+];
+
+describe('what costs extra, or belongs to somebody else, does not go on', () => {
+  it.each(refused)('%s: %j', (rule, given, param) => {
+    expect(refusedField(given)).toEqual([400, 'unsupported_field', param, param]);
+    expect(allow(given, { pass: [rule] })).toBe(given);
+    expect(refusedField(given, { pass: pass_names.filter((name) => name !== rule) })).toBeDefined();
+  });
+
+  it.each([
+    body({ service_tier: 'auto' }),
+    body({ service_tier: 'flex' }),
+    body({ service_tier: 'standard_only', speed: 'standard', inference_geo: 'global' }),
+    body({ service_tier: null, web_search_options: null, container: null, modalities: null, store: false }),
+    body({ modalities: ['text'], background: false, enable_search: false }),
+    body({ prediction: { type: 'content', content: 'x' }, context_management: { edits: [] }, mcp_servers: [] }),
+    body({ prompt_cache_retention: '24h', logprobs: true, verbosity: 'low', transforms: [], route: 'fallback' }),
+    body({ constructor: 1, unheard_of: { file_id: 1 } }),
+    body({ tools: [{ type: 'function' }, { name: 'no type' }, { type: 'custom' }, { type: 'bash_20250124' }] }),
+    body({
+      tools: [{ type: 'web_fetch_20260209' }, { type: 'tool_search_tool_regex' }, { type: 'computer_20251124' }],
+    }),
+    said(
+      { type: 'image', source: { type: 'url', url: 'https://x.y' } },
+      { type: 'file', file: { file_data: 'data:' } },
+    ),
+    said({ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '5m' } }),
+  ])('what its tokens pay goes on as the very object: %j', (given) => {
+    expect(allow(given)).toBe(given);
+  });
+});
+
+describe('what may be left out unnoticed is', () => {
+  it('store, and the metadata that upstreams take only with it', () => {
+    expect(allow(body({ store: true, metadata: { a: 'b' } }))).toEqual(body({}));
+    const kept = body({ store: true, metadata: { a: 'b' } });
+    expect(allow(kept, { pass: ['store'] })).toBe(kept);
+  });
+
+  it('an hour in the cache becomes five minutes, wherever the mark stands', () => {
+    const mark = (ttl?: string) => ({ cache_control: { type: 'ephemeral', ...(ttl && { ttl }) } });
+    const marked = (ttl?: string): JsonObject => ({
+      model: 'm',
+      ...mark(ttl),
+      system: [{ type: 'text', text: 'a', ...mark(ttl) }],
+      tools: [{ name: 'f', input_schema: { cache_control: { ttl: '1h' } }, ...mark(ttl) }],
+      messages: [
+        { role: 'user', content: [{ type: 'tool_result', content: [{ type: 'text', text: 'b', ...mark(ttl) }] }] },
+        { role: 'user', content: 'as it is' },
+      ],
+    });
+    expect(allow(marked('1h'))).toEqual(marked());
+    const kept = marked('1h');
+    expect(allow(kept, { pass: ['cache_ttl'] })).toBe(kept);
+  });
+});
+
+it('a route may refuse further fields', () => {
+  const { allowance } = readAllowance({ refuse: ['logprobs', 'mcp_servers'] });
+  expect(() => refuseFields(body({ logprobs: true }), allowance)).toThrow('logprobs is not offered with this model.');
+  expect(() => refuseFields(body({ logprobs: null, top_logprobs: 2 }), allowance)).not.toThrow();
+});
+
+it('the options are checked', () => {
+  expect(chatOptionProblems({ pass: ['service_tier', 'tools'], refuse: ['logprobs'] })).toEqual([]);
+  expect(chatOptionProblems({ pass: 'tools' })).toMatchObject([{ field: 'pass', message: 'must be a list of names' }]);
+  expect(chatOptionProblems({ refuse: [1] })).toMatchObject([{ field: 'refuse' }]);
+  expect(chatOptionProblems({ pass: ['toools'] })).toMatchObject([
+    { field: 'pass', message: '"toools" is no rule', known: pass_names },
+  ]);
+});
