@@ -19,6 +19,7 @@ import type { AddressRules } from './lib/address.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './lib/guard.ts';
 import type { Resolve } from './lib/resolve.ts';
+import { makeAtOnce, type AtOnce } from './limits/at-once.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher, type HoldBatcher } from './money/holds.ts';
 import { adapterFacts } from './providers/facts.ts';
@@ -43,6 +44,7 @@ export type App = {
   readonly providers: Providers;
   readonly health: RouteHealth;
   readonly windows: Windows;
+  readonly atOnce: AtOnce;
   readonly authenticator: Authenticator;
   /** Who has signed in to the dashboard. */
   readonly login: Login;
@@ -207,6 +209,7 @@ async function openParts(
     providers,
     health: openRouteHealth(db, clock),
     windows: memoryWindows(),
+    atOnce: makeAtOnce(),
     authenticator,
     holds: makeHoldBatcher(db, () => new Date(clock.now())),
     guard,

@@ -149,6 +149,7 @@ export type Settings = {
   readonly limits: {
     readonly generate_per_minute: number;
     readonly chat_per_minute: number;
+    readonly chat_at_once: number;
     readonly failed_per_24h: number;
     readonly other_per_minute: number;
   };

@@ -18,6 +18,7 @@ export function settingsOf(file: CatalogFile): Settings {
     limits: {
       generate_per_minute: limits?.generate_per_minute ?? 60,
       chat_per_minute: limits?.chat_per_minute ?? 600,
+      chat_at_once: limits?.chat_at_once ?? 200,
       failed_per_24h: limits?.failed_per_24h ?? 25,
       other_per_minute: limits?.other_per_minute ?? 600,
     },

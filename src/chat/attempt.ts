@@ -17,7 +17,7 @@ import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
-import { startWatch, type Watch } from './watch.ts';
+import { startWatch, type Phase, type Watch } from './watch.ts';
 
 /** What a call knows of whoever made it, beyond its order. */
 export type ChatCaller = {
@@ -146,7 +146,7 @@ function styleFor(wanted: CallerStyle, provider: ChatProvider, { responses }: Qu
 
 /** What an error says of the route. */
 export function failureOf(error: unknown, watch: Watch): RouteFailure {
-  if (watch.timed_out) return { cause: 'timeout', reason: watch.timed_out };
+  if (watch.timed_out) return { cause: 'timeout', reason: lateness(watch.timed_out) };
   if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error) };
   return {
     cause: error.reason === 'timeout' ? 'timeout' : 'upstream_error',
@@ -155,6 +155,10 @@ export function failureOf(error: unknown, watch: Watch): RouteFailure {
     rejected_credentials: error.reason === 'rejected_credentials',
     simulated: error.simulated,
   };
+}
+
+function lateness(phase: Phase): string {
+  return `no answer in time (${phase})`;
 }
 
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
@@ -181,7 +185,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     }
     if (!relay.failure) await pass(relay.end(), relay, trial, outlet);
   } catch (error) {
-    problem = watch.timed_out ?? String(error);
+    problem = watch.timed_out ? lateness(watch.timed_out) : String(error);
   }
   if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, []);
   keep(relay, outcome);

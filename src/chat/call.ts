@@ -40,6 +40,33 @@ export async function runCall<Order extends CallOrder>(
   caller: ChatCaller,
   outlet: Outlet,
 ): Promise<ChatResult> {
+  const leave = enter(app, order);
+  try {
+    return await runEntered(app, order, attemptRoute, caller, outlet);
+  } finally {
+    leave();
+  }
+}
+
+/** What a caller waits before it tries again; nobody knows when one of its calls ends. */
+const retry_after_s = 1;
+
+/** Takes one of the places that a key has; answers what gives it back. Throws ApiError 429. */
+function enter(app: App, { caller }: CallOrder): () => void {
+  const { chat_at_once } = app.catalog.current.settings.limits;
+  const leave = app.atOnce.enter(caller.key.id, chat_at_once);
+  if (leave) return leave;
+  const message = `Too many calls at once with this key: at most ${chat_at_once} may be under way. Let one of them end first.`;
+  throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
+}
+
+async function runEntered<Order extends CallOrder>(
+  app: App,
+  order: Order,
+  attemptRoute: AttemptRoute<Order>,
+  caller: ChatCaller,
+  outlet: Outlet,
+): Promise<ChatResult> {
   const created_at = new Date(app.clock.now());
   const outcome = newOutcome();
   const routes = await routesOf(app, order);

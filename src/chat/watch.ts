@@ -3,18 +3,24 @@ import type { Timeouts } from '../catalog/model.ts';
 /** The end of a connection comes right behind that of its answer. */
 const end_ms = 1_000;
 
+/** How long a caller may read nothing, in times of what its upstream may say nothing for. */
+const reader_patience = 2;
+
+/** `first byte`: no answer has begun. `idle`: nothing came for too long. `total`: it came, but took too long. */
+export type Phase = 'first byte' | 'idle' | 'total';
+
 /** The clock of one attempt. One timer, moved: a stream has thousands of chunks. */
 export type Watch = {
   /** Aborts when a phase takes too long, or the caller is gone. */
   readonly signal: AbortSignal;
   /** Resolves when `signal` aborts. */
   readonly over: Promise<void>;
-  /** Which phase took too long. */
-  readonly timed_out: string | undefined;
+  /** Which phase of the upstream's took too long. */
+  readonly timed_out: Phase | undefined;
   /** The time is over because the caller did not read. */
   readonly caller_is_slow: boolean;
-  /** Something came. */
-  beat(has_content: boolean): void;
+  /** Something came; until the answer has begun that buys no time. */
+  beat(has_begun: boolean): void;
   /** The answer is complete: who keeps the connection open behind it is not waited for. */
   expectEnd(): void;
   /** Waits for the caller from here to the next beat, which is not the upstream's fault. */
@@ -25,19 +31,22 @@ export type Watch = {
 /** A whole answer comes at once, after as long as the model has written: only its total is bounded. */
 export function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal): Watch {
   const stop = new AbortController();
-  let timed_out: string | undefined;
+  let timed_out: Phase | undefined;
   let caller_is_slow = false;
   let is_paused = false;
-  const expire = (phase: string) => {
-    if (is_paused && phase === 'idle') return void silence.refresh();
+  const expire = (phase: Phase) => {
     if (is_paused) caller_is_slow = true;
-    else timed_out = `no answer in time (${phase})`;
+    else timed_out = phase;
     stop.abort(new Error(`over: ${phase}`));
   };
   const total = setTimeout(() => expire('total'), timeout_ms.total);
-  const first_byte_ms = is_stream ? timeout_ms.first_byte : timeout_ms.total;
-  let silence = setTimeout(() => expire('first byte'), first_byte_ms);
+  const first_phase = is_stream ? 'first byte' : 'total';
+  let silence = setTimeout(() => expire(first_phase), is_stream ? timeout_ms.first_byte : timeout_ms.total);
   let is_idle_watch = false;
+  const wait = (duration_ms: number) => {
+    clearTimeout(silence);
+    silence = setTimeout(() => expire('idle'), duration_ms);
+  };
   const leave = () => stop.abort(new Error('the caller is gone'));
   if (gone.aborted) leave();
   gone.addEventListener('abort', leave, { once: true });
@@ -52,20 +61,21 @@ export function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: Abort
     get caller_is_slow() {
       return caller_is_slow;
     },
-    beat: (content) => {
+    beat: (has_begun) => {
       is_paused = false;
-      if (!content) return; // pings before the first content do not buy time
+      if (!has_begun) return; // who only says that it is there has not begun to work
       if (is_idle_watch) return void silence.refresh();
       is_idle_watch = true;
-      clearTimeout(silence);
-      silence = setTimeout(() => expire('idle'), timeout_ms.idle);
+      wait(timeout_ms.idle);
     },
     expectEnd: () => {
-      clearTimeout(silence);
-      silence = setTimeout(() => expire('idle'), end_ms);
+      is_idle_watch = false;
+      wait(end_ms);
     },
     pause: () => {
       is_paused = true;
+      is_idle_watch = false;
+      wait(timeout_ms.idle * reader_patience);
     },
     stop: () => {
       clearTimeout(total);

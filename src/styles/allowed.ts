@@ -128,7 +128,7 @@ export function allowedAsk(ask: Ask, allowance: Allowance): Ask {
  * have a price per use: a search costs as much as 4,000 tokens.
  */
 const tools_covered =
-  /^(?:function|custom|bash_|text_editor_|computer_|memory_|browser_|tool_search_tool_|web_fetch_|mcp_toolset)/;
+  /^(?:function|custom|namespace|local_shell|shell|apply_patch|bash_|text_editor_|computer|memory_|browser_|tool_search|web_fetch_|mcp_toolset)/;
 
 function checkTools(tools: Json | undefined): void {
   if (!Array.isArray(tools)) return;

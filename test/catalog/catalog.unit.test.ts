@@ -51,7 +51,13 @@ describe('without a file', () => {
     ]);
     expect(current.settings).toMatchObject({
       base_currency: 'USD',
-      limits: { generate_per_minute: 60, chat_per_minute: 600, failed_per_24h: 25, other_per_minute: 600 },
+      limits: {
+        generate_per_minute: 60,
+        chat_per_minute: 600,
+        chat_at_once: 200,
+        failed_per_24h: 25,
+        other_per_minute: 600,
+      },
       webhooks: { retry_delays_ms: [10_000, 60_000, 300_000, 1_800_000, 7_200_000], timeout_ms: 10_000 },
       outputs: { link_ttl_ms: 86_400_000, keep_ms: 7 * 86_400_000 },
       tasks: { keep_ms: 90 * 86_400_000 },
@@ -107,7 +113,7 @@ describe('with a file', () => {
     const { current } = await open(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"] }
-limits: { generate_per_minute: 1, chat_per_minute: 2, failed_per_24h: 3, other_per_minute: 4 }
+limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4 }
 net: { allow: [127.0.0.0/8] }
 webhooks: { retry_delays: [1s], timeout: 2s }
 outputs: { link_ttl: 3s, keep: 4s }
@@ -117,7 +123,7 @@ tasks: { keep: 5s }
       base_url: 'https://x.example',
       trusted_proxies: ['10.0.0.0/8'],
       cors_origins: ['https://a.example'],
-      limits: { generate_per_minute: 1, chat_per_minute: 2, failed_per_24h: 3, other_per_minute: 4 },
+      limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4 },
       net_allow: ['127.0.0.0/8'],
       webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },
       outputs: { link_ttl_ms: 3_000, keep_ms: 4_000 },

@@ -1,0 +1,115 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expectExactBooks, type Client } from '../helpers/app.ts';
+import { completion, hello, message, setStage, yamlOf, type Stage } from './setup.ts';
+import { chunk } from './streams.ts';
+
+/** How many calls a key has under way at once, and for how long one that nobody reads is. */
+
+let stage: Stage;
+const at_once = 3;
+const more = `
+  - id: acme/stalled
+    kind: chat
+    price: *price
+    routes: [{ provider: oai, upstream_model: stalled, timeout: { first_byte: 5s, idle: 1s, total: 60s } }]
+`;
+
+beforeAll(async () => {
+  stage = await setStage({ more });
+  const yaml = yamlOf(stage.upstream, more);
+  await stage.test.configure(yaml.replace('limits: {', `limits: { chat_at_once: ${at_once},`));
+});
+beforeEach(() => {
+  stage.upstream.script('gpt-x', 'hang');
+  stage.upstream.script('claude-x', 'hang');
+});
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+function post(path: string, body: object, client: Client, signal?: AbortSignal): Promise<Response> {
+  return fetch(`${stage.test.url}/v1/${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: hello, max_tokens: 10, ...body }),
+    ...(signal && { signal }),
+  });
+}
+
+/** Calls of both styles, streamed and not, that their upstream never answers. */
+async function fill(client: Client, leave: AbortController): Promise<Promise<unknown>[]> {
+  const open_before = stage.upstream.open();
+  const calls = Array.from({ length: at_once }, (_, i) => {
+    const [path, model] = i % 2 === 0 ? ['chat/completions', 'acme/oai'] : ['messages', 'acme/ant'];
+    return post(path ?? '', { model, stream: i !== 0 }, client, leave.signal).catch(() => 'left');
+  });
+  await expect.poll(() => stage.upstream.open()).toBe(open_before + at_once);
+  return calls;
+}
+
+test('more calls at once than a key may have: 429 rate_limit in each style with Retry-After, until one has ended', async () => {
+  const client = await stage.test.client();
+  const other = await stage.test.client({ account_id: client.account_id });
+  const leave = new AbortController();
+  const calls = await fill(client, leave);
+  for (const stream of [false, true]) {
+    const first = await post('chat/completions', { model: 'acme/oai', stream }, client);
+    expect([first.status, first.headers.get('retry-after')]).toEqual([429, '1']);
+    expect(await first.json()).toMatchObject({ error: { type: 'rate_limit', param: null } });
+    const second = await post('messages', { model: 'acme/ant', stream }, client);
+    expect([second.status, second.headers.get('retry-after')]).toEqual([429, '1']);
+    expect(await second.json()).toMatchObject({ type: 'error', error: { type: 'rate_limit' } });
+  }
+  const others = new AbortController();
+  const other_calls = await fill(other, others); // another key of the same account has places of its own
+  others.abort();
+  leave.abort();
+  await Promise.all([...calls, ...other_calls]);
+  stage.upstream.script('gpt-x', { json: completion('Hi') });
+  stage.upstream.script('claude-x', { json: message('Hi') });
+  await expect.poll(async () => (await post('chat/completions', { model: 'acme/oai' }, client)).status).toBe(200);
+  await expect.poll(() => stage.test.app.atOnce.size()).toBe(0);
+});
+
+function stall(client: Client): Socket {
+  const { port } = new URL(stage.test.url);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  const body = JSON.stringify({ model: 'acme/stalled', stream: true, messages: hello });
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${client.key}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  return socket.pause();
+}
+
+test('readers that read nothing hold no upstream for longer than twice its idle time, and it is not to blame', async () => {
+  const client = await stage.test.client();
+  const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
+  stage.upstream.script('stalled', { stream: Array.from({ length: 40 }, () => megabyte), then: 'hang' });
+  const sockets = Array.from({ length: at_once }, () => stall(client));
+  await expect.poll(() => stage.upstream.open()).toBe(at_once);
+  expect((await post('chat/completions', { model: 'acme/oai' }, client)).status).toBe(429);
+  await expect.poll(() => stage.upstream.open(), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => stage.test.app.atOnce.size()).toBe(0);
+  expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
+  const rows = await stage.test.app.db.query<{ status: number }>(
+    'select status from chat_calls where account_id = $1',
+    [client.account_id],
+  );
+  expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: at_once }, () => 499));
+  for (const socket of sockets) socket.destroy();
+}, 20_000);
+
+test('a reader who is slow, but reads, gets all of it', async () => {
+  const client = await stage.test.client();
+  const piece = chunk({ content: 'x'.repeat(200_000) });
+  stage.upstream.script('stalled', { stream: [...Array.from({ length: 20 }, () => piece), 'data: [DONE]\n\n'] });
+  const response = await post('chat/completions', { model: 'acme/stalled', stream: true }, client);
+  let size = 0;
+  for await (const bytes of response.body ?? []) {
+    size += bytes.length;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(size).toBeGreaterThan(4_000_000);
+}, 20_000);
