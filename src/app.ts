@@ -189,10 +189,7 @@ async function openParts(
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()) });
   onStop(() => login.close());
-  const tracked = new Set<Promise<unknown>>();
-  onStop(async () => {
-    while (tracked.size > 0) await Promise.allSettled(tracked); // what ends may have begun more
-  });
+  const track = makeTracker(onStop);
   const guard = openGuard(options);
   const providers = makeProviders(catalog, adapters, guard);
   onStop(() => providers.close());
@@ -221,11 +218,19 @@ async function openParts(
     setListening: (address) => (listening = address),
     addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),
     onStop,
-    track: (work) => {
-      tracked.add(work);
-      void work.catch(() => undefined).finally(() => tracked.delete(work));
-    },
+    track,
     stop,
+  };
+}
+
+function makeTracker(onStop: App['onStop']): App['track'] {
+  const tracked = new Set<Promise<unknown>>();
+  onStop(async () => {
+    while (tracked.size > 0) await Promise.allSettled(tracked); // what ends may have begun more
+  });
+  return (work) => {
+    tracked.add(work);
+    void work.catch(() => undefined).finally(() => tracked.delete(work));
   };
 }
 

@@ -8,6 +8,7 @@ import { chunk } from './streams.ts';
 
 let stage: Stage;
 const at_once = 3;
+const patience = { timeout: 10_000 };
 const more = `
   - id: acme/stalled
     kind: chat
@@ -43,7 +44,7 @@ async function fill(client: Client, leave: AbortController): Promise<Promise<unk
     const [path, model] = i % 2 === 0 ? ['chat/completions', 'acme/oai'] : ['messages', 'acme/ant'];
     return post(path ?? '', { model, stream: i !== 0 }, client, leave.signal).catch(() => 'left');
   });
-  await expect.poll(() => stage.upstream.open()).toBe(open_before + at_once);
+  await expect.poll(() => stage.upstream.open(), patience).toBe(open_before + at_once);
   return calls;
 }
 
@@ -67,8 +68,10 @@ test('more calls at once than a key may have: 429 rate_limit in each style with 
   await Promise.all([...calls, ...other_calls]);
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   stage.upstream.script('claude-x', { json: message('Hi') });
-  await expect.poll(async () => (await post('chat/completions', { model: 'acme/oai' }, client)).status).toBe(200);
-  await expect.poll(() => stage.test.app.atOnce.size()).toBe(0);
+  await expect
+    .poll(async () => (await post('chat/completions', { model: 'acme/oai' }, client)).status, patience)
+    .toBe(200);
+  await expect.poll(() => stage.test.app.atOnce.size(), patience).toBe(0);
 });
 
 function stall(client: Client): Socket {
@@ -88,10 +91,10 @@ test('readers that read nothing hold no upstream for longer than twice its idle 
   const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
   stage.upstream.script('stalled', { stream: Array.from({ length: 40 }, () => megabyte), then: 'hang' });
   const sockets = Array.from({ length: at_once }, () => stall(client));
-  await expect.poll(() => stage.upstream.open()).toBe(at_once);
+  await expect.poll(() => stage.upstream.open(), patience).toBe(at_once);
   expect((await post('chat/completions', { model: 'acme/oai' }, client)).status).toBe(429);
-  await expect.poll(() => stage.upstream.open(), { timeout: 10_000 }).toBe(0);
-  await expect.poll(() => stage.test.app.atOnce.size()).toBe(0);
+  await expect.poll(() => stage.upstream.open(), patience).toBe(0);
+  await expect.poll(() => stage.test.app.atOnce.size(), patience).toBe(0);
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
   const rows = await stage.test.app.db.query<{ status: number }>(
     'select status from chat_calls where account_id = $1',
