@@ -36,6 +36,8 @@ type State = {
   body?: Record<string, unknown>;
   body_bytes: Buffer;
   readForm?: FormReader;
+  /** Stays for the log when the body itself is not kept any more. */
+  body_size_bytes: number;
   /** What the endpoint set: must not stay when its answer fails and an error goes out in its place. */
   answer_headers: readonly string[];
 };
@@ -86,12 +88,19 @@ export async function serve<App>(
     await admit(context, endpoint, request, reply);
     if (endpoint.method !== 'GET' && !endpoint.ignores_body) await readRequest(context, endpoint, request, reply);
     const answer = await callEndpoint(context, endpoint, request, reply);
+    forgetBody(request.state);
     request.state.answer_headers = Object.keys(answer.headers ?? {});
     if (endpoint.ignores_body) discardRest(request.raw, context.timeouts.discard_ms);
     sendAnswer(reply, answer, context.draining.aborted);
   } catch (error) {
     sendError(context, error, request, reply);
   }
+}
+
+/** An answer that is streamed may go on for minutes, and nobody reads the request any more. */
+function forgetBody(state: State): void {
+  delete state.body;
+  state.body_bytes = no_bytes;
 }
 
 /** A path or a method that no endpoint has. Below /v1 the key comes first, as everywhere. */
@@ -138,6 +147,7 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
     params: {},
     query: no_query,
     body_bytes: no_bytes,
+    body_size_bytes: 0,
     answer_headers: [],
   };
   reply.headers({
@@ -255,6 +265,7 @@ async function readRequest<App>(
     return;
   }
   state.body_bytes = bytes;
+  state.body_size_bytes = bytes.length;
   state.body = parseJsonObject(bytes);
 }
 
@@ -336,13 +347,13 @@ function logEnd<App>(context: Context<App>, request: FastifyRequest, reply: Fast
 
 /** An allow-list: no header, no query, no body, and the route's pattern rather than the path. */
 function logFields(request: FastifyRequest): object {
-  const { route, caller, person, body_bytes } = request.state;
+  const { route, caller, person, body_size_bytes } = request.state;
   return {
     request_id: request.id,
     method: request.method,
     route,
     ...(caller && { account_id: caller.account.id, key_id: caller.key.id }),
     ...(person && { account_id: person.account?.id, user_id: person.user.id }),
-    body_bytes: body_bytes.length,
+    body_bytes: body_size_bytes,
   };
 }

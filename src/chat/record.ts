@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
+import { whileAway } from '../db/while-away.ts';
 import type { Money } from '../money/money.ts';
 import type { CallStyle } from '../styles/conversation.ts';
 import type { CallOrder } from './order.ts';
@@ -56,7 +57,10 @@ const nothing = {
   reasoning_tokens: 0,
 };
 
-/** Writes the record of a call, together with those of its neighbours. A failure is logged: the money is right without it. */
+/**
+ * Writes the record of a call, together with those of its neighbours. A failure is logged:
+ * the money is right without it.
+ */
 export async function writeRecord(app: App, order: CallOrder, finished: Finished): Promise<void> {
   const { outcome, charge, charged, created_at, total_ms } = finished;
   const row: Row = {
@@ -79,7 +83,7 @@ export async function writeRecord(app: App, order: CallOrder, finished: Finished
     created_at,
   };
   try {
-    await batcherOf(app.db)(row);
+    await whileAway(() => batcherOf(app.db)(row)); // a repeat changes nothing
   } catch (error) {
     app.log.error({ request_id: row.id, err: error }, 'the record of a chat call could not be written');
   }

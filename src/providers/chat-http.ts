@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';
@@ -13,6 +14,9 @@ export type ChatClient = {
 
 type PostOptions = { signal: AbortSignal; connect_timeout_ms: number };
 
+/** The client keeps a body for as long as its answer is streamed; a larger one it gets piece by piece. */
+const kept_bytes_max = 65_536;
+
 const refusal_limits = { bytes_max: 65_536, wait_ms: 3_000 };
 
 export function openChatClient(
@@ -26,11 +30,17 @@ export function openChatClient(
   const secrets = config.api_key === undefined ? [] : [config.api_key];
   return {
     post: async (path, headers, body, { signal, connect_timeout_ms }) => {
+      const bytes = Buffer.from(JSON.stringify(body));
       const request = {
         path: prefix + path,
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'user-agent': 'Medley', ...headers },
-        body: JSON.stringify(body),
+        headers: {
+          'content-type': 'application/json',
+          'content-length': String(bytes.length),
+          'user-agent': 'Medley',
+          ...headers,
+        },
+        body: bytes.length > kept_bytes_max ? sentOnce(bytes) : bytes,
         signal,
       } as const;
       const pool = connections.to(origin, { connect_timeout_ms, keep_alive: true });
@@ -42,4 +52,16 @@ export function openChatClient(
     },
     close: () => connections.close(),
   };
+}
+
+/** A body that nobody holds any more once it was sent. */
+function sentOnce(bytes: Buffer): Readable {
+  let rest: Buffer | undefined = bytes;
+  return new Readable({
+    read() {
+      const next = rest?.subarray(0, kept_bytes_max) ?? null;
+      rest = rest && rest.length > kept_bytes_max ? rest.subarray(kept_bytes_max) : undefined;
+      this.push(next);
+    },
+  });
 }

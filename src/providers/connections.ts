@@ -20,7 +20,11 @@ export type PoolOptions = {
 
 /** Of each pool; streams and long answers stay open, so there are many connections. */
 const connections_max = 1_024;
-const keep_alive_ms = 30_000;
+/**
+ * Of servers that do not say how long they keep a connection: many close it after 5 s without a word (Node, uvicorn),
+ * and nobody knows what became of a request that meets its end. Those that say it are believed.
+ */
+const keep_alive_ms = 4_000;
 
 /** An upstream may name any host of its own: the pool that is oldest makes room. */
 const pools_max = 32;

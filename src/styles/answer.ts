@@ -8,7 +8,8 @@ import { readMessagesAnswer, writeMessagesAnswer } from './messages-answer.ts';
 import { withModel } from './model-name.ts';
 import { echoOf, readResponsesAnswer, writeResponsesAnswer } from './responses-answer.ts';
 import { finishOf } from './same-responses.ts';
-import { addText, tokensOf, type TextSize } from './text-size.ts';
+import { addText, type TextSize } from './text-size.ts';
+import { countedUsage } from './usage.ts';
 
 export type RenderOptions = {
   /** The public id, which stands in the caller's answer instead of the upstream's name. */
@@ -134,10 +135,10 @@ function translated(
 ): { bytes: Buffer; finish: string } {
   const [answer] = answers;
   if (!answer) throw new Error('The answer is empty.');
-  const usage = answer.usage ?? estimated(delivered, options.input_tokens_estimated);
+  const { input_tokens_estimated: input } = options;
+  const usage = answer.usage ?? (input === undefined ? undefined : countedUsage(input, delivered));
   if (ask.style === 'messages') {
-    const shown = usage ?? { ...no_tokens, output_tokens: tokensOf(delivered) };
-    const body = writeMessagesAnswer(answer, shown, options.model, options.request_id);
+    const body = writeMessagesAnswer(answer, usage ?? countedUsage(0, delivered), options.model, options.request_id);
     return { bytes: Buffer.from(JSON.stringify(body)), finish: String(body['stop_reason']) };
   }
   if (ask.style === 'responses') {
@@ -157,17 +158,4 @@ function choicesOf({ choices }: JsonObject): JsonObject[] {
 /** The caller speaks of `functions`, as all did before there were tools. */
 export function isLegacy(ask: Ask): boolean {
   return Array.isArray(ask.body['functions']) && !Array.isArray(ask.body['tools']);
-}
-
-const no_tokens: Usage = {
-  input_tokens: 0,
-  cached_input_tokens: 0,
-  cache_write_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-};
-
-function estimated(delivered: TextSize, input_tokens: number | undefined): Usage | undefined {
-  if (input_tokens === undefined) return undefined;
-  return { ...no_tokens, input_tokens, output_tokens: tokensOf(delivered) };
 }

@@ -44,6 +44,9 @@ class StreamRelay implements Relay {
     else this.#way = sameMessages(options, this.#state);
   }
 
+  get has_begun(): boolean {
+    return this.#state.has_begun || this.#state.has_content;
+  }
   get has_content(): boolean {
     return this.#state.has_content;
   }

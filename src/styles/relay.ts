@@ -14,6 +14,8 @@ export type Relay = {
    * nothing, and `failure` says so.
    */
   end(): Buffer | undefined;
+  /** The model has begun to answer: from here on whatever comes is a sign of life, before that pings are none. */
+  readonly has_begun: boolean;
   /** Content has come: text, thinking, a refusal or a tool call, however little. */
   readonly has_content: boolean;
   /** The upstream said that it is complete. */

@@ -67,6 +67,7 @@ function lifecycle(
   options: RelayOptions,
   state: StreamState,
 ): Buffer | undefined {
+  state.has_begun = true;
   learnUsage(state, readUsage('responses', response['usage']));
   if (type === 'response.failed') return refuse(state, toldBy(response['error'] ?? null));
   if (type === 'response.completed' || type === 'response.incomplete') {

@@ -6,7 +6,7 @@ import { edited, innerModelEdit, modelEdit, type Edit } from './model-name.ts';
 import type { RelayOptions } from './relay.ts';
 import { errorEventOf, objectOf } from './stream-reader.ts';
 import { deliver, fail, learnUsage, type StreamState } from './stream-state.ts';
-import { readStartUsage, readUsage } from './usage.ts';
+import { countedUsage, readStartUsage, readUsage, writeUsage } from './usage.ts';
 
 /**
  * Streams that keep their style: the bytes of each event go on as they came, but for the model's name.
@@ -23,15 +23,25 @@ export type SameStream = {
 export function sameCompletions(options: RelayOptions, state: StreamState): SameStream {
   /** Answers by their index: how many of `n` have begun, and whether they have ended. */
   const ended = new Map<Json, boolean>();
+  let last: JsonObject = {};
+  /** The upstream told no usage, but the caller wants to know: what was counted here, which is what it pays. */
+  const told = (end: Buffer): Buffer => {
+    if (!options.wants_usage || state.usage) return end;
+    const usage = writeUsage('completions', countedUsage(options.input_tokens_estimated, state.delivered));
+    const chunk = { ...last, object: 'chat.completion.chunk', model: options.model, choices: [], usage };
+    return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), end]);
+  };
   const take = (frame: SseFrame): Buffer | undefined => {
     const { raw, data } = frame;
     if (data === undefined) return raw;
     if (data.trim() === '') return undefined; // some servers' sign of life; callers would fail to parse it
-    if (data.startsWith('[DONE]')) return complete(state, raw);
+    if (data.startsWith('[DONE]')) return complete(state, told(raw));
     const chunk = objectOf(data);
     if (chunk['error'] !== undefined && chunk['error'] !== null) return refuse(state, chunk['error']);
     learnUsage(state, readUsage('completions', chunk['usage']));
+    last = { id: chunk['id'] ?? null, created: chunk['created'] ?? null };
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject) : [];
+    state.has_begun ||= choices.length > 0;
     for (const choice of choices) {
       const { index = 0, finish_reason } = choice;
       ended.set(index, ended.get(index) === true || typeof finish_reason === 'string');
@@ -42,7 +52,8 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
       const { usage: _, ...rest } = chunk;
       return Buffer.from(`data: ${JSON.stringify({ ...rest, model: options.model })}\n\n`);
     }
-    return changed(frame, (bytes) => modelEdit(bytes, options.model));
+    const named = changed(frame, (bytes) => modelEdit(bytes, options.model));
+    return options.wants_usage || chunk['usage'] !== null ? named : withoutNull(named);
   };
   return {
     take,
@@ -51,9 +62,21 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
       if (ended.size === 0 || [...ended.values()].includes(false))
         return void fail(state, 'The stream was cut off.', 'cut');
       state.is_complete = true; // some servers leave [DONE] out
-      return Buffer.from('data: [DONE]\n\n');
+      return told(Buffer.from('data: [DONE]\n\n'));
     },
   };
+}
+
+const null_usages = [Buffer.from(',"usage":null'), Buffer.from(', "usage": null')];
+
+/** The sign that usage comes later, which is told only to those who asked for it. */
+function withoutNull(raw: Buffer): Buffer {
+  for (const sign of null_usages) {
+    const from = raw.indexOf(sign);
+    if (from === -1 || raw.indexOf(sign, from + 1) !== -1) continue; // of two nobody knows which it is
+    return Buffer.concat([raw.subarray(0, from), raw.subarray(from + sign.length)]);
+  }
+  return raw;
 }
 
 /** An end of which nothing came before, neither content nor a reason, is no answer: another route may have one. */
@@ -120,6 +143,7 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
     const { raw } = named;
     switch (event['type']) {
       case 'message_start':
+        state.has_begun = true;
         if (isObject(event['message'])) learnUsage(state, readStartUsage(event['message']['usage']));
         return changed(named, (bytes) => innerModelEdit(bytes, options.model));
       case 'content_block_start':

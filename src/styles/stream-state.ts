@@ -3,6 +3,7 @@ import { addText, type TextSize } from './text-size.ts';
 
 /** What is known of a stream so far; see Relay. */
 export type StreamState = {
+  has_begun: boolean;
   has_content: boolean;
   is_complete: boolean;
   failure: { type: string; message: string } | undefined;
@@ -13,6 +14,7 @@ export type StreamState = {
 
 export function newStreamState(): StreamState {
   return {
+    has_begun: false,
     has_content: false,
     is_complete: false,
     failure: undefined,
@@ -53,6 +55,9 @@ export function note(state: StreamState, event: ChatEvent): void {
       return;
     case 'usage':
       return learnUsage(state, event.usage);
+    case 'start':
+      state.has_begun = true;
+      return;
     case 'end':
       state.is_complete = true;
       return;

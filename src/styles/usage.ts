@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { CallerStyle, UpstreamStyle, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
+import { tokensOf, type TextSize } from './text-size.ts';
 
 /**
  * More tokens than any model reads or writes in one call: an upstream that tells of more tells nothing.
@@ -41,6 +42,17 @@ export function wholeUsage(usage: Partial<Usage> | undefined): Usage | undefined
     cache_write_tokens: usage.cache_write_tokens ?? 0,
     output_tokens,
     reasoning_tokens: Math.min(usage.reasoning_tokens ?? 0, output_tokens),
+  };
+}
+
+/** Where the upstream counts nothing: the input as it was counted here, the output by its bytes. */
+export function countedUsage(input_tokens: number, delivered: TextSize): Usage {
+  return {
+    input_tokens,
+    cached_input_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: tokensOf(delivered),
+    reasoning_tokens: 0,
   };
 }
 

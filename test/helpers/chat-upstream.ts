@@ -31,6 +31,7 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as Record<string, unknown>;
+      chunks.length = 0; // the answer may go on for long
       const one = { path: request.url ?? '', headers: request.headers, body };
       asked.push(one);
       open += 1;

@@ -206,3 +206,46 @@ describe('a fast upstream and a slow reader', () => {
     await raw.stop();
   });
 });
+
+describe('connections that are kept', () => {
+  const answer = (head = '') =>
+    `HTTP/1.1 200 OK\r\n${head}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
+  const wait = (duration_ms: number) => new Promise((resolve) => setTimeout(resolve, duration_ms));
+
+  it('are used again, but not so late that an upstream closes them in the same moment', async () => {
+    const upstream_raw = await startRaw((socket) => void socket.on('data', () => socket.write(answer())));
+    const provider = open(upstream_raw.url);
+    const ask = () => textOf(provider, callOf('completions'));
+    await ask();
+    await wait(200);
+    await ask();
+    expect(upstream_raw.sockets).toHaveLength(1);
+    await wait(4_500); // many close a connection after 5 s and do not say so
+    await ask();
+    expect(upstream_raw.sockets).toHaveLength(2);
+    await provider.close?.();
+    await upstream_raw.stop();
+  }, 15_000);
+
+  it('for as long as the upstream says', async () => {
+    const head = 'keep-alive: timeout=20\r\n';
+    const upstream_raw = await startRaw((socket) => void socket.on('data', () => socket.write(answer(head))));
+    const provider = open(upstream_raw.url);
+    await textOf(provider, callOf('completions'));
+    await wait(4_500);
+    await textOf(provider, callOf('completions'));
+    expect(upstream_raw.sockets).toHaveLength(1);
+    await provider.close?.();
+    await upstream_raw.stop();
+  }, 15_000);
+
+  it('bodies that are sent piece by piece arrive whole', async () => {
+    upstream.script('large', { json: {} });
+    const content = 'Grüße 😀 '.repeat(40_000);
+    const provider = open(upstream.url);
+    await textOf(provider, callOf('completions', { body: { model: 'large', content } }));
+    expect(upstream.asked.at(-1)?.body).toEqual({ model: 'large', content });
+    expect(upstream.asked.at(-1)?.headers['transfer-encoding']).toBeUndefined();
+    await provider.close?.();
+  });
+});

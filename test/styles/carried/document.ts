@@ -31,6 +31,12 @@ responses style to messages, fields become what those of chat completions with t
 means with its whole meaning, *changed* with another form or less of it, *dropped* that the model is not told and
 the caller will hardly notice, *refused* that the answer is a 400 which names the field in \`param\`.
 
+Two things are carried between styles in neither direction. Thinking that one provider has sealed is told to no
+other: a model gets its own back, as blocks or by way of \`reasoning_details\`, and what it was is left out where the
+conversation moves on to an upstream of another style. And citations, with the web search of the provider: a wish
+for it is refused or dropped as the tables say, its results in what was said before become text, and answers come
+without their sources.
+
 Each row is a test: the tables are made of the rows in \`test/styles/carried/\`. After a change there,
 \`vitest run -u\` of \`test/styles/carried.unit.test.ts\` writes this page anew.
 
