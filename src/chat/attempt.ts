@@ -33,14 +33,21 @@ export type RouteFailure = {
   reason: string;
   retry_after_ms?: number | undefined;
   rejected_credentials?: boolean;
+  /** The upstream was reached, but took too long for this request. */
+  is_slow?: boolean;
+  /** It says nothing about the route. */
+  is_blameless?: boolean;
   simulated?: boolean | undefined;
   /** What was asked for cannot be carried to this upstream; another one may take it. */
   refusal?: ApiError;
 };
 
-/** `answered`: content came, or a complete answer without any; whatever went wrong later is in the outcome. */
+/**
+ * `answered`: content came, or a complete answer without any; whatever went wrong later is in the outcome.
+ * `is_blameless`: that says nothing about the route.
+ */
 export type Attempted =
-  | { answered: true; whole?: Buffer; simulated?: boolean }
+  | { answered: true; whole?: Buffer; is_blameless?: boolean }
   | { answered: false; failure: RouteFailure };
 
 const line_bytes_max = 67_108_864;
@@ -96,6 +103,7 @@ export async function attemptRoute(
     const refusal = sent.links && (await fetchLinks(app, sent.links, watch.signal));
     if (refusal) return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
     const reply = await send(trial);
+    sent.body = {}; // it was sent
     if ('failure' in reply) return failed(reply.failure);
     return order.ask.stream ? await relayStream(trial, reply, outlet) : await readWhole(trial, reply);
   } finally {
@@ -146,13 +154,15 @@ function styleFor(wanted: CallerStyle, provider: ChatProvider, { responses }: Qu
 
 /** What an error says of the route. */
 export function failureOf(error: unknown, watch: Watch): RouteFailure {
-  if (watch.timed_out) return { cause: 'timeout', reason: lateness(watch.timed_out) };
+  if (watch.timed_out) return { cause: 'timeout', reason: lateness(watch.timed_out), is_slow: true };
   if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error) };
   return {
     cause: error.reason === 'timeout' ? 'timeout' : 'upstream_error',
     reason: `${error.reason}: ${error.message}`,
     retry_after_ms: error.retry_after_ms,
     rejected_credentials: error.reason === 'rejected_credentials',
+    is_slow: error.reason === 'timeout' && error.cause === undefined, // with a cause, nobody was reached
+    is_blameless: error.is_blameless,
     simulated: error.simulated,
   };
 }
@@ -178,7 +188,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   try {
     for await (const chunk of reply.body) {
       const bytes = relay.push(chunk);
-      watch.beat(relay.has_content);
+      watch.beat(relay.has_begun);
       await pass(bytes, relay, trial, outlet);
       if (relay.failure) break;
       if (relay.is_complete) watch.expectEnd();
@@ -203,7 +213,8 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   outcome.error = watch.timed_out
     ? new ApiError('timeout', 'The model stopped answering in the middle of its answer.')
     : new ApiError('upstream_error', 'The model provider broke off in the middle of its answer.');
-  return { answered: true, simulated };
+  // It wrote all the time that a call may take: there was much to write.
+  return { answered: true, is_blameless: simulated || watch.timed_out === 'total' };
 }
 
 const mistakes: ReadonlySet<string> = new Set([
@@ -225,7 +236,7 @@ function throwIfCallersMistake({ type, message }: { type: string; message: strin
 
 /** The caller's pace is the upstream's: nothing is read while there is no room. */
 async function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outlet: Outlet): Promise<void> {
-  if (relay.has_content) noteContent(trial.outcome);
+  if (relay.has_content) noteContent(trial);
   if (!bytes || bytes.length === 0) return;
   const full = outlet.write(bytes);
   if (!full) return;
@@ -234,8 +245,15 @@ async function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outle
   trial.watch.beat(true);
 }
 
-function noteContent(outcome: ChatOutcome): void {
-  outcome.first_content_ms ??= Math.round(performance.now() - outcome.started_at_ms);
+/** From here on no other route is asked, so nobody needs what was asked: a stream may go on for minutes. */
+function noteContent({ order, outcome }: Trial): void {
+  if (outcome.first_content_ms !== undefined) return;
+  outcome.first_content_ms = since(outcome);
+  order.ask.body = {};
+}
+
+function since(outcome: ChatOutcome): number {
+  return Math.round(performance.now() - outcome.started_at_ms);
 }
 
 /** What stays of an answer or a stream when it is over. */
@@ -267,7 +285,7 @@ async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
     const bytes = await readBytes(reply.body, answer_bytes_max);
     const answer = renderAnswer(order.ask, style, bytes, renderOptions(trial));
     keep({ usage: undefined, finish: undefined, ...answer, is_complete: true }, outcome);
-    noteContent(outcome);
+    outcome.first_content_ms ??= since(outcome);
     return { answered: true, whole: answer.bytes };
   } catch (error) {
     if (error instanceof ApiError) throw error; // found unfit, told with status 200

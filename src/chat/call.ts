@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import type { Money } from '../money/money.ts';
-import { routeName } from '../routing/health.ts';
+import { routeName, type Trouble } from '../routing/health.ts';
 import { errorEvent, heartbeat } from '../styles/open-relay.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { takeHold } from './hold.ts';
@@ -117,7 +117,7 @@ async function routesOf(app: App, order: CallOrder): Promise<Route[]> {
   const names = [...byName.keys()];
   const admission = await app.health.admit(names);
   if (!admission.admitted) {
-    const headers = { 'retry-after': String(Math.ceil(admission.retry_after_ms / 1000)) };
+    const headers = { 'retry-after': retryAfter(admission.retry_after_ms) };
     if (admission.cause === 'timeout')
       throw new ApiError('timeout', `${model.id} is not answering in time at the moment.`, { headers });
     throw new ApiError('upstream_error', `${model.id} is not available upstream at the moment.`, { headers });
@@ -168,9 +168,9 @@ async function tryRoutes(
     }
     if (attempted.answered) {
       outcome.attempts.push({ route: name, outcome: 'answered', duration_ms: since_ms() });
-      if (outcome.error && !attempted.simulated)
-        await app.health.failed(name, { cause: outcome.error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
-      else if (outcome.is_complete) await app.health.succeeded(name);
+      if (outcome.error && !attempted.is_blameless)
+        await app.health.failed(name, troubleOf(order, outcome.error.kind === 'timeout'));
+      else if (outcome.is_complete) await app.health.succeeded(name, order.caller.account.id);
       else await app.health.giveBack(name);
       return attempted.whole;
     }
@@ -182,17 +182,29 @@ async function tryRoutes(
       return undefined;
     }
     app.log.info({ request_id: order.request_id, route: name, reason: failure.reason }, 'a route gave no answer');
-    await noteFailure(app, name, failure);
+    await noteFailure(app, order, name, failure);
   }
   throw allFailed(order, failures);
 }
 
 const credentials_pause_ms = 60_000;
 
-async function noteFailure(app: App, name: string, failure: RouteFailure): Promise<void> {
-  if (failure.simulated || failure.refusal) return app.health.giveBack(name);
+async function noteFailure(app: App, order: CallOrder, name: string, failure: RouteFailure): Promise<void> {
+  if (failure.simulated || failure.refusal || failure.is_blameless) return app.health.giveBack(name);
+  if (failure.is_slow) return app.health.failed(name, troubleOf(order, true));
   const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
   await app.health.failed(name, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
+}
+
+function troubleOf(order: CallOrder, is_slow: boolean): Trouble {
+  return is_slow ? { cause: 'timeout', slow_for: order.caller.account.id } : { cause: 'upstream_error' };
+}
+
+/** SDKs sleep for as long as they are told, however long that is: a minute, whatever the upstream said. */
+const retry_after_max_s = 60;
+
+function retryAfter(wait_ms: number): string {
+  return String(Math.min(retry_after_max_s, Math.ceil(wait_ms / 1000)));
 }
 
 /** What the caller is told when no route gave an answer: never an upstream's own words about us. */
@@ -204,8 +216,8 @@ function allFailed(order: CallOrder, failures: readonly RouteFailure[]): ApiErro
   if (last?.cause === 'timeout') return new ApiError('timeout', `${id} did not answer in time.`);
   const waits_ms = failures.map((failure) => failure.retry_after_ms);
   const all_limited = waits_ms.every((wait_ms) => wait_ms !== undefined);
-  const wait_s = Math.ceil(Math.min(...waits_ms.map((wait_ms) => wait_ms ?? 0)) / 1000);
-  const headers: Record<string, string> = all_limited && wait_s > 0 ? { 'retry-after': String(wait_s) } : {};
+  const least_ms = Math.min(...waits_ms.map((wait_ms) => wait_ms ?? 0));
+  const headers: Record<string, string> = all_limited && least_ms > 0 ? { 'retry-after': retryAfter(least_ms) } : {};
   return new ApiError('upstream_error', `${id} could not be reached on any route. Try again shortly.`, { headers });
 }
 

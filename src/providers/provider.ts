@@ -86,16 +86,19 @@ export class NotStarted extends Error {
   override name = 'NotStarted';
   readonly reason: 'refused' | 'unreachable' | 'rate_limited' | 'timeout' | 'rejected_credentials' | 'unavailable';
   readonly retry_after_ms: number | undefined;
+  /** It is this request that the upstream will not have from us: others may fare better, so the route is not to blame. */
+  readonly is_blameless: boolean;
   readonly simulated: boolean;
 
   constructor(
     reason: NotStarted['reason'],
     message: string,
-    options: { retry_after_ms?: number; simulated?: boolean; cause?: unknown } = {},
+    options: { retry_after_ms?: number; is_blameless?: boolean; simulated?: boolean; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.retry_after_ms = options.retry_after_ms;
+    this.is_blameless = options.is_blameless ?? false;
     this.simulated = options.simulated ?? false;
   }
 }

@@ -32,6 +32,12 @@ const codes_about_us =
 const messages_about_us =
   /^(your credit balance|you exceeded your current quota|you have run out of credits|insufficient credits|payment required|api key not valid|(incorrect|invalid) api key)/i;
 
+/**
+ * One request that alone is more than our limit of tokens per minute. It never fits, and no customer's large
+ * prompts may keep the small ones of all others waiting.
+ */
+const too_large = /^request too large\b/i;
+
 /** What only names something of the caller's that is not there, rather than a model of ours. */
 const not_a_model = /\b(file|container|skill|image|attachment)s?\b/i;
 
@@ -59,6 +65,7 @@ export function refusalError(
   }
   if (!is_theirs && (status === 401 || status === 402 || status === 403 || (about_us && status < 500)))
     return new NotStarted('rejected_credentials', detail);
+  if (status === 429 && too_large.test(told.message)) return new NotStarted('refused', detail, { is_blameless: true });
   if (status === 429) return new NotStarted('rate_limited', detail, { retry_after_ms: retryAfter(refusal) });
   if (status === 504 || status === 408) return new NotStarted('timeout', detail);
   return new NotStarted('unavailable', detail, retryOptions(refusal));

@@ -14,6 +14,11 @@ export type Trouble = {
   cause: Cause;
   /** The upstream said when to come back, or its credentials are refused: no need to count. */
   pause_ms?: number;
+  /**
+   * Whose request it was that an upstream which is there took too long for: it may be the request that is heavy.
+   * Such time-outs of one account alone open no route that others use (decision 14).
+   */
+  slow_for?: string;
 };
 
 /** `probe`: the route that lets this one request through; give it back if the request is not made. */
@@ -42,7 +47,7 @@ export type RouteHealth = {
    */
   order(routes: readonly string[]): Promise<string[]>;
   /** These two never throw: what could not be noted, the next try tells again. */
-  succeeded(route: string): Promise<void>;
+  succeeded(route: string, account_id?: string): Promise<void>;
   failed(route: string, trouble: Trouble): Promise<void>;
 };
 
@@ -54,9 +59,21 @@ const pause_first_ms = 10_000;
 const pause_max_ms = 300_000;
 const probe_ms = 30_000; // a probe that tells nothing in this time lets another one through
 const rows_age_max_ms = 1_000;
+/** An account that used a route within this time would miss it. */
+const use_ms = 600_000;
 
 type OpenRoute = { route: string; cause: Cause; openings: number; retry_at: Date; probing_until: Date | null };
-type Counter = { failures_in_a_row: number; tries: { at_ms: number; failed: boolean }[] };
+
+/** `slow_for`: it failed, perhaps because of its own weight. */
+type Try = { at_ms: number; failed: boolean; slow_for?: string | undefined };
+type Counter = {
+  /** Failures since the last success, the newest ones. */
+  run: Try[];
+  /** Of the window, oldest first. */
+  tries: Try[];
+  /** The two accounts that used the route last. */
+  users: { account_id: string; at_ms: number }[];
+};
 
 /** Opens the health of all routes; nothing is read before it is asked for. */
 export function openRouteHealth(db: Queryable, clock: Clock): RouteHealth {
@@ -121,8 +138,10 @@ class SharedRouteHealth implements RouteHealth {
     return [...first, ...last];
   }
 
-  async succeeded(route: string): Promise<void> {
-    count(this.#counters, route, this.#clock.now(), false);
+  async succeeded(route: string, account_id?: string): Promise<void> {
+    const now_ms = this.#clock.now();
+    noteUse(this.#counterOf(route), account_id, now_ms);
+    count(this.#counterOf(route), { at_ms: now_ms, failed: false });
     if (!this.#open.has(route)) return;
     await this.#note('delete from route_health where route = $1', [route]);
     this.#counters.delete(route);
@@ -130,7 +149,9 @@ class SharedRouteHealth implements RouteHealth {
 
   async failed(route: string, trouble: Trouble): Promise<void> {
     const now_ms = this.#clock.now();
-    const broken = count(this.#counters, route, now_ms, true);
+    const { slow_for } = trouble;
+    noteUse(this.#counterOf(route), slow_for, now_ms);
+    const broken = count(this.#counterOf(route), { at_ms: now_ms, failed: true, slow_for });
     const asked_ms = trouble.pause_ms !== undefined && trouble.pause_ms > 0 ? trouble.pause_ms : undefined;
     const known = this.#open.get(route);
     if (!broken && !known && asked_ms === undefined) return;
@@ -147,6 +168,12 @@ class SharedRouteHealth implements RouteHealth {
       [route, trouble.cause, openings, new Date(now_ms), retry_at],
     );
     if (noted) this.#open.set(route, { route, cause: trouble.cause, openings, retry_at, probing_until: null });
+  }
+
+  #counterOf(route: string): Counter {
+    const known = this.#counters.get(route) ?? { run: [], tries: [], users: [] };
+    this.#counters.set(route, known);
+    return known;
   }
 
   /** Health is advice: a task whose run goes on must not fail because it could not be given. */
@@ -200,24 +227,46 @@ function awaitsProbe(row: OpenRoute, now_ms: number): boolean {
   return row.retry_at.getTime() <= now_ms && (row.probing_until?.getTime() ?? 0) <= now_ms;
 }
 
-/**
- * Counts a try; true if it makes the route fail too often: five times in a row, or half of twenty. Every
- * call comes here, so the list is changed in place: copies of it took 1.2 % of a chat call.
- */
-function count(counters: Map<string, Counter>, route: string, now_ms: number, failed: boolean): boolean {
-  const counter = counters.get(route) ?? { failures_in_a_row: 0, tries: [] };
-  counters.set(route, counter);
-  counter.failures_in_a_row = failed ? counter.failures_in_a_row + 1 : 0;
-  const { tries } = counter;
-  tries.push({ at_ms: now_ms, failed });
-  while (tries.length > tries_kept_max || isOver(tries[0], now_ms)) tries.shift();
-  if (!failed) return false;
-  const failures = tries.filter((known) => known.failed).length;
-  return (
-    counter.failures_in_a_row >= failures_in_a_row || (tries.length >= window_tries_min && failures * 2 >= tries.length)
-  );
+/** Whoever it was; the same account twice is one user. */
+function noteUse({ users }: Counter, account_id: string | undefined, now_ms: number): void {
+  if (account_id === undefined) return;
+  const [last] = users;
+  if (last?.account_id === account_id) return void (last.at_ms = now_ms);
+  users.unshift({ account_id, at_ms: now_ms });
+  users.length = Math.min(users.length, 2);
 }
 
-function isOver(known: Counter['tries'][number] | undefined, now_ms: number): boolean {
+/**
+ * Counts a try; true if it makes the route fail too often: five times in a row, or half of twenty. Every
+ * call comes here, so the lists are changed in place: copies of them took 1.2 % of a chat call.
+ */
+function count(counter: Counter, made: Try): boolean {
+  const { run, tries, users } = counter;
+  tries.push(made);
+  while (tries.length > tries_kept_max || isOver(tries[0], made.at_ms)) tries.shift();
+  if (!made.failed) {
+    run.length = 0;
+    return false;
+  }
+  run.push(made);
+  if (run.length > tries_kept_max) run.shift();
+  const in_a_row = weigh(run, users, made.at_ms);
+  const failures = tries.filter((known) => known.failed);
+  const heavy = failures.length - weigh(failures, users, made.at_ms);
+  const failed = failures.length - heavy;
+  const all = tries.length - heavy;
+  return in_a_row >= failures_in_a_row || (all >= window_tries_min && failed * 2 >= all);
+}
+
+/** As how many failures these count: time-outs of one account as one, while others use the route. */
+function weigh(failures: readonly Try[], users: Counter['users'], now_ms: number): number {
+  const slow = failures.filter(({ slow_for }) => slow_for !== undefined);
+  const [first] = slow;
+  if (first === undefined || slow.some(({ slow_for }) => slow_for !== first.slow_for)) return failures.length;
+  const is_missed = users.some((user) => user.account_id !== first.slow_for && user.at_ms > now_ms - use_ms);
+  return is_missed ? failures.length - slow.length + 1 : failures.length;
+}
+
+function isOver(known: Try | undefined, now_ms: number): boolean {
   return known !== undefined && known.at_ms <= now_ms - window_ms;
 }

@@ -47,6 +47,43 @@ describe('route health', () => {
     expect(await there.admit(['a', 'b'])).toEqual({ admitted: true });
   });
 
+  const slowFor = (account_id: string) => ({ cause: 'timeout', slow_for: account_id }) as const;
+
+  it('time-outs of one account alone open no route that another one uses', async () => {
+    await here.succeeded('a', 'light');
+    for (let i = 0; i < 30; i++) {
+      clock.pass(500);
+      await here.failed('a', slowFor('heavy'));
+    }
+    expect(await here.admit(['a'])).toEqual({ admitted: true });
+    for (let i = 0; i < 3; i++) await here.failed('a', refused);
+    expect(await here.admit(['a'])).toEqual({ admitted: true });
+    await here.failed('a', refused); // with one for all the time-outs: five
+    expect(await here.admit(['a'])).toMatchObject({ admitted: false });
+  });
+
+  it('those of several accounts do, or of one that nobody else would suffer from', async () => {
+    for (let i = 0; i < 4; i++) await here.failed('a', slowFor('one'));
+    expect(await here.admit(['a'])).toEqual({ admitted: true });
+    await here.failed('a', slowFor('another'));
+    expect(await here.admit(['a'])).toMatchObject({ admitted: false, cause: 'timeout' });
+    for (let i = 0; i < 5; i++) await here.failed('b', slowFor('alone'));
+    expect(await here.admit(['b'])).toMatchObject({ admitted: false });
+    await here.succeeded('c', 'long ago');
+    clock.pass(600_001);
+    for (let i = 0; i < 5; i++) await here.failed('c', slowFor('alone'));
+    expect(await here.admit(['c'])).toMatchObject({ admitted: false });
+  });
+
+  it('nor do they make half of twenty tries', async () => {
+    for (let i = 0; i < 30; i++) {
+      await here.succeeded('a', 'light');
+      for (let j = 0; j < 3; j++) await here.failed('a', slowFor('heavy'));
+      clock.pass(100);
+    }
+    expect(await here.admit(['a'])).toEqual({ admitted: true });
+  });
+
   it('opens a route when half of twenty tries in 30 seconds failed, and forgets older ones', async () => {
     const half = async () => {
       for (let i = 0; i < 10; i++) {

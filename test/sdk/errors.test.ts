@@ -43,6 +43,9 @@ describe.each(caller_names)('%s', (name) => {
       502,
       expect.stringMatching(/could not be reached|not available/),
     ]);
+    sdk.upstream.script('silent', 'hang');
+    const late = await ask('acme/silent');
+    expect([late.status, late.error.message]).toEqual([504, expect.stringMatching(/in time/)]);
     sdk.upstream.script('gpt-x', {
       status: 400,
       json: { error: { message: 'too long', type: 'invalid_request_error' } },

@@ -28,13 +28,18 @@ const models = [
 
 export const cells = caller_names.flatMap((name) => models.map((one) => [name, one.model, one] as const));
 
-/** Its route is paused after its failures, which must not reach the other models. */
+/** Their routes are paused after their failures, which must not reach the other models. */
 const broken = `
   - id: acme/broken
     kind: chat
     max_output_tokens: 1000
     price: [{ unit: input_token, per: 1000000, amount: "2.00" }, { unit: output_token, per: 1000000, amount: "10.00" }]
     routes: [{ provider: oai, upstream_model: broken }]
+  - id: acme/silent
+    kind: chat
+    max_output_tokens: 1000
+    price: [{ unit: input_token, per: 1000000, amount: "2.00" }, { unit: output_token, per: 1000000, amount: "10.00" }]
+    routes: [{ provider: oai, upstream_model: silent, timeout: { first_byte: 300ms, idle: 300ms, total: 300ms } }]
 `;
 
 export type SdkStage = {
