@@ -16,7 +16,7 @@ export type Trouble = {
   pause_ms?: number;
   /**
    * Whose request it was that an upstream which is there took too long for: it may be the request that is heavy.
-   * Such time-outs of one account alone open no route that others use (decision 14).
+   * Such time-outs of one account alone open no route that others use (decision 15).
    */
   slow_for?: string;
 };
