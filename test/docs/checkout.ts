@@ -121,7 +121,7 @@ export class Checkout {
 
   /** Of a reader: without what npm and the tests have set. */
   #environment(): Record<string, string | undefined> {
-    const own = /^(npm_|INIT_CWD$|NODE_|VITEST|MEDLEY_|TEST|DATABASE_URL$|HOST$)/;
+    const own = /^(npm_|INIT_CWD$|NODE_|VITEST|MEDLEY_|TEST|DATABASE_URL$|HOST$|FAL_KEY$)|_(API_KEY|TOKEN|SECRET)$/;
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
     const path = [join(this.folder, '.bin'), process.env['PATH']].join(delimiter);
     return { ...inherited, PATH: path, PORT: String(this.#port) };

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import package_json from '../../package.json' with { type: 'json' };
+import { defaultModels, defaultProviders, keyName } from '../../src/catalog/default.ts';
 import { addCommands } from '../../src/cli/commands.ts';
 import { failpoints } from '../../src/lib/failpoint.ts';
 import { documentPaths, guidePaths, prose, readDocument, repository, tableRows } from './document.ts';
@@ -80,6 +81,13 @@ describe('README.md', () => {
     // One is for tests, the other is refused until there is something to do with it; the text says so.
     const elsewhere = ['MEDLEY_FAILPOINTS', 'REDIS_URL'];
     expect([...shown, ...elsewhere].toSorted()).toEqual([...new Set(there)].toSorted());
+  });
+
+  it('has every key of the default catalogue in its table, and counts its models', () => {
+    const there = Object.values(defaultProviders()).map(keyName);
+    const shown = tableRows(readme, 'Key').map(([name = '']) => name);
+    expect(shown.toSorted()).toEqual(there.toSorted());
+    expect(readme.text).toContain(` ${defaultModels().length} current models `);
   });
 
   it('says of its speed what was measured', () => {
