@@ -22,7 +22,7 @@ export function resultsOf(answer: Json | undefined, output: JsonObject): RunFile
 }
 
 /** What stands where the route's `output.files` says; all of the answer where it says nothing. */
-export function placesIn(answer: Json | undefined, { files }: JsonObject): Json[] {
+function placesIn(answer: Json | undefined, { files }: JsonObject): Json[] {
   if (files === undefined) return [answer ?? null];
   return [files].flat().flatMap((place) => {
     const path = typeof place === 'string' ? readPath(place) : undefined;
