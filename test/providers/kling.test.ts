@@ -210,7 +210,7 @@ describe('kling', () => {
 
   it('what the input has leads to the path, and files of the caller are links or bare base64', async () => {
     const frames = { prompt: 'A bay', image: png, image_tail: 'https://example.com/a.png' };
-    expect(await submitted({ ...film, input: frames })).toEqual([
+    expect(await submitted({ ...film, input: { ...frames, aspect_ratio: '16:9' } })).toEqual([
       '/v1/videos/image2video',
       { ...frames, image: 'iVBORw0KGgo=', model_name: 'kling-v2-6' },
     ]);
@@ -219,8 +219,11 @@ describe('kling', () => {
       '/v1/videos/multi-image2video',
       { prompt: 'A bay', image_list: [{ image: 'iVBORw0KGgo=' }], model_name: 'kling-v2-6' },
     ]);
-    const omni = { ...film, model: 'kling-video-o1', options: { endpoint: 'omni-video' } };
-    expect((await submitted(omni))[0]).toBe('/v1/videos/omni-video');
+    const omni = { ...film, input: { aspect_ratio: '16:9' }, options: { endpoint: 'omni-video' } };
+    expect(await submitted(omni)).toEqual([
+      '/v1/videos/omni-video',
+      { aspect_ratio: '16:9', model_name: 'kling-v2-6' },
+    ]);
     const moved = { ...film, input: { video_url: 'https://example.com/a.mp4', character_orientation: 'image' } };
     expect((await submitted(moved))[0]).toBe('/v1/videos/motion-control');
   });

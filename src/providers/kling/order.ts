@@ -26,12 +26,13 @@ export function orderOf(run: RunRequest): Order {
 
 function firstOrder(run: RunRequest, external_task_id: string): Pick<Order, 'path' | 'json'> {
   const { kind, model, options, events_url } = run;
-  const input = withBareBase64(withoutHollow(run.input, isEmpty));
-  const endpoint = textIn(options, 'endpoint') ?? (kind === 'image' ? 'generations' : firstEndpoint(input));
-  const { duration } = input;
+  const { duration, aspect_ratio, ...others } = withBareBase64(withoutHollow(run.input, isEmpty));
+  const endpoint = textIn(options, 'endpoint') ?? (kind === 'image' ? 'generations' : firstEndpoint(others));
   const json = {
-    ...input,
-    ...(typeof duration === 'number' && { duration: String(duration) }),
+    ...others,
+    ...(duration !== undefined && { duration: typeof duration === 'number' ? String(duration) : duration }),
+    // A film from a picture has the picture's, and no such field.
+    ...(aspect_ratio !== undefined && endpoint !== 'image2video' && { aspect_ratio }),
     model_name: model,
     external_task_id,
     ...(events_url !== undefined && { callback_url: events_url }),
