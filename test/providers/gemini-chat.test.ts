@@ -77,6 +77,50 @@ describe('an upstream of Gemini’s style', () => {
   });
 });
 
+describe('seals that it does not know', () => {
+  const part = (name: string, thoughtSignature?: string) => ({
+    functionCall: { id: name, name, args: {} },
+    ...(thoughtSignature !== undefined && { thoughtSignature }),
+  });
+  const unknown = { status: 400, json: { error: { code: 400, message: 'Corrupted thought signature.' } } };
+  const of = (...contents: JsonObject[]) => ({ contents, generationConfig: { maxOutputTokens: 9 } });
+  const sealed = of(
+    { role: 'user', parts: [{ text: 'Hi' }] },
+    { role: 'model', parts: [{ text: 'Hm', thoughtSignature: 'old' }, part('a', 'old'), part('b')] },
+  );
+
+  it('are left out, once', async () => {
+    const provider = open();
+    upstream.script('m', unknown, { json: { hello: 1 } });
+    const asked = upstream.asked.length;
+    expect(await textOf(provider, call({ body: sealed }))).toBe('{"hello":1}');
+    expect(upstream.asked.slice(asked).map((one) => one.body)).toEqual([
+      sealed,
+      of(
+        { role: 'user', parts: [{ text: 'Hi' }] },
+        { role: 'model', parts: [{ text: 'Hm' }, part('a', 'skip_thought_signature_validator'), part('b')] },
+      ),
+    ]);
+    upstream.script('m', unknown);
+    await expect(provider.send(call({ body: sealed }), never)).rejects.toMatchObject({ name: 'InputRefused' });
+    expect(upstream.asked).toHaveLength(asked + 4);
+    await provider.close?.();
+  });
+
+  it.each([
+    ['nothing to leave out', body, unknown],
+    ['another refusal', sealed, { status: 400, json: { error: { code: 400, message: 'Too long' } } }],
+    ['trouble of its own', sealed, { status: 503, json: { error: { message: 'thought signature service' } } }],
+  ])('%s: asked once', async (_, given, script) => {
+    const provider = open();
+    upstream.script('m', script);
+    const asked = upstream.asked.length;
+    await expect(provider.send(call({ body: given }), never)).rejects.toThrow(/thought signature|Too long/);
+    expect(upstream.asked).toHaveLength(asked + 1);
+    await provider.close?.();
+  });
+});
+
 const info = (reason: string) => [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason }];
 const quota = (quotaId: string) => ({ violations: [{ quotaId }] });
 const retry = (retryDelay: string) => ({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay });

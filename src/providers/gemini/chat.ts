@@ -1,9 +1,10 @@
 import type { ProviderConfig } from '../../catalog/model.ts';
 import type { Guard } from '../../lib/guard.ts';
 import { openChatClient } from '../chat-http.ts';
-import type { ChatProvider } from '../provider.ts';
+import { InputRefused, type ChatProvider } from '../provider.ts';
 import { hints } from './hints.ts';
 import { modelPath, pathPrefix } from './paths.ts';
+import { unsealedBody } from './seals.ts';
 
 const default_base_url = 'https://generativelanguage.googleapis.com';
 
@@ -18,12 +19,20 @@ export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   return {
     styles: ['contents'],
-    send: ({ model, body, stream, timeout_ms, options: { safety_settings } }, signal) => {
+    send: async ({ model, body, stream, timeout_ms, options: { safety_settings } }, signal) => {
       const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
       const headers = { ...key, accept: stream ? 'text/event-stream' : 'application/json' };
       const options = { signal, connect_timeout_ms: timeout_ms.connect };
       const sent = safety_settings === undefined ? body : { ...body, safetySettings: safety_settings };
-      return client.post(`${prefix}/${modelPath(model)}:${method}`, headers, sent, options);
+      const path = `${prefix}/${modelPath(model)}:${method}`;
+      try {
+        return await client.post(path, headers, sent, options);
+      } catch (error) {
+        // A conversation goes on after its route has changed, thinking a little anew.
+        const unsealed = error instanceof InputRefused ? unsealedBody(sent, error.message) : undefined;
+        if (!unsealed) throw error;
+        return client.post(path, headers, unsealed, options);
+      }
     },
     close: () => client.close(),
   };

@@ -115,7 +115,7 @@ export const completions_to_contents: readonly Row[] = [
   },
   {
     field: 'tool_calls: extra_content.google.thought_signature',
-    how: '`thoughtSignature` of the call',
+    how: '`thoughtSignature` of the call; asked again without any if Gemini does not know one',
     what: 'carried',
     give: { messages: [hi, asked(sealed('a', 'c2VhbA=='), call('b')), result('a', '7'), result('b', '8')] },
     get: {

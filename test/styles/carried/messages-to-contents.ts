@@ -96,7 +96,7 @@ export const messages_to_contents: readonly Row[] = [
   },
   {
     field: 'thinking with a signature that Gemini’s answer came with',
-    how: '`thoughtSignature` of the call that it names',
+    how: '`thoughtSignature` of the call that it names; asked again without any if Gemini does not know one',
     what: 'carried',
     give: {
       messages: [
