@@ -112,8 +112,9 @@ describe('the default catalogue', () => {
       resolution: input['resolution'],
     }));
     expect(sizes.length).toBeGreaterThanOrEqual(21);
-    for (const { width, height, resolution } of sizes) {
-      const [w, h] = [Number(width), Number(height)];
+    for (const size of sizes) {
+      const [w, h] = [Number(Reflect.get(size, 'width')), Number(Reflect.get(size, 'height'))];
+      const { resolution } = size;
       expect([w % 16, h % 16]).toEqual([0, 0]);
       const megapixels = Number.parseInt(String(resolution), 10);
       expect(w * h).toBeLessThanOrEqual(megapixels * 1024 * 1024);
