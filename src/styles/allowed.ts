@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
 import { given, isObject, mistake } from './fields.ts';
 import { withoutLongCaches } from './long-caches.ts';
+import { usual_tiers } from './priced-fields.ts';
 
 /**
  * What of a caller's body may go on to an upstream of the same style, which gets it as it came. Two kinds of
@@ -21,8 +22,6 @@ export type Allowance = {
 /** What is wrong with a value; undefined if nothing is. */
 type Check = (value: Json) => string | undefined;
 
-const tiers_covered: readonly Json[] = ['auto', 'default', 'standard', 'standard_only', 'on_demand', 'flex'];
-
 const always =
   (problem: string): Check =>
   () =>
@@ -38,7 +37,7 @@ const elsewhere = 'names what is kept in an account that is not yours';
 
 /** Fields of the body, each with what is wrong with it. Names of rules are names of fields. */
 const fields: { readonly [field: string]: Check } = {
-  service_tier: unlessOneOf(tiers_covered, 'other tiers have prices of their own'),
+  service_tier: unlessOneOf(usual_tiers, 'other tiers have prices of their own'),
   speed: unlessOneOf(['standard'], 'faster answers have a price of their own'),
   inference_geo: unlessOneOf(['global'], 'other places have prices of their own'),
   web_search_options: always(searching),

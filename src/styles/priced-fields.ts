@@ -13,8 +13,8 @@ export function notOffered(at: string, why: string): ApiError {
   return mistake(at, why, 'unsupported_field');
 }
 
-/** Tiers at the usual price. */
-const usual_tiers: readonly Json[] = ['auto', 'default', 'standard', 'standard_only'];
+/** Tiers at the usual price, or below it. */
+export const usual_tiers: readonly Json[] = ['auto', 'default', 'standard', 'standard_only', 'on_demand', 'flex'];
 
 /** Throws ApiError 400 for a tier with a price of its own. */
 export function checkServiceTier(body: JsonObject): void {
