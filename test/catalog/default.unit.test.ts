@@ -39,6 +39,11 @@ describe('the default catalogue', () => {
       for (const { provider } of routes) expect(defaultProviders()).toHaveProperty(provider);
   });
 
+  it('leaves addresses to the adapters, which know by that that they speak to the provider itself', () => {
+    const given = Object.entries(defaultProviders()).filter(([, { base_url }]) => base_url !== undefined);
+    expect(given.map(([name]) => name)).toEqual(['luma-dream-machine']);
+  });
+
   it('says where every price was read, and on which day', () => {
     const wrong = models.flatMap(({ id, price_source, price }) =>
       price.length > 0 && price_source && /^https:\/\//.test(price_source.url) && isPast(price_source.date) ? [] : [id],
