@@ -7,7 +7,8 @@ import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../
 import { scrub } from '../providers/scrub.ts';
 import { allowedAsk, readAllowance, refuseFields } from '../styles/allowed.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
-import type { CallerStyle, UpstreamStyle } from '../styles/conversation.ts';
+import type { UpstreamStyle } from '../styles/conversation.ts';
+import type { Ask } from '../styles/ask.ts';
 import { openRelay } from '../styles/open-relay.ts';
 import { readQuirks, type Quirks } from '../styles/quirks.ts';
 import type { Relay } from '../styles/relay.ts';
@@ -80,7 +81,7 @@ export async function attemptRoute(
   const provider = app.providers.chat(route.provider);
   if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });
   const { quirks } = readQuirks(route.options);
-  const style = styleFor(order.ask.style, provider, quirks);
+  const style = styleFor(order.ask, provider, quirks);
   if (style === undefined) return failed({ cause: 'upstream_error', reason: `${route.provider} speaks no style` });
   const target = {
     style,
@@ -144,12 +145,21 @@ export function refusedInput(error: InputRefused): ApiError {
   });
 }
 
-/** The caller's own if the upstream speaks it, else the first; nothing is translated for the responses style. */
-function styleFor(wanted: CallerStyle, provider: ChatProvider, { responses }: Quirks): UpstreamStyle | undefined {
+/** The caller's own if the upstream speaks it, unless the model wants to be asked in that of responses; else the first. */
+function styleFor(ask: Ask, provider: ChatProvider, { responses }: Quirks): UpstreamStyle | undefined {
   const { styles, styles_by_option = [] } = provider;
-  const spoken = [...styles, ...styles_by_option.filter(() => responses === true)];
-  if (spoken.includes(wanted) && (wanted !== 'responses' || responses !== false)) return wanted;
-  return styles.find((style) => style !== 'responses');
+  const spoken = responses === undefined ? styles : [...styles, ...styles_by_option];
+  const has_responses = responses !== false && spoken.includes('responses');
+  const wants_responses = responses === 'always' || (responses === 'tools' && hasTools(ask));
+  if (has_responses && (ask.style === 'responses' || wants_responses)) return 'responses';
+  return (
+    styles.find((style) => style === ask.style && style !== 'responses') ??
+    styles.find((style) => style !== 'responses')
+  );
+}
+
+function hasTools({ body }: Ask): boolean {
+  return [body['tools'], body['functions']].some((tools) => Array.isArray(tools) && tools.length > 0);
 }
 
 /** What an error says of the route. */

@@ -5,6 +5,7 @@ import type { Conversation, Part, TextPart, Tool, ToolChoice, Turn } from './con
 import { mistake, notCarried } from './fields.ts';
 import { checkImageType } from './media.ts';
 import type { Quirks, Target, UpstreamBody } from './quirks.ts';
+import { isForeign } from './seal.ts';
 import { planJson, type JsonPlan } from './structured.ts';
 import { opening, placeSystem } from './system-turns.ts';
 import { planThinking } from './thinking-plan.ts';
@@ -98,7 +99,8 @@ function writePart(part: Part, names: ToolNames): JsonObject[] {
       return [writeResult(part, names)];
     case 'thinking':
       // Without a signature it is not of this upstream's making, which would refuse it.
-      return part.signature === undefined ? [] : [{ type: 'thinking', thinking: part.text, signature: part.signature }];
+      if (part.signature === undefined || isForeign(part.signature)) return [];
+      return [{ type: 'thinking', thinking: part.text, signature: part.signature }];
     case 'redacted_thinking':
       return [{ type: 'redacted_thinking', data: part.data }];
   }

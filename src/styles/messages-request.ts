@@ -15,7 +15,7 @@ import {
   wrongType,
 } from './fields.ts';
 import { readMessagesSettings } from './messages-settings.ts';
-import { isForeign, readSignature } from './seal.ts';
+import { isOfCall, readSignature } from './seal.ts';
 import { serverBlock } from './server-blocks.ts';
 import { addTurn, OpenCalls } from './turns.ts';
 
@@ -191,7 +191,7 @@ function sealsIn(blocks: readonly JsonObject[]): ReadonlyMap<Json | undefined, s
 function readThinkingBlock(block: JsonObject, at: string): Part {
   const text = readText(block, 'thinking', `${at}.thinking`) ?? '';
   const signature = readText(block, 'signature', `${at}.signature`) ?? '';
-  const is_own = signature !== '' && !isForeign(signature);
+  const is_own = signature !== '' && !isOfCall(signature);
   return { type: 'thinking', text, ...(is_own && { signature }) };
 }
 

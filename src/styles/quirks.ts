@@ -33,8 +33,11 @@ export type Quirks = {
   system_turns?: boolean;
   /** Messages: false if the model refuses to be made to call a tool. */
   forced_tools?: boolean;
-  /** Chat completions: whether the upstream serves `/responses` too, and is asked there in that style. */
-  responses?: boolean;
+  /**
+   * Chat completions: whether the upstream serves `/responses` too, and is asked there by callers of that style.
+   * `tools`: so are all calls with tools, which the model refuses elsewhere; `always`: so are all.
+   */
+  responses?: boolean | 'tools' | 'always';
   /** False if the model refuses temperature, top_p and top_k. */
   sampling?: boolean;
   /** How the model is made to answer by a JSON schema. */
@@ -68,7 +71,7 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
   reasoning_field: ['reasoning_content', 'reasoning', 'none'],
   document_parts: [true, false],
   reasoning_effort: [true, false],
-  responses: [true, false],
+  responses: [true, false, 'tools', 'always'],
   thinking: ['adaptive', 'budget', 'always', 'none'],
   system_turns: [true, false],
   forced_tools: [true, false],

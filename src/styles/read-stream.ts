@@ -5,6 +5,7 @@ import type { ChatEvent, UpstreamStyle } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { ContentsReader } from './contents-stream.ts';
 import { readStop } from './messages-answer.ts';
+import { ResponsesReader } from './responses-reader.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader } from './stream-reader.ts';
 import { readStartUsage, readUsage } from './usage.ts';
 
@@ -17,7 +18,7 @@ export function makeReader(style: UpstreamStyle, request_id: string): StreamRead
     case 'contents':
       return new ContentsReader(request_id);
     case 'responses':
-      throw new Error('nothing is translated from the responses style');
+      return new ResponsesReader();
   }
 }
 

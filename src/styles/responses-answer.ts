@@ -3,30 +3,57 @@ import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { given, isObject } from './fields.ts';
 import { writeThought } from './responses-reasoning.ts';
 import { finishOf } from './same-responses.ts';
-import { signatureOf } from './seal.ts';
+import { signatureOf, thoughtSeal } from './seal.ts';
 import { readUsage, wholeUsage, writeUsage } from './usage.ts';
 
-/**
- * What an answer of an upstream says, as far as charging it goes: it is not translated. Throws Error for one that
- * failed, or that is none.
- */
+/** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
 export function readResponsesAnswer(body: JsonObject): ChatAnswer {
   const { output, status } = body;
   if (!Array.isArray(output)) throw new Error('The answer has no output.');
   if (status === 'failed' || status === 'cancelled') throw new Error(`The answer is ${status}.`);
   const usage = wholeUsage(readUsage('responses', body['usage']));
-  const reason = finishOf(body) === 'max_output_tokens' ? 'length' : 'stop';
-  return { parts: output.filter(isObject).flatMap(readItem), finish: { reason }, ...(usage && { usage }) };
+  const parts = output.filter(isObject).flatMap(readItem);
+  const reason = readResponsesFinish(body, {
+    has_calls: parts.some(({ type }) => type === 'tool_call'),
+    has_refusal: parts.some(({ type }) => type === 'refusal'),
+  });
+  const { id } = body;
+  return { ...(typeof id === 'string' && { id }), parts, finish: { reason }, ...(usage && { usage }) };
+}
+
+/** What the status of a response means beside what came. */
+export function readResponsesFinish(
+  response: JsonObject,
+  { has_calls, has_refusal }: { has_calls: boolean; has_refusal: boolean },
+): FinishReason {
+  const finish = finishOf(response);
+  if (has_refusal || finish === 'content_filter') return 'refusal';
+  if (finish === 'max_output_tokens') return 'length';
+  return has_calls ? 'tool_calls' : 'stop';
 }
 
 function readItem(item: JsonObject): Part[] {
-  const { type, content, summary, name, arguments: args, input } = item;
+  const { type, content, call_id, name, arguments: args, input } = item;
   if (type === 'function_call' || type === 'custom_tool_call') {
     const text = typeof args === 'string' ? args : input;
-    return [{ type: 'tool_call', id: '', name: String(name), arguments: typeof text === 'string' ? text : '' }];
+    return [
+      { type: 'tool_call', id: String(call_id), name: String(name), arguments: typeof text === 'string' ? text : '' },
+    ];
   }
-  const texts = [...listOf(summary), ...listOf(content)].flatMap((part) => part['text'] ?? part['refusal'] ?? []);
-  return texts.flatMap((text): Part[] => (typeof text === 'string' ? [{ type: 'text', text }] : []));
+  if (type === 'reasoning') return readReasoning(item);
+  return listOf(content).flatMap(({ text, refusal }): Part[] => {
+    if (typeof text === 'string' && text !== '') return [{ type: 'text', text }];
+    return typeof refusal === 'string' && refusal !== '' ? [{ type: 'refusal', text: refusal }] : [];
+  });
+}
+
+function readReasoning({ summary, content, encrypted_content: seal }: JsonObject): Part[] {
+  const texts = [...listOf(summary), ...listOf(content)].flatMap(({ text }) =>
+    typeof text === 'string' ? [text] : [],
+  );
+  const sealed = typeof seal === 'string' && seal !== '' ? { signature: thoughtSeal(seal) } : {};
+  const text = texts.join('\n\n');
+  return text === '' && !('signature' in sealed) ? [] : [{ type: 'thinking', text, ...sealed }];
 }
 
 function listOf(value: Json | undefined): JsonObject[] {

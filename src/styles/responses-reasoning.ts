@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Part } from './conversation.ts';
 import { isObject } from './fields.ts';
-import { isForeign, readSignature } from './seal.ts';
+import { isOfCall, readSignature } from './seal.ts';
 
 /**
  * Items of reasoning in the responses style, as they stand for what an upstream of another style thought. What
@@ -37,7 +37,7 @@ export function readThought(item: JsonObject): Thought[] {
   }
   const text = textsIn(item['summary']) || textsIn(item['content']);
   const signature = signatureIn(item);
-  if (signature !== undefined && isForeign(signature)) return text === '' ? [] : [{ type: 'thinking', text }];
+  if (signature !== undefined && isOfCall(signature)) return text === '' ? [] : [{ type: 'thinking', text }];
   if (text === '' && signature === undefined) return [];
   return [{ type: 'thinking', text, ...(signature !== undefined && { signature }) }];
 }

@@ -24,7 +24,8 @@ export function sameResponsesBody(ask: Ask, target: Target): JsonObject {
   return body;
 }
 
-const encrypted_reasoning = 'reasoning.encrypted_content';
+/** What to include so that reasoning comes along, sealed, instead of being stored. */
+export const encrypted_reasoning = 'reasoning.encrypted_content';
 
 function withReasoning(include: Json | undefined): Json {
   const wanted = Array.isArray(include) ? include : [];

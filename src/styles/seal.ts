@@ -37,7 +37,24 @@ export function readSignature(signature: Json | undefined): { call_id: string; s
   return { call_id: signature.slice(mark.length, end), seal: signature.slice(end + 1) };
 }
 
+/** Whether it seals a call, and not the thought that it stands with. */
+export function isOfCall(signature: string): boolean {
+  return signature.startsWith(mark);
+}
+
+const thought_mark = 'responses:';
+
+/** A signature that holds what an upstream of the responses style sealed its own thought with. */
+export function thoughtSeal(encrypted_content: string): string {
+  return thought_mark + encrypted_content;
+}
+
+/** Undefined for thoughts of other upstreams. */
+export function readThoughtSeal(signature: string | undefined): string | undefined {
+  return signature?.startsWith(thought_mark) === true ? signature.slice(thought_mark.length) : undefined;
+}
+
 /** Whether no upstream of messages style knows this signature. */
 export function isForeign(signature: string): boolean {
-  return signature.startsWith(mark);
+  return isOfCall(signature) || signature.startsWith(thought_mark);
 }

@@ -44,9 +44,9 @@ export function planJson(conversation: Conversation, target: Target): JsonPlan {
   return { ...plan, instruction };
 }
 
-/** Chat completions and Gemini have a mode for any JSON; messages have none without a schema. */
+/** Chat completions, responses and Gemini have a mode for any JSON; messages have none without a schema. */
 function nativeFormat(format: AnswerFormat, target: Target): JsonPlan['native'] {
-  if (target.style === 'completions') return { format };
+  if (target.style === 'completions' || target.style === 'responses') return { format };
   if (target.style === 'contents') {
     return format.type === 'json' ? { format } : { format, schema: contentsSchema(format.schema) };
   }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { Conversation, Effort } from './conversation.ts';
 import type { Quirks } from './quirks.ts';
+import { isForeign } from './seal.ts';
 import type { JsonPlan } from './structured.ts';
 import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget } from './thinking.ts';
 
@@ -82,6 +83,10 @@ function isLoopUnsigned({ turns }: Conversation): boolean {
   const before = turns.at(-2);
   if (!last?.parts.some((part) => part.type === 'tool_result') || before?.role !== 'assistant') return false;
   return !before.parts.some(
-    (part) => part.type === 'redacted_thinking' || (part.type === 'thinking' && part.signature !== undefined),
+    (part) => part.type === 'redacted_thinking' || (part.type === 'thinking' && isSigned(part.signature)),
   );
+}
+
+function isSigned(signature: string | undefined): boolean {
+  return signature !== undefined && !isForeign(signature);
 }

@@ -1,4 +1,3 @@
-import { assert } from '../lib/assert.ts';
 import type { JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
 import { writeCompletions } from './completions-body.ts';
@@ -8,6 +7,7 @@ import { writeContents } from './contents-body.ts';
 import { writeMessages } from './messages-body.ts';
 import { readMessages } from './messages-request.ts';
 import type { Target, UpstreamBody } from './quirks.ts';
+import { writeResponses } from './responses-body.ts';
 import { readResponses } from './responses-request.ts';
 import { sameResponsesBody } from './same-responses.ts';
 import { sameCompletionsBody, sameMessagesBody } from './same-style.ts';
@@ -32,8 +32,8 @@ const readers: { readonly [style in CallerStyle]: (body: JsonObject) => Conversa
  */
 export function upstreamBody(ask: Ask, target: Target): UpstreamBody {
   if (ask.style === target.style) return { body: same_bodies[ask.style](ask, target) };
-  assert(target.style !== 'responses', 'nothing is translated for an upstream of the responses style');
   const conversation = readers[ask.style](ask.body);
+  if (target.style === 'responses') return writeResponses(conversation, ask, target);
   if (target.style === 'contents') return writeContents(conversation, ask, target);
   if (target.style === 'messages') return writeMessages(conversation, ask, target);
   return writeCompletions(conversation, ask, target);
