@@ -41,7 +41,7 @@ function textOf(name: string): string {
 }
 
 /** Which providers of the default catalogue a file has switched on; `true`: all. */
-export function wantedProviders(file: CatalogFile): readonly string[] {
+function wantedProviders(file: CatalogFile): readonly string[] {
   const wanted = file.catalog?.default ?? false;
   if (Array.isArray(wanted)) return wanted;
   return wanted ? Object.keys(defaultProviders()) : [];
