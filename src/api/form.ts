@@ -61,10 +61,9 @@ function makeParser(headers: IncomingHttpHeaders, limits: FormLimits): BusboyIns
     return Busboy({
       headers: { 'content-type': headers['content-type'] ?? '' },
       limits: {
-        // One more of each than may be: busboy cuts off in silence what we want to complain about.
-        files: limits.files_max + 1,
-        fileSize: limits.file_bytes_max + 1,
-        parts: parts_max + 1,
+        files: limits.files_max,
+        fileSize: limits.file_bytes_max,
+        parts: parts_max,
         fieldNameSize: field_name_bytes_max,
         fieldSize: field_bytes_max,
         headerPairs: part_headers_max,
@@ -89,6 +88,8 @@ async function readForm<T>(
   const open = new Set<Readable>();
   const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
   parser.on('partsLimit', () => reject(malformed(`it has more than ${parts_max} parts`)));
+  const too_many = `it has more than ${limits.files_max} file${limits.files_max === 1 ? '' : 's'}`;
+  parser.on('filesLimit', () => reject(malformed(too_many)));
   parser.on('field', (name, value, name_cut, value_cut) => {
     const problem = fieldProblem(fields, name, name_cut || value_cut);
     if (problem === undefined) fields.set(name, value);
@@ -96,9 +97,9 @@ async function readForm<T>(
   });
   parser.on('file', (name, stream, filename) => {
     stream.on('error', () => {}); // told by the parser too
-    if (files.length === limits.files_max || name === undefined) {
+    if (name === undefined) {
       stream.resume();
-      return reject(malformed(`it has more than ${limits.files_max} file${limits.files_max === 1 ? '' : 's'}`));
+      return reject(malformed('it has a part without a name'));
     }
     open.add(stream);
     stream.on('limit', () => reject(tooLarge(limits)));

@@ -18,7 +18,9 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 const keyed = listEndpoints().filter((endpoint) => !endpoint.public);
-const posts = keyed.filter(({ method, form }) => method === 'POST' && !form).map(({ path }) => path.replace('{id}', 'task_x'));
+const posts = keyed
+  .filter(({ method, form }) => method === 'POST' && !form)
+  .map(({ path }) => path.replace('{id}', 'task_x'));
 
 const post = (type: string, body: string, key = client.key) =>
   speak(port, [
