@@ -1,9 +1,12 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { allowedAsk, readAllowance } from '../styles/allowed.ts';
-import { inputSize, readAsk } from '../styles/ask.ts';
+import type { JsonObject, Route } from '../catalog/model.ts';
+import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
+import type { UpstreamStyle } from '../styles/conversation.ts';
 import { readQuirks } from '../styles/quirks.ts';
 import { countingBody } from '../styles/same-style.ts';
+import { upstreamBody } from '../styles/upstream.ts';
 import type { ChatCaller } from './attempt.ts';
 import { findModel } from './order.ts';
 import { countInput } from './price.ts';
@@ -24,21 +27,18 @@ export async function countTokens(
   const model = findModel(app, ask.model, 'chat');
   for (const route of model.routes) {
     const provider = app.providers.chat(route.provider);
-    if (!provider?.countTokens || !provider.styles.includes(style)) continue;
-    const { quirks } = readQuirks(route.options);
+    if (!provider?.countTokens) continue;
+    const counted = provider.styles.find((each) => each === style || each === 'contents');
+    if (!counted) continue;
     try {
       const allowed = allowedAsk(ask, readAllowance(route.options).allowance);
-      const body =
-        style === 'messages'
-          ? countingBody(allowed, route.upstream_model, quirks)
-          : { ...allowed.body, model: route.upstream_model };
       return await provider.countTokens(
         {
           request_id: call.request_id,
-          style,
+          style: counted,
           model: route.upstream_model,
-          body,
-          headers: caller.headers,
+          body: bodyFor(allowed, counted, route),
+          headers: counted === style ? caller.headers : {},
           timeout_ms: route.timeout_ms,
           options: route.options,
         },
@@ -49,4 +49,15 @@ export async function countTokens(
     }
   }
   return countInput(inputSize(ask));
+}
+
+/** What an upstream counts. Throws if it cannot be asked: it takes no such body, or files that nobody fetches for this. */
+function bodyFor(ask: Ask, style: UpstreamStyle, route: Route): JsonObject {
+  const { quirks } = readQuirks(route.options);
+  if (style === 'responses') return { ...ask.body, model: route.upstream_model };
+  if (style === 'messages') return countingBody(ask, route.upstream_model, quirks);
+  const { body, links } = upstreamBody(ask, { style, model: route.upstream_model, max_tokens: 1, quirks });
+  if (links) throw new Error('its links are not fetched for a count');
+  const { generationConfig: _, ...counted } = body;
+  return counted;
 }

@@ -1,9 +1,9 @@
 import type { ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
-import { readBytes } from '../lib/read-bytes.ts';
 import { openChatClient } from './chat-http.ts';
 import { chatOptionProblems } from './chat-options.ts';
-import type { Adapter, ChatProvider, ChatReply } from './provider.ts';
+import type { Adapter, ChatProvider } from './provider.ts';
+import { readCount } from './token-count.ts';
 
 const default_base_url = 'https://api.anthropic.com';
 
@@ -31,19 +31,9 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
     },
     countTokens: async ({ body, headers, timeout_ms }, signal) => {
       const options = { signal, connect_timeout_ms: timeout_ms.connect };
-      return readCount(await client.post(`${prefix}/messages/count_tokens`, headersFor(headers), body, options));
+      const counted = await client.post(`${prefix}/messages/count_tokens`, headersFor(headers), body, options);
+      return readCount(counted, 'input_tokens');
     },
     close: () => client.close(),
   };
-}
-
-const count_bytes_max = 65_536;
-
-async function readCount({ body }: ChatReply): Promise<number> {
-  const counted: unknown = JSON.parse((await readBytes(body, count_bytes_max)).toString('utf8'));
-  const tokens =
-    typeof counted === 'object' && counted !== null && 'input_tokens' in counted ? counted.input_tokens : undefined;
-  if (typeof tokens !== 'number' || !Number.isSafeInteger(tokens) || tokens < 0)
-    throw new Error('the count is no number');
-  return tokens;
 }

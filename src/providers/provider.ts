@@ -179,7 +179,7 @@ export type ChatProvider = {
    * time, also while the body is read, and closes its connection.
    */
   send(call: ChatCall, signal: AbortSignal): Promise<ChatReply>;
-  /** Counts the input's tokens without running the model; free. Of the messages or the responses style. */
+  /** Counts the input's tokens without running the model; free. Of one of its styles, but for chat completions. */
   countTokens?(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<number>;
   /** For models of kind embedding; throws as `send` does. */
   embed?(call: EmbeddingCall, signal: AbortSignal): Promise<ChatReply>;

@@ -290,6 +290,29 @@ describe('links that lead to nothing', () => {
   });
 });
 
+test('tokens are counted by the upstream, in either style that counts; by their bytes where there are links', async () => {
+  const count = async (content: unknown) => {
+    const body = { model: 'acme/gem', system: 'Be kind.', messages: [{ role: 'user', content }] };
+    const answer = await stage.client.call('POST', '/v1/messages/count_tokens', body);
+    return (JSON.parse(answer.text) as { input_tokens: number }).input_tokens;
+  };
+  stage.upstream.script('gemini-x', { json: { totalTokens: 42 } });
+  expect(await count('Hello')).toBe(42);
+  expect(stage.upstream.asked.at(-1)).toMatchObject({
+    path: '/v1beta/models/gemini-x:countTokens',
+    body: {
+      generateContentRequest: {
+        model: 'models/gemini-x',
+        systemInstruction: { parts: [{ text: 'Be kind.' }] },
+        contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
+      },
+    },
+  });
+  const asked = stage.upstream.asked.length;
+  expect(await count([{ type: 'image', source: { type: 'url', url: `${files_url}/a.png` } }])).toBeGreaterThan(1_000);
+  expect(stage.upstream.asked).toHaveLength(asked);
+});
+
 test('several answers at once: candidates are choices, counted together', async () => {
   const one = generated([{ text: 'A' }], { promptTokenCount: 10, candidatesTokenCount: 6, totalTokenCount: 16 });
   const two = { ...one.candidates[0], content: { parts: [{ text: 'B' }], role: 'model' }, index: 1 };

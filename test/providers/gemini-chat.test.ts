@@ -77,6 +77,26 @@ describe('an upstream of Gemini’s style', () => {
   });
 });
 
+describe('counting', () => {
+  it('asks the upstream for the whole request', async () => {
+    const provider = open();
+    upstream.script('c', { json: { totalTokens: 17 } });
+    expect(await provider.countTokens?.(call({ model: 'c' }), never)).toBe(17);
+    const asked = upstream.asked.at(-1);
+    expect(asked).toMatchObject({ path: '/v1beta/models/c:countTokens' });
+    expect(asked?.body).toEqual({ generateContentRequest: { model: 'models/c', ...body } });
+    expect(asked?.headers['x-goog-api-key']).toBe(secret);
+    await provider.close?.();
+  });
+
+  it.each([[{ totalTokens: -1 }], [{ totalTokens: '5' }], [{}]])('believes no count like %j', async (json) => {
+    const provider = open();
+    upstream.script('c', { json });
+    await expect(provider.countTokens?.(call({ model: 'c' }), never)).rejects.toThrow('is no number');
+    await provider.close?.();
+  });
+});
+
 describe('seals that it does not know', () => {
   const part = (name: string, thoughtSignature?: string) => ({
     functionCall: { id: name, name, args: {} },

@@ -4,6 +4,7 @@ import { openChatClient } from '../chat-http.ts';
 import { InputRefused, type ChatProvider } from '../provider.ts';
 import { hints } from './hints.ts';
 import { modelPath, pathPrefix } from './paths.ts';
+import { readCount } from '../token-count.ts';
 import { unsealedBody } from './seals.ts';
 
 const default_base_url = 'https://generativelanguage.googleapis.com';
@@ -33,6 +34,13 @@ export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard
         if (!unsealed) throw error;
         return client.post(path, headers, unsealed, options);
       }
+    },
+    countTokens: async ({ model, body, timeout_ms }, signal) => {
+      const path = modelPath(model);
+      const options = { signal, connect_timeout_ms: timeout_ms.connect };
+      const generateContentRequest = { model: path, ...body };
+      const counted = await client.post(`${prefix}/${path}:countTokens`, key, { generateContentRequest }, options);
+      return readCount(counted, 'totalTokens');
     },
     close: () => client.close(),
   };
