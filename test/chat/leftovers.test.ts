@@ -93,8 +93,8 @@ function memory(): number {
   return heapUsed + external;
 }
 
-const count = 6;
-const said_bytes = 8_000_000;
+const count = 5;
+const said_bytes = 4_000_000;
 
 function ask(body: Buffer, model: string): Promise<Socket> {
   const { port } = new URL(stage.test.url);
