@@ -22,10 +22,18 @@ const models = `
       - { provider: ant, upstream_model: second }
 `;
 
+const for_tools = `
+  - id: acme/tools
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes: [{ provider: oai, upstream_model: tools-x, options: { responses: tools } }]
+`;
+
 let stage: Stage;
 
 beforeAll(async () => {
-  stage = await setStage({ more: models });
+  stage = await setStage({ more: models + for_tools });
 });
 beforeEach(() => stage.test.app.db.query('delete from route_health'));
 afterEach(() => expectExactBooks(stage.test.app));
@@ -318,6 +326,81 @@ describe('upstreams of other styles', () => {
     expect([custom.status, custom.json.error.param]).toEqual([400, 'tools[0].type']);
     const item = await ask({ model: 'acme/ant', input: [{ type: 'local_shell_call_output', id: 'x', output: '' }] });
     expect([item.status, item.json.error.param]).toEqual([400, 'input[0].type']);
+  });
+});
+
+describe('a model that takes tools in this style alone, asked in others', () => {
+  const sealed = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' };
+  const called = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'look', arguments: '{"at":1}' };
+  const schema = { type: 'object', properties: { at: { type: 'integer' } } };
+  const messages: object[] = [{ role: 'user', content: 'Look.' }];
+  const tools = [{ type: 'function', function: { name: 'look', parameters: schema } }];
+  const complete = (body: object) =>
+    stage.client.call('POST', '/v1/chat/completions', { model: 'acme/tools', messages, ...body });
+
+  test('completions: a loop of tools, and its reasoning goes back sealed', async () => {
+    stage.upstream.script('tools-x', { json: response([sealed, called]) }, { json: response([said('A cat.')]) });
+    const first = await complete({ tools });
+    expect(lastAsked()?.path).toBe('/v1/responses');
+    expect(lastAsked()?.body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
+    expect(first.headers.get('x-cost-amount')).toBe('0.000070');
+    const { message: answer } = JSON.parse(first.text).choices[0];
+    expect(answer.tool_calls).toMatchObject([{ id: 'call_1', function: { name: 'look', arguments: '{"at":1}' } }]);
+    const results = [{ role: 'tool', tool_call_id: 'call_1', content: 'a cat' }];
+    const second = await complete({ tools, messages: [...messages, answer, ...results] });
+    expect(JSON.parse(second.text).choices[0].message.content).toBe('A cat.');
+    expect(lastAsked()?.body['input']).toMatchObject([
+      { type: 'message', role: 'user' },
+      { type: 'reasoning', encrypted_content: 'gAAA' },
+      { type: 'function_call', call_id: 'call_1', arguments: '{"at":1}' },
+      { type: 'function_call_output', call_id: 'call_1', output: 'a cat' },
+    ]);
+  });
+
+  test('messages, streamed: the same, the seal as a signature', async () => {
+    const stream = [
+      event({ type: 'response.created', response: response([], { status: 'in_progress' }) }),
+      event({ type: 'response.output_item.added', output_index: 0, item: { type: 'reasoning', summary: [] } }),
+      event({ type: 'response.output_item.done', output_index: 0, item: sealed }),
+      event({ type: 'response.output_item.added', output_index: 1, item: { ...called, arguments: '' } }),
+      event({ type: 'response.function_call_arguments.delta', output_index: 1, delta: '{"at":1}' }),
+      event({ type: 'response.output_item.done', output_index: 1, item: called }),
+      event({ type: 'response.completed', response: response([sealed, called]) }),
+    ];
+    stage.upstream.script('tools-x', { stream });
+    const body = { model: 'acme/tools', max_tokens: 100, stream: true, messages };
+    const answer = await stage.client.call('POST', '/v1/messages', {
+      ...body,
+      tools: [{ name: 'look', input_schema: schema }],
+    });
+    expect(answer.text).toContain('"signature":"responses:gAAA"');
+    expect(answer.text).toContain('"name":"look"');
+    expect(answer.text).toContain('"stop_reason":"tool_use"');
+    expect(await recordOf(answer)).toMatchObject({
+      style: 'messages',
+      finish: 'tool_use',
+      cost: { exact: '0.000070' },
+    });
+  });
+
+  test('without tools, completions stay what they are', async () => {
+    stage.upstream.script('tools-x', { json: completion('Hi') });
+    expect((await complete({ tools: [] })).text).toBe(JSON.stringify({ ...completion('Hi'), model: 'acme/tools' }));
+    expect(lastAsked()?.path).toBe('/v1/chat/completions');
+  });
+
+  test('callers of the style itself are relayed', async () => {
+    stage.upstream.script('tools-x', { json: response([said('x')]) });
+    const answer = await ask({ model: 'acme/tools' });
+    expect(answer.text).toBe(JSON.stringify(response([said('x')], { model: 'acme/tools' })));
+  });
+
+  test('a stream that fails after content ends with the error of the caller’s style', async () => {
+    stage.upstream.script('tools-x', { stream: [...begun(), delta('x'.repeat(40))], then: 'cut' });
+    const answer = await complete({ tools, stream: true });
+    expect(answer.text).toContain('"type":"upstream_error"');
+    expect(answer.text).not.toContain('[DONE]');
+    expect(await recordOf(answer)).toMatchObject({ status: 502, counted_here: true });
   });
 });
 

@@ -7,10 +7,11 @@ import { inputSize, readAsk } from '../../src/styles/ask.ts';
 import type { CallerStyle, Style } from '../../src/styles/conversation.ts';
 import { readQuirks, type Quirks } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
-import { answers, contents_answers, requests, responses_requests } from './samples.ts';
+import { answers, contents_answers, requests, responses_answers, responses_requests } from './samples.ts';
 
 const styles: readonly Style[] = ['completions', 'messages'];
-const upstreams = [...styles, 'contents'] as const;
+const upstreams = [...styles, 'responses', 'contents'] as const;
+const all_answers = { ...answers, responses: responses_answers, contents: contents_answers };
 const anyStyle = fc.constantFrom(...styles);
 const anyUpstream = fc.constantFrom(...upstreams);
 const anyQuirks = fc
@@ -223,18 +224,13 @@ describe('no bytes of an upstream do more than throw', () => {
 
   it.each(upstreams)('answers of %s style with changes anywhere', (upstream) => {
     fc.assert(
-      fc.property(
-        anyStyle,
-        fc.constantFrom(...(upstream === 'contents' ? contents_answers : answers[upstream])),
-        mutations,
-        (style, sample, changes) => {
-          const body = changes.reduce<Json>((value, [choices, other]) => mutated(value, choices, other), sample);
-          const { body: answer, counts, error } = rendered(style, upstream, Buffer.from(JSON.stringify(body)));
-          const thrown = error instanceof ApiError ? new Error('told with status 200') : error;
-          expect(thrown ?? answer).toMatchObject(error === undefined ? { model: 'public' } : { name: 'Error' });
-          expect(counts.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
-        },
-      ),
+      fc.property(anyStyle, fc.constantFrom(...all_answers[upstream]), mutations, (style, sample, changes) => {
+        const body = changes.reduce<Json>((value, [choices, other]) => mutated(value, choices, other), sample);
+        const { body: answer, counts, error } = rendered(style, upstream, Buffer.from(JSON.stringify(body)));
+        const thrown = error instanceof ApiError ? new Error('told with status 200') : error;
+        expect(thrown ?? answer).toMatchObject(error === undefined ? { model: 'public' } : { name: 'Error' });
+        expect(counts.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
+      }),
       { numRuns: 1000 },
     );
   });

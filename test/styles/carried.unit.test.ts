@@ -3,7 +3,7 @@ import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import { renderAnswer } from '../../src/styles/answer.ts';
 import { readAsk } from '../../src/styles/ask.ts';
-import type { CallerStyle, Style, UpstreamStyle } from '../../src/styles/conversation.ts';
+import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
 import type { Quirks } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
 import { answers_of_completions, answers_of_messages, plainest_answer, type AnswerRow } from './carried/answers.ts';
@@ -13,6 +13,7 @@ import { completions_to_contents } from './carried/completions-to-contents.ts';
 import { messages_to_contents } from './carried/messages-to-contents.ts';
 import { answers_for_responses, from_responses } from './carried/responses.ts';
 import { plainest, type Row } from './carried/row.ts';
+import { answers_of_responses, completions_to_responses, messages_to_responses } from './carried/to-responses.ts';
 
 const other = (style: CallerStyle): CallerStyle => (style === 'completions' ? 'messages' : 'completions');
 
@@ -31,7 +32,7 @@ function refusal(send: () => unknown): { status: number; param: string | undefin
   throw new Error('it was accepted');
 }
 
-function expectAnswer(from: Style, row: AnswerRow, caller = other(from)): void {
+function expectAnswer(from: CallerStyle, row: AnswerRow, caller = other(from)): void {
   const ask = readAsk(caller, { ...plainest[caller], ...row.ask });
   const answer = Buffer.from(JSON.stringify({ ...plainest_answer[from], ...row.give }));
   const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
@@ -51,6 +52,8 @@ describe.each<[CallerStyle, UpstreamStyle, readonly Row[]]>([
   ['completions', 'messages', from_completions],
   ['messages', 'completions', from_messages],
   ['responses', 'completions', from_responses],
+  ['completions', 'responses', completions_to_responses],
+  ['messages', 'responses', messages_to_responses],
   ['completions', 'contents', completions_to_contents],
   ['messages', 'contents', messages_to_contents],
 ])('requests of %s to %s (T39, T41)', (from, to, rows) => {
@@ -87,6 +90,12 @@ describe('answers of messages style to callers of chat completions', () => {
 describe('answers of chat completions to callers of messages style', () => {
   it.each(titled(answers_of_completions))('%s', (_, row) => {
     expectAnswer('completions', row);
+  });
+});
+
+describe('answers of the responses style to callers of chat completions', () => {
+  it.each(titled(answers_of_responses))('%s', (_, row) => {
+    expectAnswer('responses', row);
   });
 });
 

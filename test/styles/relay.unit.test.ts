@@ -118,9 +118,14 @@ function comparable(said: Said): Said {
 }
 
 const styles: readonly Style[] = ['completions', 'messages'];
-const upstreams: readonly WireStyle[] = [...styles, 'contents'];
+const upstreams: readonly WireStyle[] = [...styles, 'responses', 'contents'];
 const cells = styles.flatMap((caller) => upstreams.map((upstream) => [caller, upstream] as const));
-const ends = { completions: '"finish_reason":"', messages: '"type":"message_stop"', contents: '"finishReason":"' };
+const ends = {
+  completions: '"finish_reason":"',
+  messages: '"type":"message_stop"',
+  responses: '"type":"response.completed"',
+  contents: '"finishReason":"',
+};
 const cutPlaces = fc.array(fc.nat(4_000), { maxLength: 40 });
 
 describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, upstream) => {

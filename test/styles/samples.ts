@@ -281,3 +281,35 @@ export const contents_answers: readonly JsonObject[] = [
     responseId: 'resp-1',
   },
 ];
+
+/** Answers of the responses style with everything that is read of them. */
+export const responses_answers: readonly JsonObject[] = [
+  {
+    id: 'resp_1',
+    object: 'response',
+    status: 'completed',
+    error: null,
+    incomplete_details: null,
+    model: 'upstream',
+    output: [
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'gAAA' },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'So.', annotations: [] }] },
+      { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'f', arguments: '{"x":1}' },
+    ],
+    usage: {
+      input_tokens: 10,
+      input_tokens_details: { cached_tokens: 4, cache_write_tokens: 1 },
+      output_tokens: 5,
+      output_tokens_details: { reasoning_tokens: 2 },
+      total_tokens: 15,
+    },
+  },
+  {
+    id: 'resp_2',
+    object: 'response',
+    status: 'incomplete',
+    incomplete_details: { reason: 'max_output_tokens' },
+    model: 'upstream',
+    output: [{ type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }],
+  },
+];

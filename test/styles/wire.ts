@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Style } from '../../src/styles/conversation.ts';
+import type { Style, UpstreamStyle } from '../../src/styles/conversation.ts';
 
 /** What a model says, piece by piece, and the streams that say it on the wire of each style. */
 
@@ -10,7 +10,7 @@ export type Piece =
   | { say: 'arguments'; index: number; text: string };
 
 /** Upstreams whose streams are written here. */
-export type WireStyle = Style | 'contents';
+export type WireStyle = UpstreamStyle;
 
 /** What comes of it. */
 export type Said = {
@@ -116,6 +116,7 @@ export const framings: fc.Arbitrary<Framing> = fc.record({
 const events_of: { readonly [style in WireStyle]: (script: readonly Piece[]) => Event[] } = {
   completions: completionsEvents,
   messages: messagesEvents,
+  responses: responsesEvents,
   contents: contentsEvents,
 };
 
@@ -123,7 +124,9 @@ export function onWire(style: WireStyle, script: readonly Piece[], { end, space,
   const events = events_of[style](script);
   const frames = events.map((event) => {
     const name =
-      style === 'messages' && typeof event !== 'string' ? `event:${space}${String(event['type'])}${end}` : '';
+      (style === 'messages' || style === 'responses') && typeof event !== 'string'
+        ? `event:${space}${String(event['type'])}${end}`
+        : '';
     const data = typeof event === 'string' ? event : JSON.stringify(event, undefined, spread ? 1 : undefined);
     const lines = data.split('\n').map((line) => `data:${space}${line}${end}`);
     return `${comments ? `: 水${end}${end}` : ''}${name}${lines.join('')}${end}`;
@@ -172,6 +175,57 @@ function completionsEvents(script: readonly Piece[]): Event[] {
     { ...chunk({}), choices: [], usage },
     '[DONE]',
   ];
+}
+
+/** Items one after the other, but calls, whose arguments may come in turn; the seal comes with the end of a thought. */
+function responsesEvents(script: readonly Piece[]): Event[] {
+  const response = { id: 'resp_1', object: 'response', model: upstream_model, status: 'in_progress', output: [] };
+  const events: Event[] = [
+    { type: 'response.created', response },
+    { type: 'response.in_progress', response },
+  ];
+  const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 };
+  let places = 0;
+  let open: { kind: string; place: number; item: object } | undefined;
+  const begun = new Map<number, { place: number; item: object }>();
+  const close = (more: object = {}) => {
+    if (open) {
+      const { place, item } = open;
+      events.push({ type: 'response.output_item.done', output_index: place, item: { ...item, ...more } });
+    }
+    open = undefined;
+  };
+  const begin = (item: object): number => {
+    events.push({ type: 'response.output_item.added', output_index: places, item });
+    return places++;
+  };
+  for (const piece of script) {
+    if (piece.say === 'text' || piece.say === 'thinking') {
+      if (open?.kind !== piece.say) {
+        close();
+        const item = piece.say === 'text' ? { type: 'message', content: [] } : { type: 'reasoning', summary: [] };
+        open = { kind: piece.say, place: begin(item), item };
+      }
+      const name = piece.say === 'text' ? 'output_text' : 'reasoning_summary_text';
+      events.push({ type: `response.${name}.delta`, output_index: open.place, delta: piece.text });
+    } else if (piece.say === 'signature') {
+      close({ encrypted_content: piece.text });
+    } else if (piece.say === 'call') {
+      close();
+      const item = { type: 'function_call', call_id: `call_${piece.index}`, name: piece.name, arguments: '' };
+      begun.set(piece.index, { place: begin(item), item });
+    } else if (piece.say === 'arguments') {
+      const output_index = begun.get(piece.index)?.place;
+      events.push({ type: 'response.function_call_arguments.delta', output_index, delta: piece.text });
+    }
+  }
+  close();
+  const made = saidBy(script, 'completions').calls;
+  for (const [index, { place: output_index, item }] of begun) {
+    const done = { ...item, arguments: made[index]?.arguments || '{}' };
+    events.push({ type: 'response.output_item.done', output_index, item: done });
+  }
+  return [...events, { type: 'response.completed', response: { ...response, status: 'completed', usage } }];
 }
 
 function messagesEvents(script: readonly Piece[]): Event[] {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import type { Style } from '../../../src/styles/conversation.ts';
+import type { CallerStyle } from '../../../src/styles/conversation.ts';
 
 /** What becomes of a part of a whole answer for a caller of the other style. */
 export type AnswerRow = {
@@ -27,7 +27,7 @@ const call = (id: string, text: string): JsonObject => ({
 const use = (id: string, input: JsonObject): JsonObject => ({ type: 'tool_use', id, name: 'f', input });
 const text = { type: 'text', text: 'A' };
 
-export const plainest_answer: { readonly [style in Style]: JsonObject } = {
+export const plainest_answer: { readonly [style in CallerStyle]: JsonObject } = {
   completions: { id: 'up-1', object: 'chat.completion', model: 'upstream', ...message({ content: 'A' }) },
   messages: {
     id: 'up-1',
@@ -38,6 +38,13 @@ export const plainest_answer: { readonly [style in Style]: JsonObject } = {
     stop_reason: 'end_turn',
     stop_sequence: null,
     usage: { input_tokens: 1, output_tokens: 1 },
+  },
+  responses: {
+    id: 'up-1',
+    object: 'response',
+    status: 'completed',
+    model: 'upstream',
+    output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'A' }] }],
   },
 };
 

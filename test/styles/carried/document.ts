@@ -10,6 +10,7 @@ import { messages_said } from './messages-said.ts';
 import { messages_settings } from './messages-settings.ts';
 import { answers_for_responses, from_responses } from './responses.ts';
 import type { Row } from './row.ts';
+import { answers_of_responses, completions_to_responses, messages_to_responses } from './to-responses.ts';
 
 export const from_completions: readonly Row[] = [...completions_said, ...completions_history, ...completions_settings];
 export const from_messages: readonly Row[] = [...messages_said, ...messages_history, ...messages_settings];
@@ -52,6 +53,10 @@ export function translationDocument(): string {
     requestTable(from_messages),
     '## Requests of the responses style, for an upstream of chat completions',
     requestTable(from_responses),
+    '## Requests of chat completions, for an upstream of the responses style',
+    requestTable(completions_to_responses),
+    '## Requests of messages style, for an upstream of the responses style',
+    requestTable(messages_to_responses),
     '## Requests of chat completions, for an upstream of Gemini’s style',
     requestTable(completions_to_contents),
     '## Requests of messages style, for an upstream of Gemini’s style',
@@ -62,6 +67,8 @@ export function translationDocument(): string {
     answerTable(answers_of_completions),
     '## Answers of chat completions, for a caller of the responses style',
     answerTable(answers_for_responses),
+    '## Answers of the responses style, for a caller of chat completions',
+    answerTable(answers_of_responses),
     '## Answers of Gemini’s style',
     contentsTable(),
   ].join('\n\n')}\n`;
