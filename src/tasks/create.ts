@@ -12,7 +12,8 @@ import { newId } from '../lib/ids.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission } from '../routing/health.ts';
 import { insertTask, type CreateAnswer } from './create-batch.ts';
-import { checkMedia, dropMedia, keepMedia, type CheckedMedia } from './media.ts';
+import { dropInputs } from './inputs.ts';
+import { checkMedia, keepMedia, type Attachments, type CheckedMedia } from './media.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
 
 /** A request body that has passed all checks of its own. */
@@ -34,7 +35,12 @@ const url_length_max = 2048;
  * Checks a body of POST /v1/generate in the order of DECISIONS: 400 for the form, 404 for the model,
  * 422 for the input, 422 for the webhook's address; and prices it. Throws ApiError.
  */
-export async function readOrder(app: App, caller: Caller, body: Record<string, unknown>): Promise<Order> {
+export async function readOrder(
+  app: App,
+  caller: Caller,
+  body: Record<string, unknown>,
+  attachments: Attachments = new Map(),
+): Promise<Order> {
   checkFields(body);
   const metadata = readMetadata(body['metadata']);
   const model = findModel(app, body['model']);
@@ -46,7 +52,7 @@ export async function readOrder(app: App, caller: Caller, body: Record<string, u
       details: checked.errors,
     });
   }
-  const media = await checkMedia(app, caller, model, checked.input);
+  const media = await checkMedia(app, caller, model, checked.input, attachments);
   const webhook_url = readWebhookUrl(app, body['webhook_url']);
   const { settings } = app.catalog.current;
   const frozen = freezePricing(model, checked.input, caller.account.currency, settings);
@@ -98,7 +104,7 @@ function readMetadata(value: unknown): Record<string, string> {
 }
 
 /** The media model of this name, or 404; that of another kind's model names the right endpoint. */
-function findModel(app: App, id: unknown): Model {
+export function findModel(app: App, id: unknown): Model {
   const model = app.catalog.current.models.get(String(id));
   const shown = JSON.stringify(String(id).slice(0, 128));
   if (!model) {
@@ -151,7 +157,7 @@ export async function createTask(
     if (admission.probe !== undefined && answer?.outcome !== 'created') await app.health.giveBack(admission.probe);
     // Not after an error: the task may be there, and only the answer lost.
     if (order.media.sources.size > 0 && answer && answer.outcome !== 'created') {
-      await dropMedia(app, order.model.id, { account_id: caller.account.id, task_id: id });
+      await dropInputs(app, order.model.id, { account_id: caller.account.id, task_id: id });
     }
   }
   return answered(app, caller, order, answer, { id, created_at });
@@ -192,7 +198,7 @@ async function callCreate(
   const { account, key } = caller;
   const { idempotency } = task;
   const deadline_at = deadline(order.model, task.created_at);
-  const input = await keepMedia(app, caller, order, { ...task, deadline_at });
+  const input = await keepMedia(app, caller, order, { id: task.id, deadline_at });
   const row = {
     account_id: account.id,
     key_id: key.id,

@@ -5,7 +5,7 @@ import { exact } from '../money/money.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
 import type { Claimed } from './attempts.ts';
-import { dropMedia } from './media.ts';
+import { dropInputs } from './inputs.ts';
 import { linkOutputs } from './outputs.ts';
 import {
   loadTask,
@@ -70,7 +70,7 @@ export async function finish(app: App, ref: TaskRef, ending: Ending, grounds: Gr
       if (task.webhook_url !== null) app.engine.wake('delivery.send');
       logEnding(app, task, ending);
       if (ending.status === 'failed') await removeStored(app, ref);
-      await dropMedia(app, task.model, ref);
+      await dropInputs(app, task.model, ref);
     }
     return outcome;
   }

@@ -4,7 +4,7 @@ import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
 import type { JsonObject, MediaField, Model } from '../catalog/model.ts';
 import type { Durations } from '../catalog/price.ts';
 import { ApiError } from '../errors.ts';
-import { findFile, keepFile, removeTaskInputs, type CallerFile } from '../files/files.ts';
+import { findFile, type CallerFile } from '../files/files.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
 import { makeGate } from '../lib/gate.ts';
@@ -12,8 +12,8 @@ import { GuardError } from '../lib/guard.ts';
 import { isId } from '../lib/ids.ts';
 import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
 import { probeAgain } from '../storage/probe.ts';
+import { keepInput } from './inputs.ts';
 import { inline_bytes_max } from './run-media.ts';
-import type { TaskRef } from './task.ts';
 
 /** Files in the inputs of tasks: looked at when a task is created, and kept until it is final. */
 
@@ -23,7 +23,13 @@ type Source =
   | { type: 'link' }
   | { type: 'upload'; file: CallerFile }
   /** Came in the request, or was fetched because it had to be measured: to be kept as a file. */
-  | { type: 'bytes'; bytes: Buffer; probe: Probe };
+  | { type: 'bytes'; content: Buffer | string; probe: Probe };
+
+/** A file that came beside the input and lies at `path` until the task is created, which keeps it. */
+export type Attachment = { path: string; probe: Probe };
+
+/** By the texts that stand for them in the input. */
+export type Attachments = ReadonlyMap<string, Attachment>;
 
 /** The files of an input, all of which can be used. */
 export type CheckedMedia = { sources: ReadonlyMap<string, Source>; durations: Durations };
@@ -37,14 +43,20 @@ const url_length_max = 2048;
  * Looks at all files of an input: links may be dialled, data URLs and uploads are what their field takes. Links are
  * fetched only where a price counts how long their file is. Throws ApiError 422 naming the field.
  */
-export async function checkMedia(app: App, caller: Caller, model: Model, input: JsonObject): Promise<CheckedMedia> {
+export async function checkMedia(
+  app: App,
+  caller: Caller,
+  model: Model,
+  input: JsonObject,
+  attachments: Attachments,
+): Promise<CheckedMedia> {
   const used = model.media.filter((field) => mediaTexts(input, field).length > 0);
   if (used.length === 0) return no_media;
   const count = used.reduce((sum, field) => sum + mediaTexts(input, field).length, 0);
   if (count > files_max) throw new ApiError('invalid_input', `input may have at most ${files_max} files.`);
   const sources = new Map<string, Source>();
   await replaceMedia(input, used, async (text, field, place) => {
-    const source = sources.get(text) ?? (await readSource(app, caller, { text, field, place, model }));
+    const source = sources.get(text) ?? (await readSource(app, caller, { text, field, place, model, attachments }));
     checkKind(source, field, place);
     sources.set(text, source);
     return text;
@@ -52,10 +64,12 @@ export async function checkMedia(app: App, caller: Caller, model: Model, input: 
   return { sources, durations: measureDurations(model, input, sources) };
 }
 
-type Asked = { text: string; field: MediaField; place: string; model: Model };
+type Asked = { text: string; field: MediaField; place: string; model: Model; attachments: Attachments };
 
 async function readSource(app: App, caller: Caller, asked: Asked): Promise<Source> {
-  const { text, field, place, model } = asked;
+  const { text, field, place, model, attachments } = asked;
+  const attachment = attachments.get(text);
+  if (attachment) return useAttachment(app, attachment, asked);
   if (isDataUrl(text)) return readInline(app, asked);
   if (isId('file', text)) return findUpload(app, caller, asked);
   if (!/^https?:/i.test(text)) throw wrong(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
@@ -65,12 +79,18 @@ async function readSource(app: App, caller: Caller, asked: Asked): Promise<Sourc
   return isMeasured(model, field) ? fetchLink(app, caller, asked) : { type: 'link' };
 }
 
+function useAttachment(app: App, { path, probe }: Attachment, { place, model }: Asked): Source {
+  const size_bytes_max = largest(app, model);
+  if (probe.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
+  return { type: 'bytes', content: path, probe };
+}
+
 async function readInline(app: App, { text, place, model }: Asked): Promise<Source> {
   const size_bytes_max = largest(app, model);
   if (dataUrlBytesMax(text) > size_bytes_max) throw tooLarge(place, size_bytes_max);
   const inline = readDataUrl(text, size_bytes_max);
   if (!inline) throw wrong(place, 'is not a valid data URL.');
-  return { type: 'bytes', bytes: inline.bytes, probe: await measure(inline.bytes, place) };
+  return { type: 'bytes', content: inline.bytes, probe: await measure(inline.bytes, place) };
 }
 
 async function findUpload(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
@@ -101,7 +121,7 @@ async function fetchLink(app: App, caller: Caller, { text, place, model }: Asked
       if (error instanceof GuardError) throw wrong(place, `cannot be fetched: ${error.message}`);
       throw error;
     });
-    return { type: 'bytes', bytes: fetched.bytes, probe: await measure(fetched.bytes, place) };
+    return { type: 'bytes', content: fetched.bytes, probe: await measure(fetched.bytes, place) };
   });
 }
 
@@ -161,45 +181,20 @@ function wrong(place: string, message: string): ApiError {
   return new ApiError('invalid_input', `${place} ${message}`, { param: place });
 }
 
-/** Longer than any job of a task lives: the sweep ends what has not ended by its deadline. */
-const after_deadline_ms = 3_600_000;
-
 /** Keeps what came in the request as files of the task, and answers the input with their ids in place of the bytes. */
 export async function keepMedia(
   app: App,
   caller: Caller,
   order: { model: Model; input: JsonObject; media: CheckedMedia },
-  task: { id: string; created_at: Date; deadline_at: Date },
+  task: { id: string; deadline_at: Date },
 ): Promise<JsonObject> {
-  const { sources } = order.media;
+  const owner = { ...task, account_id: caller.account.id, key_id: caller.key.id };
   const ids = new Map<string, string>();
-  for (const [text, source] of sources) {
+  for (const [text, source] of order.media.sources) {
     if (source.type !== 'bytes') continue;
-    const file = {
-      account_id: caller.account.id,
-      key_id: caller.key.id,
-      task_id: task.id,
-      filename: `input.${source.probe.extension}`,
-      purpose: 'task_input',
-      probe: source.probe,
-      content: source.bytes,
-      expires_at: new Date(task.deadline_at.getTime() + after_deadline_ms),
-    };
-    const kept = await keepFile(app, file, { files_max: 0, bytes_max: 0 }, task.created_at);
-    if (typeof kept === 'string') throw new Error('the files of a task are counted in no limit');
+    const kept = await keepInput(app, owner, { probe: source.probe, content: source.content });
     ids.set(text, kept.id);
   }
   if (ids.size === 0) return order.input;
   return replaceMedia(order.input, order.model.media, async (text) => ids.get(text) ?? text);
-}
-
-/** The task is final, or was never created: nobody reads its files again. What cannot be removed expires. */
-export async function dropMedia(app: App, model_id: string, ref: TaskRef): Promise<void> {
-  const { models } = app.catalog.current;
-  if (models.get(model_id)?.media.length === 0) return;
-  try {
-    await removeTaskInputs(app, ref.account_id, ref.task_id);
-  } catch (error) {
-    app.log.warn({ ...ref, err: error }, 'files of an input could not be removed; they will expire');
-  }
 }

@@ -2,6 +2,7 @@ import type { App } from '../app.ts';
 import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
 import type { JsonObject, MediaField, Route } from '../catalog/model.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
+import { keepInput } from './inputs.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { makeBudget } from '../lib/budget.ts';
 import { writeDataUrl } from '../lib/data-url.ts';
@@ -10,6 +11,7 @@ import { isId } from '../lib/ids.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused, NotStarted, type Provider } from '../providers/provider.ts';
 import { makeLink } from '../storage/links.ts';
+import type { Probe } from '../storage/probe-result.ts';
 import { probeAgain } from '../storage/probe.ts';
 import type { Task } from './task.ts';
 
@@ -56,13 +58,14 @@ export async function withInput<T>(
   const plans = await orProblem(run, () => planAll(run, plain, fields));
   if (plans instanceof Error) return work(plans);
   const fetches = [...plans.values()].some((plan) => plan.type === 'fetch');
-  const share = await inline_budget.take(fetches ? inline_bytes_max : inlineBytes(plans));
+  const bytes = fetches ? inline_bytes_max : inlineBytes(plans);
+  const share = bytes > 0 ? await inline_budget.take(bytes) : undefined;
   try {
     const given = await orProblem(run, () => give(run, plain, fields, plans));
-    if (!(given instanceof Error)) share.shrink(given.inline_bytes);
+    if (!(given instanceof Error)) share?.shrink(given.inline_bytes);
     return await work(given instanceof Error ? given : given.input);
   } finally {
-    share.release();
+    share?.release();
   }
 }
 
@@ -102,8 +105,8 @@ async function give(run: Run, input: JsonObject, fields: readonly MediaField[], 
     let value: string;
     if (plan.type === 'fetch') {
       const fetched = await fetchLink(run, text, { field, place, left_bytes: inline_bytes_max - inline_bytes });
-      inline_bytes += fetched.size_bytes;
-      value = fetched.data_url;
+      inline_bytes += fetched.bytes.length;
+      value = await giveFetched(run, fetched);
     } else {
       value = await valueOf(run, text, plan);
     }
@@ -125,9 +128,14 @@ function tooMuch(): NotStarted {
 async function planFor(run: Run, text: string, place: string): Promise<Plan> {
   const { app, task, route, provider } = run;
   if (provider.media === undefined) throw ours('refused', `the provider ${route.provider} takes no files`);
-  if (!isId('file', text)) return { type: provider.media === 'data' ? 'fetch' : 'as it is' };
+  if (!isId('file', text)) return { type: provider.media === 'data' || isTrusted(run) ? 'fetch' : 'as it is' };
   const file = await findFile(app.db, { account_id: task.account_id, id: text }, new Date(app.clock.now()));
   if (!file) throw new InputRefused('invalid_request', `${place}: the file was deleted, or expired, before the run.`);
+  return planForFile(run, file);
+}
+
+function planForFile(run: Run, file: CallerFile): Exclude<Plan, { type: 'fetch' }> {
+  const { provider } = run;
   const reachable = isReachable(run);
   if (provider.media === 'link' && !reachable) {
     const message = 'the provider fetches files by links, but base_url is no address that it can reach';
@@ -138,10 +146,16 @@ async function planFor(run: Run, text: string, place: string): Promise<Plan> {
   return { type: linked ? 'link' : 'inline', file };
 }
 
-/** A provider in our own network reaches private addresses too. */
-function isReachable({ app, route }: Run): boolean {
-  const { allow_private = false } = app.catalog.current.providers.get(route.provider) ?? {};
-  return checkUserUrl(app.base_url(), { allow: [], allow_private }) === undefined;
+/**
+ * A provider in our own network reaches private addresses: ours, which is good, and those of others, so that it must
+ * not be given links of a caller's choice.
+ */
+function isTrusted({ app, route }: Run): boolean {
+  return app.catalog.current.providers.get(route.provider)?.allow_private ?? false;
+}
+
+function isReachable(run: Run): boolean {
+  return checkUserUrl(run.app.base_url(), { allow: [], allow_private: isTrusted(run) }) === undefined;
 }
 
 function inlineBytes(plans: Plans): number {
@@ -180,8 +194,18 @@ async function fetchLink(run: Run, url: string, { field, place, left_bytes }: Wa
       `${place}: the link leads to ${found}, not to a file of type ${field.kind}.`,
     );
   }
-  const { content_type } = probed.probe;
-  return { size_bytes: bytes.length, data_url: writeDataUrl({ content_type, bytes }) };
+  return { bytes, probe: probed.probe };
+}
+
+/** In the request itself, or as a file of the task's that is linked. */
+async function giveFetched(run: Run, { bytes, probe }: { bytes: Buffer; probe: Probe }): Promise<string> {
+  const { app, task, provider } = run;
+  const { content_type } = probe;
+  const inline =
+    provider.media === 'data' || (provider.media === 'either' && bytes.length <= inline_preferred_bytes_max);
+  if (inline) return writeDataUrl({ content_type, bytes });
+  const file = await keepInput(app, task, { probe, content: bytes });
+  return valueOf(run, file.id, planForFile(run, file));
 }
 
 async function download({ app, stopped }: Run, url: string, place: string, size_bytes_max: number): Promise<Buffer> {

@@ -57,7 +57,9 @@ beforeAll(async () => {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(request.url ?? '');
-    const body = { '/a.png': png, '/a.wav': sound, '/page': Buffer.from('<html>') }[request.url ?? ''];
+    const body = { '/a.png': png, '/a.wav': sound, '/large.wav': wav(60), '/page': Buffer.from('<html>') }[
+      request.url ?? ''
+    ];
     response.writeHead(body ? 200 : 404, { 'content-type': 'text/html' }).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -69,7 +71,10 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   client = await service.client();
-  for (const taker of Object.values(takers)) taker.runs.length = 0;
+  for (const taker of Object.values(takers)) {
+    taker.runs.length = 0;
+    taker.answer = () => ({ phase: 'done', files: [{ bytes: png }] });
+  }
   site.asked.length = 0;
 });
 afterEach(async () => {
@@ -168,7 +173,7 @@ describe('an upstream that takes data URLs', () => {
 });
 
 describe('an upstream that takes links', () => {
-  it('gets links as they are, and signed ones to everything else, that end with the task', async () => {
+  it('gets signed ones to files, that end with the task; in our own network to what is behind links, too', async () => {
     const id = await upload(png);
     let seen: Buffer[] = [];
     takers.link.answer = async ({ input }) => {
@@ -182,8 +187,8 @@ describe('an upstream that takes links', () => {
     const input = takers.link.inputs()[0] ?? {};
     const [kept, given] = [input['clips'] ?? []].flat().map(String);
     expect(input['image']).toMatch(`${service.url}/files/${client.account_id}/${id}/0.png?exp=`);
-    expect(given).toBe(`${site.url}/a.wav`);
-    await expect.poll(async () => (await fetch(String(kept))).status).toBe(404);
+    expect(given).toContain(`${service.url}/files/`); // not where the caller wants it to look around
+    for (const url of [kept, given]) await expect.poll(async () => (await fetch(String(url))).status).toBe(404);
     expect((await fetch(String(input['image']))).status).toBe(200);
   });
 
@@ -200,6 +205,8 @@ describe('an upstream that takes links', () => {
     ]);
     expect(rows[0]?.message).toContain('base_url is no address that it can reach');
     expect((await generate('far', { prompt: 'a', image: `${site.url}/a.png` })).json.status).toBe('succeeded');
+    expect(takers.link.inputs().at(-1)?.['image']).toBe(`${site.url}/a.png`); // as it is
+    expect(site.asked).toEqual([]);
     expect(await service.app.db.query('select * from route_health')).toEqual([]); // it is not the upstream's fault
   });
 });
@@ -209,12 +216,13 @@ it('an upstream that takes either gets small files in the request and large ones
   const { json } = await generate('either', {
     prompt: 'a',
     image: `${site.url}/a.png`,
-    clips: [dataUrl(sound), dataUrl(large)],
+    clips: [dataUrl(sound), dataUrl(large), `${site.url}/large.wav`],
   });
   expect(json.status).toBe('succeeded');
   const [input = {}] = takers.either.inputs();
-  const [small, linked] = [input['clips'] ?? []].flat().map(String);
-  expect(input['image']).toBe(`${site.url}/a.png`);
+  const [small, linked, copied] = [input['clips'] ?? []].flat().map(String);
+  expect(input['image']).toBe(dataUrl(png));
+  expect(copied).toMatch(/^http:.*\/0\.wav\?exp=/);
   expect(readDataUrl(small ?? '')?.bytes.equals(sound)).toBe(true);
   expect(linked).toMatch(/^http:.*\/0\.wav\?exp=/);
 });
