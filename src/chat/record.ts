@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
-import type { Db } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
 import type { Money } from '../money/money.ts';
 import type { CallStyle } from '../styles/conversation.ts';
@@ -128,10 +128,56 @@ const insert = `insert into chat_calls (account_id, key_id, ${columns})
   on conflict do nothing`;
 
 /** The record of an account's call; undefined if there is none (yet). */
-export async function findRecord(db: Db, account_id: string, id: string): Promise<ChatRecord | undefined> {
-  const rows = await db.query<ChatRecord>(`select ${columns} from chat_calls where account_id = $1 and id = $2`, [
+export async function findRecord(
+  db: Queryable,
+  account_id: string,
+  id: string,
+): Promise<(ChatRecord & { key_id: string }) | undefined> {
+  const rows = await db.query<ChatRecord & { key_id: string }>(`select key_id, ${columns} from chat_calls where account_id = $1 and id = $2`, [
     account_id,
     id,
   ]);
   return rows[0];
+}
+
+/** A call as one line of a list, with the key that made it. */
+export type RecordLine = Omit<ChatRecord, 'attempts'> & { key_id: string };
+
+export type RecordFilter = {
+  account_id: string;
+  limit: number;
+  /** Calls made before this one (further down the list). */
+  after?: string;
+  model?: string;
+  key_id?: string;
+  /** Only calls that ended well, or only the others. */
+  ok?: boolean;
+  created_after?: Date;
+  created_before?: Date;
+};
+
+/** An account's calls, newest first: ids sort by time, so they are the cursor. */
+export async function listRecords(
+  db: Queryable,
+  filter: RecordFilter,
+): Promise<{ lines: RecordLine[]; has_more: boolean }> {
+  const rows = await db.query<RecordLine>(
+    `select key_id, ${columns.replace('attempts, ', '')} from chat_calls
+      where account_id = $1 and ($2::text is null or id < $2)
+        and ($3::text is null or model = $3) and ($4::text is null or key_id = $4)
+        and ($5::boolean is null or (status < 400) = $5)
+        and ($6::timestamptz is null or created_at >= $6) and ($7::timestamptz is null or created_at < $7)
+      order by id desc limit $8`,
+    [
+      filter.account_id,
+      filter.after ?? null,
+      filter.model ?? null,
+      filter.key_id ?? null,
+      filter.ok ?? null,
+      filter.created_after ?? null,
+      filter.created_before ?? null,
+      filter.limit + 1,
+    ],
+  );
+  return { lines: rows.slice(0, filter.limit), has_more: rows.length > filter.limit };
 }

@@ -1,7 +1,7 @@
 import { balanceOf } from '../money/ledger.ts';
 import { balanceView } from '../money/money.ts';
 import { account_endpoint } from './page.ts';
-import type { BalanceView } from './views.ts';
+import type { BalanceView } from './views/common.ts';
 
 /** What can be spent: on every page. */
 export const get_balance = account_endpoint('GET', '/balance', 'read', async (app, { account }) => {

@@ -1,12 +1,29 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { get_balance } from './balance.ts';
+import { get_chat, list_chats } from './chats.ts';
+import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
 import { get_me } from './me.ts';
+import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { webEndpoints } from './web.ts';
 
 /** Every route of the dashboard in one list. */
 export function dashboardEndpoints(): Endpoint<App>[] {
-  return [...login_endpoints, get_me, get_balance, get_invitation, accept_invitation, ...webEndpoints()];
+  return [
+    ...login_endpoints,
+    get_me,
+    get_invitation,
+    accept_invitation,
+    get_balance,
+    get_home,
+    list_tasks,
+    get_task,
+    get_task_file,
+    cancel_task,
+    list_chats,
+    get_chat,
+    ...webEndpoints(),
+  ];
 }

@@ -3,7 +3,7 @@ import type { Endpoint } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { session_endpoint } from './page.ts';
-import type { InvitationView } from './views.ts';
+import type { InvitationView } from './views/common.ts';
 
 async function findOne(app: App, id: string): Promise<Invitation> {
   const invitation = await findInvitation(app.db, id, new Date(app.clock.now()));

@@ -4,7 +4,7 @@ import type { User } from '../accounts/login.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import type { App } from '../app.ts';
 import { session_endpoint } from './page.ts';
-import type { Me, MyAccount } from './views.ts';
+import type { Me, MyAccount } from './views/common.ts';
 
 const viewed = { description: 'An account that an operator looks at.', schema: { type: 'string' } };
 

@@ -134,12 +134,22 @@ export async function listEntries(
             key_id, ref, model, reason, created_at
        from ledger_entries
       where account_id = $1 and number < coalesce($2::bigint, 9223372036854775807) and number > coalesce($3::bigint, 0)
-        and ($4::text[] is null or type = any ($4))
+        and type <> 'upstream' and ($4::text[] is null or type = any ($4))
       order by number ${upwards ? 'asc' : 'desc'} limit $5`,
     [filter.account_id, filter.after ?? null, filter.before ?? null, filter.types ?? null, filter.limit + 1],
   );
   const page = rows.slice(0, filter.limit);
   return { entries: upwards ? page.toReversed() : page, has_more: rows.length > filter.limit };
+}
+
+/** What a task or a chat call moved, oldest first. */
+export async function entriesOfRef(db: Queryable, account_id: string, ref: string): Promise<Entry[]> {
+  return db.query<Entry>(
+    `select number, type, available, held, revenue + loss as charged, available_after, held_after,
+            key_id, ref, model, reason, created_at
+       from ledger_entries where ref = $2 and account_id = $1 order by number`,
+    [account_id, ref],
+  );
 }
 
 export type UsageGroup = 'day' | 'model' | 'key' | 'modality';

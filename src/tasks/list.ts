@@ -54,6 +54,72 @@ function jsonPairs(metadata: Record<string, string>): string[] {
   return Object.entries(metadata).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
 }
 
+/** A task as one line of a list. */
+export type TaskLine = Pick<
+  Task,
+  | 'id'
+  | 'key_id'
+  | 'model'
+  | 'kind'
+  | 'currency'
+  | 'status'
+  | 'cost'
+  | 'estimate'
+  | 'error_type'
+  | 'error_message'
+  | 'files'
+  | 'files_removed_at'
+  | 'created_at'
+  | 'started_at'
+  | 'completed_at'
+> & { prompt: string | null };
+
+export type LineFilter = Omit<TaskFilter, 'metadata'> & { key_id?: string };
+
+/** The beginning of the input's prompt, as JSON writes it; an input without one has none. */
+const prompt_start = `substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160}")') as prompt_whole,
+  substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160})') as prompt_cut`;
+
+/** The same tasks as lines, newest first. */
+export async function listTaskLines(
+  db: Queryable,
+  filter: LineFilter,
+): Promise<{ lines: TaskLine[]; has_more: boolean }> {
+  const upwards = filter.before !== undefined;
+  type Row = Omit<TaskLine, 'prompt'> & { prompt_whole: string | null; prompt_cut: string | null };
+  const rows = await db.query<Row>(
+    `select id, key_id, model, kind, currency, status, cost, estimate, error_type, error_message, files, files_removed_at,
+            created_at, started_at, completed_at, ${prompt_start}
+       from tasks
+      where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or id > $3)
+        and ($4::text is null or status = $4) and ($5::text is null or model = $5) and ($6::text is null or key_id = $6)
+        and ($7::timestamptz is null or created_at >= $7) and ($8::timestamptz is null or created_at < $8)
+      order by id ${upwards ? 'asc' : 'desc'} limit $9`,
+    [
+      filter.account_id,
+      filter.after ?? null,
+      filter.before ?? null,
+      filter.status ?? null,
+      filter.model ?? null,
+      filter.key_id ?? null,
+      filter.created_after ?? null,
+      filter.created_before ?? null,
+      filter.limit + 1,
+    ],
+  );
+  const page = rows.slice(0, filter.limit).map(({ prompt_whole, prompt_cut, ...line }) => {
+    return { ...line, prompt: promptOf(prompt_whole, prompt_cut) };
+  });
+  return { lines: upwards ? page.toReversed() : page, has_more: rows.length > filter.limit };
+}
+
+function promptOf(whole: string | null, cut: string | null): string | null {
+  const text = whole ?? (cut === null ? null : `${cut.replace(/\\(?:u[0-9a-f]{0,3})?$/i, '')}…"`);
+  if (text === null) return null;
+  const prompt: unknown = JSON.parse(text);
+  return typeof prompt === 'string' ? prompt : null;
+}
+
 /** True if the account has this task; a cursor must name one of its own. */
 export async function hasTask(db: Queryable, account_id: string, id: string): Promise<boolean> {
   const rows = await db.query('select 1 from tasks where account_id = $1 and id = $2', [account_id, id]);

@@ -17,3 +17,13 @@ export async function pausedUntil(
   ]);
   return rows[0]?.until ?? undefined;
 }
+
+/** How many failures of an account count at this time. */
+export async function countedFailures(db: Queryable, account_id: string, now: Date): Promise<number> {
+  const rows = await db.query<{ counted: bigint }>(
+    `select count(*) as counted from tasks
+      where account_id = $1 and counts_as_failure and completed_at > $2::timestamptz - interval '24 hours'`,
+    [account_id, now],
+  );
+  return Number(rows[0]?.counted ?? 0);
+}

@@ -70,6 +70,24 @@ export async function deliveryOfTask(
   return rows[0];
 }
 
+/** How many deliveries of an account, made since then, were dropped or have failed so far. */
+export async function countUndelivered(db: Queryable, account_id: string, since: Date): Promise<number> {
+  const rows = await db.query<{ undelivered: bigint }>(
+    `select count(*) as undelivered from deliveries where account_id = $1 and created_at >= $2
+        and (state = 'dropped' or (state = 'waiting' and attempts > 0))`,
+    [account_id, since],
+  );
+  return Number(rows[0]?.undelivered ?? 0);
+}
+
+/** Whether any webhook of the account has ever arrived. */
+export async function hasDelivered(db: Queryable, account_id: string): Promise<boolean> {
+  const rows = await db.query(`select 1 from deliveries where account_id = $1 and state = 'delivered' limit 1`, [
+    account_id,
+  ]);
+  return rows.length > 0;
+}
+
 /** Oldest first. */
 export async function listDeliveryAttempts(db: Queryable, ref: DeliveryRef): Promise<DeliveryAttempt[]> {
   return db.query<DeliveryAttempt>(

@@ -2,7 +2,7 @@
  * What the dashboard's endpoints answer, for both sides: the web app imports these types, and nothing else of
  * the server. Only types, and only imports of files that import nothing.
  */
-import type { Right, Role } from '../accounts/roles.ts';
+import type { Right, Role } from '../../accounts/roles.ts';
 
 /** `amount` with two digits, `exact` with six. */
 export type Cost = { amount: string; currency: string; exact: string };

@@ -1,0 +1,75 @@
+import type { Answer } from '../api/endpoint.ts';
+import { moment, oneOf, wholeNumber } from '../api/query.ts';
+import type { App } from '../app.ts';
+import { findRecord, listRecords, type RecordLine } from '../chat/record.ts';
+import { ApiError } from '../errors.ts';
+import { isId } from '../lib/ids.ts';
+import { costView } from '../money/money.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import { keyName, keyNames } from './tasks.ts';
+import type { ChatLineView, ChatView, Page } from './views/activity.ts';
+
+const text = { type: 'string' };
+const filters = {
+  limit: { description: 'How many.', schema: { type: 'integer' } },
+  after: { description: 'Older than this one.', schema: text },
+  outcome: { description: 'ok or failed.', schema: text },
+  model: { description: 'Only this model.', schema: text },
+  key: { description: 'Only of this key.', schema: text },
+  from: { description: 'Made at this time or later.', schema: text },
+  to: { description: 'Made before this time.', schema: text },
+};
+
+/** The account's chat calls, newest first: numbers, no words. */
+export const list_chats = account_endpoint('GET', '/chats', 'read', handleList, { query: filters });
+
+async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+  const after = query.get('after');
+  if (after !== undefined && !isId('req', after)) {
+    throw new ApiError('invalid_request', 'after must be the id of a call.', { param: 'after' });
+  }
+  const outcome = oneOf(query, 'outcome', ['ok', 'failed']);
+  const [model, key_id] = [query.get('model'), query.get('key')];
+  const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
+  const { lines, has_more } = await listRecords(app.db, {
+    account_id: account.id,
+    limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25,
+    ...(after !== undefined && { after }),
+    ...(outcome && { ok: outcome === 'ok' }),
+    ...(model !== undefined && { model }),
+    ...(key_id !== undefined && { key_id }),
+    ...(created_after && { created_after }),
+    ...(created_before && { created_before }),
+  });
+  const names = await keyNames(app, account.id);
+  const page: Page<ChatLineView> = { data: lines.map((line) => renderChat(line, names)), has_more };
+  return { status: 200, body: page };
+}
+
+function renderChat(line: RecordLine, names: ReadonlyMap<string, string>): ChatLineView {
+  const { id, model, style, stream, status, error_type, finish, first_content_ms, total_ms } = line;
+  const { input_tokens, cached_input_tokens, output_tokens } = line;
+  return {
+    ...{ id, model, style, stream, status, error_type, finish, first_content_ms, total_ms },
+    ...{ input_tokens, cached_input_tokens, output_tokens },
+    cost: costView(line.cost, line.currency),
+    key: keyName(line.key_id, names),
+    created_at: line.created_at.toISOString(),
+  };
+}
+
+/** One call, with the routes that were tried; what they are called is told to operators only. */
+export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (app, { account, params, person }) => {
+  const { id = '' } = params;
+  const record = isId('req', id) ? await findRecord(app.db, account.id, id) : undefined;
+  if (!record) throw new ApiError('not_found', 'There is no such call, or its record is not kept any more.');
+  const names = await keyNames(app, account.id);
+  const { cache_write_tokens, reasoning_tokens, counted_here } = record;
+  const attempts = record.attempts.map(({ route, outcome, reason, duration_ms }, index) =>
+    person.user.is_operator
+      ? { route, outcome, duration_ms, ...(reason !== undefined && { reason }) }
+      : { route: `Route ${index + 1}`, outcome, duration_ms },
+  );
+  const view: ChatView = { ...renderChat(record, names), cache_write_tokens, reasoning_tokens, counted_here, attempts };
+  return { status: 200, body: view };
+});

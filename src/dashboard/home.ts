@@ -1,0 +1,110 @@
+import { listKeys } from '../accounts/keys.ts';
+import type { Account } from '../accounts/accounts.ts';
+import type { App } from '../app.ts';
+import { budgetsOf, usageOf, type UsageRow } from '../money/ledger.ts';
+import { costView, type Money } from '../money/money.ts';
+import { listTaskLines } from '../tasks/list.ts';
+import { countedFailures, pausedUntil } from '../tasks/pause.ts';
+import { countUndelivered, hasDelivered } from '../webhooks/delivery.ts';
+import { account_endpoint } from './page.ts';
+import { keyNames, renderLine } from './tasks.ts';
+import type { HomeView } from './views/home.ts';
+
+const day_ms = 86_400_000;
+const days_shown = 30;
+
+/** What one wants to know first: money, what is running, what came out, what needs attention. */
+export const get_home = account_endpoint('GET', '/home', 'read', async (app, { account }) => {
+  const now = new Date(app.clock.now());
+  const [spend, work, failures, keys_near_limit, undelivered, delivered] = await Promise.all([
+    spendOf(app, account, now),
+    workOf(app, account.id),
+    failuresOf(app, account.id, now),
+    keysNearLimit(app, account.id, now),
+    countUndelivered(app.db, account.id, new Date(now.getTime() - day_ms)),
+    hasDelivered(app.db, account.id),
+  ]);
+  const { running, results, has_picture, has_called } = work;
+  const steps = { picture: has_picture, api: has_called, webhook: delivered };
+  const view: HomeView = { spend, running, results, failures, keys_near_limit, undelivered, steps };
+  return { status: 200, body: view };
+});
+
+function startOfDay(now: Date): Date {
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()));
+}
+
+async function spendOf(app: App, account: Account, now: Date): Promise<HomeView['spend']> {
+  const today = startOfDay(now);
+  const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
+  const before = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
+  const before_end = new Date(Math.min(before.getTime() + (now.getTime() - month.getTime()), month.getTime()));
+  const first = new Date(today.getTime() - (days_shown - 1) * day_ms);
+  const usage = (from: Date, to: Date, group_by: 'day'[] = []) =>
+    usageOf(app.db, { account_id: account.id, from, to, group_by });
+  const end = new Date(now.getTime() + 1);
+  const [by_day, this_month, last_month] = await Promise.all([
+    usage(first, end, ['day']),
+    usage(month, end),
+    usage(before, before_end),
+  ]);
+  const costs = new Map(by_day.map(({ day, cost }) => [day, cost]));
+  const days = Array.from({ length: days_shown }, (_, index) => dayText(new Date(first.getTime() + index * day_ms)));
+  const shown = (cost: Money) => costView(cost, account.currency);
+  return {
+    today: shown(costs.get(dayText(today)) ?? 0n),
+    month: shown(sumOf(this_month)),
+    month_before: shown(sumOf(last_month)),
+    days: days.map((day) => ({ day, cost: shown(costs.get(day) ?? 0n) })),
+  };
+}
+
+function dayText(day: Date): string {
+  return day.toISOString().slice(0, 10);
+}
+
+function sumOf(rows: readonly UsageRow[]): Money {
+  return rows.reduce((sum, { cost }) => sum + cost, 0n);
+}
+
+const looked_at = 40;
+
+async function workOf(app: App, account_id: string) {
+  const [names, running, queued, done] = await Promise.all([
+    keyNames(app, account_id),
+    listTaskLines(app.db, { account_id, limit: 10, status: 'running' }),
+    listTaskLines(app.db, { account_id, limit: 10, status: 'queued' }),
+    listTaskLines(app.db, { account_id, limit: looked_at, status: 'succeeded' }),
+  ]);
+  const lines = [...running.lines, ...queued.lines].toSorted((a, b) => (a.id < b.id ? 1 : -1));
+  const kept = done.lines.filter(({ files, files_removed_at }) => files.length > 0 && files_removed_at === null);
+  return {
+    running: lines.slice(0, 10).map((line) => renderLine(account_id, line, names)),
+    results: kept.slice(0, 6).map((line) => renderLine(account_id, line, names)),
+    has_picture: done.lines.some(({ kind }) => kind === 'image'),
+    has_called: [...lines, ...done.lines].some(({ key_id }) => names.get(key_id) !== playground_key),
+  };
+}
+
+/** The key by which the dashboard itself calls. */
+export const playground_key = 'Playground';
+
+async function failuresOf(app: App, account_id: string, now: Date): Promise<HomeView['failures']> {
+  const limit = app.catalog.current.settings.limits.failed_per_24h;
+  const [counted, until] = await Promise.all([
+    countedFailures(app.db, account_id, now),
+    pausedUntil(app.db, account_id, limit, now),
+  ]);
+  return { counted, limit, paused_until: until?.toISOString() ?? null };
+}
+
+async function keysNearLimit(app: App, account_id: string, now: Date): Promise<HomeView['keys_near_limit']> {
+  const [keys, budgets] = await Promise.all([listKeys(app.db, account_id), budgetsOf(app.db, account_id, now)]);
+  const live = new Map(keys.filter(({ deleted_at }) => deleted_at === null).map(({ id, name }) => [id, name]));
+  return budgets.flatMap(({ key_id, limit_month, spent, held }) => {
+    const name = live.get(key_id);
+    if (name === undefined || limit_month === null || limit_month <= 0n) return [];
+    const used_percent = Number(((spent + held) * 100n) / limit_month);
+    return used_percent >= 80 ? [{ id: key_id, name, used_percent }] : [];
+  });
+}

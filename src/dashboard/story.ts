@@ -1,0 +1,91 @@
+import type { Entry } from '../money/ledger.ts';
+import { costView, estimateView } from '../money/money.ts';
+import type { Attempt, Task } from '../tasks/task.ts';
+import type { DeliveryAttempt } from '../webhooks/delivery.ts';
+import type { Moment } from './views/activity.ts';
+
+type Told = {
+  task: Task;
+  attempts: readonly Attempt[];
+  entries: readonly Entry[];
+  tries: readonly DeliveryAttempt[];
+  /** Names of routes and an upstream's words are the operator's business. */
+  sees_routes: boolean;
+};
+
+/** Everything that happened to a task, in one line of time: money, routes, the run, its webhook. */
+export function storyOf(told: Told): Moment[] {
+  const { task } = told;
+  const moments: Moment[] = [
+    at(task.created_at, 'created', 'Created', 'plain'),
+    ...told.entries.flatMap((entry) => moneyMoments(entry, task)),
+    ...told.attempts.flatMap((attempt) => attemptMoments(attempt, told)),
+    ...(task.started_at ? [at(task.started_at, 'started', 'The run started', 'plain')] : []),
+    ...endOf(task),
+    ...told.tries.map(tryMoment),
+  ];
+  return moments.toSorted((a, b) => a.at.localeCompare(b.at) || order.indexOf(a.kind) - order.indexOf(b.kind));
+}
+
+/** Of what happened in the same millisecond: in one transaction, as a rule. */
+const order: readonly Moment['kind'][] = [
+  'created',
+  'held',
+  'attempt',
+  'started',
+  'attempt_ended',
+  'succeeded',
+  'failed',
+  'charged',
+  'released',
+  'delivery',
+];
+
+function at(when: Date, kind: Moment['kind'], title: string, tone: Moment['tone'], detail?: string): Moment {
+  return { at: when.toISOString(), kind, title, tone, ...(detail !== undefined && { detail }) };
+}
+
+function moneyMoments(entry: Entry, { currency }: Task): Moment[] {
+  const text = ({ amount, exact }: { amount: string; exact: string }) => `${exact.replace(/0{1,4}$/, '') || amount} ${currency}`;
+  const when = entry.created_at;
+  if (entry.type === 'hold') return [at(when, 'held', `Held ${text(estimateView(entry.held, currency))}`, 'plain')];
+  if (entry.type === 'release') {
+    return [at(when, 'released', `Released ${text(costView(-entry.held, currency))}: it costs nothing`, 'good')];
+  }
+  if (entry.type !== 'settle') return [];
+  const charged = at(when, 'charged', `Charged ${text(costView(entry.charged, currency))}`, 'plain');
+  if (entry.available <= 0n) return [charged];
+  return [charged, at(when, 'released', `Released ${text(costView(entry.available, currency))} of the hold`, 'good')];
+}
+
+function attemptMoments(attempt: Attempt, { sees_routes }: Told): Moment[] {
+  const name = sees_routes ? `Route ${attempt.number}: ${attempt.route}` : `Route ${attempt.number}`;
+  const begun = at(attempt.created_at, 'attempt', `${name} was asked`, 'plain');
+  const ending = endings[attempt.state];
+  if (!attempt.ended_at || !ending) return [begun];
+  const words = sees_routes ? [attempt.reason, attempt.message].filter(Boolean).join(': ') : '';
+  const tone = attempt.state === 'done' ? 'good' : 'bad';
+  return [begun, at(attempt.ended_at, 'attempt_ended', `${name} ${ending}`, tone, words === '' ? undefined : words)];
+}
+
+const endings: Partial<Record<Attempt['state'], string>> = {
+  done: 'finished',
+  failed: 'failed',
+  not_started: 'did not start: the next one is tried',
+  ambiguous: 'took the order, but its answer was lost',
+  canceled: 'was stopped',
+  abandoned: 'goes on without its task',
+};
+
+function endOf({ completed_at, status, error_message, error_type }: Task): Moment[] {
+  if (!completed_at) return [];
+  if (status === 'succeeded') return [at(completed_at, 'succeeded', 'Succeeded', 'good')];
+  return [at(completed_at, 'failed', `Failed: ${error_type}`, 'bad', error_message ?? undefined)];
+}
+
+function tryMoment({ number, started_at, status, error, duration_ms }: DeliveryAttempt): Moment {
+  const good = status !== null && status >= 200 && status < 300;
+  const answer = status === null ? (error ?? 'no answer') : `answered ${status}`;
+  const title = good ? 'Webhook delivered' : `Webhook attempt ${number} failed`;
+  return at(started_at, 'delivery', title, good ? 'good' : 'bad', `${answer} after ${duration_ms} ms`);
+}

@@ -1,0 +1,143 @@
+import { listKeys } from '../accounts/keys.ts';
+import { serveStored } from '../api/files.ts';
+import type { Answer } from '../api/endpoint.ts';
+import { moment, oneOf, wholeNumber } from '../api/query.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { isId } from '../lib/ids.ts';
+import { entriesOfRef } from '../money/ledger.ts';
+import { costView, estimateView } from '../money/money.ts';
+import { cancelTask, unknownTask } from '../tasks/cancel.ts';
+import { listTaskLines, type TaskLine } from '../tasks/list.ts';
+import { bodyOf, listAttempts, loadInput, loadTask, type StoredFile, type TaskRef } from '../tasks/task.ts';
+import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
+import { renderDelivery, renderTry } from './deliveries.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import { storyOf } from './story.ts';
+import type { FileView, KeyName, Page, TaskLineView, TaskView } from './views/activity.ts';
+
+const text = { type: 'string' };
+const filters = {
+  limit: { description: 'How many.', schema: { type: 'integer' } },
+  after: { description: 'Older than this one.', schema: text },
+  before: { description: 'Newer than this one.', schema: text },
+  status: { description: 'Only this status.', schema: text },
+  model: { description: 'Only this model.', schema: text },
+  key: { description: 'Only of this key.', schema: text },
+  from: { description: 'Created at this time or later.', schema: text },
+  to: { description: 'Created before this time.', schema: text },
+};
+
+/** The account's tasks, newest first. */
+export const list_tasks = account_endpoint('GET', '/tasks', 'read', handleList, { query: filters });
+
+async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+  const after = cursor(query.get('after'), 'after');
+  const before = cursor(query.get('before'), 'before');
+  const status = oneOf(query, 'status', ['queued', 'running', 'succeeded', 'failed']);
+  const [model, key_id] = [query.get('model'), query.get('key')];
+  const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
+  const { lines, has_more } = await listTaskLines(app.db, {
+    account_id: account.id,
+    limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25,
+    ...(after !== undefined && { after }),
+    ...(before !== undefined && { before }),
+    ...(status && { status }),
+    ...(model !== undefined && { model }),
+    ...(key_id !== undefined && { key_id }),
+    ...(created_after && { created_after }),
+    ...(created_before && { created_before }),
+  });
+  const names = await keyNames(app, account.id);
+  const page: Page<TaskLineView> = { data: lines.map((line) => renderLine(account.id, line, names)), has_more };
+  return { status: 200, body: page };
+}
+
+function cursor(value: string | undefined, name: string): string | undefined {
+  if (value === undefined || isId('task', value)) return value;
+  throw new ApiError('invalid_request', `${name} must be the id of a task.`, { param: name });
+}
+
+/** What the keys of an account are called, deleted ones too. */
+export async function keyNames(app: App, account_id: string): Promise<Map<string, string>> {
+  return new Map((await listKeys(app.db, account_id)).map(({ id, name }) => [id, name]));
+}
+
+export function keyName(id: string, names: ReadonlyMap<string, string>): KeyName {
+  return { id, name: names.get(id) ?? id };
+}
+
+export function renderLine(account_id: string, line: TaskLine, names: ReadonlyMap<string, string>): TaskLineView {
+  const { id, status, model, kind, prompt, key_id, currency, error_type } = line;
+  return {
+    id,
+    status,
+    model,
+    kind,
+    prompt,
+    key: keyName(key_id, names),
+    cost: costView(line.cost, currency),
+    estimated_cost: estimateView(line.estimate, currency),
+    error: error_type === null ? null : { type: error_type, message: line.error_message ?? '' },
+    created_at: line.created_at.toISOString(),
+    started_at: line.started_at?.toISOString() ?? null,
+    completed_at: line.completed_at?.toISOString() ?? null,
+    files: line.files.map((file, index) => renderFile({ account_id, id }, file, index, line.files_removed_at !== null)),
+  };
+}
+
+/** By the session instead of a signed link: it works for as long as the file is kept. */
+function renderFile(task: { account_id: string; id: string }, { item }: StoredFile, index: number, gone: boolean): FileView {
+  const url = `/dash/accounts/${task.account_id}/tasks/${task.id}/files/${index}`;
+  return { ...item, ...(!gone && { url }) };
+}
+
+/** The whole story of one task. */
+export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (app, { account, params, person }) => {
+  const ref = refIn(account.id, params['id']);
+  const task = await loadTask(app.db, ref);
+  if (!task) throw unknownTask(ref.task_id);
+  const [attempts, entries, delivery, input, names] = await Promise.all([
+    listAttempts(app.db, ref),
+    entriesOfRef(app.db, account.id, task.id),
+    deliveryOfTask(app.db, ref),
+    loadInput(app.db, ref),
+    keyNames(app, account.id),
+  ]);
+  const tries = delivery ? await listDeliveryAttempts(app.db, delivery) : [];
+  const released = entries.reduce((sum, { type, available }) => (type === 'hold' ? sum : sum + available), 0n);
+  const view: TaskView = {
+    ...renderLine(account.id, { ...task, prompt: null }, names),
+    body: bodyOf(task),
+    input,
+    released: task.completed_at ? costView(released, task.currency) : null,
+    story: storyOf({ task, attempts, entries, tries, sees_routes: person.user.is_operator }),
+    delivery: delivery ? { ...renderDelivery(delivery), tries: tries.map(renderTry) } : null,
+    can_cancel: task.completed_at === null,
+  };
+  return { status: 200, body: view };
+});
+
+function refIn(account_id: string, id = ''): TaskRef {
+  if (!isId('task', id)) throw unknownTask(id);
+  return { account_id, task_id: id };
+}
+
+export const cancel_task = account_endpoint('POST', '/tasks/{id}/cancel', 'run', async (app, { account, params }) => {
+  await cancelTask(app, refIn(account.id, params['id']));
+  return { status: 200, body: { ok: true } };
+});
+
+const cache_s = 600;
+
+/** A file of a task, for the page that shows it. */
+export const get_task_file = account_endpoint('GET', '/tasks/{id}/files/{index}', 'read', async (app, call) => {
+  const { account, params, method, headers, request_id } = call;
+  const task = await loadTask(app.db, refIn(account.id, params['id']));
+  const file = /^\d{1,3}$/.test(params['index'] ?? '') ? task?.files[Number(params['index'])] : undefined;
+  const reply = file && (await serveStored(app.storage, { method, key: file.key, headers, request_id }, cache_s));
+  if (!reply) throw new ApiError('not_found', 'There is no such file, or it is no longer kept.');
+  const { status, stream, body } = reply;
+  const { 'cross-origin-resource-policy': _, ...own } = reply.headers;
+  return { status, headers: own, ...(stream && { body: stream }), ...(body !== undefined && { body }) };
+});

@@ -1,0 +1,112 @@
+import type { Cost } from './common.ts';
+
+export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed';
+
+/** A file of a task, behind an address that the session opens. */
+export type FileView = {
+  type: 'image' | 'video' | 'audio' | 'text';
+  content_type: string;
+  size_bytes: number;
+  width?: number;
+  height?: number;
+  duration?: number;
+  text?: string;
+  /** Absent once the file is removed. */
+  url?: string;
+};
+
+export type TaskLineView = {
+  id: string;
+  status: TaskStatus;
+  model: string;
+  kind: string;
+  prompt: string | null;
+  key: KeyName;
+  cost: Cost;
+  estimated_cost: Cost;
+  error: { type: string; message: string } | null;
+  created_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+  files: FileView[];
+};
+
+export type KeyName = { id: string; name: string };
+
+export type Page<T> = { data: T[]; has_more: boolean };
+
+/** One moment of a task's story; `at` sorts it. */
+export type Moment = {
+  at: string;
+  kind:
+    | 'created'
+    | 'held'
+    | 'attempt'
+    | 'attempt_ended'
+    | 'started'
+    | 'succeeded'
+    | 'failed'
+    | 'charged'
+    | 'released'
+    | 'delivery';
+  title: string;
+  detail?: string;
+  /** How it went, where that can be told. */
+  tone: 'plain' | 'good' | 'bad' | 'waiting';
+};
+
+export type DeliveryView = {
+  id: string;
+  event: string;
+  url: string;
+  state: 'waiting' | 'retrying' | 'delivered' | 'dropped';
+  attempts: number;
+  next_at: string | null;
+  created_at: string;
+  task_id: string | null;
+};
+
+export type DeliveryAttemptView = {
+  number: number;
+  started_at: string;
+  duration_ms: number;
+  status: number | null;
+  error: string | null;
+  answer: string | null;
+};
+
+export type TaskView = TaskLineView & {
+  /** As `GET /v1/tasks/{id}` answers it, byte for byte. */
+  body: string;
+  /** JSON text of the input, with its defaults. */
+  input: string;
+  released: Cost | null;
+  story: Moment[];
+  delivery: (DeliveryView & { tries: DeliveryAttemptView[] }) | null;
+  can_cancel: boolean;
+};
+
+export type ChatLineView = {
+  id: string;
+  model: string;
+  style: string;
+  stream: boolean;
+  status: number;
+  error_type: string | null;
+  finish: string | null;
+  input_tokens: number;
+  cached_input_tokens: number;
+  output_tokens: number;
+  first_content_ms: number | null;
+  total_ms: number;
+  cost: Cost;
+  key: KeyName;
+  created_at: string;
+};
+
+export type ChatView = ChatLineView & {
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  counted_here: boolean;
+  attempts: { route: string; outcome: string; reason?: string; duration_ms?: number }[];
+};

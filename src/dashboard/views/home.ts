@@ -1,0 +1,22 @@
+import type { TaskLineView } from './activity.ts';
+import type { Cost } from './common.ts';
+
+export type HomeView = {
+  spend: {
+    today: Cost;
+    month: Cost;
+    /** From the first of last month to this day and time of it. */
+    month_before: Cost;
+    /** The last 30 UTC days, oldest first, none left out. */
+    days: { day: string; cost: Cost }[];
+  };
+  running: TaskLineView[];
+  /** The newest that have something to look at. */
+  results: TaskLineView[];
+  failures: { counted: number; limit: number; paused_until: string | null };
+  /** Keys that have used at least four fifths of their month. */
+  keys_near_limit: { id: string; name: string; used_percent: number }[];
+  undelivered: number;
+  /** What a new account has tried already. */
+  steps: { picture: boolean; api: boolean; webhook: boolean };
+};
