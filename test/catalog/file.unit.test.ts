@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { readCatalogFile } from '../../src/catalog/file.ts';
-import type { JsonObject } from '../../src/catalog/model.ts';
 import { showProblem } from '../../src/catalog/problem.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
@@ -16,7 +15,7 @@ const units =
   '"cache_write_token", "output_token"';
 const model_settings =
   'id, kind, name, description, owned_by, created, hidden, capabilities, limits, max_output_tokens, ' +
-  'default_output_tokens, input_schema, price, price_source, estimate, routes';
+  'default_output_tokens, input_schema, output_types, price, price_source, estimate, routes';
 
 describe('what has the wrong shape', () => {
   it.each(
@@ -28,7 +27,7 @@ describe('what has the wrong shape', () => {
       ['version: 1\n▸limit: {}', 'limit: is not a known setting. Did you mean "limits"?'],
       [
         'version: 1\n▸__proto__: {}',
-        `__proto__: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, sandbox, catalog, providers, models.`,
+        `__proto__: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, files, sandbox, catalog, providers, models.`,
       ],
       [
         'version: 1\nserver: { ▸cache: 1 }',
@@ -107,11 +106,11 @@ describe('what has the wrong shape', () => {
       [video('estimate: { second: ▸-1 }', 'estimate'), 'estimate.second: must be at least 0 (got -1).'],
       [
         video('estimate: { second: ▸input.duration }', 'estimate'),
-        'estimate.second: must be $input.FIELD, a number, or a list of these (their product) (got "input.duration").',
+        'estimate.second: must be $input.FIELD, $media.FIELD.duration, a number, or a list of these (their product) (got "input.duration").',
       ],
       [
         video('estimate: { second: [▸true] }', 'estimate'),
-        'estimate.second[0]: must be $input.FIELD or a number that is not negative (got true).',
+        'estimate.second[0]: must be $input.FIELD, $media.FIELD.duration or a number that is not negative (got true).',
       ],
       [video('routes: ▸[]', 'routes'), 'routes: must have at least 1 item (got 0).'],
       [
@@ -305,6 +304,7 @@ models:
         { path: 'providers.openai.api_key' },
         { path: 'providers.anthropic.api_key' },
         { path: 'models[0]', message: 'has no usable route and is not offered.' },
+        { path: 'models[1]', message: 'has no usable route and is not offered.' },
       ],
     });
   });

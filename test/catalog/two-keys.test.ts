@@ -40,7 +40,7 @@ providers:
     const { data } = (await client.call('GET', '/v1/models')).json;
     expect(data.length).toBeGreaterThan(10);
     const one = data.find(({ id }: { id: string }) => id === model);
-    expect(one.pricing).toMatchObject([{ unit: 'image', amount: '0.00375', currency: 'USD' }]);
+    expect(one?.pricing).toMatchObject([{ unit: 'image', amount: '0.00375', currency: 'USD' }]);
     expect(JSON.stringify(one)).not.toContain('replicate.com');
   });
 
