@@ -3,8 +3,12 @@ import type { Timeouts } from '../catalog/model.ts';
 /** The end of a connection comes right behind that of its answer. */
 const end_ms = 1_000;
 
-/** How long a caller may read nothing, in times of what its upstream may say nothing for. */
+/**
+ * How long a caller may read nothing, in times of what its upstream may say nothing for; but models that think for
+ * long have long times.
+ */
 const reader_patience = 2;
+const reader_ms_max = 120_000;
 
 /** `first byte`: no answer has begun. `idle`: nothing came for too long. `total`: it came, but took too long. */
 export type Phase = 'first byte' | 'idle' | 'total';
@@ -75,7 +79,7 @@ export function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: Abort
     pause: () => {
       is_paused = true;
       is_idle_watch = false;
-      wait(timeout_ms.idle * reader_patience);
+      wait(Math.min(timeout_ms.idle * reader_patience, reader_ms_max));
     },
     stop: () => {
       clearTimeout(total);
