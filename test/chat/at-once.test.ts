@@ -8,12 +8,12 @@ import { chunk } from './streams.ts';
 
 let stage: Stage;
 const at_once = 3;
-const patience = { timeout: 10_000 };
+const patience = { timeout: 20_000 };
 const more = `
   - id: acme/stalled
     kind: chat
     price: *price
-    routes: [{ provider: oai, upstream_model: stalled, timeout: { first_byte: 5s, idle: 1s, total: 60s } }]
+    routes: [{ provider: oai, upstream_model: stalled, timeout: { first_byte: 10s, idle: 3s, total: 60s } }]
 `;
 
 beforeAll(async () => {
@@ -102,7 +102,7 @@ test('readers that read nothing hold no upstream for longer than twice its idle 
   );
   expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: at_once }, () => 499));
   for (const socket of sockets) socket.destroy();
-}, 20_000);
+}, 40_000);
 
 test('a reader who is slow, but reads, gets all of it', async () => {
   const client = await stage.test.client();
@@ -115,4 +115,4 @@ test('a reader who is slow, but reads, gets all of it', async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   expect(size).toBeGreaterThan(4_000_000);
-}, 20_000);
+}, 40_000);
