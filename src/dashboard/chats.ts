@@ -48,10 +48,19 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
 
 function renderChat(line: RecordLine, names: ReadonlyMap<string, string>): ChatLineView {
   const { id, model, style, stream, status, error_type, finish, first_content_ms, total_ms } = line;
-  const { input_tokens, cached_input_tokens, output_tokens } = line;
   return {
-    ...{ id, model, style, stream, status, error_type, finish, first_content_ms, total_ms },
-    ...{ input_tokens, cached_input_tokens, output_tokens },
+    id,
+    model,
+    style,
+    stream,
+    status,
+    error_type,
+    finish,
+    input_tokens: line.input_tokens,
+    cached_input_tokens: line.cached_input_tokens,
+    output_tokens: line.output_tokens,
+    first_content_ms,
+    total_ms,
     cost: costView(line.cost, line.currency),
     key: keyName(line.key_id, names),
     created_at: line.created_at.toISOString(),

@@ -15,6 +15,13 @@ export function renderDelivery(delivery: Delivery): DeliveryView {
   };
 }
 
-export function renderTry({ number, started_at, duration_ms, status, error, answer }: DeliveryAttempt): DeliveryAttemptView {
+export function renderTry({
+  number,
+  started_at,
+  duration_ms,
+  status,
+  error,
+  answer,
+}: DeliveryAttempt): DeliveryAttemptView {
   return { number, started_at: started_at.toISOString(), duration_ms, status, error, answer };
 }

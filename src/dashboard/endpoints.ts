@@ -2,6 +2,7 @@ import type { Endpoint } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { get_balance } from './balance.ts';
 import { get_chat, list_chats } from './chats.ts';
+import { get_choices } from './choices.ts';
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
@@ -18,6 +19,7 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     accept_invitation,
     get_balance,
     get_home,
+    get_choices,
     list_tasks,
     get_task,
     get_task_file,

@@ -46,7 +46,8 @@ function at(when: Date, kind: Moment['kind'], title: string, tone: Moment['tone'
 }
 
 function moneyMoments(entry: Entry, { currency }: Task): Moment[] {
-  const text = ({ amount, exact }: { amount: string; exact: string }) => `${exact.replace(/0{1,4}$/, '') || amount} ${currency}`;
+  const text = ({ amount, exact }: { amount: string; exact: string }) =>
+    `${exact.replace(/0{1,4}$/, '') || amount} ${currency}`;
   const when = entry.created_at;
   if (entry.type === 'hold') return [at(when, 'held', `Held ${text(estimateView(entry.held, currency))}`, 'plain')];
   if (entry.type === 'release') {

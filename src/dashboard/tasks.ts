@@ -87,7 +87,12 @@ export function renderLine(account_id: string, line: TaskLine, names: ReadonlyMa
 }
 
 /** By the session instead of a signed link: it works for as long as the file is kept. */
-function renderFile(task: { account_id: string; id: string }, { item }: StoredFile, index: number, gone: boolean): FileView {
+function renderFile(
+  task: { account_id: string; id: string },
+  { item }: StoredFile,
+  index: number,
+  gone: boolean,
+): FileView {
   const url = `/dash/accounts/${task.account_id}/tasks/${task.id}/files/${index}`;
   return { ...item, ...(!gone && { url }) };
 }

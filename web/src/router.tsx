@@ -1,5 +1,6 @@
 import { Center, Loader } from '@mantine/core';
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import { readActivitySearch } from './pages/activity/search.ts';
 import { Failed } from './ui/states.tsx';
 import { NotFound } from './shell/NotFound.tsx';
 import { SignedIn } from './shell/SignedIn.tsx';
@@ -35,7 +36,31 @@ const home = createRoute({
   component: lazyRouteComponent(() => import('./pages/home/Home.tsx'), 'Home'),
 });
 
-const routeTree = root.addChildren([signIn, invitation, resetPassword, signedIn.addChildren([home])]);
+const activity = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/activity',
+  validateSearch: readActivitySearch,
+  component: lazyRouteComponent(() => import('./pages/activity/Activity.tsx'), 'Activity'),
+});
+
+const task = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/tasks/$id',
+  component: lazyRouteComponent(() => import('./pages/task/TaskPage.tsx'), 'TaskPage'),
+});
+
+const chat = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/chats/$id',
+  component: lazyRouteComponent(() => import('./pages/chat/ChatPage.tsx'), 'ChatPage'),
+});
+
+const routeTree = root.addChildren([
+  signIn,
+  invitation,
+  resetPassword,
+  signedIn.addChildren([home, activity, task, chat]),
+]);
 
 export const router = createRouter({
   routeTree,

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { createContext, useContext, useMemo, useState, type ReactNode } from 'react';
-import type { Me, MyAccount } from '../../src/dashboard/views.ts';
+import type { Me, MyAccount } from '../../src/dashboard/views/common.ts';
 import { api, Failure } from './api.ts';
 
 export type { Me, MyAccount };

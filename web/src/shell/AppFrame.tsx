@@ -41,7 +41,7 @@ import {
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { useEffect, type ComponentType, type SVGProps } from 'react';
-import type { BalanceView } from '../../../src/dashboard/views.ts';
+import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
 import { usePlace } from '../session.tsx';
 import { Money } from '../ui/Money.tsx';

@@ -29,7 +29,7 @@ export function Status({ of, label }: { of: string; label?: string }) {
   const look = looks[of] ?? { color: 'gray', label: of, icon: ClockIcon };
   const { icon: Icon } = look;
   return (
-    <Badge variant="light" color={look.color} tt="none" leftSection={<Icon width={13} aria-hidden />}>
+    <Badge variant="light" color={look.color} tt="none" miw="max-content" leftSection={<Icon width={13} aria-hidden />}>
       {label ?? look.label}
     </Badge>
   );

@@ -1,5 +1,216 @@
-import { Page } from '../../ui/Page.tsx';
+import { Alert, Anchor, Button, Card as MantineCard, Grid, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { TaskLineView } from '../../../../src/dashboard/views/activity.ts';
+import type { BalanceView } from '../../../../src/dashboard/views/common.ts';
+import type { HomeView } from '../../../../src/dashboard/views/home.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { Thumbnail } from '../../ui/Media.tsx';
+import { Money, moneyText } from '../../ui/Money.tsx';
+import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { Spark } from '../../ui/Spark.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { FirstSteps } from './FirstSteps.tsx';
+import { SetUp } from './SetUp.tsx';
 
+/** What one wants to know first. */
 export function Home() {
-  return <Page title="Home">…</Page>;
+  const { me, account, base } = usePlace();
+  const home = useQuery({
+    queryKey: [account.id, 'home'],
+    queryFn: ({ signal }) => api.get<HomeView>(`${base}/home`, { signal }),
+    refetchInterval: (query) => (query.state.data?.running.length ? 2_000 : 15_000),
+  });
+  return (
+    <Page title="Home">
+      {me.user.is_new && <SetUp />}
+      <Loaded query={home} height={420}>
+        {(view) => (
+          <Stack gap="lg">
+            <Attention view={view} />
+            <FirstSteps steps={view.steps} />
+            <Grid>
+              <Grid.Col span={{ base: 12, md: 5 }}>
+                <BalanceCard />
+              </Grid.Col>
+              <Grid.Col span={{ base: 12, md: 7 }}>
+                <SpendCard spend={view.spend} />
+              </Grid.Col>
+            </Grid>
+            {view.running.length > 0 && <Running tasks={view.running} />}
+            {view.results.length > 0 && <Results tasks={view.results} />}
+          </Stack>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function BalanceCard() {
+  const { account, base } = usePlace();
+  const balance = useQuery({
+    queryKey: [account.id, 'balance'],
+    queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
+  });
+  return (
+    <Card
+      title="Balance"
+      aside={
+        <Anchor component={Link} to="/billing" size="sm">
+          Billing
+        </Anchor>
+      }
+      h="100%"
+    >
+      <Loaded query={balance} height={90}>
+        {({ available, held, balance: whole }) => (
+          <SimpleGrid cols={2}>
+            <Figure name="Available" value={<Money cost={available} />} note="can be spent now" />
+            <Figure
+              name="Held"
+              value={<Money cost={held} />}
+              note={
+                <>
+                  of <Money cost={whole} />, for running work
+                </>
+              }
+            />
+          </SimpleGrid>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function SpendCard({ spend }: { spend: HomeView['spend'] }) {
+  const bars = spend.days.map(({ day, cost }) => ({ label: day, value: Number(cost.exact), text: moneyText(cost) }));
+  const summary = `Spend of the last 30 days by day: ${moneyText(spend.month)} this month, ${moneyText(spend.today)} today.`;
+  return (
+    <Card
+      title="Spend"
+      aside={
+        <Anchor component={Link} to="/usage" size="sm">
+          Usage
+        </Anchor>
+      }
+      h="100%"
+    >
+      <Stack gap="sm">
+        <SimpleGrid cols={3}>
+          <Figure name="Today" value={<Money cost={spend.today} />} note="UTC" />
+          <Figure name="This month" value={<Money cost={spend.month} />} />
+          <Figure name="Last month" value={<Money cost={spend.month_before} />} note="to the same day" />
+        </SimpleGrid>
+        <Spark bars={bars} summary={summary} />
+      </Stack>
+    </Card>
+  );
+}
+
+function Attention({ view }: { view: HomeView }) {
+  const { failures, keys_near_limit, undelivered } = view;
+  const told = [
+    ...(failures.paused_until !== null
+      ? [
+          <Text key="paused" size="sm">
+            {failures.counted} generations failed within 24 hours: new ones are paused until{' '}
+            <Time at={failures.paused_until} />. <LinkTo href="/activity?status=failed">See what failed</LinkTo>
+          </Text>,
+        ]
+      : failures.counted * 2 >= failures.limit
+        ? [
+            <Text key="failures" size="sm">
+              {failures.counted} of {failures.limit} failed generations of 24 hours are used up.{' '}
+              <LinkTo href="/activity?status=failed">See what failed</LinkTo>
+            </Text>,
+          ]
+        : []),
+    ...keys_near_limit.map(({ id, name, used_percent }) => (
+      <Text key={id} size="sm">
+        The key {name} has used {used_percent} % of its month.{' '}
+        <Anchor component={Link} to="/keys">
+          API keys
+        </Anchor>
+      </Text>
+    )),
+    ...(undelivered > 0
+      ? [
+          <Text key="webhooks" size="sm">
+            {undelivered} {undelivered === 1 ? 'webhook' : 'webhooks'} of the last 24 hours did not arrive.{' '}
+            <Anchor component={Link} to="/webhooks">
+              Deliveries
+            </Anchor>
+          </Text>,
+        ]
+      : []),
+  ];
+  if (told.length === 0) return null;
+  return (
+    <Alert color="yellow" variant="light" icon={<ExclamationTriangleIcon aria-hidden />} title="Needs your attention">
+      <Stack gap={4}>{told}</Stack>
+    </Alert>
+  );
+}
+
+function Running({ tasks }: { tasks: TaskLineView[] }) {
+  return (
+    <Card title="Running now">
+      <Stack gap="xs" aria-live="polite">
+        {tasks.map((task) => (
+          <Group key={task.id} gap="sm" wrap="nowrap">
+            <Status of={task.status} />
+            <Anchor component={Link} to={`/tasks/${task.id}`} size="sm" truncate style={{ flex: 1, minWidth: 0 }}>
+              {task.prompt ?? task.model}
+            </Anchor>
+            <Text size="sm" c="dimmed" visibleFrom="sm">
+              {task.model}
+            </Text>
+            <Text size="sm" c="dimmed">
+              <Time at={task.created_at} ago />
+            </Text>
+          </Group>
+        ))}
+      </Stack>
+    </Card>
+  );
+}
+
+function Results({ tasks }: { tasks: TaskLineView[] }) {
+  return (
+    <Card
+      title="Last results"
+      aside={
+        <Button component={Link} to="/playground" size="xs" variant="light">
+          Playground
+        </Button>
+      }
+    >
+      <SimpleGrid cols={{ base: 2, xs: 3, md: 6 }}>
+        {tasks.map((task) => (
+          <MantineCard
+            key={task.id}
+            component={Link}
+            to={`/tasks/${task.id}`}
+            p={0}
+            radius="md"
+            bg="transparent"
+            aria-label={`${task.model}: ${task.prompt ?? 'result'}`}
+          >
+            <Thumbnail file={task.files[0]} size="100%" label="" />
+            <Text size="xs" truncate mt={4}>
+              {task.prompt ?? task.model}
+            </Text>
+            <Text size="xs" c="dimmed">
+              <Money cost={task.cost} exact /> · <Time at={task.created_at} ago />
+            </Text>
+          </MantineCard>
+        ))}
+      </SimpleGrid>
+    </Card>
+  );
 }

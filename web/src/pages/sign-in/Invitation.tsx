@@ -2,7 +2,7 @@ import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import type { InvitationView } from '../../../../src/dashboard/views.ts';
+import type { InvitationView } from '../../../../src/dashboard/views/common.ts';
 import { api } from '../../api.ts';
 import { useMe } from '../../session.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';

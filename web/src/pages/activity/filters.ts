@@ -1,0 +1,27 @@
+import { useQuery } from '@tanstack/react-query';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+
+type Named = { id: string; name: string };
+
+/** What there is to choose from in the filters of lists. */
+export function useChoices() {
+  const { account, base } = usePlace();
+  const choices = useQuery({
+    queryKey: [account.id, 'choices'],
+    queryFn: ({ signal }) => api.get<{ models: Named[]; keys: Named[] }>(`${base}/choices`, { signal }),
+    staleTime: 60_000,
+  });
+  const toChoice = ({ id, name }: Named) => ({ value: id, label: name });
+  return { models: choices.data?.models.map(toChoice) ?? [], keys: choices.data?.keys.map(toChoice) ?? [] };
+}
+
+/** A day of the address as the moment at which it begins, and the one at which the next begins. */
+export function momentsOf({ from, to }: { from?: string | undefined; to?: string | undefined }) {
+  const day = /^\d{4}-\d{2}-\d{2}$/;
+  const next = to !== undefined && day.test(to) ? new Date(Date.parse(`${to}T00:00:00Z`) + 86_400_000) : undefined;
+  return {
+    from: from !== undefined && day.test(from) ? `${from}T00:00:00.000Z` : undefined,
+    to: next && !Number.isNaN(next.getTime()) ? next.toISOString() : undefined,
+  };
+}

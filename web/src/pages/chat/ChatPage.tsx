@@ -1,0 +1,112 @@
+import { Breadcrumbs, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { Id } from '../../ui/Copy.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { durationText, Time } from '../../ui/Time.tsx';
+
+const route = getRouteApi('/signed-in/chats/$id');
+
+/** One chat call in numbers; what was said is not kept. */
+export function ChatPage() {
+  const { id } = route.useParams();
+  const { account, base } = usePlace();
+  const query = useQuery({
+    queryKey: [account.id, 'chat', id],
+    queryFn: ({ signal }) => api.get<ChatView>(`${base}/chats/${encodeURIComponent(id)}`, { signal }),
+  });
+  return (
+    <Page
+      title="Chat call"
+      about={
+        <Breadcrumbs mt={4}>
+          <LinkTo href="/activity?tab=chats" size="sm">
+            Activity
+          </LinkTo>
+          <Id id={id} />
+        </Breadcrumbs>
+      }
+    >
+      <Loaded query={query} height={320}>
+        {(call) => <Whole call={call} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Whole({ call }: { call: ChatView }) {
+  const ok = call.status < 400;
+  return (
+    <Stack gap="lg">
+      <Card
+        title={call.model}
+        aside={
+          <Status
+            of={ok ? 'succeeded' : 'failed'}
+            label={ok ? (call.finish ?? 'answered') : (call.error_type ?? String(call.status))}
+          />
+        }
+      >
+        <SimpleGrid cols={{ base: 2, sm: 4 }}>
+          <Figure
+            name="Cost"
+            value={<Money cost={call.cost} exact />}
+            {...(call.counted_here && { note: 'counted here: the provider told no usage' })}
+          />
+          <Figure
+            name="Input tokens"
+            value={call.input_tokens.toLocaleString()}
+            note={`${call.cached_input_tokens.toLocaleString()} cached`}
+          />
+          <Figure
+            name="Output tokens"
+            value={call.output_tokens.toLocaleString()}
+            note={`${call.reasoning_tokens.toLocaleString()} of them thinking`}
+          />
+          <Figure
+            name="First words"
+            value={call.first_content_ms === null ? '–' : durationText(call.first_content_ms)}
+            note={`${durationText(call.total_ms)} in all`}
+          />
+        </SimpleGrid>
+        <Group gap="lg" mt="md">
+          <Text size="sm" c="dimmed">
+            <Time at={call.created_at} />, {call.style}
+            {call.stream ? ', streamed' : ''}, key {call.key.name}, answered {call.status}
+          </Text>
+        </Group>
+      </Card>
+      <Card title="Routes">
+        <ListTable
+          caption="Routes that were asked"
+          columns={[{ name: 'Route' }, { name: 'Outcome' }, { name: 'Took', align: 'right' }]}
+        >
+          {call.attempts.map((attempt, index) => (
+            <Table.Tr key={index}>
+              <Table.Td>{attempt.route}</Table.Td>
+              <Table.Td>
+                {attempt.outcome}
+                {attempt.reason !== undefined && (
+                  <Text size="xs" c="dimmed">
+                    {attempt.reason}
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td ta="right" className="figure">
+                {attempt.duration_ms === undefined ? '–' : durationText(attempt.duration_ms)}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </ListTable>
+      </Card>
+    </Stack>
+  );
+}

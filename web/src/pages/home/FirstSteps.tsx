@@ -1,0 +1,90 @@
+import { Anchor, Button, Group, List, Progress, Stack, Text, ThemeIcon } from '@mantine/core';
+import { CheckIcon } from '@heroicons/react/24/solid';
+import { useLocalStorage } from '@mantine/hooks';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { HomeView } from '../../../../src/dashboard/views/home.ts';
+import { usePlace } from '../../session.tsx';
+import { CodeBox } from '../../ui/Copy.tsx';
+import { ButtonTo } from '../../ui/LinkTo.tsx';
+import { Card } from '../../ui/Page.tsx';
+
+/** What a new account tries first; it goes away by itself, or when one has seen enough of it. */
+export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
+  const { account, me } = usePlace();
+  const [hidden, setHidden] = useLocalStorage({ key: `medley.steps.${account.id}`, defaultValue: false });
+  const done = [steps.picture, steps.api, steps.webhook].filter(Boolean).length;
+  if (hidden || done === 3) return null;
+  const curl = `curl -sS '${me.base_url}/v1/generate?wait=60' \\
+  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
+  -d '{"model":"sandbox/image","input":{"prompt":"A red bicycle"}}'`;
+  return (
+    <Card
+      title="First steps"
+      aside={
+        <Button size="xs" variant="subtle" color="gray" onClick={() => setHidden(true)}>
+          Hide
+        </Button>
+      }
+    >
+      <Stack>
+        <Progress value={(done / 3) * 100} aria-label={`${done} of 3 steps done`} />
+        <List spacing="md" center={false} listStyleType="none">
+          <Step done={steps.picture} title="Make a picture">
+            {!steps.picture && (
+              <Group>
+                <Text size="sm">The sandbox draws without any provider's key, in a moment.</Text>
+                <ButtonTo href="/playground?model=sandbox%2Fimage" size="xs">
+                  Open the playground
+                </ButtonTo>
+              </Group>
+            )}
+          </Step>
+          <Step done={steps.api} title="Make one by the API">
+            {!steps.api && (
+              <Stack gap="xs">
+                <Text size="sm">
+                  With a key of yours from{' '}
+                  <Anchor component={Link} to="/keys">
+                    API keys
+                  </Anchor>{' '}
+                  in $KEY:
+                </Text>
+                <CodeBox text={curl} label="command" />
+              </Stack>
+            )}
+          </Step>
+          <Step done={steps.webhook} title="Receive a webhook">
+            {!steps.webhook && (
+              <Text size="sm">
+                Pass <code>webhook_url</code> when you create a task, or send a test from{' '}
+                <Anchor component={Link} to="/webhooks">
+                  Webhooks
+                </Anchor>
+                .
+              </Text>
+            )}
+          </Step>
+        </List>
+      </Stack>
+    </Card>
+  );
+}
+
+function Step({ done, title, children }: { done: boolean; title: string; children: ReactNode }) {
+  return (
+    <List.Item
+      icon={
+        <ThemeIcon size={24} radius="xl" color={done ? 'teal' : 'gray'} variant={done ? 'filled' : 'light'}>
+          {done && <CheckIcon width={14} aria-hidden />}
+        </ThemeIcon>
+      }
+    >
+      <Text fw={600}>
+        {title}
+        {done && <span style={{ position: 'absolute', left: -9999 }}> (done)</span>}
+      </Text>
+      {children}
+    </List.Item>
+  );
+}

@@ -1,0 +1,69 @@
+import { Alert, Button, Group, Modal, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useDisclosure } from '@mantine/hooks';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { api } from '../../api.ts';
+import { Failed } from '../../ui/states.tsx';
+
+/** Who came by a link cannot come back without one, until they have a password. */
+export function SetUp() {
+  const [open, { open: show, close }] = useDisclosure();
+  return (
+    <Alert variant="light" title="Come back without a link">
+      <Group justify="space-between">
+        <Text size="sm">Give an e-mail address and a password, and you can sign in again from anywhere.</Text>
+        <Button size="xs" onClick={show}>
+          Set them now
+        </Button>
+      </Group>
+      <Modal opened={open} onClose={close} title="Your way back in" centered>
+        <Form close={close} />
+      </Modal>
+    </Alert>
+  );
+}
+
+function Form({ close }: { close: () => void }) {
+  const queries = useQueryClient();
+  const form = useForm({ mode: 'uncontrolled', initialValues: { name: '', email: '', password: '' } });
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (values: { name: string; email: string; password: string }) => api.post('/auth/set-up', values),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['me'] });
+      close();
+    },
+  });
+  return (
+    <form onSubmit={form.onSubmit((values) => mutate(values))}>
+      <Stack>
+        <TextInput
+          label="Your name"
+          autoComplete="name"
+          required
+          maxLength={100}
+          data-autofocus
+          {...form.getInputProps('name')}
+        />
+        <TextInput
+          label="E-mail address"
+          type="email"
+          autoComplete="username"
+          required
+          {...form.getInputProps('email')}
+        />
+        <PasswordInput
+          label="Password"
+          description="At least 10 characters."
+          minLength={10}
+          autoComplete="new-password"
+          required
+          {...form.getInputProps('password')}
+        />
+        {error && <Failed error={error} />}
+        <Button type="submit" loading={isPending}>
+          Save
+        </Button>
+      </Stack>
+    </form>
+  );
+}

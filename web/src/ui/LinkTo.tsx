@@ -1,0 +1,29 @@
+import { Anchor, Button, type AnchorProps, type ButtonProps } from '@mantine/core';
+import { useRouter } from '@tanstack/react-router';
+import type { MouseEvent, ReactNode } from 'react';
+
+/** Goes to an address of the dashboard, query and all, without loading it anew; other clicks are the browser's. */
+function useGo(href: string) {
+  const router = useRouter();
+  return (event: MouseEvent) => {
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
+    event.preventDefault();
+    router.history.push(href);
+  };
+}
+
+export function LinkTo({ href, ...props }: AnchorProps & { href: string; children: ReactNode }) {
+  return <Anchor href={href} onClick={useGo(href)} {...props} />;
+}
+
+export function ButtonTo({ href, ...props }: ButtonProps & { href: string; children: ReactNode }) {
+  return <Button component="a" href={href} onClick={useGo(href)} {...props} />;
+}
