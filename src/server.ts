@@ -1,3 +1,4 @@
+import { speak, transcribe } from './api/audio.ts';
 import { chat_completions, chat_record, count_tokens, messages, stored_completions } from './api/chat.ts';
 import { docsEndpoints } from './api/docs.ts';
 import { embeddings } from './api/embeddings.ts';
@@ -7,12 +8,14 @@ import { run_event } from './api/events.ts';
 import { generate } from './api/generate.ts';
 import { get_file } from './api/get-file.ts';
 import { healthEndpoints } from './api/health.ts';
+import { edit_images, generate_images } from './api/images.ts';
 import { get_model, list_models } from './api/models.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { makePipeline } from './api/pipeline.ts';
 import { openApiEndpoint } from './api/reference.ts';
 import { count_input_tokens, responses, stored_responses } from './api/responses.ts';
 import { cancel_task, delete_output, get_task, list_tasks, make_links } from './api/tasks.ts';
+import { create_video, delete_video, get_video, get_video_content, list_videos } from './api/videos.ts';
 import { admitPerson } from './accounts/person.ts';
 import { delete_file, get_file_content, get_file_record, list_files, upload_file } from './api/uploads.ts';
 import type { App } from './app.ts';
@@ -41,6 +44,15 @@ export function listEndpoints(): Endpoint<App>[] {
     embeddings,
     chat_record,
     stored_completions,
+    generate_images,
+    edit_images,
+    speak,
+    transcribe,
+    create_video,
+    list_videos,
+    get_video,
+    get_video_content,
+    delete_video,
     get_balance,
     list_transactions,
     get_usage,

@@ -22,7 +22,7 @@ export type PublicCall = {
   /** The bytes of the body as they came. */
   body_bytes: Buffer;
   headers: IncomingHttpHeaders;
-  /** Of an endpoint with `form`: reads the body, once. */
+  /** Of an endpoint with `form` whose body is one: reads it, once. */
   readForm: FormReader | undefined;
   /** The client's, behind trusted proxies too. */
   address: string;
@@ -76,7 +76,14 @@ export type EndpointDocs = {
   query?: Record<string, ParameterDocs>;
   headers?: Record<string, ParameterDocs>;
   /** Declared: a JSON body is required, unless it says otherwise. */
-  body?: { schema: Schema; required?: boolean; examples?: Record<string, unknown>; content_type?: string };
+  body?: {
+    schema: Schema;
+    required?: boolean;
+    examples?: Record<string, unknown>;
+    content_type?: string;
+    /** What the body looks like as multipart/form-data, where it may be that too. */
+    form_schema?: Schema;
+  };
   /** Answers below 400, and errors that need a sentence of their own. */
   responses: Record<number, ResponseDocs>;
   /** Statuses of errors beyond those of the pipeline: 400, 401, 413, 415, 429 and 500; of public endpoints 400. */
@@ -93,8 +100,8 @@ type EndpointBase = {
   body_limit_bytes?: number;
   /** The body is thrown away unread, whatever it is. */
   ignores_body?: true;
-  /** The body is multipart/form-data, which the endpoint reads itself by `readForm`. */
-  form?: true;
+  /** The body is multipart/form-data, which the endpoint reads itself by `readForm`; or that or JSON. */
+  form?: true | 'or JSON';
   /** Accept query parameters that are not declared: SDKs of the chat styles add their own. */
   lenient_query?: true;
   docs: EndpointDocs;

@@ -2,7 +2,14 @@ import { isUnavailable } from '../db/database.ts';
 import { ApiError, type ErrorFormat, type ErrorKind, renderError } from '../errors.ts';
 
 /** Paths whose clients are those of chat completions. */
-const completions_paths = ['/v1/chat/completions', '/v1/embeddings', '/v1/responses'];
+const completions_paths = [
+  '/v1/chat/completions',
+  '/v1/embeddings',
+  '/v1/responses',
+  '/v1/images',
+  '/v1/audio',
+  '/v1/videos',
+];
 
 /** The error format of a path that may be anything (specification 7.1). */
 export function formatOfPath(path: string): ErrorFormat {

@@ -8,9 +8,19 @@ import { checkEncoding, megabyte } from './body.ts';
 
 export type FormFile<T> = { name: string; filename: string; value: T };
 
-export type Form<T> = { fields: ReadonlyMap<string, string>; files: readonly FormFile<T>[] };
+export type Form<T> = {
+  fields: ReadonlyMap<string, string>;
+  /** Fields whose names end in `[]`, which may be there several times. */
+  lists: ReadonlyMap<string, readonly string[]>;
+  files: readonly FormFile<T>[];
+};
 
-export type FormLimits = { files_max: number; file_bytes_max: number };
+export type FormLimits = {
+  files_max: number;
+  file_bytes_max: number;
+  /** Of all files together; without it, each may be as large as one may be. */
+  files_bytes_max?: number;
+};
 
 /** Takes the bytes of one file while they arrive; must read them to their end, or throw. */
 export type TakeFile<T> = (stream: Readable) => Promise<T>;
@@ -35,12 +45,17 @@ const overhead_bytes_max = parts_max * (field_bytes_max + part_header_bytes_max)
 export function openForm(raw: IncomingMessage, idle_ms: number, sendContinue: () => void): FormReader {
   checkFormHeaders(raw.headers);
   return async (limits, take) => {
-    const bytes_max = limits.files_max * limits.file_bytes_max + overhead_bytes_max;
+    const { files_max, file_bytes_max, files_bytes_max = files_max * file_bytes_max } = limits;
+    const bytes_max = files_bytes_max + overhead_bytes_max;
     if (Number(raw.headers['content-length'] ?? 0) > bytes_max) throw tooLarge(limits);
     const parser = makeParser(raw.headers, limits);
     sendContinue();
     return readForm(raw, parser, { ...limits, bytes_max, idle_ms }, take);
   };
+}
+
+export function isForm(headers: IncomingHttpHeaders): boolean {
+  return /^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '');
 }
 
 /** RFC 2046: 1 to 70 characters, in quotes or not. */
@@ -49,7 +64,7 @@ const boundary_form = /;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;"]{1,70})\s*(?:;|$)/i
 function checkFormHeaders(headers: IncomingHttpHeaders): void {
   checkEncoding(headers['content-encoding']);
   const type = headers['content-type'] ?? '';
-  if (!/^multipart\/form-data\s*(;|$)/i.test(type)) {
+  if (!isForm(headers)) {
     const got = type === '' ? 'got no content-type' : `got ${JSON.stringify(type.slice(0, 60))}`;
     throw new ApiError('unsupported_media_type', `Send the body as "content-type: multipart/form-data" (${got}).`);
   }
@@ -84,6 +99,7 @@ async function readForm<T>(
   take: TakeFile<T>,
 ): Promise<Form<T>> {
   const fields = new Map<string, string>();
+  const lists = new Map<string, string[]>();
   const files: Promise<FormFile<T>>[] = [];
   const open = new Set<Readable>();
   const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
@@ -92,8 +108,9 @@ async function readForm<T>(
   parser.on('filesLimit', () => reject(malformed(too_many)));
   parser.on('field', (name, value, name_cut, value_cut) => {
     const problem = fieldProblem(fields, name, name_cut || value_cut);
-    if (problem === undefined) fields.set(name, value);
-    else reject(malformed(problem));
+    if (problem !== undefined) reject(malformed(problem));
+    else if (name.endsWith('[]')) lists.set(name, [...(lists.get(name) ?? []), value]);
+    else fields.set(name, value);
   });
   parser.on('file', (name, stream, filename) => {
     stream.on('error', () => {}); // told by the parser too
@@ -113,7 +130,7 @@ async function readForm<T>(
   try {
     raw.pipe(parser);
     await parsed;
-    return { fields, files: await Promise.all(files) };
+    return { fields, lists, files: await Promise.all(files) };
   } catch (error) {
     raw.unpipe(parser);
     for (const stream of open) stream.destroy(error instanceof Error ? error : undefined);

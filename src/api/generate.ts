@@ -7,7 +7,7 @@ import { refuseBlocked } from './blocked.ts';
 import type { Call, Endpoint } from './endpoint.ts';
 import { generate_body, task } from './schemas.ts';
 
-const wait_s_max = 300;
+export const wait_s_max = 300;
 const body_limit_bytes = 20_000_000;
 
 export const generate: Endpoint<App> = {
@@ -67,7 +67,7 @@ async function handleGenerate(
 }
 
 /** Whole seconds from 0; more than 300 is 300. Anything else is a 400 that names it. */
-function readWait(text: string | undefined): number {
+export function readWait(text: string | undefined): number {
   if (text === undefined) return 0;
   if (!/^\d+$/.test(text)) {
     const message = `wait must be a whole number of seconds from 0 to ${wait_s_max} (got ${JSON.stringify(text.slice(0, 60))}).`;
@@ -76,7 +76,7 @@ function readWait(text: string | undefined): number {
   return Math.min(Number(text), wait_s_max);
 }
 
-function readIdempotencyKey(value: string | string[] | undefined): string | undefined {
+export function readIdempotencyKey(value: string | string[] | undefined): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value.length >= 1 && value.length <= 255) return value;
   throw new ApiError('invalid_request', 'Idempotency-Key must have 1 to 255 characters.', { param: 'idempotency-key' });

@@ -100,6 +100,7 @@ function requestBody(
         schema: schema ?? components.convert(body.schema),
         ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
       },
+      ...(body.form_schema && { 'multipart/form-data': { schema: components.convert(body.form_schema) } }),
     },
   };
 }

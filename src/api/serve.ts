@@ -10,7 +10,7 @@ import { discardRest, megabyte, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query } from './endpoint.ts';
 import { errorAnswer, expectedError, formatOfPath, internalError } from './error-answer.ts';
-import { openForm, type FormReader } from './form.ts';
+import { isForm, openForm, type FormReader } from './form.ts';
 import { parseJsonObject } from './json.ts';
 import type { PipelineOptions, Timeouts } from './options.ts';
 import { parseQuery } from './query.ts';
@@ -252,7 +252,7 @@ async function readRequest<App>(
   const sendContinue = () => {
     if (context.expecting.delete(raw)) reply.raw.writeContinue();
   };
-  if (endpoint.form) {
+  if (endpoint.form === true || (endpoint.form === 'or JSON' && isForm(raw.headers))) {
     state.readForm = openForm(raw, context.timeouts.body_idle_ms, sendContinue);
     return;
   }

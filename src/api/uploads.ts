@@ -1,19 +1,15 @@
-import { join } from 'node:path';
 import { Type } from 'typebox';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { deleteFile, findFile, keepFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
-import { spool, type Spooled } from '../files/spool.ts';
-import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
-import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
-import { probeAgain } from '../storage/probe.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
 import { serveStored } from './files.ts';
 import type { Form } from './form.ts';
 import { oneOf, wholeNumber } from './query.ts';
 import { uploaded_file, listOf } from './schemas.ts';
+import { measureFile, withForm } from './spooled-form.ts';
 
 /** Files that callers upload, to name them in the inputs of tasks. */
 
@@ -51,45 +47,11 @@ export const upload_file: Endpoint<App> = {
 
 async function handleUpload(app: App, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
-  const { caller, readForm } = call;
-  assert(readForm, 'an endpoint with a form can read it');
   const { file_bytes_max } = app.catalog.current.settings.files;
-  const leave = enter(app, caller.account.id);
-  const spooled: Spooled[] = [];
-  try {
-    const form = await readForm({ files_max: 1, file_bytes_max }, async (stream) => {
-      const file = await spool(join(app.config.data_dir, 'spool'), stream);
-      spooled.push(file);
-      return file.path;
-    });
-    return { status: 200, body: fileView(await keep(app, call, form)) };
-  } finally {
-    leave();
-    for (const file of spooled) await file.remove();
-  }
-}
-
-const at_once_per_account = 8;
-const at_once = 64;
-
-const uploading = new WeakMap<App, Map<string, number>>();
-
-/** Uploads under way lie on the disk, before anything counts them: so many at once, and no more. */
-function enter(app: App, account_id: string): () => void {
-  const counts = uploading.get(app) ?? new Map<string, number>();
-  uploading.set(app, counts);
-  const own = counts.get(account_id) ?? 0;
-  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  if (own >= at_once_per_account || all >= at_once) {
-    const message = 'Too many uploads are under way. Try again when one of them has ended.';
-    throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
-  }
-  counts.set(account_id, own + 1);
-  return () => {
-    const left = (counts.get(account_id) ?? 1) - 1;
-    if (left > 0) counts.set(account_id, left);
-    else counts.delete(account_id);
-  };
+  return withForm(app, call, { files_max: 1, file_bytes_max }, async (form) => ({
+    status: 200,
+    body: fileView(await keep(app, call, form)),
+  }));
 }
 
 async function keep(app: App, { caller }: Call, form: Form<string>): Promise<CallerFile> {
@@ -98,8 +60,8 @@ async function keep(app: App, { caller }: Call, form: Form<string>): Promise<Cal
     throw new ApiError('invalid_request', 'The form needs a file in the field "file".', { param: 'file' });
   }
   const { keep_ms, account_bytes_max, account_files_max } = app.catalog.current.settings.files;
-  const { purpose, expires_after_ms } = readFields(form.fields, keep_ms);
-  const probe = await measure(file.value);
+  const { purpose, expires_after_ms } = readFields(form, keep_ms);
+  const probe = await measureFile(file.value, 'file');
   const now = new Date(app.clock.now());
   const kept = await keepFile(
     app,
@@ -124,8 +86,8 @@ async function keep(app: App, { caller }: Call, form: Form<string>): Promise<Cal
 
 const field_names = ['purpose', 'expires_after[anchor]', 'expires_after[seconds]'];
 
-function readFields(fields: ReadonlyMap<string, string>, keep_ms: number) {
-  for (const name of fields.keys()) {
+function readFields({ fields, lists }: Form<string>, keep_ms: number) {
+  for (const name of [...fields.keys(), ...lists.keys()]) {
     const shown = JSON.stringify(name.slice(0, 60));
     if (!field_names.includes(name)) throw wrong(name, `${shown} is not a known field.`);
   }
@@ -146,22 +108,6 @@ function readFields(fields: ReadonlyMap<string, string>, keep_ms: number) {
 
 function wrong(name: string, message: string): ApiError {
   return new ApiError('invalid_request', message, { param: name.slice(0, 60) });
-}
-
-const complaints: Record<ProbeFailure, string> = {
-  empty: 'is empty.',
-  unrecognized: 'is of no known image, audio or video format.',
-  truncated: 'is cut off: it ends before its own structure does.',
-  damaged: 'is damaged: it cannot be read.',
-  too_large: 'says that more of it must be held in memory than any honest file needs.',
-  timeout: 'took too long to be measured.',
-  crashed: 'could not be measured.',
-};
-
-async function measure(path: string): Promise<Probe> {
-  const result = await probeAgain(path);
-  if (result.ok) return result.probe;
-  throw new ApiError('invalid_input', `file ${complaints[result.reason]}`, { param: 'file' });
 }
 
 export const list_files: Endpoint<App> = {

@@ -5,9 +5,9 @@ import type { Kind, Model } from './model.ts';
 const paths: { readonly [kind in Kind]: string } = {
   chat: 'POST /v1/chat/completions, /v1/messages or /v1/responses',
   embedding: 'POST /v1/embeddings',
-  image: 'POST /v1/generate',
-  video: 'POST /v1/generate',
-  audio: 'POST /v1/generate',
+  image: 'POST /v1/generate or /v1/images/generations',
+  video: 'POST /v1/generate or /v1/videos',
+  audio: 'POST /v1/generate, /v1/audio/speech or, if it writes down what is said, /v1/audio/transcriptions',
 };
 
 /** The 404 for a model that another path serves, which the message names. To be thrown. */

@@ -17,10 +17,12 @@ import { embed } from './sandbox/embedding.ts';
 import { videoAvailable } from './sandbox/encoder.ts';
 import { CannotMake, Maker } from './sandbox/maker.ts';
 import { type Order, readOrder } from './sandbox/order.ts';
+import { pictureSeed } from './sandbox/picture-seed.ts';
 import { type Ending, readEnding, readScript } from './sandbox/script.ts';
+import { listen, readTranscriptOrder, type TranscriptOrder, writeTranscript } from './sandbox/transcript.ts';
 
 /** How long a run takes that no directive delays: films and melodies are seen running for a moment. */
-const usual_ms: Record<Order['kind'], number> = { image: 0, video: 500, audio: 500 };
+const usual_ms: Record<Run['order']['kind'], number> = { image: 0, video: 500, audio: 500, transcript: 0 };
 
 /** `[[hang]]` ends here, whatever the model's own time limit is. */
 const hang_ms_max = 20_000;
@@ -30,7 +32,7 @@ const pause_ms_max = 10_000;
 const busy_pause_ms = 500;
 
 /** A run as its `ref` holds it; everything that happens follows from it and the time. */
-type Run = { order: Order; ending: Ending; started_at_ms: number; ready_at_ms: number };
+type Run = { order: Order | TranscriptOrder; ending: Ending; started_at_ms: number; ready_at_ms: number };
 
 /** Makes the sandbox. Starting a run twice is the same as once: nothing is kept and nothing is billed. */
 export const sandbox = {
@@ -43,8 +45,9 @@ function openSandbox(): Provider {
   const maker = new Maker();
   return {
     idempotent: true,
+    media: 'data',
     start: async (request, signal) => {
-      const run = openRun(request);
+      const run = await openRun(request);
       try {
         return await stateOf(maker, run, request.now_ms, signal);
       } catch {
@@ -58,11 +61,14 @@ function openSandbox(): Provider {
 }
 
 /** A new run, unless its script refuses it before the start. */
-function openRun({ kind, input, options, now_ms }: RunRequest): Run {
+async function openRun({ kind, model, input, options, now_ms }: RunRequest): Promise<Run> {
   const prompt = input['prompt'] ?? '';
   if (typeof prompt !== 'string') throw new InputRefused('invalid_request', 'The sandbox needs prompt to be a text.');
   const script = readScript(prompt, options);
-  const order = readOrder(kind, input, script.text);
+  const order =
+    model === 'transcript'
+      ? await listen(input, script.text)
+      : readOrder(kind, { ...input, ...pictureSeed(input) }, script.text);
   if (script.refuse) {
     throw new NotStarted('refused', 'The sandbox refused the run before its start, as it was told to.', {
       simulated: true,
@@ -71,7 +77,7 @@ function openRun({ kind, input, options, now_ms }: RunRequest): Run {
   if (kind === 'video' && !videoAvailable()) {
     throw new NotStarted('unavailable', 'The sandbox cannot make films: its video encoder is not installed.');
   }
-  const ready_at_ms = now_ms + (script.delay_ms ?? usual_ms[kind]);
+  const ready_at_ms = now_ms + (script.delay_ms ?? usual_ms[order.kind]);
   return { order, ending: script.ending, started_at_ms: now_ms, ready_at_ms };
 }
 
@@ -79,10 +85,12 @@ function readRun(ref: Json): Run {
   assert(isObject(ref) && isObject(ref['order']), 'a run of the sandbox has an order');
   const { order, started_at_ms, ready_at_ms } = ref;
   const { kind, text } = order;
+  assert(typeof started_at_ms === 'number' && typeof ready_at_ms === 'number', 'a run has its times');
+  const ending = readEnding(ref['ending']);
+  if (kind === 'transcript') return { order: readTranscriptOrder(order), ending, started_at_ms, ready_at_ms };
   assert(kind === 'image' || kind === 'video' || kind === 'audio', 'an order has a kind');
   assert(typeof text === 'string', 'an order has a text');
-  assert(typeof started_at_ms === 'number' && typeof ready_at_ms === 'number', 'a run has its times');
-  return { order: readOrder(kind, order, text), ending: readEnding(ref['ending']), started_at_ms, ready_at_ms };
+  return { order: readOrder(kind, order, text), ending, started_at_ms, ready_at_ms };
 }
 
 function isObject(json: Json | undefined): json is { [key: string]: Json } {
@@ -96,8 +104,10 @@ async function stateOf(maker: Maker, run: Run, now_ms: number, signal: AbortSign
     return { phase: 'running', ref: run, poll_after_ms, simulated: true };
   }
   if (run.ending !== 'done') return { phase: 'failed', simulated: true, ...failures[run.ending] };
+  const { order } = run;
+  if (order.kind === 'transcript') return { phase: 'done', files: [writeTranscript(order)] };
   try {
-    const files = await maker.make(run.order, signal);
+    const files = await maker.make(order, signal);
     if (files === 'busy') return { phase: 'running', ref: run, poll_after_ms: busy_pause_ms };
     return { phase: 'done', files: files.map((bytes) => ({ bytes })) };
   } catch (error) {

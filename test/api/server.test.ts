@@ -42,8 +42,10 @@ const ids = (answer: Answered) => answer.json.data.map((model) => model.id);
 /** Of the built-in catalogue, behind those of the file. */
 const sandbox = [
   'sandbox/image',
+  'sandbox/edit',
   'sandbox/video',
   'sandbox/audio',
+  'sandbox/transcript',
   'sandbox/chat',
   'sandbox/embedding',
   'sandbox/failover',
@@ -97,9 +99,9 @@ describe('GET /v1/models', () => {
   });
 
   test('200 one modality, and an empty list', async () => {
-    expect(ids(await get('/v1/models?modality=audio'))).toEqual(['sandbox/audio']);
+    expect(ids(await get('/v1/models?modality=audio'))).toEqual(['sandbox/audio', 'sandbox/transcript']);
     expect(ids(await get('/v1/models?modality=chat'))).toEqual(['sandbox/chat']);
-    const none = await get('/v1/models?modality=audio&after_id=sandbox/audio');
+    const none = await get('/v1/models?modality=audio&after_id=sandbox/transcript');
     expect(none.json).toEqual({ object: 'list', data: [], has_more: false, first_id: null, last_id: null });
   });
 
@@ -192,7 +194,7 @@ describe('chat paths without a chat model', () => {
     async (path) => {
       const answer = await post(path, { model: 'sandbox/video', messages, max_tokens: 5 });
       expect(answer.status).toBe(404);
-      expect(answer.json.error.message).toBe('"sandbox/video" is a video model: use POST /v1/generate.');
+      expect(answer.json.error.message).toBe('"sandbox/video" is a video model: use POST /v1/generate or /v1/videos.');
     },
   );
 

@@ -23,8 +23,10 @@ const canServe = (adapter: string, kind: Kind) => adapter === 'sandbox' || (adap
 
 const builtin = [
   'sandbox/image',
+  'sandbox/edit',
   'sandbox/video',
   'sandbox/audio',
+  'sandbox/transcript',
   'sandbox/chat',
   'sandbox/embedding',
   'sandbox/failover',

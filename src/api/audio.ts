@@ -1,0 +1,151 @@
+import type { App } from '../app.ts';
+import { own } from '../catalog/input-schema.ts';
+import { ApiError } from '../errors.ts';
+import { readBytes } from '../lib/read-bytes.ts';
+import { speech_parameters, transcription_parameters } from '../styles/media-calls/parameters.ts';
+import type { Task } from '../tasks/task.ts';
+import { cost_headers } from './chat.ts';
+import type { Answer, Call, Endpoint } from './endpoint.ts';
+import {
+  begin,
+  body_limit_bytes,
+  costHeaders,
+  filesGone,
+  finalTask,
+  idempotency_header,
+  task_headers,
+  wait_query,
+  type MediaCall,
+} from './media-call.ts';
+import { wordIn, type Given } from './media-given.ts';
+import { speech_body, transcription, transcription_form } from './media-schemas.ts';
+
+/** Speech and transcripts in the form of the SDKs. */
+
+const spoken: MediaCall = {
+  kind: 'audio',
+  makes_text: false,
+  parameters: speech_parameters,
+  required: ['input'],
+  own: [],
+};
+
+const written: MediaCall = {
+  kind: 'audio',
+  makes_text: true,
+  parameters: transcription_parameters,
+  required: ['file'],
+  own: [],
+  check: (given) => void formOf(given),
+};
+
+const told_headers = { ...task_headers, ...cost_headers };
+const failures = {
+  502: { description: 'The model failed. The message names the task, which costs nothing.' },
+  504: { description: 'Not finished in time. The task goes on: `x-task-id` names it.' },
+};
+const errors = [402, 403, 404, 409, 422];
+
+export const speak: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/audio/speech',
+  window: 'generate',
+  format: 'completions',
+  body_limit_bytes,
+  lenient_query: true,
+  docs: {
+    tag: 'Media for SDKs',
+    summary: 'Speak a text',
+    description: 'A task like those of POST /v1/generate, waited for; the answer is the file, with its content-type.',
+    query: wait_query,
+    headers: idempotency_header,
+    body: {
+      schema: speech_body,
+      examples: { melody: { model: 'sandbox/audio', input: 'Good morning', voice: 'any' } },
+    },
+    responses: {
+      200: { description: 'The sound.', content_type: 'application/octet-stream', headers: told_headers },
+      ...failures,
+    },
+    errors,
+  },
+  handle: answerSound,
+};
+
+async function answerSound(app: App, call: Call): Promise<Answer> {
+  const begun = await begin(app, call, spoken);
+  const task = await finalTask(app, call, begun);
+  const [file] = task.files;
+  const opened = file && !task.files_removed_at ? await app.storage.open(file.key) : undefined;
+  if (!file || !opened) throw filesGone(task);
+  return {
+    status: 200,
+    body: opened.stream,
+    headers: {
+      ...begun.headers,
+      ...costHeaders(task),
+      'content-type': file.item.content_type,
+      'content-length': String(opened.size_bytes),
+    },
+  };
+}
+
+export const transcribe: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/audio/transcriptions',
+  window: 'generate',
+  format: 'completions',
+  form: true,
+  lenient_query: true,
+  docs: {
+    tag: 'Media for SDKs',
+    summary: 'Write down what is said',
+    query: wait_query,
+    headers: idempotency_header,
+    body: { content_type: 'multipart/form-data', schema: transcription_form },
+    responses: {
+      200: { description: 'The transcript, as `response_format` says.', schema: transcription, headers: told_headers },
+      ...failures,
+    },
+    errors,
+  },
+  handle: answerText,
+};
+
+const text_bytes_max = 20_000_000;
+
+async function answerText(app: App, call: Call): Promise<Answer> {
+  const begun = await begin(app, call, written);
+  const task = await finalTask(app, call, begun);
+  const form = formOf(begun.given);
+  const { text, content_type } = await textOf(app, task);
+  const words = form === 'json' || form === 'text' ? wordsOf(text, content_type) : text;
+  const headers = { ...begun.headers, ...costHeaders(task) };
+  if (form === 'json') return { status: 200, body: { text: words }, headers };
+  const type = form === 'text' ? 'text/plain; charset=utf-8' : content_type;
+  return { status: 200, body: words, headers: { ...headers, 'content-type': type } };
+}
+
+function formOf({ parameters }: Given) {
+  const forms = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
+  const form = wordIn(parameters, 'response_format', forms);
+  if (form !== undefined) return form;
+  const message = `response_format must be ${forms.join(', ')}.`;
+  throw new ApiError('invalid_request', message, { param: 'response_format' });
+}
+
+async function textOf(app: App, task: Task): Promise<{ text: string; content_type: string }> {
+  const [file] = task.files;
+  if (file?.item.text !== undefined) return { text: file.item.text, content_type: file.item.content_type };
+  const opened = file && !task.files_removed_at ? await app.storage.open(file.key) : undefined;
+  if (!file || !opened) throw filesGone(task);
+  const bytes = await readBytes(opened.stream, text_bytes_max);
+  return { text: bytes.toString('utf8'), content_type: file.item.content_type };
+}
+
+/** The words of a transcript, also of one that says more than them. */
+function wordsOf(text: string, content_type: string): string {
+  if (!content_type.startsWith('application/json')) return text;
+  const words = own(JSON.parse(text), 'text');
+  return typeof words === 'string' ? words : text;
+}

@@ -1,0 +1,193 @@
+import type { App } from '../app.ts';
+import { own } from '../catalog/input-schema.ts';
+import type { MediaKind, Model } from '../catalog/model.ts';
+import { wrongKind } from '../catalog/wrong-kind.ts';
+import { ApiError } from '../errors.ts';
+import { exact } from '../money/money.ts';
+import { offerOf, type Carried } from '../styles/media-calls/offer.ts';
+import { carry, type Parameters } from '../styles/media-calls/parameters.ts';
+import { createTask, findModel, readOrder, type Created, type Order } from '../tasks/create.ts';
+import type { Attachment, Attachments } from '../tasks/media.ts';
+import { loadTask, type Task } from '../tasks/task.ts';
+import { untilFinal } from '../tasks/wait.ts';
+import { refuseBlocked } from './blocked.ts';
+import type { Call, ParameterDocs } from './endpoint.ts';
+import { readIdempotencyKey, readWait, wait_s_max } from './generate.ts';
+import { givenInForm, givenInJson, withoutOwn, type Given } from './media-given.ts';
+import { measureFile, withForm } from './spooled-form.ts';
+
+/**
+ * Calls in the form of the SDKs that make media in one request: a task like any other is created, held for and waited
+ * for, and its result is answered in the SDK's words.
+ */
+export type MediaCall = {
+  kind: MediaKind;
+  /** Of models of kind audio: whether it is one that writes down what is said. */
+  makes_text: boolean;
+  parameters: Parameters;
+  /** Parameters that this path cannot do without, whatever the model says. */
+  required: readonly string[];
+  /** What the endpoint itself reads, and no model is asked for. */
+  own: readonly string[];
+  /** Throws ApiError 400 for parameters that the endpoint itself reads. */
+  check?(given: Given): void;
+};
+
+export const body_limit_bytes = 20_000_000;
+
+const form_files_max = 17;
+
+export const wait_query: Record<string, ParameterDocs> = {
+  wait: {
+    description: `Wait for the result up to this many seconds; without it, and at most, ${wait_s_max}.`,
+    schema: { type: 'integer', minimum: 0 },
+  },
+};
+
+export const idempotency_header: Record<string, ParameterDocs> = {
+  'idempotency-key': {
+    description: '1–255 characters. The same key and request answer the same task for 24 hours.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+};
+
+export const task_headers: Record<string, ParameterDocs> = {
+  'x-task-id': { description: 'The task behind the answer: GET /v1/tasks/{id}.', schema: { type: 'string' } },
+};
+
+/** A task that a call has created, or created before. */
+export type Begun = { created: Created; given: Given; headers: Record<string, string> };
+
+/** Creates the task of a call. Throws ApiError: 400 naming the parameter, and those of `createTask`. */
+export async function begin(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
+  const idempotency_key = readIdempotencyKey(call.headers['idempotency-key']);
+  refuseBlocked(call.caller);
+  if (!call.readForm) return create(app, call, wanted, givenInJson(call), idempotency_key);
+  const { file_bytes_max } = app.catalog.current.settings.files;
+  const limits = { files_max: form_files_max, file_bytes_max, files_bytes_max: file_bytes_max };
+  return withForm(app, call, limits, async (form) =>
+    create(app, call, wanted, await givenInForm(call, form), idempotency_key),
+  );
+}
+
+async function create(
+  app: App,
+  call: Call,
+  wanted: MediaCall,
+  given: Given,
+  idempotency_key: string | undefined,
+): Promise<Begun> {
+  const model = modelOf(app, wanted, given);
+  for (const name of wanted.required) {
+    const value = own(given.parameters, name) ?? null;
+    if (value === null) throw new ApiError('invalid_request', `${name} is required.`, { param: name });
+  }
+  wanted.check?.(given);
+  const order = await orderOf(app, call, wanted, model, given);
+  const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: given.fingerprint };
+  const created = await createTask(app, call.caller, order, idempotency);
+  const headers = {
+    'x-task-id': created.ref.task_id,
+    ...(idempotency && { 'idempotency-replayed': String(created.replayed) }),
+  };
+  return { created, given, headers };
+}
+
+/** The model that is meant; 404 if there is none, or one of another kind. */
+function modelOf(app: App, { kind, makes_text }: MediaCall, { parameters }: Given): Model {
+  const id = own(parameters, 'model');
+  if (typeof id !== 'string' || id === '') {
+    throw new ApiError('invalid_request', 'model is required, as a text.', { param: 'model' });
+  }
+  const model = findModel(app, id);
+  if (model.kind !== kind || model.output_types.includes('text') !== makes_text) throw wrongKind(model);
+  return model;
+}
+
+const service_own = ['model', 'metadata', 'webhook_url'];
+
+async function orderOf(app: App, call: Call, wanted: MediaCall, model: Model, given: Given): Promise<Order> {
+  const { parameters } = given;
+  const offer = offerOf(model, wanted.kind);
+  const carried = carry(offer, wanted.parameters, withoutOwn(parameters, [...service_own, ...wanted.own]));
+  const body = {
+    model: model.id,
+    input: carried.input,
+    metadata: parameters['metadata'],
+    webhook_url: parameters['webhook_url'],
+  };
+  try {
+    return await readOrder(app, call.caller, body, await attachmentsOf(given));
+  } catch (error) {
+    throw error instanceof ApiError ? inTheirWords(error, carried) : error;
+  }
+}
+
+async function attachmentsOf({ files }: Given): Promise<Attachments> {
+  const attachments = new Map<string, Attachment>();
+  for (const [text, { path, parameter }] of files) {
+    attachments.set(text, { path, probe: await measureFile(path, parameter) });
+  }
+  return attachments;
+}
+
+/** A mistake in the input is one in a parameter here, and these SDKs expect 400 for it. */
+function inTheirWords(error: ApiError, { origins }: Carried): ApiError {
+  if (error.kind !== 'invalid_input') return error;
+  const { param = '' } = error.extras;
+  const [, field] = /^input\.([^.[]+)/.exec(param) ?? [];
+  if (field === undefined) return new ApiError('invalid_request', error.message, param === '' ? {} : { param });
+  const parameter = origins.get(field) ?? field;
+  const name = parameter === field ? field : `${parameter} (${field})`;
+  return new ApiError('invalid_request', error.message.replaceAll(`input.${field}`, name), { param: parameter });
+}
+
+/** The final task. Throws ApiError: 504 while it still runs, and what a failure is called here. */
+export async function finalTask(app: App, call: Call, { created }: Begun): Promise<Task> {
+  const { ref } = created;
+  const wait_s = call.query.has('wait') ? readWait(call.query.get('wait')) : wait_s_max;
+  if (!created.is_final) {
+    await untilFinal(app, ref, wait_s * 1000, AbortSignal.any([call.signal, call.draining]));
+  }
+  const task = await loadTask(app.db, ref);
+  if (task?.status === 'succeeded') return task;
+  if (task?.status === 'failed') throw failureOf(task);
+  const message = `The task ${ref.task_id} is not final yet. It goes on: GET /v1/tasks/${ref.task_id} will have its result.`;
+  throw new ApiError('timeout', message, { headers: refusalHeaders(ref.task_id) });
+}
+
+/** A repetition would be another task, and cost as much again. */
+function refusalHeaders(task_id: string): Record<string, string> {
+  return { 'x-task-id': task_id, 'x-should-retry': 'false' };
+}
+
+function failureOf({ id, error_type, error_message }: Task): ApiError {
+  const headers = refusalHeaders(id);
+  const message = `The task ${id} failed and costs nothing: ${error_message ?? 'no reason is known.'}`;
+  switch (error_type) {
+    case 'content_policy_violation':
+      return new ApiError('invalid_request', message, { code: error_type, headers });
+    case 'invalid_request':
+      return new ApiError('invalid_request', message, { headers });
+    case 'timeout':
+      return new ApiError('timeout', message, { headers });
+    case 'canceled':
+      return new ApiError('conflict', message, { code: error_type, headers });
+    case 'internal_error':
+      return new ApiError('internal_error', message, { headers });
+    default:
+      return new ApiError('upstream_error', message, { headers });
+  }
+}
+
+/** What it has cost, to the millionth. */
+export function costHeaders(task: Task): Record<string, string> {
+  return { 'x-cost-amount': exact(task.cost), 'x-cost-currency': task.currency };
+}
+
+/** 404: the result was deleted, or kept for long enough. */
+export function filesGone(task: Pick<Task, 'id'>): ApiError {
+  return new ApiError('not_found', `The files of ${task.id} are no longer kept.`, {
+    headers: refusalHeaders(task.id),
+  });
+}

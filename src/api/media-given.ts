@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { isObject, own } from '../catalog/input-schema.ts';
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Call } from './endpoint.ts';
+import type { Form } from './form.ts';
+
+/** The parameters of a media call, from JSON or from a form, and the files that came with them. */
+export type Given = {
+  parameters: JsonObject;
+  /** The text that stands for each file in the parameters, and where the file lies. */
+  files: ReadonlyMap<string, { path: string; parameter: string }>;
+  /** The same for the same request, and for no other. */
+  fingerprint: Buffer;
+};
+
+export function givenInJson({ path, body = {}, body_bytes }: Call): Given {
+  const parameters = isObject(body) ? body : {};
+  return { parameters, files: new Map(), fingerprint: Buffer.concat([Buffer.from(`${path}\n`), body_bytes]) };
+}
+
+/** `a[b]` in a form is the member b of the object a, `a[]` a list; files are parameters as texts are. */
+export async function givenInForm({ path }: Call, form: Form<string>): Promise<Given> {
+  const parameters = new Map<string, Json>();
+  for (const [name, value] of form.fields) {
+    const [, outer, inner] = /^([^[\]]+)\[([^[\]]+)\]$/.exec(name) ?? [];
+    if (outer === undefined || inner === undefined) parameters.set(name, value);
+    else parameters.set(outer, withMember(parameters.get(outer), inner, value));
+  }
+  for (const [name, values] of form.lists) parameters.set(name.slice(0, -2), [...values]);
+  const files = new Map<string, { path: string; parameter: string }>();
+  const digests: Json[] = [];
+  for (const [index, file] of form.files.entries()) {
+    const text = `attachment:${index}`;
+    const parameter = file.name.replace(/\[\d*\]$/, '');
+    const before = parameters.get(parameter);
+    parameters.set(parameter, before === undefined ? text : [before, text].flat());
+    files.set(text, { path: file.value, parameter });
+    digests.push(await digestOf(file.value));
+  }
+  const given = Object.fromEntries(parameters);
+  return { parameters: given, files, fingerprint: Buffer.from(JSON.stringify([path, given, digests])) };
+}
+
+function withMember(object: Json | undefined, name: string, value: string): JsonObject {
+  return Object.fromEntries([...Object.entries(isObject(object) ? object : {}), [name, value]]);
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+/** The parameters without those that are the service's own. */
+export function withoutOwn(parameters: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(parameters).filter(([name]) => !names.includes(name)));
+}
+
+/** A parameter that must be one of these texts, or is the first of them. Undefined: it is none. */
+export function wordIn<T extends string>(
+  parameters: JsonObject,
+  name: string,
+  words: readonly [T, ...T[]],
+): T | undefined {
+  const value = own(parameters, name) ?? words[0];
+  return words.find((word) => word === value);
+}

@@ -1,0 +1,186 @@
+import Type from 'typebox';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { isId } from '../lib/ids.ts';
+import { video_parameters } from '../styles/media-calls/parameters.ts';
+import { removeOutput } from '../tasks/files.ts';
+import { listVideos, loadVideo, type VideoTask } from '../tasks/videos.ts';
+import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
+import { serveStored } from './files.ts';
+import { begin, body_limit_bytes, filesGone, idempotency_header, task_headers, type MediaCall } from './media-call.ts';
+import { video, videos_body, videos_form } from './media-schemas.ts';
+import { oneOf, wholeNumber } from './query.ts';
+import { listOf } from './schemas.ts';
+import { videoView } from './video-view.ts';
+
+/** Films in the form of the SDKs: created, looked at until they are completed, and downloaded. */
+
+const filmed: MediaCall = {
+  kind: 'video',
+  makes_text: false,
+  parameters: video_parameters,
+  required: [],
+  own: [],
+};
+
+const id: Record<string, ParameterDocs> = { id: { description: 'Of the video.', schema: { type: 'string' } } };
+
+export const create_video: Endpoint<App> = {
+  method: 'POST',
+  path: '/v1/videos',
+  window: 'generate',
+  format: 'completions',
+  form: 'or JSON',
+  body_limit_bytes,
+  lenient_query: true,
+  docs: {
+    tag: 'Media for SDKs',
+    summary: 'Begin a film',
+    description: 'A task like those of POST /v1/generate, in the style of the OpenAI SDKs.',
+    headers: idempotency_header,
+    body: {
+      schema: videos_body,
+      form_schema: videos_form,
+      examples: { film: { model: 'sandbox/video', prompt: 'waves', seconds: '4', size: '854x480' } },
+    },
+    responses: { 200: { description: 'The video, most likely queued.', schema: video, headers: task_headers } },
+    errors: [402, 403, 404, 409, 422, 502, 504],
+  },
+  handle: async (app, call) => {
+    const { created, headers } = await begin(app, call, filmed);
+    const { account_id, task_id } = created.ref;
+    const found = await loadVideo(app.db, account_id, task_id);
+    if (!found) throw filesGone({ id: task_id }); // of a request that was repeated much later
+    return { status: 200, body: view(app, found), headers };
+  },
+};
+
+export const get_video: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/videos/{id}',
+  format: 'completions',
+  lenient_query: true,
+  docs: {
+    tag: 'Media for SDKs',
+    summary: 'Get a video',
+    params: id,
+    responses: { 200: { description: 'The video.', schema: video } },
+  },
+  handle: async (app, call) => ({ status: 200, body: view(app, await find(app, call)) }),
+};
+
+const limit_max = 100;
+
+export const list_videos: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/videos',
+  format: 'completions',
+  lenient_query: true,
+  docs: {
+    tag: 'Media for SDKs',
+    summary: 'List videos',
+    description: 'Those of the account, also if POST /v1/generate has created them.',
+    query: {
+      limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: limit_max, default: 20 } },
+      after: { description: 'Videos behind this one in the list.', schema: { type: 'string' } },
+      order: { description: 'By their time.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
+    },
+    responses: { 200: { description: 'A page of videos.', schema: listOf(video) } },
+  },
+  handle: handleList,
+};
+
+async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
+  const after = query.get('after');
+  if (after !== undefined && !isId('task', after)) {
+    throw new ApiError('invalid_request', 'after must be the id of a video.', { param: 'after' });
+  }
+  const { videos, has_more } = await listVideos(app.db, {
+    account_id: caller.account.id,
+    limit: wholeNumber(query, 'limit', { min: 1, max: limit_max }) ?? 20,
+    order: oneOf(query, 'order', ['asc', 'desc']) ?? 'desc',
+    after,
+  });
+  const data = videos.map((each) => view(app, each));
+  const [first_id, last_id] = [videos[0]?.id ?? null, videos.at(-1)?.id ?? null];
+  return { status: 200, body: { object: 'list', data, has_more, first_id, last_id } };
+}
+
+export const get_video_content: Endpoint<App> = {
+  method: 'GET',
+  path: '/v1/videos/{id}/content',
+  format: 'completions',
+  lenient_query: true,
+  docs: {
+    tag: 'Media for SDKs',
+    summary: 'Download a video',
+    description: 'Answers Range requests.',
+    params: id,
+    query: { variant: { description: 'The film itself.', schema: { enum: ['video'], default: 'video' } } },
+    responses: {
+      200: { description: 'The film.', content_type: 'video/mp4' },
+      206: { description: 'The part of it that Range names.', content_type: 'video/mp4' },
+      304: { description: 'The film is still the one of If-None-Match.' },
+      409: { description: 'It is not completed.' },
+      412: { description: 'The film is not the one of If-Match.' },
+      416: { description: 'The film has no such range.' },
+    },
+  },
+  handle: handleContent,
+};
+
+async function handleContent(app: App, call: Call): Promise<Answer> {
+  const variant = call.query.get('variant') ?? 'video';
+  if (variant !== 'video') {
+    throw new ApiError('invalid_request', 'Of a video there is the variant "video".', { param: 'variant' });
+  }
+  const found = await find(app, call);
+  const [file] = found.files;
+  if (!file) {
+    const message =
+      found.status === 'failed' ? 'The video has failed: there is none.' : 'The video is not completed yet.';
+    throw new ApiError('conflict', message, { code: 'conflict', headers: { 'x-should-retry': 'false' } });
+  }
+  const { method, headers, request_id } = call;
+  const reply = await serveStored(app.storage, { method, key: file.key, headers, request_id }, 0);
+  if (!reply) throw filesGone(found);
+  const body = reply.stream ?? reply.body;
+  return { status: reply.status, headers: reply.headers, ...(body !== undefined && { body }) };
+}
+
+export const delete_video: Endpoint<App> = {
+  method: 'DELETE',
+  path: '/v1/videos/{id}',
+  format: 'completions',
+  lenient_query: true,
+  docs: {
+    tag: 'Media for SDKs',
+    summary: 'Delete a video',
+    description: 'Its file is gone for good. The task stays, as a part of the accounts.',
+    params: id,
+    responses: {
+      200: {
+        description: 'The video is gone.',
+        schema: Type.Object({ id: Type.String(), object: Type.Literal('video.deleted'), deleted: Type.Boolean() }),
+      },
+      409: { description: 'It is neither completed nor failed.' },
+    },
+  },
+  handle: async (app, call) => {
+    const { account_id, id: task_id } = await find(app, call);
+    await removeOutput(app, { account_id, task_id });
+    return { status: 200, body: { id: task_id, object: 'video.deleted', deleted: true } };
+  },
+};
+
+/** A video of another account is as unknown as one that never was. */
+async function find(app: App, { caller, params }: Call): Promise<VideoTask> {
+  const video_id = params['id'] ?? '';
+  const found = isId('task', video_id) ? await loadVideo(app.db, caller.account.id, video_id) : undefined;
+  if (found) return found;
+  throw new ApiError('not_found', `There is no video ${JSON.stringify(video_id.slice(0, 60))}.`, { param: 'id' });
+}
+
+function view(app: App, task: VideoTask): object {
+  return videoView(task, app.catalog.current.settings.outputs.keep_ms);
+}

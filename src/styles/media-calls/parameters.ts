@@ -1,0 +1,202 @@
+import type { Json, JsonObject, MediaKind } from '../../catalog/model.ts';
+import { nearest as nearestWord } from '../../lib/edit-distance.ts';
+import { asField, choicesOf, fieldNamed, isList, refused, textOf, type Carried, type Offer } from './offer.ts';
+import { carrySize } from './size.ts';
+
+/** What becomes of one parameter of a call. */
+export type Parameter = {
+  /** The fields of the input that it becomes; undefined if the model has none for it. Throws ApiError 400. */
+  carry(offer: Offer, value: Json): JsonObject | undefined;
+  /** Whether the caller gets what was asked for even if no field takes it. Without this: never. */
+  harmless?(value: Json): boolean;
+};
+
+export type Parameters = { readonly [name: string]: Parameter };
+
+/** Other values under which a field may know what a parameter asks for, best first. */
+type Synonyms = { readonly [value: string]: readonly string[] };
+
+/** A parameter that becomes the first of these fields that the model has. */
+function oneOf(
+  names: readonly string[],
+  more: { synonyms?: Synonyms; harmless?: (value: Json) => boolean } = {},
+): Parameter {
+  const { synonyms = {}, harmless } = more;
+  return {
+    carry: (offer, value) => {
+      const field = fieldNamed(offer, names);
+      return field === undefined ? undefined : carryChoice(offer, field, value, synonyms);
+    },
+    ...(harmless && { harmless }),
+  };
+}
+
+/** `auto` is the model's own choice, whether it has the word or not. */
+function carryChoice(offer: Offer, field: string, value: Json, synonyms: Synonyms): JsonObject {
+  const choices = choicesOf(offer, field);
+  if (!choices) return { [field]: asField(offer, field, value) };
+  const own = typeof value === 'string' && Object.hasOwn(synonyms, value) ? (synonyms[value] ?? []) : [];
+  const found = [value, ...own].map((word) => asField(offer, field, word)).find((word) => choices.includes(word));
+  if (found !== undefined) return { [field]: found };
+  return value === 'auto' ? {} : { [field]: value };
+}
+
+const isOneOf =
+  (...values: Json[]) =>
+  (value: Json) =>
+    values.includes(value) || values.map(String).includes(String(value));
+const always = () => true;
+
+const nothing: Parameter = { carry: () => ({}) };
+
+/** Whoever is behind the request is no concern of the upstream. */
+const about_the_caller: Parameters = { user: nothing, safety_identifier: nothing };
+
+/** The answer is whole: what would come in pieces cannot be had. */
+const in_pieces: Parameters = {
+  stream: { carry: () => undefined, harmless: isOneOf(false) },
+  partial_images: { carry: () => undefined, harmless: isOneOf(0) },
+};
+
+const file_types: Synonyms = { jpeg: ['jpg'], jpg: ['jpeg'] };
+const usual_quality = isOneOf('auto', 'standard', 'medium');
+
+export const image_parameters: Parameters = {
+  ...about_the_caller,
+  ...in_pieces,
+  prompt: oneOf(['prompt', 'text', 'description']),
+  n: oneOf(['n', 'num_images', 'num_outputs', 'number_of_images'], { harmless: isOneOf(1) }),
+  size: { carry: carrySize, harmless: isOneOf('auto', '') },
+  quality: oneOf(['quality'], { synonyms: { standard: ['medium'], hd: ['high'] }, harmless: usual_quality }),
+  background: oneOf(['background'], { harmless: isOneOf('auto', 'opaque') }),
+  output_format: oneOf(['output_format', 'format'], { synonyms: file_types, harmless: isOneOf('png') }),
+  output_compression: oneOf(['output_compression', 'output_quality'], { harmless: isOneOf(100) }),
+  moderation: oneOf(['moderation'], { harmless: always }), // stricter than asked for, if at all
+  style: oneOf(['style'], { harmless: isOneOf('vivid') }),
+};
+
+export const edit_parameters: Parameters = {
+  ...image_parameters,
+  image: files('image', (name) => !is_mask.test(name)),
+  images: files('image', (name) => !is_mask.test(name)),
+  mask: files('image', (name) => is_mask.test(name)),
+  input_fidelity: oneOf(['input_fidelity'], { harmless: isOneOf('low') }),
+};
+
+export const speech_parameters: Parameters = {
+  ...about_the_caller,
+  stream_format: { carry: () => undefined, harmless: isOneOf('audio') },
+  input: oneOf(['text', 'input', 'prompt', 'script']),
+  // The SDKs do not let their callers leave the voice out: where there is no choice, any will do.
+  voice: { carry: carryVoice, harmless: always },
+  speed: oneOf(['speed', 'speaking_rate'], { harmless: isOneOf(1) }),
+  instructions: oneOf(['instructions', 'style_instructions'], { harmless: isOneOf('') }),
+  response_format: oneOf(['output_format', 'response_format', 'audio_format', 'format'], { synonyms: file_types }),
+};
+
+function carryVoice(offer: Offer, value: Json): JsonObject | undefined {
+  const voice = textOf(value, ['id']);
+  if (voice === undefined) throw refused('voice', 'voice must be a text, or an object with the id of a voice.');
+  return oneOf(['voice', 'voice_id', 'speaker']).carry(offer, voice);
+}
+
+export const transcription_parameters: Parameters = {
+  ...about_the_caller,
+  stream: { carry: () => undefined, harmless: isOneOf(false) },
+  file: files('audio', always),
+  language: oneOf(['language', 'language_code']),
+  prompt: oneOf(['prompt', 'initial_prompt', 'hint'], { harmless: isOneOf('') }),
+  temperature: oneOf(['temperature'], { harmless: isOneOf(0) }),
+  chunking_strategy: oneOf(['chunking_strategy'], { harmless: isOneOf('auto') }),
+  timestamp_granularities: oneOf(['timestamp_granularities'], {
+    harmless: (value) => [value].flat().every((each) => each === 'segment'),
+  }),
+  response_format: { carry: carryTranscriptForm, harmless: isOneOf('json', 'text') },
+};
+
+/** For `json` the words alone are asked for: what the SDKs read of it is made of them. */
+function carryTranscriptForm(offer: Offer, value: Json): JsonObject | undefined {
+  const synonyms = { text: ['txt', 'json'], vtt: ['webvtt'] };
+  const names = ['output_format', 'response_format', 'format'];
+  return oneOf(names, { synonyms }).carry(offer, value === 'json' ? 'text' : value);
+}
+
+export const video_parameters: Parameters = {
+  ...about_the_caller,
+  prompt: oneOf(['prompt', 'text', 'description']),
+  seconds: { carry: carrySeconds },
+  size: { carry: carrySize, harmless: isOneOf('auto', '') },
+  quality: oneOf(['quality'], { harmless: usual_quality }),
+  input_reference: files('image', (name) => !is_mask.test(name)),
+};
+
+/** Some models list lengths as texts such as `8s`. */
+function carrySeconds(offer: Offer, value: Json): JsonObject | undefined {
+  return oneOf(['duration', 'seconds', 'duration_seconds', 'video_length', 'length'], {
+    synonyms: { [String(value)]: [`${String(value)}s`] },
+  }).carry(offer, typeof value === 'number' ? String(value) : value);
+}
+
+const is_mask = /mask/i;
+
+/** Of several fields for files, the one that means what is worked on. */
+const main_fields =
+  /^(?:input_|init_|reference_)?(?:image|images|audio|file)(?:_input|_url|_urls|s)?$|^(?:first|start)_/i;
+
+/** Files become the model's field for files of this kind; several of them one that takes a list. */
+function files(kind: MediaKind, isMeant: (field: string) => boolean): Parameter {
+  return {
+    carry: (offer, value) => {
+      const names = offer.media.filter((field) => field.kind === kind && isMeant(field.name)).map(({ name }) => name);
+      const texts = [value].flat().map((each) => textOf(each, ['image_url', 'file_id', 'url']) ?? each);
+      const able = texts.length > 1 ? names.filter((name) => isList(offer, name)) : names;
+      const field = able.find((name) => main_fields.test(name)) ?? able[0];
+      if (field !== undefined) return { [field]: isList(offer, field) ? texts : (texts[0] ?? null) };
+      if (names.length === 0) return undefined;
+      throw refused(kind, `${offer.model} takes one file in ${names.join(' and ')}, and not ${texts.length}.`);
+    },
+  };
+}
+
+/**
+ * The input that a call's parameters make. Fields of the model's own go in as they are, and before parameters; what the
+ * model has no field for is left out where that changes nothing, else it is ApiError 400 naming the parameter.
+ */
+export function carry(offer: Offer, parameters: Parameters, given: JsonObject): Carried {
+  const input = new Map<string, Json>();
+  const origins = new Map<string, string>();
+  const own = new Map<string, Json>();
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) continue;
+    const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    const fields = parameter?.carry(offer, value);
+    if (fields) {
+      for (const [field, each] of Object.entries(fields)) {
+        input.set(field, each);
+        origins.set(field, name);
+      }
+    } else if (offer.fields.names.includes(name)) own.set(name, asField(offer, name, value));
+    else if (parameter?.harmless?.(value) !== true) throw notCarried(offer, parameters, name, value);
+  }
+  return { input: Object.fromEntries([...input, ...own]), origins };
+}
+
+function notCarried(offer: Offer, parameters: Parameters, name: string, value: Json) {
+  const shown = JSON.stringify(name.slice(0, 60));
+  if (Object.hasOwn(parameters, name)) {
+    if (name.startsWith('stream') || name === 'partial_images') {
+      return refused(name, `${name} is not offered here: the answer comes as a whole.`);
+    }
+    const asked = typeof value === 'object' ? name : `${name} ${JSON.stringify(value).slice(0, 60)}`;
+    return refused(
+      name,
+      `${offer.model} has no choice of ${asked}: leave it out. GET /v1/models/${offer.model} shows its fields.`,
+    );
+  }
+  const near = nearestWord(name, [...Object.keys(parameters), ...offer.fields.names]);
+  const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
+  return refused(
+    name.slice(0, 60),
+    `${shown} is neither a parameter of this call nor a field of ${offer.model}.${hint}`,
+  );
+}

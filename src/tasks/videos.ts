@@ -1,0 +1,32 @@
+import type { Queryable } from '../db/database.ts';
+import { task_columns, type Task } from './task.ts';
+
+/** A task of a video model with what was asked for. `input` is a JSON text. */
+export type VideoTask = Task & { input: string };
+
+export type VideoFilter = { account_id: string; limit: number; order: 'asc' | 'desc'; after: string | undefined };
+
+/** A film whose file was deleted, or is no longer kept, is no film any more; its task is still a task. */
+const there = `kind = 'video' and files_removed_at is null`;
+
+export async function loadVideo(db: Queryable, account_id: string, id: string): Promise<VideoTask | undefined> {
+  const rows = await db.query<VideoTask>(
+    `select ${task_columns}, input from tasks where account_id = $1 and id = $2 and ${there}`,
+    [account_id, id],
+  );
+  return rows[0];
+}
+
+/** Films of an account, however they were asked for; ids sort by time, so they are the cursor. */
+export async function listVideos(
+  db: Queryable,
+  { account_id, limit, order, after = '' }: VideoFilter,
+): Promise<{ videos: VideoTask[]; has_more: boolean }> {
+  const rows = await db.query<VideoTask>(
+    `select ${task_columns}, input from tasks
+      where account_id = $1 and ${there} and ($2 = '' or id ${order === 'asc' ? '>' : '<'} $2)
+      order by id ${order} limit $3`,
+    [account_id, after, limit + 1],
+  );
+  return { videos: rows.slice(0, limit), has_more: rows.length > limit };
+}

@@ -1,0 +1,191 @@
+import OpenAI6, { toFile as toFile6 } from 'openai-6';
+import OpenAI7, { toFile as toFile7 } from 'openai-7';
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { probeMedia } from '../../src/storage/probe.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { picture, wav } from '../storage/samples.ts';
+
+let service: TestApp;
+let own: Client;
+
+beforeAll(async () => {
+  service = await startTestApp();
+});
+afterAll(() => service.stop());
+beforeEach(async () => {
+  own = await service.client();
+});
+afterEach(() => expectExactBooks(service.app));
+
+const spent = async () => (await own.call('GET', '/v1/key')).json.spent.exact;
+const refusal = (error: unknown) => error;
+
+describe.each([
+  { name: 'openai 6', OpenAI: OpenAI6, toFile: toFile6 },
+  { name: 'openai 7', OpenAI: OpenAI7, toFile: toFile7 },
+])('$name', ({ OpenAI, toFile }) => {
+  const client = (key = own.key, maxRetries = 0) =>
+    new OpenAI({ baseURL: `${service.url}/v1`, apiKey: key, maxRetries });
+
+  describe('images', () => {
+    const model = 'sandbox/image';
+
+    test('generate answers the pictures as files and as links, of the size that was asked for', async () => {
+      const asked = { model, prompt: 'a bicycle', n: 2, size: '512x256' as const, quality: 'auto' as const };
+      const { data, response } = await client().images.generate(asked).withResponse();
+      expect(data).toMatchObject({ size: '512x256', output_format: 'png', created: expect.any(Number) });
+      expect(data.data).toHaveLength(2);
+      for (const { b64_json = '', url = '' } of data.data ?? []) {
+        const bytes = Buffer.from(b64_json, 'base64');
+        expect(await sharp(bytes).metadata()).toMatchObject({ format: 'png', width: 512, height: 256 });
+        const linked = await fetch(url);
+        expect(Buffer.from(await linked.arrayBuffer()).equals(bytes)).toBe(true);
+      }
+      expect(response.headers.get('x-cost-amount')).toBe('0.020000');
+      expect(response.headers.get('x-cost-currency')).toBe('USD');
+      const task = await own.call('GET', `/v1/tasks/${response.headers.get('x-task-id')}`);
+      expect(task.json).toMatchObject({ status: 'succeeded', model });
+      expect(await spent()).toBe('0.020000');
+    });
+
+    test.each(['url', 'b64_json'] as const)('response_format %s is all that is answered', async (response_format) => {
+      const { data } = await client().images.generate({ model, prompt: 'x', response_format });
+      expect(Object.keys(data?.[0] ?? {})).toEqual([response_format]);
+    });
+
+    test('edit takes one picture or several, and a mask', async () => {
+      const first = await toFile(await picture('png', 40, 30), 'first.png');
+      const second = await toFile(await picture('jpeg', 30, 40), 'second.jpg');
+      const asked = { model: 'sandbox/edit', prompt: 'at night', response_format: 'b64_json' as const };
+      const one = await client().images.edit({ ...asked, image: first });
+      const two = await client().images.edit({ ...asked, image: [first, second] });
+      const again = await client().images.edit({ ...asked, image: first });
+      const masked = await client().images.edit({ ...asked, image: first, mask: first });
+      const seen = [one, two, again, masked].map(({ data }) => data?.[0]?.b64_json);
+      expect(seen[0]).toBe(seen[2]);
+      expect(new Set(seen).size).toBe(3);
+      expect(await spent()).toBe('0.040000');
+    });
+  });
+
+  describe('audio', () => {
+    test('speech answers the sound itself', async () => {
+      const asked = { model: 'sandbox/audio', input: 'Good morning', voice: 'alloy', response_format: 'wav' as const };
+      const { data, response } = await client().audio.speech.create(asked).withResponse();
+      const bytes = Buffer.from(await data.arrayBuffer());
+      expect(await probeMedia(bytes)).toMatchObject({ probe: { content_type: 'audio/wav', duration: 5 } });
+      expect(response.headers.get('content-type')).toBe('audio/wav');
+      expect(response.headers.get('x-cost-amount')).toBe('0.050000');
+      expect(response.headers.get('x-task-id')).toMatch(/^task_/);
+    });
+
+    test('a field of the model goes beside the parameters of the SDK', async () => {
+      const asked = { model: 'sandbox/audio', input: 'x', voice: 'any', duration: 2 };
+      const sound = await client().audio.speech.create(asked);
+      expect(await probeMedia(Buffer.from(await sound.arrayBuffer()))).toMatchObject({ probe: { duration: 2 } });
+    });
+
+    test('transcriptions in every form', async () => {
+      const file = () => toFile(wav(2), 'talk.wav');
+      const asked = { model: 'sandbox/transcript', prompt: 'Dzień dobry', language: 'pl' };
+      const create = async (response_format?: 'json' | 'text' | 'srt' | 'vtt' | 'verbose_json'): Promise<unknown> =>
+        client().audio.transcriptions.create({
+          ...asked,
+          file: await file(),
+          ...(response_format && { response_format }),
+        });
+      expect(await create()).toEqual({ text: 'Dzień dobry' });
+      expect(await create('json')).toEqual({ text: 'Dzień dobry' });
+      expect(await create('text')).toBe('Dzień dobry');
+      expect(await create('srt')).toBe('1\n00:00:00,000 --> 00:00:02,000\nDzień dobry\n');
+      expect(await create('vtt')).toBe('WEBVTT\n\n00:00:00.000 --> 00:00:02.000\nDzień dobry\n');
+      expect(await create('verbose_json')).toMatchObject({ text: 'Dzień dobry', language: 'pl', duration: 2 });
+      expect(await spent()).toBe('0.001200'); // 6 × 2 s at 0.006 a minute
+    });
+  });
+
+  describe('videos', () => {
+    const model = 'sandbox/video';
+    const film = { model, prompt: 'waves', seconds: '4' as const, size: '1280x720' as const };
+
+    test('are created, looked at, downloaded, listed and deleted', async () => {
+      const videos = client().videos;
+      const created = await videos.create(film);
+      expect(created).toMatchObject({ object: 'video', model, prompt: 'waves', seconds: '4', size: '1280x720' });
+      expect(created).toMatchObject({ error: null, completed_at: null, expires_at: null });
+      expect(['queued', 'in_progress']).toContain(created.status);
+      await expect
+        .poll(async () => (await videos.retrieve(created.id)).status, { timeout: 30_000, interval: 200 })
+        .toBe('completed');
+      const done = await videos.retrieve(created.id);
+      expect(done).toMatchObject({ progress: 100, seconds: '4', size: '1280x720', completed_at: expect.any(Number) });
+      expect(done.expires_at).toBe((done.completed_at ?? 0) + 7 * 86_400);
+      const content = await videos.downloadContent(created.id);
+      expect(content.headers.get('content-type')).toBe('video/mp4');
+      const bytes = Buffer.from(await content.arrayBuffer());
+      expect(await probeMedia(bytes)).toMatchObject({ probe: { duration: 4, width: 1280, height: 720 } });
+      const second = await videos.create({ model, prompt: 'second' });
+      const ids: string[] = [];
+      for await (const { id } of videos.list({ limit: 1 })) ids.push(id);
+      expect(ids).toEqual([second.id, created.id]);
+      expect((await videos.list({ order: 'asc' })).data.map(({ id }) => id)).toEqual([created.id, second.id]);
+      expect(await videos.delete(created.id)).toEqual({ id: created.id, object: 'video.deleted', deleted: true });
+      expect(await videos.retrieve(created.id).catch(refusal)).toBeInstanceOf(OpenAI.NotFoundError);
+      expect((await videos.list()).data.map(({ id }) => id)).toEqual([second.id]);
+      expect((await own.call('GET', `/v1/tasks/${created.id}`)).json.status).toBe('succeeded');
+      expect(await spent()).toMatch(/^0\.(08|18)0000$/);
+    });
+
+    test('a failed one tells why, and has no content', async () => {
+      const videos = client().videos;
+      const { id } = await videos.create({ model, prompt: 'x [[fail]]' });
+      await expect.poll(async () => (await videos.retrieve(id)).status, { timeout: 20_000 }).toBe('failed');
+      const failed = await videos.retrieve(id);
+      expect(failed.error).toEqual({ code: 'upstream_error', message: expect.any(String) });
+      expect(await videos.downloadContent(id).catch(refusal)).toMatchObject({ status: 409 });
+      expect(await spent()).toBe('0.000000');
+    });
+  });
+
+  describe('errors are the SDK’s own', () => {
+    const generate = (prompt: string, more: object = {}, key = own.key, retries = 0) =>
+      client(key, retries)
+        .images.generate({ model: 'sandbox/image', prompt, ...more })
+        .catch(refusal);
+
+    test('402, 404 and 401', async () => {
+      const poor = await service.client({ credit: '0.001' });
+      expect(await generate('x', {}, poor.key)).toMatchObject({ status: 402, type: 'insufficient_balance' });
+      expect(await generate('x', { model: 'nobody/none' })).toBeInstanceOf(OpenAI.NotFoundError);
+      expect(await generate('x', { model: 'sandbox/chat' })).toMatchObject({ status: 404, param: 'model' });
+      expect(await generate('x', {}, 'sk-nobody')).toBeInstanceOf(OpenAI.AuthenticationError);
+    });
+
+    test('a run that fails is a 502 that names the task, costs nothing and is not repeated', async () => {
+      const error = await generate('x [[fail]]', {}, own.key, 2);
+      expect(error).toBeInstanceOf(OpenAI.InternalServerError);
+      expect(error).toMatchObject({ status: 502, type: 'upstream_error' });
+      const { headers, message } = error as InstanceType<typeof OpenAI.APIError>;
+      const task_id = headers?.get('x-task-id') ?? 'none';
+      expect(message).toContain(task_id);
+      expect((await own.call('GET', '/v1/tasks')).json.data.map(({ id }) => id)).toEqual([task_id]);
+      expect(await spent()).toBe('0.000000');
+    });
+
+    test('content that was refused is a 400 with its code', async () => {
+      const error = await generate('x [[moderate]]');
+      expect(error).toBeInstanceOf(OpenAI.BadRequestError);
+      expect(error).toMatchObject({ code: 'content_policy_violation', headers: expect.anything() });
+    });
+
+    test('a parameter that the model cannot follow is a 400 that names it', async () => {
+      for (const [param, value] of Object.entries({ size: '9999x64', n: 5, output_format: 'webp', stream: true })) {
+        const error = await generate('x', { [param]: value });
+        expect(error, param).toBeInstanceOf(OpenAI.BadRequestError);
+        expect(error).toMatchObject({ param, type: 'invalid_request' });
+      }
+      expect(await spent()).toBe('0.000000');
+    });
+  });
+});
