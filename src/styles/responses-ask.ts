@@ -61,7 +61,7 @@ function checkInput(body: JsonObject): void {
 function checkItem(item: Json, at: string): void {
   if (!isObject(item)) throw wrongType(at, 'an object', item);
   const type = given(item, 'type');
-  if (type === 'item_reference' || (type === undefined && given(item, 'role') === undefined)) {
+  if (isReference(item) && !isOfReasoning(item)) {
     const why = 'names an item by its id, but nothing is stored here: send the item itself (in SDKs, store: false)';
     throw notOffered(at, why);
   }
@@ -73,6 +73,17 @@ function checkItem(item: Json, at: string): void {
     if (!Array.isArray(value)) continue;
     for (const [index, part] of value.entries()) if (isObject(part)) checkFiles(part, `${at}.${field}[${index}]`);
   }
+}
+
+/** Names an item by its id alone. */
+export function isReference(item: JsonObject): boolean {
+  const type = given(item, 'type');
+  return type === 'item_reference' || (type === undefined && given(item, 'role') === undefined);
+}
+
+/** The conversation is whole without what its model thought. */
+function isOfReasoning({ id }: JsonObject): boolean {
+  return typeof id === 'string' && id.startsWith('rs_');
 }
 
 /** Files and containers lie in the account that all callers share. */

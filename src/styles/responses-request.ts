@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
 import { given, mistake, needName, needObject, needText, notCarried, readList, readText, wrongType } from './fields.ts';
 import { readSource } from './media.ts';
+import { isReference } from './responses-ask.ts';
 import { readThought, sealsIn } from './responses-reasoning.ts';
 import { readResponsesSettings } from './responses-settings.ts';
 import { addTurn, OpenCalls } from './turns.ts';
@@ -24,6 +25,7 @@ function readItems(items: readonly Json[], turns: Turn[]): void {
   for (const [index, value] of items.entries()) {
     const at = `input[${index}]`;
     const item = needObject(value, at);
+    if (isReference(item)) continue; // of reasoning; others are refused before
     const type = given(item, 'type') ?? 'message';
     if (type === 'function_call') addTurn(turns, 'assistant', [readCall(item, at, calls, seals)]);
     else if (type === 'function_call_output') addTurn(turns, 'user', [readResult(item, at, calls)]);

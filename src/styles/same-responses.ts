@@ -5,6 +5,7 @@ import { isObject } from './fields.ts';
 import { innerModelEdit } from './model-name.ts';
 import type { Target } from './quirks.ts';
 import type { RelayOptions } from './relay.ts';
+import { isReference } from './responses-ask.ts';
 import { isWhole } from './responses-reasoning.ts';
 import { changed, refuse, type SameStream } from './same-stream.ts';
 import { objectOf } from './stream-reader.ts';
@@ -34,7 +35,8 @@ function withReasoning(include: Json | undefined): Json {
 
 /** Reasoning that only its id stands for, or that another model gave, would have the whole input refused. */
 function isReadable(item: Json): boolean {
-  return !isObject(item) || item['type'] !== 'reasoning' || isWhole(item);
+  if (!isObject(item)) return true;
+  return item['type'] === 'reasoning' ? isWhole(item) : !isReference(item);
 }
 
 /** A stream that keeps its style: the bytes of each event go on as they came, but for the model's name. */

@@ -85,11 +85,12 @@ describe('an upstream that speaks the style', () => {
       { type: 'reasoning', id: 'rs_1', summary: [] },
       { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'gAAAA' },
       { type: 'reasoning', id: 'rs_3', summary: [], encrypted_content: 'signature:of another model' },
+      { type: 'item_reference', id: 'rs_4' },
     ];
     const input = [{ role: 'user', content: 'a' }, ...reasoning, { role: 'user', content: 'b' }];
     await ask({ model: 'acme/native', store: true, reasoning: { effort: 'low' }, input });
     expect(lastAsked()?.body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
-    expect(lastAsked()?.body['input']).toEqual([input[0], reasoning[1], input[4]]);
+    expect(lastAsked()?.body['input']).toEqual([input[0], reasoning[1], input.at(-1)]);
   });
 
   test('cached tokens are priced once, tokens of reasoning are output', async () => {

@@ -18,10 +18,23 @@ type Model = ChatOpenAI | ChatAnthropic;
 export function langchainCallers({ url, key }: Place): Caller[] {
   const openai = (model: string, maxRetries: number) =>
     new ChatOpenAI({ model, apiKey: key, configuration: { baseURL: `${url}/v1` }, maxRetries, maxTokens: max_tokens });
+  const responses = (model: string, maxRetries: number) => {
+    const configuration = { baseURL: `${url}/v1` };
+    return new ChatOpenAI({
+      model,
+      apiKey: key,
+      configuration,
+      maxRetries,
+      maxTokens: max_tokens,
+      useResponsesApi: true,
+      zdrEnabled: true, // nothing is stored: items are sent themselves
+    });
+  };
   const anthropic = (model: string, maxRetries: number) =>
     new ChatAnthropic({ model, apiKey: key, anthropicApiUrl: url, maxRetries, maxTokens: max_tokens });
   return [
     callerOf('@langchain/openai', 'completions', openai),
+    callerOf('@langchain/openai, responses', 'responses', responses),
     callerOf('@langchain/anthropic', 'messages', anthropic),
   ];
 }

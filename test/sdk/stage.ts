@@ -28,6 +28,15 @@ const models = [
 
 export const cells = caller_names.flatMap((name) => models.map((one) => [name, one.model, one] as const));
 
+/** One that is asked in the responses style by callers of all styles. */
+const in_responses = `
+  - id: acme/res
+    kind: chat
+    max_output_tokens: 1000
+    price: [{ unit: input_token, per: 1000000, amount: "2.00" }, { unit: output_token, per: 1000000, amount: "10.00" }]
+    routes: [{ provider: oai, upstream_model: res-x, options: { responses: always } }]
+`;
+
 /** Their routes are paused after their failures, which must not reach the other models. */
 const broken = `
   - id: acme/broken
@@ -55,7 +64,7 @@ export async function setSdkStage(): Promise<SdkStage> {
   for (const name of Object.keys(process.env)) {
     if (/^(OPENAI|ANTHROPIC|LANGCHAIN|LANGSMITH|AI_GATEWAY)_/.test(name)) delete process.env[name];
   }
-  const stage = await setStage({ more: broken });
+  const stage = await setStage({ more: in_responses + broken });
   const outside: string[] = [];
   const within = globalThis.fetch;
   globalThis.fetch = (input, init) => {

@@ -22,7 +22,7 @@ export type Got = {
 
 export type Caller = {
   name: string;
-  style: 'completions' | 'messages';
+  style: 'completions' | 'messages' | 'responses';
   ask(task: Task): Promise<Got>;
   /** A JSON answer by this schema, by the SDK's own way. */
   structured(model: string): Promise<unknown>;

@@ -35,6 +35,7 @@ export function vercelCallers({ url, key }: Place): Caller[] {
   });
   return [
     callerOf('@ai-sdk/openai', 'completions', (id) => openai.chat(id)),
+    callerOf('@ai-sdk/openai, responses', 'responses', (id) => openai.responses(id)),
     callerOf('@ai-sdk/openai-compatible', 'completions', (id) => compatible(id)),
     callerOf('@ai-sdk/anthropic', 'messages', (id) => anthropic(id)),
   ];
@@ -75,6 +76,7 @@ async function ask(model: LanguageModel, task: Task, messages: ModelMessage[]): 
     maxOutputTokens: max_tokens,
     ...(task.tools === true && { tools }),
     ...(signal && { abortSignal: signal }),
+    providerOptions: { openai: { store: false } }, // of the responses style: send items themselves, not their ids
   };
   const result = task.stream ? await streamed(options) : await generateText(options);
   const calls = result.toolCalls.map(({ toolCallId, toolName, input }) => ({ id: toolCallId, name: toolName, input }));
