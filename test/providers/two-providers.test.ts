@@ -172,7 +172,7 @@ describe('one model on two providers, of which one fails', () => {
     await service.stop();
     await a.imitation.stop();
     await b.imitation.stop();
-  });
+  }, 600_000); // 10,000 tasks leave as many folders
 
   /** While no route is known to work, a create is refused and nothing is held: as an SDK does, it is tried again. */
   async function generate(prompt: string) {
