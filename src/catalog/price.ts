@@ -50,15 +50,25 @@ function frozen({ unit, amount, per, above_input_tokens }: PriceRow): Pricing['r
 
 /** The prices for a call with so many tokens of input: of each unit the row of the highest step that it passes. */
 export function pricingOfInput(pricing: Pricing, input_tokens: number): Pricing {
-  const rows = new Map<Unit, Pricing['rows'][number]>();
-  for (const row of pricing.rows) {
+  const rows = rowsOfInput(pricing.rows, input_tokens);
+  return { ...pricing, rows: rows.map(({ unit, amount, per }) => ({ unit, amount, per })) };
+}
+
+/** Of each unit the row of the highest step that so many tokens of input pass. */
+export function rowsOfInput<Row extends { unit: Unit; above_input_tokens?: number }>(
+  all: readonly Row[],
+  input_tokens: number,
+): Row[] {
+  const rows = new Map<Unit, Row>();
+  for (const row of all) {
     const step = row.above_input_tokens ?? -1;
     if (step < input_tokens && step >= (rows.get(row.unit)?.above_input_tokens ?? -1)) rows.set(row.unit, row);
   }
-  return { ...pricing, rows: [...rows.values()].map(({ unit, amount, per }) => ({ unit, amount, per })) };
+  return [...rows.values()];
 }
 
-function fits(when: Condition | undefined, input: JsonObject): boolean {
+/** Whether a row is meant for this input. */
+export function fits(when: Condition | undefined, input: JsonObject): boolean {
   return Object.entries(when ?? {}).every(
     ([field, wanted]) => Object.hasOwn(input, field) && [wanted].flat().some((value) => value === input[field]),
   );
@@ -196,8 +206,8 @@ function isAbove(a: Rational, b: Rational): boolean {
 const sixty: Rational = { numerator: 60n, denominator: 1n };
 const sixtieth: Rational = { numerator: 1n, denominator: 60n };
 
-/** Seconds and minutes tell each other; a third of a minute has no decimal text. */
-function quantity(units: Units, unit: Unit): Rational | undefined {
+/** How many of a unit. Seconds and minutes tell each other; a third of a minute has no decimal text. */
+export function quantity(units: Units, unit: Unit): Rational | undefined {
   const text = units[unit];
   if (text !== undefined) return decimal(text);
   if (unit === 'minute' && units.second !== undefined) return times(decimal(units.second), sixtieth);

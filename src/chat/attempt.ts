@@ -39,6 +39,8 @@ export type RouteFailure = {
   /** It says nothing about the route. */
   is_blameless?: boolean;
   simulated?: boolean | undefined;
+  /** It was asked, and nobody knows whether it charges for that. */
+  may_cost?: boolean;
   /** What was asked for cannot be carried to this upstream; another one may take it. */
   refusal?: ApiError;
 };
@@ -164,8 +166,8 @@ function hasTools({ body }: Ask): boolean {
 
 /** What an error says of the route. */
 export function failureOf(error: unknown, watch: Watch): RouteFailure {
-  if (watch.timed_out) return { cause: 'timeout', reason: lateness(watch.timed_out), is_slow: true };
-  if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error) };
+  if (watch.timed_out) return { cause: 'timeout', reason: lateness(watch.timed_out), is_slow: true, may_cost: true };
+  if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error), may_cost: true };
   return {
     cause: error.reason === 'timeout' ? 'timeout' : 'upstream_error',
     reason: `${error.reason}: ${error.message}`,
@@ -216,7 +218,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     if (relay.failure) throwIfCallersMistake(relay.failure);
     const failure = watch.timed_out
       ? failureOf(undefined, watch)
-      : { cause: 'upstream_error' as const, reason: problem };
+      : { cause: 'upstream_error' as const, reason: problem, may_cost: !relay.failure };
     return failed({ ...failure, simulated });
   }
   app.log.warn({ request_id: order.request_id, route: trial.route.id, problem }, 'a chat stream broke off');

@@ -1,7 +1,6 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
-import type { Money } from '../money/money.ts';
 import { routeName, type Trouble } from '../routing/health.ts';
 import { errorEvent, heartbeat } from '../styles/open-relay.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
@@ -10,13 +9,14 @@ import type { CallOrder } from './order.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { writeRecord } from './record.ts';
-import { chargeOf, settle } from './settle.ts';
+import { chargeOf, settle, type Settled } from './settle.ts';
+import { noteLost, useOf } from './upstream.ts';
 
 /** How long a stream may be silent before the caller is told that it is alive. */
 const heartbeat_ms = 15_000;
 
 /** A whole answer; undefined after a stream, and when the caller is gone. */
-export type ChatResult = { whole: Buffer | undefined; charged: Money };
+export type ChatResult = { whole: Buffer | undefined; charged: Settled['charged'] };
 
 /** Asks one route. Throws ApiError 400 for the caller's own mistake: no other route is tried then. */
 export type AttemptRoute<Order extends CallOrder> = (
@@ -72,7 +72,7 @@ async function runEntered<Order extends CallOrder>(
   const routes = await routesOf(app, order);
   const paid_order = { ...order, max_tokens: await reserve(app, order, routes) };
   const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
-  let charged: Money = 0n;
+  let settled: Settled | undefined;
   let whole: Buffer | undefined;
   try {
     const attempt = (route: Route) => attemptRoute(app, paid_order, route, caller, outcome, outlet);
@@ -83,19 +83,19 @@ async function runEntered<Order extends CallOrder>(
     beat?.stop();
     outcome.is_gone ||= caller.gone.aborted;
     const charge = chargeOf(order, outcome);
-    charged = await settle(app, order, charge).catch((reason: unknown) => {
+    settled = await settle(app, order, charge, useOf(app, order, outcome, charge)).catch((reason: unknown) => {
       app.log.error({ request_id: order.request_id, err: reason }, 'a chat call could not be settled');
       if (!outcome.is_complete) outlet.cut(); // nobody is told an error any more: it must not look like an end
       throw reason;
     });
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
-    app.track(writeRecord(app, order, { outcome, charge, charged, created_at, total_ms }));
+    app.track(writeRecord(app, order, { outcome, charge, ...settled, created_at, total_ms }));
   }
   const { error } = outcome;
   if (outcome.is_gone) outlet.cut();
   if (error && !outlet.is_open) throw error;
   if (error) void outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
-  return { whole, charged };
+  return { whole, charged: settled.charged };
 }
 
 function told({ type, message }: ApiError): { type: string; message: string } {
@@ -177,6 +177,7 @@ async function tryRoutes(
     const { failure } = attempted;
     failures.push(failure);
     outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, duration_ms: since_ms() });
+    if (failure.may_cost) app.track(noteLost(app, order, route, outcome.attempts.length));
     if (caller.gone.aborted) {
       await app.health.giveBack(name);
       return undefined;

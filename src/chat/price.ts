@@ -1,4 +1,5 @@
 import { holdAmount, measuredCost, pricingOfInput, type Pricing, type Units } from '../catalog/price.ts';
+import type { Unit } from '../catalog/model.ts';
 import { money_max, type Money } from '../money/money.ts';
 import type { InputSize } from '../styles/ask.ts';
 import type { Usage } from '../styles/conversation.ts';
@@ -29,7 +30,7 @@ function media(size: InputSize): number {
  * Tokens as the units of a price book. Cached and cache-writing tokens without a price of their own
  * cost as input.
  */
-export function unitsOf(pricing: Pricing, usage: Omit<Usage, 'reasoning_tokens'>): Units {
+export function unitsOf(pricing: { rows: readonly { unit: Unit }[] }, usage: Omit<Usage, 'reasoning_tokens'>): Units {
   const priced = new Set(pricing.rows.map((row) => row.unit));
   let input = usage.input_tokens;
   const units: Units = { request: '1', output_token: String(usage.output_tokens) };

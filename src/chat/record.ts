@@ -36,12 +36,14 @@ type Row = Omit<ChatRecord, 'cost' | 'attempts'> & {
   key_id: string;
   attempts: string;
   cost: string;
+  upstream_cost: string | null;
 };
 
 export type Finished = {
   outcome: ChatOutcome;
   charge: Charge | undefined;
   charged: Money;
+  upstream_cost: Money | null;
   created_at: Date;
   total_ms: number;
 };
@@ -62,7 +64,7 @@ const nothing = {
  * the money is right without it.
  */
 export async function writeRecord(app: App, order: CallOrder, finished: Finished): Promise<void> {
-  const { outcome, charge, charged, created_at, total_ms } = finished;
+  const { outcome, charge, charged, upstream_cost, created_at, total_ms } = finished;
   const row: Row = {
     account_id: order.caller.account.id,
     id: order.request_id,
@@ -77,6 +79,7 @@ export async function writeRecord(app: App, order: CallOrder, finished: Finished
     ...(charge?.usage ?? nothing),
     counted_here: charge?.counted_here ?? false,
     cost: String(charged),
+    upstream_cost: upstream_cost === null ? null : String(upstream_cost),
     currency: order.caller.account.currency,
     first_content_ms: outcome.first_content_ms ?? null,
     total_ms,
@@ -117,11 +120,11 @@ const columns = `id, model, style, stream, status, error_type, finish, attempts,
   cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at`;
 
 /** A repeat after a lost answer changes nothing. */
-const insert = `insert into chat_calls (account_id, key_id, ${columns})
-  select account_id, key_id, id, model, style, stream, status, error_type, finish, attempts::jsonb, input_tokens,
+const insert = `insert into chat_calls (account_id, key_id, upstream_cost, ${columns})
+  select account_id, key_id, upstream_cost, id, model, style, stream, status, error_type, finish, attempts::jsonb, input_tokens,
       cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency,
       first_content_ms, total_ms, created_at
-    from jsonb_to_recordset($1) as r (account_id text, key_id text, id text, model text, style text, stream boolean,
+    from jsonb_to_recordset($1) as r (account_id text, key_id text, upstream_cost bigint, id text, model text, style text, stream boolean,
       status int, error_type text, finish text, attempts text, input_tokens int, cached_input_tokens int,
       cache_write_tokens int, output_tokens int, reasoning_tokens int, counted_here boolean, cost bigint, currency text,
       first_content_ms int, total_ms int, created_at timestamptz)

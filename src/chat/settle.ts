@@ -2,6 +2,7 @@ import type { App } from '../app.ts';
 import type { Units } from '../catalog/price.ts';
 import { whileAway } from '../db/while-away.ts';
 import { exact, type Money } from '../money/money.ts';
+import type { UpstreamUse } from '../money/upstream.ts';
 import type { Usage } from '../styles/conversation.ts';
 import type { CallOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
@@ -35,16 +36,26 @@ export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undef
   return { usage, units, counted_here, cost: costOf(order.pricing, units) };
 }
 
+/** What the caller was charged, and what the upstream charges us; null if that is unknown, or none was asked. */
+export type Settled = { charged: Money; upstream_cost: Money | null };
+
 /**
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
- * or without one. Answers what was charged.
+ * or without one; and books what the upstream charges for it along with that.
  */
-export async function settle(app: App, order: CallOrder, charge: Charge | undefined): Promise<Money> {
+export async function settle(
+  app: App,
+  order: CallOrder,
+  charge: Charge | undefined,
+  upstream?: UpstreamUse,
+): Promise<Settled> {
   const { caller, request_id } = order;
   const ref = { account_id: caller.account.id, ref: request_id };
   const closed = await whileAway(() =>
     app.holds.close(
-      charge ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units } : { ...ref, cost: null },
+      charge
+        ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
+        : { ...ref, cost: null, upstream },
     ),
   );
   const lost = (charge?.cost ?? 0n) - closed.charged;
@@ -54,5 +65,6 @@ export async function settle(app: App, order: CallOrder, charge: Charge | undefi
       closed.state === 'settled' ? 'cost more than its account has' : 'was settled after its hold was given back';
     app.log.error(facts, `a chat call ${why}: the difference is lost`);
   }
-  return closed.charged;
+  const is_booked = closed.outcome !== 'closed' && upstream !== undefined && upstream.basis !== 'unknown';
+  return { charged: closed.charged, upstream_cost: is_booked ? upstream.cost : null };
 }

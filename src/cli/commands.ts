@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { accountCommands } from './account.ts';
 import { booksCommand } from './books.ts';
+import { marginsCommand } from './margins.ts';
 import { configCommands } from './config.ts';
 import { doctorCommands } from './doctor.ts';
 import { keyCommands } from './key.ts';
@@ -17,6 +18,7 @@ export function addCommands(program: Command): void {
   webhookCommands(program);
   loginLinkCommand(program);
   booksCommand(program);
+  marginsCommand(program);
   modelCommands(program);
   configCommands(program);
   doctorCommands(program);

@@ -87,6 +87,9 @@ async function counts(tx: Queryable): Promise<{ accounts: number; entries: numbe
 /** For the rules of later rooms: account_id, ref, kind, amount, state and cost of every hold. */
 export const all_holds = `(select account_id, ref, kind, amount, state, cost from holds)`;
 
+/** For the same: account_id, ref and what the upstream charges for the run or call that ended with it. */
+export const all_upstream_costs = `(select account_id, ref, upstream_cost as cost from ledger_entries where event = 'close')`;
+
 /**
  * Entries behind each account's mark. One index range per account: a run pays for what is new, not for
  * all that is there, whatever the planner believes of the tables' sizes. Hence `offset 0`, and `is not
@@ -114,9 +117,11 @@ type EntryRule = { name: string; wrong: string; detail: string; off_by: string }
 const entry_rules: readonly EntryRule[] = [
   {
     name: 'the legs of every movement add up to nothing',
-    wrong: 'e.available + e.held + e.topup_source + e.revenue + e.loss + e.adjust <> 0',
+    wrong:
+      'e.available + e.held + e.topup_source + e.revenue + e.loss + e.adjust <> 0 or e.upstream_cost + e.upstream_owed <> 0',
     detail: `'legs do not add up'`,
-    off_by: 'e.available + e.held + e.topup_source + e.revenue + e.loss + e.adjust',
+    off_by: `abs(e.available + e.held + e.topup_source + e.revenue + e.loss + e.adjust)
+      + abs(e.upstream_cost + e.upstream_owed)`,
   },
   {
     name: 'every movement is between the books of its type',
@@ -126,9 +131,20 @@ const entry_rules: readonly EntryRule[] = [
       when 'settle' then e.held > 0 or e.topup_source <> 0 or e.revenue < 0 or e.loss > 0 or e.adjust <> 0
         or e.revenue + e.loss < 0
       when 'release' then e.held > 0 or e.topup_source <> 0 or e.revenue <> 0 or e.loss <> 0 or e.adjust <> 0
+      when 'upstream' then e.available <> 0 or e.held <> 0 or e.topup_source <> 0 or e.revenue <> 0 or e.loss <> 0
+        or e.adjust <> 0
       else e.held <> 0 or e.topup_source <> 0 or e.revenue <> 0 or e.loss <> 0 end`,
     detail: `'a ' || e.type || ' touches another book'`,
     off_by: 'greatest(abs(e.topup_source), abs(e.revenue), abs(e.loss), abs(e.adjust))',
+  },
+  {
+    name: 'what an upstream charges has a source, and belongs to a run or a call',
+    wrong: `case when e.upstream_basis in ('told', 'rows', 'counted', 'free')
+        then e.upstream_cost < 0 or e.upstream_base is null or e.upstream_unknown <> 0
+      else e.upstream_cost <> 0 or e.upstream_unknown <> case e.upstream_basis when 'unknown' then 1 when 'stopped' then -1 else 0 end
+      end or e.upstream_basis is not null and (e.provider is null or e.route is null or e.type in ('topup', 'hold', 'adjustment'))`,
+    detail: `coalesce(e.upstream_basis, 'no source')`,
+    off_by: 'abs(e.upstream_cost)',
   },
   {
     name: 'entries are numbered without gaps and each tells the sums so far',

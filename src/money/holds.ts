@@ -2,6 +2,7 @@ import { makeBatcher } from '../db/batcher.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
 import { money_max, type Money } from './money.ts';
+import { useText, type UpstreamUse } from './upstream.ts';
 
 /** What is to be reserved, and for what. `ref` (a task or a chat call) has one hold, ever. */
 export type HoldRequest = {
@@ -38,6 +39,8 @@ export type CloseRequest = {
   beyond_hold?: boolean;
   /** What was used, unit → decimal text; kept with the entry. */
   units?: { readonly [unit: string]: string | undefined };
+  /** What the upstream charges for it; absent if none had it. */
+  upstream?: UpstreamUse | undefined;
 };
 
 /** `closed`: nothing happened now; `state` and `charged` tell what happened before. */
@@ -126,7 +129,14 @@ type HoldRow = {
   kind: string;
   expires_at: Date | null;
 };
-type CloseRow = { account_id: string; ref: string; cost: Money | null; beyond_hold: boolean; units: string | null };
+type CloseRow = {
+  account_id: string;
+  ref: string;
+  cost: Money | null;
+  beyond_hold: boolean;
+  units: string | null;
+  upstream: string | null;
+};
 
 function rowOfHold(request: HoldRequest): HoldRow {
   assert(request.amount >= 0n, 'a hold is never below zero');
@@ -136,9 +146,10 @@ function rowOfHold(request: HoldRequest): HoldRow {
 }
 
 function rowOfClose(request: CloseRequest): CloseRow {
-  const { account_id, ref, cost, beyond_hold = false, units } = request;
+  const { account_id, ref, cost, beyond_hold = false, units, upstream } = request;
   assert(cost === null || (cost >= 0n && cost <= money_max), 'a cost is from zero to money_max');
-  return { account_id, ref, cost, beyond_hold, units: units === undefined ? null : JSON.stringify(units) };
+  const units_text = units === undefined ? null : JSON.stringify(units);
+  return { account_id, ref, cost, beyond_hold, units: units_text, upstream: useText(upstream) };
 }
 
 async function holdRow(db: Queryable, row: HoldRow, now: Date): Promise<HoldAnswer> {
@@ -157,15 +168,16 @@ async function holdRow(db: Queryable, row: HoldRow, now: Date): Promise<HoldAnsw
 }
 
 async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseAnswer> {
-  const { account_id, ref, cost, beyond_hold, units } = row;
+  const { account_id, ref, cost, beyond_hold, units, upstream } = row;
   type Row = Omit<CloseAnswer, 'charged'> & { charged: Money | null };
-  const rows = await db.query<Row>('select * from money_close($1, $2, $3, $4, $5, $6)', [
+  const rows = await db.query<Row>('select * from money_close($1, $2, $3, $4, $5, $6, $7)', [
     now,
     account_id,
     ref,
     cost,
     beyond_hold,
     units,
+    upstream,
   ]);
   const answer = one(rows);
   return { ...answer, charged: answer.charged ?? 0n };
@@ -189,7 +201,8 @@ type BatchRow = {
 async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Promise<BatchRow> {
   const rows = await db.query<BatchRow>(
     `select outcome, state, charged::text[], available::text[], remaining::text[]
-       from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[])`,
+       from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[],
+         $12::jsonb[])`,
     [
       now,
       batch.map((member) => member.verb),
@@ -202,6 +215,7 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Pro
       batch.map((member) => (member.verb === 'hold' ? member.row.expires_at : null)),
       batch.map((member) => member.verb === 'close' && member.row.beyond_hold),
       batch.map((member) => (member.verb === 'close' ? member.row.units : null)),
+      batch.map((member) => (member.verb === 'close' ? member.row.upstream : null)),
     ],
   );
   return one(rows);

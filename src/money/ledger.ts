@@ -147,9 +147,35 @@ export async function entriesOfRef(db: Queryable, account_id: string, ref: strin
   return db.query<Entry>(
     `select number, type, available, held, revenue + loss as charged, available_after, held_after,
             key_id, ref, model, reason, created_at
-       from ledger_entries where ref = $2 and account_id = $1 order by number`,
+       from ledger_entries where ref = $2 and account_id = $1 and type <> 'upstream' order by number`,
     [account_id, ref],
   );
+}
+
+/** A try of a route that did not end the customer's money, and may have cost something. */
+export type LostTry = {
+  account_id: string;
+  ref: string;
+  /** Of the try; noted once. */
+  number: number;
+  provider: string;
+  route: string;
+  model: string;
+  kind: string;
+};
+
+/** Notes for the operator that the upstream of a try may have charged something, nobody knows what. */
+export async function noteUnknownCost(db: Queryable, lost: LostTry, now: Date): Promise<void> {
+  await db.query(`select money_upstream($1, $2, $3, $4, $5, $6, $7, $8, 'unknown')`, [
+    now,
+    lost.account_id,
+    lost.ref,
+    String(lost.number),
+    lost.provider,
+    lost.route,
+    lost.model,
+    lost.kind,
+  ]);
 }
 
 export type UsageGroup = 'day' | 'model' | 'key' | 'modality';

@@ -92,6 +92,11 @@ export function times(a: Rational, b: Rational): Rational {
   return { numerator: a.numerator * b.numerator, denominator: a.denominator * b.denominator };
 }
 
+/** `b` is not zero. */
+export function divide(a: Rational, b: Rational): Rational {
+  return { numerator: a.numerator * b.denominator, denominator: a.denominator * b.numerator };
+}
+
 export function plus(a: Rational, b: Rational): Rational {
   return {
     numerator: a.numerator * b.denominator + b.numerator * a.denominator,

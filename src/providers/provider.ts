@@ -75,8 +75,8 @@ export type RunState =
   /** `simulated`: a sandbox directive keeps it so; if that lasts too long, health does not count it. */
   | { phase: 'waiting' | 'running'; ref: Json; poll_after_ms: number; simulated?: boolean }
   | { phase: 'done'; files: RunFile[]; units?: Units; upstream_cost?: UpstreamCost }
-  /** Started and failed. `simulated`: a sandbox directive asked for it, health does not count it. */
-  | { phase: 'failed'; type: FailureType; message: string; simulated?: boolean };
+  /** Started and failed; what that costs is unknown unless it is told. `simulated`: a sandbox directive asked for it, health does not count it. */
+  | { phase: 'failed'; type: FailureType; message: string; simulated?: boolean; upstream_cost?: UpstreamCost };
 
 /** What the upstream says that it charged us, for margins. */
 export type UpstreamCost = { amount: string; currency: string };

@@ -132,9 +132,10 @@ export async function acceptedAmong(
   return new Set(rows.map((row) => row.task_id));
 }
 
-/** The upstream confirmed that an abandoned run stopped. */
-export async function setStopped(db: Queryable, ref: TaskRef, attempt: Claimed): Promise<void> {
-  await db.query(`update attempts set state = 'canceled' where account_id = $1 and task_id = $2 and number = $3`, [
+/** The upstream confirmed that an abandoned run stopped, unbilled. */
+export async function setStopped(app: App, ref: TaskRef, attempt: Claimed): Promise<void> {
+  await app.db.query('select stop_attempt($1, $2, $3, $4)', [
+    new Date(app.clock.now()),
     ref.account_id,
     ref.task_id,
     attempt.number,

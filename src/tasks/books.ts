@@ -1,9 +1,19 @@
 import { live_keys } from '../engine/engine.ts';
-import { all_holds, type Rule } from '../money/books.ts';
+import { all_holds, all_upstream_costs, type Rule } from '../money/books.ts';
 import { delivery_rules, task_deliveries } from '../webhooks/books.ts';
 
 /** What must hold between tasks, money and deliveries (DESIGN section 6), for `medley books`. */
 export const task_rules: readonly Rule[] = [
+  {
+    name: 'what upstreams charge for a task is what the ledger has',
+    sql: `select t.account_id || ' ' || t.id as subject, 'attempts and ledger differ' as detail,
+                 abs(coalesce(a.cost, 0) - coalesce(u.cost, 0)) as off_by
+            from tasks t
+            left join (select account_id, task_id, sum(upstream_amount) as cost from attempts group by account_id, task_id) a
+                 on a.account_id = t.account_id and a.task_id = t.id
+            left join ${all_upstream_costs} u on u.account_id = t.account_id and u.ref = t.id
+           where coalesce(a.cost, 0) <> coalesce(u.cost, 0)`,
+  },
   {
     name: 'a task is final exactly when its hold is closed, at its cost',
     sql: `select t.account_id || ' ' || t.id as subject,

@@ -1,6 +1,9 @@
 import type { App } from '../app.ts';
 import { mergeUnits } from '../catalog/merge-units.ts';
-import type { RunState } from '../providers/provider.ts';
+import type { CostRow } from '../catalog/model.ts';
+import type { Units } from '../catalog/price.ts';
+import { upstreamCharge } from '../catalog/upstream-cost.ts';
+import type { RunState, UpstreamCost } from '../providers/provider.ts';
 import type { Claimed } from './attempts.ts';
 import { removeStrays } from './files.ts';
 import { finish, type Ending, type Grounds } from './finish.ts';
@@ -32,13 +35,14 @@ export async function end(app: App, task: Task, ending: Ending, grounds: Grounds
 export async function settle(
   app: App,
   task: Task,
-  attempt: Claimed & Origin,
+  attempt: Claimed & Origin & { cost: readonly CostRow[] },
   state: RunState & { phase: 'done' | 'failed' },
   started_at: Date | undefined,
 ): Promise<'done' | 'unstored' | 'unfetched'> {
   const grounds = { attempt, started_at };
   if (state.phase === 'failed') {
-    return end(app, task, { ...failure(state.type, state.message), counts: true, attempt: 'failed' }, grounds);
+    const told = { ...failure(state.type, state.message), ...costOf(app, task, attempt, state.upstream_cost) };
+    return end(app, task, { ...told, counts: true, attempt: 'failed' }, grounds);
   }
   let outputs;
   try {
@@ -51,16 +55,42 @@ export async function settle(
     const { problem } = outputs;
     app.log.warn({ task_id: task.id, problem }, `${outputs.state} output`);
     if (outputs.state === 'unfetched') return 'unfetched';
-    const told = failure('upstream_error', 'The model returned no usable output.');
+    const cost = costOf(app, task, attempt, state.upstream_cost);
+    const told = { ...failure('upstream_error', 'The model returned no usable output.'), ...cost };
     return end(app, task, { ...told, reason: problem, counts: true, attempt: 'failed' }, grounds);
   }
   const { files } = outputs;
   const units = mergeUnits(state.units ?? {}, task.pricing.input_units ?? {}, outputs.units);
   await failpoint('task.stored');
-  const ending: Ending = { status: 'succeeded', files, units, upstream_cost: state.upstream_cost };
+  const ending: Ending = {
+    status: 'succeeded',
+    files,
+    units,
+    ...costOf(app, task, attempt, state.upstream_cost, units),
+  };
   const finished = await finish(app, refOf(task), ending, { task, ...grounds });
   if (finished === 'final') await removeStrays(app, refOf(task));
   return 'done';
+}
+
+/** What the upstream charges: by its own word; else, where there are measured units, by the route's cost rows. */
+function costOf(
+  app: App,
+  task: Task,
+  { cost }: { cost: readonly CostRow[] },
+  told: UpstreamCost | undefined,
+  units?: Units,
+) {
+  const { pricing, held_units } = task;
+  const grounds = { told, rows: cost, units, held_units, rate: pricing.rate };
+  const upstream = upstreamCharge(app.catalog.current.settings, grounds);
+  if (told && upstream.basis === 'unknown') {
+    app.log.error(
+      { task_id: task.id, told },
+      'what the upstream says that it charges is no amount: its cost is unknown',
+    );
+  }
+  return { upstream, upstream_cost: told };
 }
 
 /** The run is over, and its result link has given nothing until there was no time left. */

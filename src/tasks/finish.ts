@@ -2,6 +2,7 @@ import type { App } from '../app.ts';
 import { chargeAmount, measuredCost, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { exact } from '../money/money.ts';
+import { useText, type UpstreamCharge } from '../money/upstream.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
 import type { Claimed } from './attempts.ts';
@@ -22,8 +23,8 @@ import { whileAway } from '../db/while-away.ts';
 
 /** How a task ends. Nothing else may end one. */
 export type Ending =
-  | { status: 'succeeded'; files: StoredFile[]; units: Units; upstream_cost?: UpstreamCost | undefined }
-  | {
+  | ({ status: 'succeeded'; files: StoredFile[]; units: Units } & UpstreamSide)
+  | ({
       status: 'failed';
       type: TaskErrorType;
       message: string;
@@ -32,7 +33,10 @@ export type Ending =
       /** What becomes of the open attempt, and why, for the operator's eyes. */
       attempt: AttemptState;
       reason: string;
-    };
+    } & UpstreamSide);
+
+/** What the upstream charges us for the open attempt, and its own words for that. Absent: nobody knows. */
+type UpstreamSide = { upstream?: UpstreamCharge | undefined; upstream_cost?: UpstreamCost | undefined };
 
 /** What the ending was decided upon; without it, it ends the task whatever has become of it. */
 export type Grounds = {
@@ -119,10 +123,11 @@ async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds)
     JSON.stringify(succeeded ? ending.files : []),
     succeeded ? 'done' : ending.attempt,
     succeeded ? null : tidyText(ending.reason),
-    succeeded ? costText(ending.upstream_cost) : null,
+    costText(ending),
     task.webhook_url === null
       ? null
       : JSON.stringify(newDelivery(task.account_id, task.webhook_url, completed_at.getTime())),
+    useText(ending.upstream),
   ];
   const rows = await whileAway(() => app.db.query<{ outcome: Finished | 'changed' }>(finish_statement, values));
   const outcome = rows[0]?.outcome;
@@ -131,11 +136,14 @@ async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds)
 }
 
 const finish_statement = `select finish_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-  $19)
+  $19, $20)
   as outcome`;
 
-function costText(cost: UpstreamCost | undefined): string | null {
-  return cost ? tidyText(`${cost.amount} ${cost.currency}`) : null;
+/** For the operator's eyes: as the upstream said it, else as its cost rows come to. */
+function costText({ upstream, upstream_cost }: UpstreamSide): string | null {
+  if (upstream_cost) return tidyText(`${upstream_cost.amount} ${upstream_cost.currency}`);
+  if (!upstream || upstream.basis === 'unknown') return null;
+  return `${exact(upstream.base)} ${upstream.currency}`;
 }
 
 function logEnding(app: App, task: Task, ending: Ending): void {

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
+import { freeOfCharge } from '../catalog/upstream-cost.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
@@ -42,7 +43,7 @@ async function ask(app: App, accepted: Accepted, provider: Provider, stopped: Ab
   await failpoint('task.polled');
   if (state instanceof NotStarted) return dropped(app, accepted, state);
   if (state?.phase === 'done' || state?.phase === 'failed') {
-    const settled = await settle(app, task, { ...attempt, stopped }, state, new Date(now_ms));
+    const settled = await settle(app, task, { ...attempt, cost: route.cost, stopped }, state, new Date(now_ms));
     if (settled === 'unfetched') return fetchAgain(app, accepted, stopped);
     return settled === 'done' ? 'done' : { again_after_ms: storage_pause_ms };
   }
@@ -87,7 +88,8 @@ async function expire(
   }
   const told = failure('timeout', 'The model did not finish in time.');
   const grounds = { attempt, started_at: started_at ?? undefined };
-  return end(app, task, { ...told, counts: 'if started', attempt: 'failed' }, grounds);
+  const upstream = stopped === 'stopped' ? freeOfCharge(app.catalog.current.settings) : undefined;
+  return end(app, task, { ...told, upstream, counts: 'if started', attempt: 'failed' }, grounds);
 }
 
 /** The upstream took the run and dropped it before its start, as far as we have seen: the next route may have it. */
@@ -118,7 +120,7 @@ async function stopAbandoned(app: App, task: Task): Promise<'done'> {
   for (const attempt of await listAbandoned(app.db, refOf(task))) {
     const stopped = (await stopAttempt(app, task, attempt)) === 'stopped';
     await failpoint('task.abandoned');
-    if (stopped) await setStopped(app.db, refOf(task), attempt);
+    if (stopped) await setStopped(app, refOf(task), attempt);
     else app.log.error({ task_id: task.id, run_ref: attempt.run_ref }, 'an upstream run goes on without its task');
   }
   return 'done';

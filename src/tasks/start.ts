@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
+import { fitCosts } from '../catalog/upstream-cost.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { InputRefused, NotStarted, type Provider, type RunState } from '../providers/provider.ts';
@@ -66,9 +67,10 @@ async function tryRoutes(app: App, task: Task, model: Model, stopped: AbortSigna
   const input = await loadInput(app.db, ref);
   let number = attempts.length;
   for (const name of await app.health.order(untried)) {
-    const route = routes.get(name);
-    const provider = route && app.providers.get(route.provider);
+    const offered = routes.get(name);
+    const provider = offered && app.providers.get(offered.provider);
     if (!provider) continue; // taken away since the catalogue was read
+    const route = { ...offered, cost: fitCosts(offered.cost, () => JSON.parse(input)) };
     number += 1;
     const attempt = { number, name, route };
     const result = await withInput(app, task, input, { route, provider, stopped }, async (prepared) => {
@@ -198,7 +200,7 @@ async function settleAtOnce(
 ): Promise<Outcome> {
   const give_up_at_ms = performance.now() + result_patience_ms;
   for (;;) {
-    const files_from = { ...attempt, provider: attempt.route.provider, stopped };
+    const files_from = { ...attempt, provider: attempt.route.provider, cost: attempt.route.cost, stopped };
     const settled = await settle(app, task, files_from, state, submitted_at);
     if (settled === 'done') return 'done';
     if (attempt.provider.idempotent && (settled === 'unstored' || stopped.aborted))

@@ -78,6 +78,14 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
     () => `update ledger_entries set loss = loss + 1 where ${entry('first lost', 'close')}`,
   ],
   [
+    'the legs of every movement add up to nothing',
+    () => `update ledger_entries set upstream_cost = upstream_cost + 1 where ${entry('first lost', 'close')}`,
+  ],
+  [
+    'what an upstream charges has a source, and belongs to a run or a call',
+    () => `update ledger_entries set upstream_cost = 1, upstream_owed = -1 where ${entry('first lost', 'close')}`,
+  ],
+  [
     'every movement is between the books of its type',
     () => `update ledger_entries set topup_source = 1, adjust = -1 where ${entry('first open', 'hold')}`,
   ],

@@ -228,6 +228,19 @@ const impossible: [string, (wallet: Wallet) => string][] = [
     'a settlement under another event',
     (w) => entryRow(w, { ...paid(w, 'settle'), event: 'settle', held: -5, available: 5 }),
   ],
+  ['an upstream cost that nobody is owed', (w) => entryRow(w, { ...used(w), upstream_owed: 0 })],
+  ['an upstream that pays us', (w) => entryRow(w, { ...used(w), upstream_cost: -3, upstream_owed: 3 })],
+  ['an upstream cost without a source', (w) => entryRow(w, { ...used(w), upstream_basis: null })],
+  ['an upstream cost of nobody', (w) => entryRow(w, { ...used(w), provider: null })],
+  ['an upstream cost without the base currency', (w) => entryRow(w, { ...used(w), upstream_base: null })],
+  ['an unknown upstream cost with an amount', (w) => entryRow(w, { ...used(w), upstream_basis: 'unknown' })],
+  [
+    'an unknown upstream cost that nobody counts',
+    (w) => entryRow(w, { ...used(w), ...no_amount, upstream_basis: 'unknown' }),
+  ],
+  ['an upstream cost of a top-up', (w) => entryRow(w, { ...used(w), ...paid_in })],
+  ['an entry of an upstream that moves money', (w) => entryRow(w, { ...lost(w), held: 1, available: -1 })],
+  ['an entry of an upstream under another event', (w) => entryRow(w, { ...lost(w), event: 'close' })],
   ['an entry that ends below zero', (w) => entryRow(w, { available: 5, topup_source: -5, available_after: -1 })],
   ['a number below one', (w) => entryRow(w, { available: 5, topup_source: -5, number: 0 })],
   ['a month before its time', (w) => entryRow(w, { available: 5, topup_source: -5, month: '2026-10-01' })],
@@ -249,6 +262,21 @@ function paid(wallet: Wallet, type: string): object {
   return { type, event, key_id: wallet.key_id, model: 'm', kind: 'chat', reason: null };
 }
 
+/** A settlement with what the upstream charges. */
+function used(wallet: Wallet): object {
+  const upstream = { provider: 'p', route: 'm#p', upstream_basis: 'rows', upstream_base: 3, base_currency: 'USD' };
+  return { ...paid(wallet, 'settle'), held: -5, available: 5, upstream_cost: 3, upstream_owed: -3, ...upstream };
+}
+
+const no_amount = { upstream_cost: 0, upstream_owed: 0, upstream_base: null };
+const paid_in = { type: 'topup', event: 'topup', available: 5, held: 0, topup_source: -5, key_id: null, reason: 'r' };
+
+/** A try of a route that may have cost something. */
+function lost(wallet: Wallet): object {
+  const names = { type: 'upstream', event: 'upstream 1', key_id: null, available: 0, held: 0 };
+  return { ...used(wallet), ...no_amount, ...names, upstream_basis: 'unknown', upstream_unknown: 1 };
+}
+
 function holdRow(wallet: Wallet, wrong: object): string {
   const row = { ...wallet, ref: 'x', amount: 1, model: 'm', kind: 'chat', created_at: noon, ...wrong };
   return `insert into open_holds select * from jsonb_populate_record(null::open_holds, '${JSON.stringify(row)}')`;
@@ -262,6 +290,9 @@ function entryRow(wallet: Wallet, wrong: object): string {
     revenue: 0,
     loss: 0,
     adjust: 0,
+    upstream_cost: 0,
+    upstream_owed: 0,
+    upstream_unknown: 0,
     available_after: 0,
     held_after: 0,
   };
@@ -284,6 +315,8 @@ test('the tables accept the row that the refused ones differ from', async () => 
     entryRow(wallet, { available: 5, topup_source: -5 }),
     entryRow(wallet, { ...paid(wallet, 'settle'), number: 3, held: -5, available: 4, revenue: 3, loss: -2 }),
     entryRow(wallet, { ...paid(wallet, 'hold'), number: 4, held: 5, available: -5 }),
+    entryRow(wallet, { ...used(wallet), number: 5, ref: 'y' }),
+    entryRow(wallet, { ...lost(wallet), number: 6, ref: 'z' }),
   ];
   const undone = database.db.tx(async (tx) => {
     for (const sql of good) await tx.query(sql);

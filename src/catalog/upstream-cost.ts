@@ -1,0 +1,92 @@
+import { divide, money_max, plus, rational, times, toMoney, zero, type Rational } from '../money/money.ts';
+import type { UpstreamCharge } from '../money/upstream.ts';
+import type { CostRow, JsonObject, Settings } from './model.ts';
+import { fits, quantity, rowsOfInput, type Units } from './price.ts';
+
+type Rates = Pick<Settings, 'currencies' | 'base_currency'>;
+
+/** What an upstream says that it charged: a decimal text, and a currency. It may be any nonsense. */
+type Told = { readonly amount: string; readonly currency: string };
+
+/** By what the cost of a run is found. `rate`: of the account's currency, as it was frozen for the run. */
+export type CostGrounds = {
+  told?: Told | undefined;
+  rows: readonly CostRow[];
+  /** Absent: nobody has counted any. */
+  units?: Units | undefined;
+  /** What stands for units that nobody measured, as it does in the price. */
+  held_units: Units;
+  rate: string;
+  /** Some of the units were counted here, since the upstream did not tell them. */
+  is_counted?: boolean;
+};
+
+/** Those of a route's cost rows that hold for one input: the first of each unit that fits it. */
+export function fitCosts(rows: readonly CostRow[], input: () => JsonObject): readonly CostRow[] {
+  const known = rows.some((row) => row.when) ? input() : {};
+  const fitting = new Map<string, CostRow>();
+  for (const { when, ...row } of rows) {
+    const place = `${row.unit} ${row.above_input_tokens ?? 0}`;
+    if (!fitting.has(place) && fits(when, known)) fitting.set(place, row);
+  }
+  return [...fitting.values()];
+}
+
+/**
+ * What the upstream charges for a run: by its own word, else by the route's cost rows. Where neither gives a
+ * number, or one that cannot be, it is unknown; nothing is made up, and nothing fails.
+ */
+export function upstreamCharge(settings: Rates, grounds: CostGrounds): UpstreamCharge {
+  const { told, rows, rate, is_counted = false } = grounds;
+  if (rows.length > 0 && rows.every(isFree)) return freeOfCharge(settings);
+  if (told) return chargeOf(settings, 'told', inBase(settings, rational(told.amount), told.currency), rate);
+  return chargeOf(settings, is_counted ? 'counted' : 'rows', byRows(settings, grounds), rate);
+}
+
+function isFree({ amount }: CostRow): boolean {
+  return rational(amount)?.numerator === 0n;
+}
+
+/** A run that the upstream confirmed to be unbilled. */
+export function freeOfCharge(settings: Rates): UpstreamCharge {
+  return { basis: 'free', cost: 0n, base: 0n, currency: settings.base_currency };
+}
+
+function byRows(settings: Rates, { rows, units, held_units }: CostGrounds): Rational | undefined {
+  if (rows.length === 0 || !units) return undefined;
+  let sum: Rational = zero;
+  for (const { unit, amount, per, currency } of rowsOfInput(rows, inputTokens(units))) {
+    const count = quantity(units, unit) ?? quantity(held_units, unit);
+    const price = rational(amount);
+    if (!count || !price) return undefined;
+    const cost = inBase(settings, times(count, times(price, { numerator: 1n, denominator: BigInt(per) })), currency);
+    if (!cost) return undefined;
+    sum = plus(sum, cost);
+  }
+  return sum;
+}
+
+const input_units = ['input_token', 'cached_input_token', 'cache_write_token'] as const;
+
+function inputTokens(units: Units): number {
+  return input_units.reduce((sum, unit) => sum + Number(units[unit] ?? 0), 0);
+}
+
+function inBase({ currencies }: Rates, amount: Rational | undefined, currency: string): Rational | undefined {
+  const rate = rational(currencies.get(currency) ?? '');
+  return amount && rate && rate.numerator > 0n ? divide(amount, rate) : undefined;
+}
+
+function chargeOf(
+  { base_currency }: Rates,
+  basis: 'told' | 'rows' | 'counted',
+  exact_base: Rational | undefined,
+  rate: string,
+): UpstreamCharge {
+  const account_rate = rational(rate);
+  if (!exact_base || !account_rate) return { basis: 'unknown' };
+  const base = toMoney(exact_base, 'half_up');
+  const cost = toMoney(times(exact_base, account_rate), 'half_up');
+  if (base > money_max || cost > money_max) return { basis: 'unknown' };
+  return { basis, cost, base, currency: base_currency };
+}

@@ -1,0 +1,53 @@
+import type { App } from '../app.ts';
+import type { Route } from '../catalog/model.ts';
+import { fitCosts, upstreamCharge } from '../catalog/upstream-cost.ts';
+import { whileAway } from '../db/while-away.ts';
+import { noteUnknownCost } from '../money/ledger.ts';
+import type { UpstreamUse } from '../money/upstream.ts';
+import { routeName } from '../routing/health.ts';
+import type { CallOrder } from './order.ts';
+import type { ChatOutcome } from './outcome.ts';
+import { unitsOf } from './price.ts';
+import type { Charge } from './settle.ts';
+
+/**
+ * What the upstream charges us for a call, by the cost rows of the route that answered and the same usage as the
+ * caller is charged by. Undefined if no route answered. Where nothing was delivered, nobody knows.
+ */
+export function useOf(
+  app: App,
+  order: CallOrder,
+  outcome: ChatOutcome,
+  charge: Charge | undefined,
+): UpstreamUse | undefined {
+  const name = outcome.attempts.findLast((attempt) => attempt.outcome === 'answered')?.route;
+  const route = order.model.routes.find(({ id }) => routeName(order.model.id, id) === name);
+  if (!route || name === undefined) return undefined;
+  const rows = fitCosts(route.cost, () => ({}));
+  const grounds = {
+    rows,
+    units: charge && unitsOf({ rows }, charge.usage),
+    held_units: {},
+    rate: order.pricing.rate,
+    is_counted: charge?.counted_here ?? false,
+  };
+  return { ...upstreamCharge(app.catalog.current.settings, grounds), provider: route.provider, route: name };
+}
+
+/** A route was asked and gave nothing, which it may charge for all the same: told to the operator by the ledger. */
+export async function noteLost(app: App, order: CallOrder, route: Route, number: number): Promise<void> {
+  const lost = {
+    account_id: order.caller.account.id,
+    ref: order.request_id,
+    number,
+    provider: route.provider,
+    route: routeName(order.model.id, route.id),
+    model: order.model.id,
+    kind: order.model.kind,
+  };
+  try {
+    await whileAway(() => noteUnknownCost(app.db, lost, new Date(app.clock.now())));
+  } catch (error) {
+    app.log.error({ request_id: lost.ref, route: lost.route, err: error }, 'an unknown cost could not be noted');
+  }
+}

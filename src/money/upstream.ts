@@ -1,0 +1,26 @@
+import type { Money } from './money.ts';
+
+/**
+ * What is known of an upstream's charge for a run or a call. `told`: by the upstream. `rows`: the route's cost
+ * rows by units that were told or measured. `counted`: the same, where we had to count units ourselves. `free`: the
+ * upstream confirmed that it charges nothing. `unknown`: it may have charged something.
+ */
+export type UpstreamCharge =
+  | {
+      basis: 'told' | 'rows' | 'counted' | 'free';
+      /** In the currency of the account. */
+      cost: Money;
+      /** The same in the base currency, which is `currency`. */
+      base: Money;
+      currency: string;
+    }
+  | { basis: 'unknown' };
+
+/** A charge, and whose. */
+export type UpstreamUse = UpstreamCharge & { provider: string; route: string };
+
+/** As money_close takes it. Amounts are texts: a JSON number of sixteen digits would not survive. */
+export function useText(use: UpstreamCharge | UpstreamUse | undefined): string | null {
+  if (use === undefined) return null;
+  return JSON.stringify(use.basis === 'unknown' ? use : { ...use, cost: String(use.cost), base: String(use.base) });
+}
