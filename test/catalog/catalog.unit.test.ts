@@ -120,6 +120,7 @@ net: { allow: [127.0.0.0/8] }
 webhooks: { retry_delays: [1s], timeout: 2s }
 outputs: { link_ttl: 3s, keep: 4s }
 tasks: { keep: 5s }
+files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 `);
     expect({ ...current.settings, currencies: [...current.settings.currencies] }).toEqual({
       base_url: 'https://x.example',
@@ -130,6 +131,7 @@ tasks: { keep: 5s }
       webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },
       outputs: { link_ttl_ms: 3_000, keep_ms: 4_000 },
       tasks: { keep_ms: 5_000 },
+      files: { keep_ms: 6_000, file_bytes_max: 7_000_000, account_bytes_max: 8_000_000, account_files_max: 9 },
       currencies: [
         ['PLN', '1'],
         ['USD', '0.27'],
@@ -225,7 +227,7 @@ describe('reload', () => {
     const holder = await open(withProvider(image('a')));
     const before = holder.current;
     await writeFile(config_file, withProvider(image('b')));
-    expect(await holder.reload()).toEqual({ ok: true, message: '8 models, 2 providers', problems: [] });
+    expect(await holder.reload()).toEqual({ ok: true, message: '10 models, 2 providers', problems: [] });
     expect([...holder.current.models.keys()][0]).toBe('b');
     expect([...before.models.keys()][0]).toBe('a');
   });
@@ -268,7 +270,7 @@ describe('a file with mistakes', () => {
     );
     expect(await checkCatalogFile(config_file, options)).toEqual({
       errors: [
-        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, sandbox, catalog, providers, models.`,
+        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, files, sandbox, catalog, providers, models.`,
       ],
       warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
     });

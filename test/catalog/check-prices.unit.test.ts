@@ -8,7 +8,7 @@ describe('prices and estimates that cannot be', () => {
     cases([
       [
         video('price: [{ unit: ▸image, amount: "1" }]', 'price', 'estimate'),
-        `price[0].unit: image ${wrong_unit}, which is request, second, minute, character.`,
+        `price[0].unit: image ${wrong_unit}, which is request, second, minute, character, input_token, output_token.`,
       ],
       [
         video('price: [{ unit: second, amount: "1", when: { ▸resolutoin: 720p } }]', 'price'),
