@@ -36,6 +36,8 @@ export type RouteFailure = {
   rejected_credentials?: boolean;
   /** The upstream was reached, but took too long for this request. */
   is_slow?: boolean;
+  /** It took all the time that a call may take: a repeat would take and cost as much. */
+  is_spent?: boolean;
   /** It says nothing about the route. */
   is_blameless?: boolean;
   simulated?: boolean | undefined;
@@ -166,7 +168,11 @@ function hasTools({ body }: Ask): boolean {
 
 /** What an error says of the route. */
 export function failureOf(error: unknown, watch: Watch): RouteFailure {
-  if (watch.timed_out) return { cause: 'timeout', reason: lateness(watch.timed_out), is_slow: true, may_cost: true };
+  const { timed_out } = watch;
+  if (timed_out) {
+    const is_spent = timed_out === 'total';
+    return { cause: 'timeout', reason: lateness(timed_out), is_slow: true, is_spent, may_cost: true };
+  }
   if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error), may_cost: true };
   return {
     cause: error.reason === 'timeout' ? 'timeout' : 'upstream_error',

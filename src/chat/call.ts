@@ -214,11 +214,13 @@ function allFailed(order: CallOrder, failures: readonly RouteFailure[]): ApiErro
   const [refusal] = failures.map((failure) => failure.refusal);
   if (refusal && failures.every((failure) => failure.refusal)) return refusal;
   const last = failures.at(-1);
-  if (last?.cause === 'timeout') return new ApiError('timeout', `${id} did not answer in time.`);
+  // SDKs repeat what failed, twice and unasked: the operator would pay for three long answers that nobody gets.
+  const repeat: Record<string, string> = failures.some(({ is_spent }) => is_spent) ? { 'x-should-retry': 'false' } : {};
+  if (last?.cause === 'timeout') return new ApiError('timeout', `${id} did not answer in time.`, { headers: repeat });
   const waits_ms = failures.map((failure) => failure.retry_after_ms);
   const all_limited = waits_ms.every((wait_ms) => wait_ms !== undefined);
   const least_ms = Math.min(...waits_ms.map((wait_ms) => wait_ms ?? 0));
-  const headers: Record<string, string> = all_limited && least_ms > 0 ? { 'retry-after': retryAfter(least_ms) } : {};
+  const headers = { ...repeat, ...(all_limited && least_ms > 0 && { 'retry-after': retryAfter(least_ms) }) };
   return new ApiError('upstream_error', `${id} could not be reached on any route. Try again shortly.`, { headers });
 }
 

@@ -4,7 +4,8 @@ import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { completion, yamlOf } from '../chat/setup.ts';
-import { caller_names, setSdkStage, type SdkStage } from './stage.ts';
+import { elapse } from '../helpers/clock.ts';
+import { broken, caller_names, setSdkStage, type SdkStage } from './stage.ts';
 import type { Place } from './task.ts';
 
 let sdk: SdkStage;
@@ -56,7 +57,7 @@ describe.each(caller_names)('%s', (name) => {
 });
 
 describe('with a limit of one call a minute', () => {
-  const yaml = () => yamlOf(sdk.upstream);
+  const yaml = () => yamlOf(sdk.upstream, broken);
   beforeAll(() => sdk.stage.test.configure(yaml().replace('chat_per_minute: 1000000', 'chat_per_minute: 1')));
   afterAll(() => sdk.stage.test.configure(yaml()));
 
@@ -96,5 +97,23 @@ describe('what the official SDKs make of errors', () => {
     const begun_at_ms = performance.now();
     expect(JSON.stringify(await ask(place, 'acme/oai'))).toContain('"back"');
     expect(performance.now() - begun_at_ms).toBeGreaterThan(900); // not the SDK's own 500 ms
+  });
+
+  const timed_out = { status: 504, type: 'timeout', message: expect.stringContaining('did not answer in time') };
+  test.each([
+    ['openai 6', OpenAI6.InternalServerError, openai6],
+    ['openai 7', OpenAI7.InternalServerError, openai7],
+    ['@anthropic-ai/sdk 0', Anthropic0.InternalServerError, anthropic0],
+    ['@anthropic-ai/sdk 1', Anthropic1.InternalServerError, anthropic1],
+  ])('%s: a call that took all its time is not repeated unasked, which would cost as much', async (_, Failed, ask) => {
+    await sdk.stage.test.app.db.query('delete from route_health');
+    elapse(1_100); // nodes believe what they have read for a second
+    sdk.upstream.script('silent', 'hang');
+    const asked_before = sdk.upstream.asked.length;
+    const place = { url: sdk.stage.test.url, key: (await sdk.stage.test.client()).key };
+    const { error } = await thrown(Promise.resolve(ask(place, 'acme/silent')));
+    expect(error).toBeInstanceOf(Failed);
+    expect(error).toMatchObject(timed_out);
+    expect(sdk.upstream.asked.length - asked_before).toBe(1);
   });
 });

@@ -38,7 +38,7 @@ const in_responses = `
 `;
 
 /** Their routes are paused after their failures, which must not reach the other models. */
-const broken = `
+export const broken = `
   - id: acme/broken
     kind: chat
     max_output_tokens: 1000
