@@ -1,0 +1,73 @@
+import type { Queryable } from '../db/database.ts';
+import { newId } from '../lib/ids.ts';
+
+/** Who did what: the actor as it is called now, and where the request came from. */
+export type Deed = {
+  /** Undefined: it concerns the whole service, or a person rather than an account. */
+  account_id?: string | undefined;
+  /** Undefined: the command line. */
+  user?: { id: string; email: string } | undefined;
+  /** What was done, noun first: `key.create`. */
+  action: string;
+  /** The id of what it was done to. */
+  subject?: string | undefined;
+  /** What changed, never a secret: entries are read by everybody who may read the account. */
+  details?: Record<string, unknown> | undefined;
+  address?: string | undefined;
+  now: Date;
+};
+
+/** Writes down what somebody did; in the transaction that does it, where there is one. */
+export async function audit(db: Queryable, deed: Deed): Promise<void> {
+  const { account_id, user, action, subject, details, address, now } = deed;
+  await db.query(
+    `insert into audit_entries (id, account_id, user_id, actor, action, subject, details, address, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      newId('audit', now.getTime()),
+      account_id ?? null,
+      user?.id ?? null,
+      user?.email ?? 'command line',
+      action,
+      subject ?? null,
+      details === undefined ? null : JSON.stringify(details),
+      address ?? null,
+      now,
+    ],
+  );
+}
+
+export type AuditEntry = {
+  id: string;
+  account_id: string | null;
+  user_id: string | null;
+  actor: string;
+  action: string;
+  subject: string | null;
+  details: Record<string, unknown> | null;
+  address: string | null;
+  created_at: Date;
+};
+
+export type AuditFilter = {
+  limit: number;
+  /** Only of this account; without it, of the whole service. */
+  account_id?: string;
+  action?: string;
+  /** Entries older than this one. */
+  after?: string;
+};
+
+/** Newest first: ids sort by time, so they are the cursor. */
+export async function listAudit(
+  db: Queryable,
+  { limit, account_id, action, after }: AuditFilter,
+): Promise<{ entries: AuditEntry[]; has_more: boolean }> {
+  const rows = await db.query<AuditEntry>(
+    `select id, account_id, user_id, actor, action, subject, details, address, created_at from audit_entries
+      where ($1::text is null or account_id = $1) and ($2::text is null or action = $2) and ($3::text is null or id < $3)
+      order by id desc limit $4`,
+    [account_id ?? null, action ?? null, after ?? null, limit + 1],
+  );
+  return { entries: rows.slice(0, limit), has_more: rows.length > limit };
+}
