@@ -1,9 +1,11 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
-import type { Route } from '../catalog/model.ts';
+import type { JsonObject, Route } from '../catalog/model.ts';
 import { freezePricing } from '../catalog/price.ts';
+import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused } from '../providers/provider.ts';
+import { allowedBody, readAllowance, refuseFields } from '../styles/allowed.ts';
 import { readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles/embeddings.ts';
 import { answer_bytes_max, failed, failureOf, refusedInput, type Attempted, type ChatCaller } from './attempt.ts';
 import { findModel, type CallOrder } from './order.ts';
@@ -46,9 +48,15 @@ export async function attemptEmbedding(
   const provider = app.providers.chat(route.provider);
   if (!provider?.embed) return failed({ cause: 'upstream_error', reason: `${route.provider} makes no embeddings` });
   const { ask, request_id } = order;
-  const watch = startWatch(route.timeout_ms, false, caller.gone);
   const { timeout_ms, options, upstream_model } = route;
-  const body = { ...ask.body, model: upstream_model };
+  let body: JsonObject;
+  try {
+    body = bodyFor(ask, route);
+  } catch (refusal) {
+    if (!(refusal instanceof ApiError)) throw refusal;
+    return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
+  }
+  const watch = startWatch(route.timeout_ms, false, caller.gone);
   let is_simulated: boolean | undefined;
   try {
     const asked = { request_id, model: upstream_model, body, timeout_ms, options };
@@ -69,4 +77,15 @@ export async function attemptEmbedding(
   } finally {
     watch.stop();
   }
+}
+
+/** As text, vectors are four times as long; so many would be more than an answer may have. */
+const vectors_as_text_max = 256;
+
+/** Throws ApiError 400 for what costs more than tokens. */
+function bodyFor(ask: EmbeddingAsk, { options, upstream_model }: Route): JsonObject {
+  const { allowance } = readAllowance(options);
+  refuseFields(ask.body, allowance);
+  const body = { ...allowedBody(ask.body, allowance), model: upstream_model };
+  return ask.count > vectors_as_text_max ? { ...body, encoding_format: 'base64' } : body;
 }

@@ -1,7 +1,7 @@
 import type { CatalogOptions } from '../catalog/catalog.ts';
-import { isMediaKind } from '../catalog/model.ts';
 import { takesMedia } from './media-form.ts';
 import type { Adapter } from './provider.ts';
+import { embeddingOptionProblems } from './chat-options.ts';
 
 /** What the catalogue has to know of the adapters that there are. */
 export function adapterFacts(
@@ -13,8 +13,9 @@ export function adapterFacts(
     takesMedia: (adapter) => takesMedia(adapters[adapter]),
     checkOptions: (adapter, kind, options, output) => {
       const found = adapters[adapter];
+      if (kind === 'embedding') return embeddingOptionProblems(options);
       if (kind === 'chat') return found?.checkChatOptions?.(options) ?? [];
-      return isMediaKind(kind) ? (found?.checkOptions?.(options, output) ?? []) : [];
+      return found?.checkOptions?.(options, output) ?? [];
     },
   };
 }

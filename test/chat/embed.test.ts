@@ -101,6 +101,19 @@ test('an upstream that gives the other form: vectors are what was asked for', as
   expect(plain).toMatchObject({ model: 'acme/vectors', usage: { prompt_tokens: 10 } });
 });
 
+test('hundreds of vectors as numbers come as base64 from the upstream', async () => {
+  const half = Buffer.from(new Float32Array([0.5]).buffer).toString('base64');
+  stage.upstream.script('embed-x', { json: vectors(Array.from({ length: 257 }, () => half)) });
+  const answer = bodyOf(await ask({ model: 'acme/vectors', input: Array.from({ length: 257 }, () => 'a') }));
+  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ encoding_format: 'base64' });
+  expect(answer.data.map(({ embedding }) => embedding)).toEqual(Array.from({ length: 257 }, () => [0.5]));
+});
+
+test('what would choose another model at another price is refused by name', async () => {
+  const answer = await ask({ model: 'acme/vectors', input: 'a', models: ['other'] });
+  expect([answer.status, answer.json.error.param]).toEqual([400, 'models']);
+});
+
 test('failover: whatever fails before an answer goes to the next route, also answers that are none', async () => {
   stage.upstream.script('embed-second', { json: vectors([[1], [2]]) });
   const refusals = [
