@@ -37,7 +37,7 @@ export function said(text: string, status = 'completed') {
   };
 }
 
-export const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
 
 export function begun(): string[] {
   const started = response([], { status: 'in_progress', usage: null });
@@ -63,7 +63,7 @@ export function delta(text: string): string {
   return event({ type: 'response.output_text.delta', sequence_number: 3, ...place, delta: text, obfuscation: 'xyz' });
 }
 
-export function ended(texts: string[], more: object = {}): string {
+function ended(texts: string[], more: object = {}): string {
   const whole = response([said(texts.join(''))], more);
   return event({ type: `response.${whole.status}`, sequence_number: 9, response: whole });
 }
