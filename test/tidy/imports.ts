@@ -4,7 +4,7 @@ import { inSource, lineAt, memberName, walk, type Finding, type Rule, type Sourc
 
 /** The house from the cellar up: a file imports from its own room or an earlier one (DESIGN, The tree). */
 export const rooms: readonly string[] = (
-  'lib config errors db engine limits storage files money accounts catalog webhooks styles providers ' +
+  'lib config errors db engine limits storage files money accounts billing catalog webhooks styles providers ' +
   'routing app tasks chat api dashboard server worker main cli'
 ).split(' ');
 
