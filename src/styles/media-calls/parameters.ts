@@ -1,4 +1,5 @@
 import type { Json, JsonObject, MediaKind } from '../../catalog/model.ts';
+import type { ApiError } from '../../errors.ts';
 import { nearest as nearestWord } from '../../lib/edit-distance.ts';
 import { asField, choicesOf, fieldNamed, isList, refused, textOf, type Carried, type Offer } from './offer.ts';
 import { carrySize } from './size.ts';
@@ -9,6 +10,7 @@ export type Parameter = {
   carry(offer: Offer, value: Json): JsonObject | undefined;
   /** Whether the caller gets what was asked for even if no field takes it. Without this: never. */
   harmless?(value: Json): boolean;
+  is_file?: true;
 };
 
 export type Parameters = { readonly [name: string]: Parameter };
@@ -38,7 +40,7 @@ function carryChoice(offer: Offer, field: string, value: Json, synonyms: Synonym
   const own = typeof value === 'string' && Object.hasOwn(synonyms, value) ? (synonyms[value] ?? []) : [];
   const found = [value, ...own].map((word) => asField(offer, field, word)).find((word) => choices.includes(word));
   if (found !== undefined) return { [field]: found };
-  return value === 'auto' ? {} : { [field]: value };
+  return value === 'auto' ? {} : { [field]: asField(offer, field, value) };
 }
 
 const isOneOf =
@@ -77,9 +79,9 @@ export const image_parameters: Parameters = {
 
 export const edit_parameters: Parameters = {
   ...image_parameters,
-  image: files('image', (name) => !is_mask.test(name)),
-  images: files('image', (name) => !is_mask.test(name)),
-  mask: files('image', (name) => is_mask.test(name)),
+  image: files('image', 'image', (name) => !is_mask.test(name)),
+  images: files('images', 'image', (name) => !is_mask.test(name)),
+  mask: files('mask', 'image', (name) => is_mask.test(name)),
   input_fidelity: oneOf(['input_fidelity'], { harmless: isOneOf('low') }),
 };
 
@@ -91,7 +93,8 @@ export const speech_parameters: Parameters = {
   voice: { carry: carryVoice, harmless: always },
   speed: oneOf(['speed', 'speaking_rate'], { harmless: isOneOf(1) }),
   instructions: oneOf(['instructions', 'style_instructions'], { harmless: isOneOf('') }),
-  response_format: oneOf(['output_format', 'response_format', 'audio_format', 'format'], { synonyms: file_types }),
+  // What the SDKs mean by default; the answer's content-type tells what it is.
+  response_format: oneOf(['output_format', 'response_format', 'audio_format', 'format'], { harmless: isOneOf('mp3') }),
 };
 
 function carryVoice(offer: Offer, value: Json): JsonObject | undefined {
@@ -103,7 +106,7 @@ function carryVoice(offer: Offer, value: Json): JsonObject | undefined {
 export const transcription_parameters: Parameters = {
   ...about_the_caller,
   stream: { carry: () => undefined, harmless: isOneOf(false) },
-  file: files('audio', always),
+  file: files('file', 'audio', always),
   language: oneOf(['language', 'language_code']),
   prompt: oneOf(['prompt', 'initial_prompt', 'hint'], { harmless: isOneOf('') }),
   temperature: oneOf(['temperature'], { harmless: isOneOf(0) }),
@@ -127,7 +130,7 @@ export const video_parameters: Parameters = {
   seconds: { carry: carrySeconds },
   size: { carry: carrySize, harmless: isOneOf('auto', '') },
   quality: oneOf(['quality'], { harmless: usual_quality }),
-  input_reference: files('image', (name) => !is_mask.test(name)),
+  input_reference: files('input_reference', 'image', (name) => !is_mask.test(name)),
 };
 
 /** Some models list lengths as texts such as `8s`. */
@@ -144,8 +147,9 @@ const main_fields =
   /^(?:input_|init_|reference_)?(?:image|images|audio|file)(?:_input|_url|_urls|s)?$|^(?:first|start)_/i;
 
 /** Files become the model's field for files of this kind; several of them one that takes a list. */
-function files(kind: MediaKind, isMeant: (field: string) => boolean): Parameter {
+function files(parameter: string, kind: MediaKind, isMeant: (field: string) => boolean): Parameter {
   return {
+    is_file: true,
     carry: (offer, value) => {
       const names = offer.media.filter((field) => field.kind === kind && isMeant(field.name)).map(({ name }) => name);
       const texts = [value].flat().map((each) => textOf(each, ['image_url', 'file_id', 'url']) ?? each);
@@ -153,7 +157,7 @@ function files(kind: MediaKind, isMeant: (field: string) => boolean): Parameter 
       const field = able.find((name) => main_fields.test(name)) ?? able[0];
       if (field !== undefined) return { [field]: isList(offer, field) ? texts : (texts[0] ?? null) };
       if (names.length === 0) return undefined;
-      throw refused(kind, `${offer.model} takes one file in ${names.join(' and ')}, and not ${texts.length}.`);
+      throw refused(parameter, `${offer.model} takes one file in ${names.join(' and ')}, and not ${texts.length}.`);
     },
   };
 }
@@ -181,22 +185,19 @@ export function carry(offer: Offer, parameters: Parameters, given: JsonObject): 
   return { input: Object.fromEntries([...input, ...own]), origins };
 }
 
-function notCarried(offer: Offer, parameters: Parameters, name: string, value: Json) {
-  const shown = JSON.stringify(name.slice(0, 60));
-  if (Object.hasOwn(parameters, name)) {
-    if (name.startsWith('stream') || name === 'partial_images') {
-      return refused(name, `${name} is not offered here: the answer comes as a whole.`);
-    }
-    const asked = typeof value === 'object' ? name : `${name} ${JSON.stringify(value).slice(0, 60)}`;
-    return refused(
-      name,
-      `${offer.model} has no choice of ${asked}: leave it out. GET /v1/models/${offer.model} shows its fields.`,
-    );
+function notCarried(offer: Offer, parameters: Parameters, name: string, value: Json): ApiError {
+  if (!Object.hasOwn(parameters, name)) {
+    const near = nearestWord(name, [...Object.keys(parameters), ...offer.fields.names]);
+    const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
+    const shown = name.slice(0, 60);
+    const message = `${JSON.stringify(shown)} is neither a parameter of this call nor a field of ${offer.model}.${hint}`;
+    return refused(shown, message);
   }
-  const near = nearestWord(name, [...Object.keys(parameters), ...offer.fields.names]);
-  const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
-  return refused(
-    name.slice(0, 60),
-    `${shown} is neither a parameter of this call nor a field of ${offer.model}.${hint}`,
-  );
+  if (Object.hasOwn(in_pieces, name) || name === 'stream_format') {
+    return refused(name, `${name} is not offered here: the answer comes as a whole.`);
+  }
+  const fields = offer.fields.names.join(', ');
+  if (parameters[name]?.is_file === true) return refused(name, `${offer.model} takes no ${name}; it has: ${fields}.`);
+  const asked = typeof value === 'object' ? '' : ` ${JSON.stringify(value).slice(0, 60)}`;
+  return refused(name, `${offer.model} cannot be told ${name}${asked}: leave it out. It has: ${fields}.`);
 }
