@@ -1,6 +1,7 @@
+import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
-import { balanceView, estimateView } from '../money/money.ts';
+import { balanceView, estimateView, type Cost } from '../money/money.ts';
 import { readOrder } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
 import type { Answer, Call, Endpoint } from './endpoint.ts';
@@ -26,7 +27,18 @@ export const estimate: Endpoint<App> = {
 };
 
 async function handleEstimate(app: App, { caller, body }: Call): Promise<Answer> {
-  const order = await readOrder(app, caller, body ?? {});
+  const { estimated_cost, available, obstacle } = await weigh(app, caller, body ?? {});
+  return { status: 200, body: { estimated_cost, available, allowed: obstacle === null } };
+}
+
+/** What would keep a task from being created now. */
+export type Obstacle = 'account_blocked' | 'insufficient_balance' | 'spend_limit' | 'failures_pause';
+
+export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacle | null; paused_until: Date | null };
+
+/** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
+export async function weigh(app: App, caller: Caller, body: Record<string, unknown>): Promise<Weighed> {
+  const order = await readOrder(app, caller, body);
   const now = new Date(app.clock.now());
   const { id, currency, status } = caller.account;
   const balance = await balanceOf(app.db, id);
@@ -34,12 +46,16 @@ async function handleEstimate(app: App, { caller, body }: Call): Promise<Answer>
   const [budget] = await budgetsOf(app.db, id, now, caller.key.id);
   const within_limit = budget?.limit_month == null || budget.spent + budget.held + order.estimate <= budget.limit_month;
   const paused = await pausedUntil(app.db, id, app.catalog.current.settings.limits.failed_per_24h, now);
+  const obstacles: [Obstacle, boolean][] = [
+    ['account_blocked', status !== 'active'],
+    ['failures_pause', paused !== undefined],
+    ['insufficient_balance', order.estimate > available],
+    ['spend_limit', !within_limit],
+  ];
   return {
-    status: 200,
-    body: {
-      estimated_cost: estimateView(order.estimate, currency),
-      available: balanceView(available, currency),
-      allowed: status === 'active' && order.estimate <= available && within_limit && paused === undefined,
-    },
+    estimated_cost: estimateView(order.estimate, currency),
+    available: balanceView(available, currency),
+    obstacle: obstacles.find(([, stands]) => stands)?.[0] ?? null,
+    paused_until: paused ?? null,
   };
 }

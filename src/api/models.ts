@@ -94,7 +94,8 @@ async function handleList(app: App, { query }: Call): Promise<Answer> {
   };
 }
 
-async function lookAtRoutes(app: App): Promise<(model: Model) => Standing> {
+/** Whether a model takes work, by the health of its routes now. */
+export async function lookAtRoutes(app: App): Promise<(model: Model) => Standing> {
   const standingOf = await app.health.look();
   return ({ id, routes }) => standingOf(routes.map((route) => routeName(id, route.id)));
 }

@@ -45,7 +45,8 @@ export const upload_file: Endpoint<App> = {
   handle: handleUpload,
 };
 
-async function handleUpload(app: App, call: Call): Promise<Answer> {
+/** Keeps the file of a form for the account of the caller. */
+export async function handleUpload(app: App, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
   const { file_bytes_max } = app.catalog.current.settings.files;
   return withForm(app, call, { files_max: 1, file_bytes_max }, async (form) => ({

@@ -6,7 +6,10 @@ import { get_choices } from './choices.ts';
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
+import { change_key, create_key, delete_key, list_keys, rotate_key } from './keys.ts';
 import { get_me } from './me.ts';
+import { get_model, list_models } from './models.ts';
+import { chat_run, estimate_run, generate_run, upload_for_run } from './playground.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { webEndpoints } from './web.ts';
 
@@ -26,6 +29,17 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     cancel_task,
     list_chats,
     get_chat,
+    list_models,
+    get_model,
+    estimate_run,
+    generate_run,
+    upload_for_run,
+    chat_run,
+    list_keys,
+    create_key,
+    change_key,
+    rotate_key,
+    delete_key,
     ...webEndpoints(),
   ];
 }

@@ -7,7 +7,7 @@ import { assert } from '../lib/assert.ts';
 /** A call about one account, by somebody who may make it. */
 export type AccountCall = SessionCall & { account: Account };
 
-type Options = { query?: NonNullable<EndpointDocs['query']>; body_limit_bytes?: number };
+type Options = { query?: NonNullable<EndpointDocs['query']>; body_limit_bytes?: number; form?: true };
 
 const docs: EndpointDocs = {
   tag: 'Dashboard',

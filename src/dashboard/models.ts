@@ -1,0 +1,55 @@
+import { lookAtRoutes } from '../api/models.ts';
+import type { App } from '../app.ts';
+import type { Model } from '../catalog/model.ts';
+import { modelRecord } from '../catalog/view.ts';
+import { paceOfCalls } from '../chat/pace.ts';
+import { ApiError } from '../errors.ts';
+import { paceOfTasks } from '../tasks/pace.ts';
+import { account_endpoint } from './page.ts';
+import type { ModelView, PaceView } from './views/models.ts';
+
+const pace_ms = 7 * 86_400_000;
+
+/** All models that anybody may list, with how they have served this account. */
+export const list_models = account_endpoint('GET', '/models', 'read', async (app, { account }) => {
+  const shown = [...app.catalog.current.models.values()].filter(({ hidden }) => !hidden);
+  const view: { data: ModelView[] } = { data: await renderModels(app, account.id, shown) };
+  return { status: 200, body: view };
+});
+
+/** A model by its id; a hidden one too, as in `/v1/models`. */
+export const get_model = account_endpoint('GET', '/models/{+id}', 'read', async (app, { account, params }) => {
+  const id = params['id'] ?? '';
+  const found = app.catalog.current.models.get(id);
+  if (!found) throw new ApiError('not_found', `There is no model ${JSON.stringify(id.slice(0, 128))}.`);
+  const [view] = await renderModels(app, account.id, [found]);
+  if (!view) throw new Error('a model was not rendered');
+  return { status: 200, body: view };
+});
+
+async function renderModels(app: App, account_id: string, models: readonly Model[]): Promise<ModelView[]> {
+  const [paces, statusOf] = await Promise.all([pacesOf(app, account_id, models), lookAtRoutes(app)]);
+  const { base_currency } = app.catalog.current.settings;
+  return models.map((model) => {
+    const {
+      object: _,
+      type: __,
+      created: ___,
+      created_at: ____,
+      ...record
+    } = modelRecord(model, base_currency, statusOf(model));
+    return { ...record, pace: paces.get(model.id) ?? null };
+  });
+}
+
+async function pacesOf(app: App, account_id: string, models: readonly Model[]): Promise<Map<string, PaceView>> {
+  const since = new Date(app.clock.now() - pace_ms);
+  const only = models.length === 1 ? models[0]?.id : undefined;
+  const [tasks, calls] = await Promise.all([
+    paceOfTasks(app.db, account_id, since, only),
+    paceOfCalls(app.db, account_id, since, only),
+  ]);
+  return new Map(
+    [...tasks.map((pace) => ({ ...pace, first_p50_ms: null })), ...calls].map(({ model, ...pace }) => [model, pace]),
+  );
+}

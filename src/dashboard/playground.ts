@@ -1,0 +1,80 @@
+import { refuseBlocked } from '../api/blocked.ts';
+import { answerChat, body_limit_bytes as chat_body_limit_bytes } from '../api/chat.ts';
+import type { Call } from '../api/endpoint.ts';
+import { estimate, weigh } from '../api/estimate.ts';
+import { handleUpload } from '../api/uploads.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { createTask, readOrder } from '../tasks/create.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import { playgroundCaller, takeWindow } from './playground-key.ts';
+import type { EstimateView, FieldProblem } from './views/playground.ts';
+
+/** The playground: what `/v1` does for a key, done for a person by the account's key "Playground". */
+
+const { body_limit_bytes = 20_000_000 } = estimate;
+
+/** What a run would hold, by the very code that will hold it; problems are an answer here, not an error. */
+export const estimate_run = account_endpoint('POST', '/estimate', 'run', handleEstimate, { body_limit_bytes });
+
+async function handleEstimate(app: App, { account, body }: AccountCall) {
+  const caller = await playgroundCaller(app, account);
+  await takeWindow(app, caller, 'other');
+  const view = await weigh(app, caller, body ?? {}).then(
+    ({ paused_until, ...weighed }): EstimateView => {
+      return { ok: true, ...weighed, paused_until: paused_until?.toISOString() ?? null };
+    },
+    (error: unknown): EstimateView => ({ ok: false, errors: problemsOf(error) }),
+  );
+  return { status: 200, body: view };
+}
+
+/** What the caller can mend, at the fields where it is; everything else is thrown on. */
+function problemsOf(error: unknown): FieldProblem[] {
+  if (!(error instanceof ApiError) || (error.status !== 400 && error.status !== 422)) throw error;
+  const { message, extras } = error;
+  const { details, param } = extras;
+  return details && details.length > 0 ? [...details] : [{ field: param ?? '', message }];
+}
+
+/** Creates a task as POST /v1/generate does. */
+export const generate_run = account_endpoint('POST', '/generate', 'run', handleGenerate, { body_limit_bytes });
+
+async function handleGenerate(app: App, { account, body }: AccountCall) {
+  const caller = await playgroundCaller(app, account);
+  await takeWindow(app, caller, 'generate');
+  refuseBlocked(caller);
+  const order = await readOrder(app, caller, body ?? {});
+  const { ref } = await createTask(app, caller, order, undefined);
+  return { status: 202, body: { id: ref.task_id } };
+}
+
+/** Keeps a file for inputs as POST /v1/files does. */
+export const upload_for_run = account_endpoint(
+  'POST',
+  '/files',
+  'run',
+  async (app, call) => {
+    const keyed = await withCaller(app, call);
+    await takeWindow(app, keyed.caller, 'other');
+    return handleUpload(app, keyed);
+  },
+  { form: true },
+);
+
+/** A chat call in the completions style, streamed if it asks for that. */
+export const chat_run = account_endpoint(
+  'POST',
+  '/chat',
+  'run',
+  async (app, call) => {
+    const keyed = await withCaller(app, call);
+    await takeWindow(app, keyed.caller, 'chat');
+    return answerChat(app, 'completions', keyed);
+  },
+  { body_limit_bytes: chat_body_limit_bytes },
+);
+
+async function withCaller(app: App, call: AccountCall): Promise<Call> {
+  return Object.assign(call, { caller: await playgroundCaller(app, call.account) });
+}

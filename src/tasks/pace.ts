@@ -1,0 +1,31 @@
+import type { Queryable } from '../db/database.ts';
+import { firstIdSince } from '../lib/ids.ts';
+
+/** How an account's tasks of one model have gone, and how long they took from their creation to their result. */
+export type TaskPace = {
+  model: string;
+  ended: number;
+  succeeded: number;
+  p50_ms: number | null;
+  p95_ms: number | null;
+};
+
+/** What was canceled says nothing about a model, and neither does an input that a provider refused. */
+export async function paceOfTasks(
+  db: Queryable,
+  account_id: string,
+  since: Date,
+  model: string | null = null,
+): Promise<TaskPace[]> {
+  return db.query<TaskPace>(
+    `select model, count(*)::int as ended, count(*) filter (where status = 'succeeded')::int as succeeded,
+        percentile_cont(0.5) within group (order by took_ms) as p50_ms,
+        percentile_cont(0.95) within group (order by took_ms) as p95_ms
+      from (select model, status, case when status = 'succeeded'
+          then extract(epoch from completed_at - created_at)::float8 * 1000 end as took_ms
+        from tasks where account_id = $1 and id >= $2 and completed_at is not null and ($3::text is null or model = $3)
+          and (error_type is null or error_type not in ('canceled', 'content_policy_violation', 'invalid_request'))) ended
+      group by model`,
+    [account_id, firstIdSince('task', since.getTime()), model],
+  );
+}
