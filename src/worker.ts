@@ -1,6 +1,8 @@
+import { removeOldLoginLinks } from './accounts/login-links.ts';
 import type { App } from './app.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
+import { addUpUsage } from './money/usage.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
@@ -18,6 +20,7 @@ const delivery_slots = 1024;
 
 const rescue_every_ms = 10_000;
 const remove_every_ms = 60_000;
+const add_up_every_ms = 15_000;
 
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
@@ -35,5 +38,6 @@ export async function startWorker(app: App): Promise<void> {
     await removeExpiredFiles(app, new Date(app.clock.now()), stopped);
     await removeOldDeliveries(app, stopped);
     await removeOldRecords(app, stopped);
+    await removeOldLoginLinks(app.db, new Date(app.clock.now()));
   });
 }

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Queryable } from '../db/database.ts';
 
 /** How long a link can be used. */
-export const login_link_ms = 15 * 60_000;
+const login_link_ms = 15 * 60_000;
 
 function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();

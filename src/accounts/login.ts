@@ -38,7 +38,7 @@ export type LoginOptions = {
 };
 
 /** Where the pipeline puts the address of the client, behind trusted proxies too; never believed from outside. */
-export const client_address_header = 'x-medley-client-address';
+const client_address_header = 'x-medley-client-address';
 
 const day_s = 86_400;
 const session_s = 7 * day_s;

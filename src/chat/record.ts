@@ -136,10 +136,10 @@ export async function findRecord(
   account_id: string,
   id: string,
 ): Promise<(ChatRecord & { key_id: string }) | undefined> {
-  const rows = await db.query<ChatRecord & { key_id: string }>(`select key_id, ${columns} from chat_calls where account_id = $1 and id = $2`, [
-    account_id,
-    id,
-  ]);
+  const rows = await db.query<ChatRecord & { key_id: string }>(
+    `select key_id, ${columns} from chat_calls where account_id = $1 and id = $2`,
+    [account_id, id],
+  );
   return rows[0];
 }
 

@@ -110,7 +110,7 @@ export async function listTaskLines(
   const page = rows.slice(0, filter.limit).map(({ prompt_whole, prompt_cut, ...line }) => {
     return { ...line, prompt: promptOf(prompt_whole, prompt_cut) };
   });
-  return { lines: upwards ? page.toReversed() : page, has_more: rows.length > filter.limit };
+  return { lines: upwards ? page.toReversed() : page, has_more: page.length < rows.length };
 }
 
 function promptOf(whole: string | null, cut: string | null): string | null {

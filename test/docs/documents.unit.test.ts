@@ -111,8 +111,10 @@ describe('ARCHITECTURE.md', () => {
   const architecture = readDocument('ARCHITECTURE.md');
 
   it('has every table of the migrations, with its room', () => {
-    const created = migrations().matchAll(/^-- room: (\w+)\ncreate table (\w+)/gm);
-    const there = [...created].map(([, room = '', table = '']) => `${table} ${room}`);
+    const created = migrations().matchAll(/^-- room: (\w+)\ncreate table (?:(\w+)\.)?"?(\w+)/gm);
+    const there = new Set(
+      [...created].map(([, room = '', schema, table = '']) => `${schema ? `schema ${schema}` : table} ${room}`),
+    );
     const shown = tableRows(architecture, 'Table').flatMap(([tables = '', , room = '']) =>
       tables.split(', ').map((table) => `${table} ${room}`),
     );
