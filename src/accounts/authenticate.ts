@@ -86,7 +86,8 @@ type Row = {
 async function findCallers(db: Queryable, hashes: readonly Buffer[]): Promise<(Caller | undefined)[]> {
   const rows = await db.query<Row>(
     `select k.hash, k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status
-       from api_keys k join accounts a on a.id = k.account_id where k.hash = any($1) and k.deleted_at is null`,
+       from api_keys k join accounts a on a.id = k.account_id 
+      where k.hash = any($1) and (k.deleted_at is null or k.deleted_at > now())`,
     [hashes],
   );
   const found = new Map(rows.map((row) => [row.hash.toString('latin1'), row]));

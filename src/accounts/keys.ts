@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Db, Queryable } from '../db/database.ts';
 import { newId, randomBase62, toBase62 } from '../lib/ids.ts';
-import { openBudget } from '../money/ledger.ts';
+import { budgetsOf, openBudget } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
 
 /** A key as it may be shown: the key itself is known only to its owner. */
@@ -13,8 +13,18 @@ export type ApiKey = {
   prefix: string;
   last_four: string;
   created_at: Date;
+  /** In the future: it was rotated, and works until then. */
   deleted_at: Date | null;
 };
+
+export type KeyState = 'active' | 'ending' | 'deleted';
+
+export function keyState({ deleted_at }: Pick<ApiKey, 'deleted_at'>, now_ms: number): KeyState {
+  if (deleted_at === null) return 'active';
+  return deleted_at.getTime() > now_ms ? 'ending' : 'deleted';
+}
+
+const columns = 'id, account_id, name, prefix, last_four, created_at, deleted_at';
 
 const prefix = 'mdl_';
 
@@ -41,42 +51,80 @@ export function hashKey(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
+type NewKey = { account_id: string; name: string; limit_month: Money | null };
+
 /** Makes a key with its budget. `text` is returned here and never again. */
-export async function createKey(
-  db: Db,
-  key: { account_id: string; name: string; limit_month: Money | null },
-  now: Date,
-): Promise<{ key: ApiKey; text: string }> {
+export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: ApiKey; text: string }> {
+  return db.tx((tx) => insertKey(tx, key, now));
+}
+
+async function insertKey(tx: Queryable, key: NewKey, now: Date): Promise<{ key: ApiKey; text: string }> {
   const text = newKeyText();
-  const made = await db.tx(async (tx) => {
-    const rows = await tx.query<ApiKey>(
-      `insert into api_keys (id, account_id, name, hash, prefix, last_four, created_at)
-       values ($1, $2, $3, $4, $5, $6, $7)
-       returning id, account_id, name, prefix, last_four, created_at, deleted_at`,
-      [newId('key', now.getTime()), key.account_id, key.name, hashKey(text), text.slice(0, 8), text.slice(-4), now],
-    );
-    const row = rows[0];
-    if (!row) throw new Error('the key was not made');
-    await openBudget(tx, { id: row.id, account_id: row.account_id, limit_month: key.limit_month }, now);
-    return row;
-  });
+  const rows = await tx.query<ApiKey>(
+    `insert into api_keys (id, account_id, name, hash, prefix, last_four, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+    [newId('key', now.getTime()), key.account_id, key.name, hashKey(text), text.slice(0, 8), text.slice(-4), now],
+  );
+  const made = rows[0];
+  if (!made) throw new Error('the key was not made');
+  await openBudget(tx, { id: made.id, account_id: made.account_id, limit_month: key.limit_month }, now);
   return { key: made, text };
 }
 
 /** The account's keys, oldest first, deleted ones too. */
 export async function listKeys(db: Queryable, account_id: string): Promise<ApiKey[]> {
-  return db.query<ApiKey>(
-    `select id, account_id, name, prefix, last_four, created_at, deleted_at
-       from api_keys where account_id = $1 order by created_at, id`,
-    [account_id],
-  );
+  return db.query<ApiKey>(`select ${columns} from api_keys where account_id = $1 order by created_at, id`, [
+    account_id,
+  ]);
 }
 
-/** Deletes a key: from within a second on it opens nothing, on any node. False if it was not there. */
+/** A key of this account, or, without one, of any; deleted ones too. */
+export async function findKey(db: Queryable, id: string, account_id?: string): Promise<ApiKey | undefined> {
+  const rows = await db.query<ApiKey>(
+    `select ${columns} from api_keys where id = $1 and ($2::text is null or account_id = $2)`,
+    [id, account_id ?? null],
+  );
+  return rows[0];
+}
+
+export async function renameKey(db: Queryable, id: string, name: string): Promise<void> {
+  await db.query('update api_keys set name = $2 where id = $1', [id, name]);
+}
+
+/**
+ * Makes a key with the same name and limit, and ends the old one: now, or once `overlap_ms` have passed, so
+ * that programs can change over one by one. Undefined if there is none that is active.
+ */
+export async function rotateKey(
+  db: Db,
+  key_id: string,
+  overlap_ms: number,
+  now: Date,
+): Promise<{ key: ApiKey; text: string; old: ApiKey } | undefined> {
+  return db.tx(async (tx) => {
+    // By the database's clock, as whoever authenticates asks it.
+    const ended = await tx.query<ApiKey>(
+      `update api_keys set deleted_at = now() + $2 * interval '1 ms' where id = $1 and deleted_at is null
+       returning ${columns}`,
+      [key_id, overlap_ms],
+    );
+    const old = ended[0];
+    if (!old) return undefined;
+    const { account_id, name } = old;
+    const budget = (await budgetsOf(tx, account_id, now, key_id))[0];
+    return { ...(await insertKey(tx, { account_id, name, limit_month: budget?.limit_month ?? null }, now)), old };
+  });
+}
+
+/**
+ * Deletes a key: from within a second on it opens nothing, on any node, however wrong a node's clock is. False
+ * if it was not there.
+ */
 export async function deleteKey(db: Queryable, key_id: string, now: Date): Promise<boolean> {
-  const rows = await db.query('update api_keys set deleted_at = $2 where id = $1 and deleted_at is null returning id', [
-    key_id,
-    now,
-  ]);
+  const rows = await db.query(
+    `update api_keys set deleted_at = least($2, now()) where id = $1 and (deleted_at is null or deleted_at > now())
+     returning id`,
+    [key_id, now],
+  );
   return rows.length === 1;
 }

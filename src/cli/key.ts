@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { createKey, deleteKey, listKeys } from '../accounts/keys.ts';
+import { audit } from '../accounts/audit.ts';
+import { createKey, deleteKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
 import { keys_channel, type AppWithoutEngine } from '../app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
 import { exact, type Money } from '../money/money.ts';
@@ -21,6 +22,9 @@ export function keyCommands(program: Command): void {
   says(key.command('delete <key_id>').description('delete a key, on every node within a second'), (id = '') =>
     withApp((app) => deleteOne(app, id)),
   );
+  const rotate = key.command('rotate <key_id>').description('a new key with the same name and limit; it is shown once');
+  rotate.option('--overlap <hours>', 'for how long the old one still works: 0 or 24', '24');
+  says(rotate, (id = '') => withApp((app) => rotateOne(app, id, rotate.opts())));
   says(
     key.command('limit <key_id> <amount>').description('set the monthly limit, or lift it with "none"'),
     (id = '', amount = '') => withApp((app) => limitOne(app, id, amount)),
@@ -52,6 +56,27 @@ async function deleteOne(app: AppWithoutEngine, id: string): Promise<Said> {
   return { json: { id, deleted: true }, text: `${id} is deleted` };
 }
 
+async function rotateOne(app: AppWithoutEngine, id: string, { overlap }: { overlap?: string }): Promise<Said> {
+  if (overlap !== '0' && overlap !== '24') throw new CommandError('--overlap must be 0 or 24.', 2);
+  const now = new Date(app.clock.now());
+  const rotated = await rotateKey(app.db, id, Number(overlap) * 3_600_000, now);
+  if (!rotated) throw new CommandError(`There is no active key "${id}" to rotate.`);
+  const { key, text, old } = rotated;
+  await audit(app.db, {
+    account_id: old.account_id,
+    action: 'key.rotate',
+    subject: old.id,
+    details: { new_key: key.id },
+    now,
+  });
+  app.notifier.notify(keys_channel, 'all');
+  const until = overlap === '0' ? 'does not work any more' : `works until ${old.deleted_at?.toISOString()}`;
+  return {
+    json: { id: key.id, key: text, name: key.name, old: { id, works_until: old.deleted_at?.toISOString() } },
+    text: `${text}\nThis is shown only now. Its id is ${key.id}; the old one ${until}.`,
+  };
+}
+
 async function limitOne(app: AppWithoutEngine, id: string, amount: string): Promise<Said> {
   const limit_month = amount === 'none' ? null : readMoney(amount, 'AMOUNT');
   if (!(await setLimit(app.db, id, limit_month))) throw new CommandError(`There is no key "${id}".`);
@@ -72,17 +97,11 @@ async function listAll(app: AppWithoutEngine, options: { account?: string }): Pr
       spent: exact(budget?.spent ?? 0n),
       held: exact(budget?.held ?? 0n),
       created_at: key.created_at.toISOString(),
+      status: keyState(key, app.clock.now()),
       deleted_at: key.deleted_at?.toISOString() ?? null,
     };
   });
-  const rows = keys.map((key) => [
-    key.id,
-    key.name,
-    key.key,
-    key.monthly_limit ?? 'none',
-    key.spent,
-    key.deleted_at ? 'deleted' : 'active',
-  ]);
+  const rows = keys.map((key) => [key.id, key.name, key.key, key.monthly_limit ?? 'none', key.spent, key.status]);
   return { json: { keys }, text: table([['key', 'name', 'shown as', 'monthly limit', 'spent', 'status'], ...rows]) };
 }
 

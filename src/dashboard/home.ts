@@ -1,7 +1,8 @@
-import { listKeys } from '../accounts/keys.ts';
+import { keyState, listKeys } from '../accounts/keys.ts';
 import type { Account } from '../accounts/accounts.ts';
 import type { App } from '../app.ts';
-import { budgetsOf, usageOf, type UsageRow } from '../money/ledger.ts';
+import { budgetsOf } from '../money/ledger.ts';
+import { usageOf, type UsageRow } from '../money/usage.ts';
 import { costView, type Money } from '../money/money.ts';
 import { listTaskLines } from '../tasks/list.ts';
 import { countedFailures, pausedUntil } from '../tasks/pause.ts';
@@ -100,7 +101,8 @@ async function failuresOf(app: App, account_id: string, now: Date): Promise<Home
 
 async function keysNearLimit(app: App, account_id: string, now: Date): Promise<HomeView['keys_near_limit']> {
   const [keys, budgets] = await Promise.all([listKeys(app.db, account_id), budgetsOf(app.db, account_id, now)]);
-  const live = new Map(keys.filter(({ deleted_at }) => deleted_at === null).map(({ id, name }) => [id, name]));
+  const active = keys.filter((key) => keyState(key, now.getTime()) === 'active');
+  const live = new Map(active.map(({ id, name }) => [id, name]));
   return budgets.flatMap(({ key_id, limit_month, spent, held }) => {
     const name = live.get(key_id);
     if (name === undefined || limit_month === null || limit_month <= 0n) return [];

@@ -96,3 +96,18 @@ describe('key delete', () => {
     expect(await commands.fails(1, 'key', 'delete', key_id)).toBe(`There is no key "${key_id}" to delete.`);
   });
 });
+
+describe('key rotate', () => {
+  it('makes another key of the same name and limit; the old one works on for a day, or not at all', async () => {
+    const { key, key_id } = await service.client({ limit: '3' });
+    const status = async (text: string) => (await withKey(text, '/v1/key')).status;
+    const made = await commands.ok('key', 'rotate', key_id);
+    expect(made).toMatchObject({ name: 'Test', old: { id: key_id } });
+    expect([await status(key), await status(made.key)]).toEqual([200, 200]);
+    expect(await (await withKey(made.key, '/v1/key')).json()).toMatchObject({ spend_limit: { amount: '3.00' } });
+    expect(await commands.fails(1, 'key', 'rotate', key_id)).toBe(`There is no active key "${key_id}" to rotate.`);
+    expect(await commands.fails(2, 'key', 'rotate', made.id, '--overlap', '5')).toBe('--overlap must be 0 or 24.');
+    await commands.ok('key', 'rotate', made.id, '--overlap', '0');
+    await expect.poll(() => status(made.key), { timeout: 2_000, interval: 20 }).toBe(401);
+  });
+});

@@ -1,0 +1,31 @@
+import { ApiError } from '../errors.ts';
+
+/** Fields of a body, which may be anything. Each reader throws ApiError 400 that names the field. */
+export type Given = {
+  /** 1 to `length_max` characters, without spaces around them. */
+  text(name: string, length_max: number): string;
+  optionalText(name: string, length_max: number): string | undefined;
+  oneOf<T extends string | number>(name: string, values: readonly T[]): T;
+};
+
+export function readGiven(body: Record<string, unknown> | undefined): Given {
+  const text: Given['text'] = (name, length_max) => {
+    const value = body?.[name];
+    const told = typeof value === 'string' ? value.trim() : '';
+    if (told !== '' && told.length <= length_max && !told.includes('\0') && told.isWellFormed()) return told;
+    throw wrong(name, `${name} must have 1 to ${length_max} characters.`);
+  };
+  return {
+    text,
+    optionalText: (name, length_max) => (body?.[name] === undefined ? undefined : text(name, length_max)),
+    oneOf: (name, values) => {
+      const value = values.find((known) => known === body?.[name]);
+      if (value !== undefined) return value;
+      throw wrong(name, `${name} must be one of ${values.join(', ')}.`);
+    },
+  };
+}
+
+export function wrong(name: string, message: string): ApiError {
+  return new ApiError('invalid_request', message, { param: name });
+}

@@ -1,0 +1,134 @@
+import {
+  createKey,
+  deleteKey,
+  findKey,
+  keyState,
+  listKeys,
+  renameKey,
+  rotateKey,
+  type ApiKey,
+} from '../accounts/keys.ts';
+import type { Answer } from '../api/endpoint.ts';
+import { keys_channel, type App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { isId } from '../lib/ids.ts';
+import { budgetsOf, nextMonth, setLimit, type Budget } from '../money/ledger.ts';
+import { costView, exact, parseMoney, type Money } from '../money/money.ts';
+import { readGiven, wrong } from './given.ts';
+import { note } from './note.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import type { KeysView, KeyView, NewKeyView } from './views/keys.ts';
+
+const name_length_max = 100;
+const hour_ms = 3_600_000;
+
+/** The account's keys, newest first, with what they have spent this month. */
+export const list_keys = account_endpoint('GET', '/keys', 'read', async (app, { account }) => {
+  const now = new Date(app.clock.now());
+  const [keys, budgets] = await Promise.all([listKeys(app.db, account.id), budgetsOf(app.db, account.id, now)]);
+  const by_id = new Map(budgets.map((budget) => [budget.key_id, budget]));
+  const data = keys.map((key) => renderKey(key, by_id.get(key.id), account.currency, now)).toReversed();
+  const view: KeysView = { data, resets_at: nextMonth(now).toISOString() };
+  return { status: 200, body: view };
+});
+
+function renderKey(key: ApiKey, budget: Budget | undefined, currency: string, now: Date): KeyView {
+  const { limit_month = null, spent = 0n, held = 0n } = budget ?? {};
+  return {
+    id: key.id,
+    name: key.name,
+    shown_as: `${key.prefix}…${key.last_four}`,
+    created_at: key.created_at.toISOString(),
+    ends_at: key.deleted_at?.toISOString() ?? null,
+    state: keyState(key, now.getTime()),
+    limit: limit_month === null ? null : costView(limit_month, currency),
+    spent: costView(spent, currency),
+    held: costView(held, currency),
+    used_percent: usedPercent(spent + held, limit_month),
+  };
+}
+
+function usedPercent(used: Money, limit: Money | null): number | null {
+  if (limit === null) return null;
+  if (limit === 0n) return 100;
+  const percent = (used * 100n) / limit;
+  return Number(percent > 999n ? 999n : percent);
+}
+
+async function renderOne(app: App, { account }: AccountCall, key: ApiKey): Promise<KeyView> {
+  const now = new Date(app.clock.now());
+  const budgets = await budgetsOf(app.db, account.id, now, key.id);
+  return renderKey(key, budgets[0], account.currency, now);
+}
+
+/** Makes a key; the answer is the only place where it is ever told. */
+export const create_key = account_endpoint('POST', '/keys', 'keys', async (app, call) => {
+  const { account, body } = call;
+  const name = readGiven(body).text('name', name_length_max);
+  const limit_month = readLimit(body) ?? null;
+  const now = new Date(app.clock.now());
+  const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month }, now);
+  await note(app, call, 'key.create', key.id, { name, limit: limitText(limit_month) });
+  return secretAnswer(app, call, key, text);
+});
+
+/** A new name, a new limit, or both; the limit counts from the next hold on. */
+export const change_key = account_endpoint('PATCH', '/keys/{id}', 'keys', async (app, call) => {
+  const name = readGiven(call.body).optionalText('name', name_length_max);
+  const limit_month = readLimit(call.body);
+  const key = await findOwn(app, call);
+  if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
+  if (name !== undefined) await renameKey(app.db, key.id, name);
+  if (limit_month !== undefined) await setLimit(app.db, key.id, limit_month);
+  await note(app, call, 'key.change', key.id, {
+    ...(name !== undefined && { name, name_before: key.name }),
+    ...(limit_month !== undefined && { limit: limitText(limit_month) }),
+  });
+  app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
+  return { status: 200, body: await renderOne(app, call, { ...key, name: name ?? key.name }) };
+});
+
+/** A new key in the place of an old one, which still works for 0 or 24 hours. */
+export const rotate_key = account_endpoint('POST', '/keys/{id}/rotate', 'keys', async (app, call) => {
+  const hours = readGiven(call.body).oneOf('overlap_hours', [0, 24]);
+  const { id } = await findOwn(app, call);
+  const rotated = await rotateKey(app.db, id, hours * hour_ms, new Date(app.clock.now()));
+  if (!rotated) throw new ApiError('conflict', 'This key is deleted, or was rotated before.');
+  await note(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });
+  app.notifier.notify(keys_channel, 'all');
+  return secretAnswer(app, call, rotated.key, rotated.text);
+});
+
+/** From within a second on, no node takes it any more. */
+export const delete_key = account_endpoint('DELETE', '/keys/{id}', 'keys', async (app, call) => {
+  const { id, name } = await findOwn(app, call);
+  if (!(await deleteKey(app.db, id, new Date(app.clock.now())))) throw new ApiError('conflict', 'This key is deleted.');
+  await note(app, call, 'key.delete', id, { name });
+  app.notifier.notify(keys_channel, 'all');
+  return { status: 200, body: { ok: true } };
+});
+
+async function secretAnswer(app: App, call: AccountCall, key: ApiKey, secret: string): Promise<Answer> {
+  const view: NewKeyView = { key: await renderOne(app, call, key), secret };
+  return { status: 201, body: view };
+}
+
+async function findOwn(app: App, { account, params }: AccountCall): Promise<ApiKey> {
+  const { id = '' } = params;
+  const key = isId('key', id) ? await findKey(app.db, id, account.id) : undefined;
+  if (!key) throw new ApiError('not_found', 'There is no such key.');
+  return key;
+}
+
+/** Undefined if it was not given, null for none. */
+function readLimit(body: Record<string, unknown> | undefined): Money | null | undefined {
+  const given = body?.['limit'];
+  if (given === undefined || given === null) return given;
+  const limit = typeof given === 'string' ? parseMoney(given.trim()) : undefined;
+  if (limit !== undefined && limit >= 0n) return limit;
+  throw wrong('limit', 'limit must be an amount such as "25" or "12.50", zero or more; null lifts it.');
+}
+
+function limitText(limit: Money | null): string | null {
+  return limit === null ? null : exact(limit);
+}

@@ -1,0 +1,25 @@
+import type { Cost } from './common.ts';
+
+/** `ending`: it was rotated, and works until `ends_at`. */
+export type KeyState = 'active' | 'ending' | 'deleted';
+
+export type KeyView = {
+  id: string;
+  name: string;
+  /** `mdl_ab12…wxyz`. */
+  shown_as: string;
+  created_at: string;
+  ends_at: string | null;
+  state: KeyState;
+  /** Of the month, in which `spent` and `held` count too; null for none. */
+  limit: Cost | null;
+  spent: Cost;
+  held: Cost;
+  /** Of the limit, held money included; null without a limit. */
+  used_percent: number | null;
+};
+
+export type KeysView = { data: KeyView[]; resets_at: string };
+
+/** The one answer that has the key itself. */
+export type NewKeyView = { key: KeyView; secret: string };

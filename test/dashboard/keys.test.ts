@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createKey, deleteKey } from '../../src/accounts/keys.ts';
+import type { KeysView, KeyView, NewKeyView } from '../../src/dashboard/views/keys.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import type { Seen } from '../helpers/person.ts';
+import { memberOf, ownerOfNew, type Someone } from './people.ts';
+
+let test: TestApp;
+let owner: Someone;
+let stranger: Someone;
+
+beforeAll(async () => {
+  test = await startTestApp({ worker: false });
+  [owner, stranger] = await Promise.all([ownerOfNew(test), ownerOfNew(test, 'Foreign')]);
+});
+
+afterAll(() => test.stop());
+
+const made = ({ status, json }: Seen): NewKeyView => {
+  expect(status).toBe(201);
+  return json as NewKeyView;
+};
+
+async function listed(who: Someone = owner): Promise<KeyView[]> {
+  const { status, json } = await who.get(`${who.base}/keys`);
+  expect(status).toBe(200);
+  return (json as KeysView).data;
+}
+
+const create = async (body: object, who = owner) => made(await who.post(`${who.base}/keys`, body));
+
+async function opens(secret: string): Promise<boolean> {
+  const { status } = await fetch(`${test.url}/v1/balance`, { headers: { authorization: `Bearer ${secret}` } });
+  expect([200, 401]).toContain(status);
+  return status === 200;
+}
+
+/** The word of a key that was ended reaches this node by NOTIFY, or by itself within a second. */
+const ends = (secret: string) => expect.poll(() => opens(secret), { timeout: 5_000 }).toBe(false);
+
+it('a key is made, told once, and works at once', async () => {
+  const { key, secret } = await create({ name: '  CI ', limit: '25.5' });
+  expect(secret).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
+  expect(key).toMatchObject({
+    name: 'CI',
+    shown_as: `${secret.slice(0, 8)}…${secret.slice(-4)}`,
+    state: 'active',
+    limit: { amount: '25.50', currency: 'USD' },
+    spent: { amount: '0.00' },
+    used_percent: 0,
+  });
+  expect(await opens(secret)).toBe(true);
+  const keys = await owner.get(`${owner.base}/keys`);
+  expect((keys.json as KeysView).data[0]).toEqual(key);
+  expect(keys.text).not.toContain(secret);
+  const written = await test.app.db.query<{ all: string }>(
+    `select coalesce(string_agg(a::text, ' '), '') || (select string_agg(k::text, ' ') from api_keys k) as all
+       from audit_entries a where subject = $1`,
+    [key.id],
+  );
+  expect(written[0]?.all).toContain('key.create');
+  expect(written[0]?.all).not.toContain(secret);
+});
+
+it('a key without a limit has no bar, one with nothing left a full one', async () => {
+  const { key } = await create({ name: 'Free' });
+  expect(key).toMatchObject({ limit: null, used_percent: null });
+  expect((await create({ name: 'Shut', limit: '0' })).key).toMatchObject({ used_percent: 100 });
+});
+
+it.each([
+  [{}, 'name'],
+  [{ name: ' ' }, 'name'],
+  [{ name: 'x'.repeat(101) }, 'name'],
+  [{ name: 7 }, 'name'],
+  [{ name: 'a\0b' }, 'name'],
+  [{ name: 'x', limit: 5 }, 'limit'],
+  [{ name: 'x', limit: '-1' }, 'limit'],
+  [{ name: 'x', limit: '1e3' }, 'limit'],
+  [{ name: 'x', limit: '99999999999' }, 'limit'],
+])('%j is refused, and names %s', async (body, param) => {
+  const { status, json } = await owner.post(`${owner.base}/keys`, body);
+  expect(status).toBe(400);
+  expect(json).toMatchObject({ error: { param } });
+});
+
+it('a key gets another name and limit, and loses its limit', async () => {
+  const { key, secret } = await create({ name: 'Before', limit: '5' });
+  const path = `${owner.base}/keys/${key.id}`;
+  const renamed = await owner.send('PATCH', path, { name: 'After' });
+  expect(renamed.json).toMatchObject({ name: 'After', limit: { amount: '5.00' } });
+  expect((await owner.send('PATCH', path, { limit: '7' })).json).toMatchObject({ limit: { amount: '7.00' } });
+  expect((await owner.send('PATCH', path, { limit: null })).json).toMatchObject({ name: 'After', limit: null });
+  expect((await listed()).find(({ id }) => id === key.id)).toMatchObject({ name: 'After', limit: null });
+  expect(await opens(secret)).toBe(true);
+});
+
+it('a deleted key opens nothing any more, and stays in the list', async () => {
+  const { key, secret } = await create({ name: 'Short' });
+  expect(await opens(secret)).toBe(true);
+  const path = `${owner.base}/keys/${key.id}`;
+  expect((await owner.send('DELETE', path)).status).toBe(200);
+  await ends(secret);
+  expect((await listed()).find(({ id }) => id === key.id)).toMatchObject({ state: 'deleted' });
+  expect((await owner.send('DELETE', path)).status).toBe(409);
+  expect((await owner.send('PATCH', path, { name: 'x' })).status).toBe(409);
+  expect((await owner.post(`${path}/rotate`, { overlap_hours: 0 })).status).toBe(409);
+});
+
+it('a rotated key works beside the new one for a day, if asked', async () => {
+  const { key, secret } = await create({ name: 'Worker', limit: '12' });
+  const path = `${owner.base}/keys/${key.id}/rotate`;
+  expect((await owner.post(path, { overlap_hours: 1 })).status).toBe(400);
+  const fresh = made(await owner.post(path, { overlap_hours: 24 }));
+  expect(fresh.key).toMatchObject({ name: 'Worker', limit: { amount: '12.00' }, state: 'active' });
+  expect([await opens(secret), await opens(fresh.secret)]).toEqual([true, true]);
+  const old = (await listed()).find(({ id }) => id === key.id);
+  expect(old?.state).toBe('ending');
+  const left_ms = Date.parse(old?.ends_at ?? '') - Date.now();
+  expect(Math.abs(left_ms - 86_400_000)).toBeLessThan(60_000);
+  expect((await owner.post(path, { overlap_hours: 24 })).status).toBe(409);
+
+  await test.app.db.query(`update api_keys set deleted_at = now() - interval '1 s' where id = $1`, [key.id]);
+  await ends(secret);
+  expect(await opens(fresh.secret)).toBe(true);
+  expect((await listed()).find(({ id }) => id === key.id)?.state).toBe('deleted');
+});
+
+it('a rotated key can be ended before its day is over', async () => {
+  const { key, secret } = await create({ name: 'Leaked' });
+  await owner.post(`${owner.base}/keys/${key.id}/rotate`, { overlap_hours: 24 });
+  expect((await owner.send('DELETE', `${owner.base}/keys/${key.id}`)).status).toBe(200);
+  await ends(secret);
+});
+
+it('two who rotate the same key at once make one new key', async () => {
+  const { key } = await create({ name: 'Twice' });
+  const path = `${owner.base}/keys/${key.id}/rotate`;
+  const answers = await Promise.all([1, 2, 3].map(() => owner.post(path, { overlap_hours: 0 })));
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
+  expect((await listed()).filter(({ name, state }) => name === 'Twice' && state === 'active')).toHaveLength(1);
+});
+
+it('a deletion by a node whose clock is ahead holds at once', async () => {
+  const { text, key } = await createKey(
+    test.app.db,
+    { account_id: owner.account_id, name: 'x', limit_month: null },
+    new Date(),
+  );
+
+  expect(await deleteKey(test.app.db, key.id, new Date(Date.now() + 3_600_000))).toBe(true);
+  expect(await opens(text)).toBe(false);
+});
+
+it.each(['billing', 'viewer'] as const)('a member with the role %s sees keys and changes none', async (role) => {
+  const member = await memberOf(test, owner, role);
+  const { key } = await create({ name: 'Theirs' });
+  expect((await listed(member)).length).toBeGreaterThan(0);
+  const path = `${owner.base}/keys`;
+  const answers = await Promise.all([
+    member.post(path, { name: 'x' }),
+    member.send('PATCH', `${path}/${key.id}`, { name: 'x' }),
+    member.post(`${path}/${key.id}/rotate`, { overlap_hours: 0 }),
+    member.send('DELETE', `${path}/${key.id}`),
+  ]);
+  for (const { status, json } of answers) {
+    expect(status).toBe(403);
+    expect(json).toMatchObject({ error: { message: expect.stringContaining(`(${role})`) } });
+  }
+  expect((await listed()).find(({ id }) => id === key.id)).toMatchObject({ name: 'Theirs', state: 'active' });
+});
+
+it('a developer makes keys', async () => {
+  const member = await memberOf(test, owner, 'developer');
+  expect(await opens((await create({ name: 'Dev' }, member)).secret)).toBe(true);
+});
+
+it('foreign and unknown keys are answered the same', async () => {
+  const { key } = await create({ name: 'Foreign' }, stranger);
+  const path = (id: string) => `${owner.base}/keys/${id}`;
+  const unknown = `${key.id.slice(0, -4)}0000`;
+  for (const send of [
+    (id: string) => owner.send('PATCH', path(id), { name: 'x' }),
+    (id: string) => owner.send('DELETE', path(id)),
+    (id: string) => owner.post(`${path(id)}/rotate`, { overlap_hours: 0 }),
+  ]) {
+    const [foreign, none] = [await send(key.id), await send(unknown)];
+    expect(foreign.status).toBe(404);
+    expect(JSON.stringify(foreign.json).replaceAll(/req_\w+/g, '')).toBe(
+      JSON.stringify(none.json).replaceAll(/req_\w+/g, ''),
+    );
+  }
+  expect((await owner.get(`${stranger.base}/keys`)).status).toBe(404);
+  expect((await owner.post(`${stranger.base}/keys`, { name: 'x' })).status).toBe(404);
+  expect((await listed(stranger)).find(({ id }) => id === key.id)).toMatchObject({ name: 'Foreign', state: 'active' });
+});

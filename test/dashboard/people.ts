@@ -1,0 +1,37 @@
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { addMember, ownerOf } from '../../src/accounts/members.ts';
+import type { Role } from '../../src/accounts/roles.ts';
+import { newId } from '../../src/lib/ids.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { browserOf, type Browser } from '../helpers/person.ts';
+
+export type Someone = Browser & { user_id: string; account_id: string; base: string };
+
+/** An account of its own, and its owner, signed in. */
+export async function ownerOfNew(test: TestApp, name = 'Own', initial_credit = 10_000_000n): Promise<Someone> {
+  const now = new Date();
+  const account = await createAccount(test.app.db, { name, currency: 'USD', initial_credit }, now);
+  return arrive(test, await ownerOf(test.app.db, account.id, now), account.id);
+}
+
+/** Somebody else of the same account, signed in. */
+export async function memberOf(test: TestApp, { account_id }: { account_id: string }, role: Role): Promise<Someone> {
+  const now = new Date();
+  const user_id = newId('user');
+  await test.app.db.query(`insert into auth."user" (id, name, email, "emailVerified") values ($1, $2, $3, false)`, [
+    user_id,
+    `A ${role}`,
+    `${user_id}@example.com`,
+  ]);
+  await addMember(test.app.db, { account_id, user_id, role }, now);
+  return arrive(test, user_id, account_id);
+}
+
+async function arrive(test: TestApp, user_id: string, account_id: string): Promise<Someone> {
+  const browser = browserOf(test.url);
+  const link = await makeLoginLink(test.app.db, test.url, user_id, new Date());
+  const { status } = await browser.post('/auth/sign-in/link', { token: new URL(link).searchParams.get('token') });
+  if (status !== 200) throw new Error(`the link of ${user_id} was answered ${status}`);
+  return { ...browser, user_id, account_id, base: `/dash/accounts/${account_id}` };
+}
