@@ -145,7 +145,11 @@ async function handleContent(app: App, call: Call): Promise<Answer> {
   const reply = await serveStored(app.storage, { method, key: file.key, headers, request_id }, 0);
   if (!reply) throw filesGone(found);
   const body = reply.stream ?? reply.body;
-  return { status: reply.status, headers: reply.headers, ...(body !== undefined && { body }) };
+  return {
+    status: reply.status,
+    headers: { ...reply.headers, 'cache-control': 'no-store' },
+    ...(body !== undefined && { body }),
+  };
 }
 
 export const delete_video: Endpoint<App> = {

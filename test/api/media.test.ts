@@ -1,0 +1,402 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { setAccountStatus } from '../../src/accounts/accounts.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { writeDataUrl } from '../../src/lib/data-url.ts';
+import { removeFiles } from '../../src/tasks/files.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
+import { mp4, picture, wav } from '../storage/samples.ts';
+
+const yaml = `
+version: 1
+limits: { failed_per_24h: 1, other_per_minute: 100000 }
+files: { file_mb_max: 1 }
+providers: { takes: { adapter: takes }, writes: { adapter: writes } }
+models:
+  - id: test/film
+    kind: video
+    input_schema:
+      type: object
+      required: [prompt]
+      properties:
+        prompt: { type: string, maxLength: 20 }
+        first_image: { type: string, x-media: image }
+        aspect_ratio: { enum: ["16:9"] }
+        resolution: { enum: [480p, 720p] }
+    price: [{ unit: request, amount: "0.05" }]
+    routes: [{ provider: takes, upstream_model: a }]
+  - id: test/writes
+    kind: audio
+    output_types: [text]
+    input_schema: { type: object, required: [audio], properties: { audio: { type: string, x-media: audio } } }
+    price: [{ unit: minute, amount: "0.60" }]
+    estimate: { second: $media.audio.duration }
+    routes: [{ provider: writes, upstream_model: a }]
+`;
+
+let service: TestApp;
+let client: Client;
+let takes: MediaTaker;
+let writes: MediaTaker;
+let film: Buffer;
+
+beforeAll(async () => {
+  film = await mp4(64, 48, 10);
+  takes = makeMediaTaker('data', { bytes: film });
+  writes = makeMediaTaker('data', { text: 'word '.repeat(20_000), content_type: 'text/plain' });
+  service = await startTestApp({ yaml, adapters: { takes: takes.adapter, writes: writes.adapter } });
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  client = await service.client();
+});
+afterEach(() => expectExactBooks(service.app));
+
+const image = (prompt: string, more: object = {}) => ({ model: 'sandbox/image', prompt, size: '32x16', ...more });
+const generate = (body: object, headers: Record<string, string> = {}, query = '') =>
+  client.call('POST', `/v1/images/generations${query}`, body, headers);
+
+type Part = string | { bytes: Buffer; name?: string };
+
+async function send(path: string, parts: [string, Part][], headers: Record<string, string> = {}, key = client.key) {
+  const body = new FormData();
+  for (const [name, part] of parts) {
+    if (typeof part === 'string') body.append(name, part);
+    else body.append(name, new Blob([new Uint8Array(part.bytes)]), part.name ?? 'a.bin');
+  }
+  const response = await fetch(service.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, ...headers },
+    body,
+  });
+  const text = await response.text();
+  const is_json = response.headers.get('content-type')?.startsWith('application/json');
+  return { status: response.status, headers: response.headers, text, json: is_json ? JSON.parse(text) : {} };
+}
+
+const spent = async () => (await client.call('GET', '/v1/key')).json.spent.exact;
+const tasks = async () => (await client.call('GET', '/v1/tasks')).json.data;
+
+describe('a call that is not answered in time', () => {
+  it('is a 504 that names the task, is not worth a repetition, and the task goes on', async () => {
+    const answer = await generate(image('x [[delay 2s]]'), {}, '?wait=1');
+    const task_id = answer.headers.get('x-task-id') ?? '';
+    expect(answer).toMatchObject({ status: 504, json: { error: { type: 'timeout', param: null, code: null } } });
+    expect(answer.json.error.message).toContain(`GET /v1/tasks/${task_id}`);
+    expect(answer.headers.get('x-should-retry')).toBe('false');
+    await expect
+      .poll(async () => (await client.call('GET', `/v1/tasks/${task_id}`)).json.status, { timeout: 10_000 })
+      .toBe('succeeded');
+    expect(await spent()).toBe('0.010000');
+  });
+
+  it('nor does a dropped connection cancel it', async () => {
+    const gone = new AbortController();
+    const call = fetch(`${service.url}/v1/images/generations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(image('x [[delay 2s]]')),
+      signal: gone.signal,
+    });
+    await expect
+      .poll(async () => (await tasks()).map(({ status }) => status), { timeout: 10_000 })
+      .toEqual(['running']);
+    gone.abort();
+    await expect(call).rejects.toThrow('aborted');
+    await expect.poll(async () => (await tasks())[0]?.status, { timeout: 10_000 }).toBe('succeeded');
+  });
+
+  it('wait is whole seconds', async () => {
+    expect(await generate(image('x'), {}, '?wait=soon')).toMatchObject({
+      status: 400,
+      json: { error: { param: 'wait' } },
+    });
+  });
+});
+
+describe('Idempotency-Key', () => {
+  it('answers the same task to the same body, and 422 to another', async () => {
+    const headers = { 'idempotency-key': newId('req') };
+    const [first, second] = [await generate(image('x'), headers), await generate(image('x'), headers)];
+    expect(first.headers.get('idempotency-replayed')).toBe('false');
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect(second.headers.get('x-task-id')).toBe(first.headers.get('x-task-id'));
+    expect(second.headers.get('x-cost-amount')).toBe('0.010000');
+    expect(second.status).toBe(200);
+    expect(await generate(image('y'), headers)).toMatchObject({ status: 422 });
+    expect(await spent()).toBe('0.010000');
+  });
+
+  it('knows the files of a form, and the path', async () => {
+    const headers = { 'idempotency-key': newId('req') };
+    const [one, two] = [await picture('png', 20, 20), await picture('png', 20, 20)];
+    const edit = (bytes: Buffer) => {
+      const parts: [string, Part][] = [
+        ['model', 'sandbox/edit'],
+        ['prompt', 'x'],
+        ['size', '32x16'],
+        ['image', { bytes }],
+      ];
+      return send('/v1/images/edits', parts, headers);
+    };
+    const first = await edit(one);
+    expect(first.status).toBe(200);
+    expect((await edit(one)).headers.get('x-task-id')).toBe(first.headers.get('x-task-id'));
+    expect((await edit(two)).status).toBe(422);
+    expect((await generate(image('x'), headers)).status).toBe(422);
+    expect(await spent()).toBe('0.010000');
+  });
+});
+
+describe('limits are those of POST /v1/generate', () => {
+  it('60 a minute, together with it', async () => {
+    const body = { model: 'nobody/none', input: {} };
+    const paths = ['/v1/generate', '/v1/images/generations', '/v1/videos', '/v1/audio/speech'];
+    const calls = Array.from({ length: 60 }, (_, index) => client.call('POST', paths[index % 4] ?? '', body));
+    expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([404]));
+    for (const path of paths) {
+      expect(await client.call('POST', path, body), path).toMatchObject({
+        status: 429,
+        json: { error: { type: 'rate_limit' } },
+      });
+    }
+    expect((await client.call('GET', '/v1/videos')).status).toBe(200);
+  });
+
+  it('the pause after failures, which a repetition would not end', async () => {
+    expect((await generate(image('x [[fail]]'))).status).toBe(502);
+    const paused = await generate(image('x'));
+    expect(paused).toMatchObject({ status: 429, json: { error: { type: 'rate_limit_error' } } });
+    expect(paused.headers.get('x-should-retry')).toBe('false');
+    expect(Number(paused.headers.get('retry-after'))).toBeGreaterThan(80_000);
+  });
+
+  it('the limit of a key, the balance, and a blocked account', async () => {
+    client = await service.client({ limit: '0.005' });
+    expect(await generate(image('x'))).toMatchObject({ status: 403, json: { error: { code: 'monthly_limit' } } });
+    client = await service.client({ credit: '0.005' });
+    expect(await generate(image('x'))).toMatchObject({
+      status: 402,
+      json: { error: { type: 'insufficient_balance' } },
+    });
+    client = await service.client();
+    await setAccountStatus(service.app.db, client.account_id, 'blocked');
+    expect(await generate(image('x'))).toMatchObject({ status: 403, json: { error: { code: 'account_blocked' } } });
+  });
+});
+
+describe('errors', () => {
+  it.each([
+    ['/v1/images/generations', { prompt: 'x' }, 400, 'model'],
+    ['/v1/images/generations', { model: 7 }, 400, 'model'],
+    ['/v1/images/generations', { model: 'sandbox/image' }, 400, 'prompt'],
+    ['/v1/images/generations', image('x', { size: '32x9000' }), 400, 'size'],
+    ['/v1/images/generations', image('x', { n: 'two' }), 400, 'n'],
+    ['/v1/images/generations', image('x', { n: 9 }), 400, 'n'],
+    ['/v1/images/generations', image('x', { response_format: 'png' }), 400, 'response_format'],
+    ['/v1/images/generations', image('x', { metadata: { a: 1 } }), 400, 'metadata'],
+    ['/v1/images/generations', image('x', { webhook_url: 'http://127.0.0.1/' }), 400, 'webhook_url'],
+    ['/v1/images/generations', image('x', { model: 'sandbox/video' }), 404, 'model'],
+    ['/v1/images/generations', image('x', { model: 'sandbox/embedding' }), 404, 'model'],
+    ['/v1/images/edits', { model: 'sandbox/edit', prompt: 'x' }, 400, 'image'],
+    ['/v1/images/edits', { model: 'sandbox/edit', prompt: 'x', images: [{ image_url: 'no link' }] }, 400, 'images'],
+    ['/v1/images/edits', { model: 'sandbox/image', prompt: 'x', images: [{ file_id: 'f' }] }, 400, 'images'],
+    ['/v1/audio/speech', { model: 'sandbox/audio' }, 400, 'input'],
+    ['/v1/audio/speech', { model: 'sandbox/audio', input: 'x'.repeat(5_000) }, 400, 'input'],
+    ['/v1/audio/speech', { model: 'sandbox/transcript', input: 'x' }, 404, 'model'],
+    ['/v1/videos', { model: 'test/film', prompt: 'x'.repeat(30) }, 400, 'prompt'],
+    ['/v1/videos', { model: 'test/film', prompt: 'x', size: '512x512' }, 400, 'size'],
+    ['/v1/videos', { model: 'sandbox/video', prompt: 'x', seconds: '11' }, 400, 'seconds'],
+    ['/v1/videos', { model: 'sandbox/image', prompt: 'x' }, 404, 'model'],
+  ])('POST %s %j: %i naming %s', async (path, body, status, param) => {
+    const answer = await client.call('POST', path, body);
+    expect(answer).toMatchObject({ status, json: { error: { param } } });
+    expect(Object.keys(answer.json.error).toSorted()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
+    expect(answer.json.error.message).not.toContain('input.');
+    expect(await tasks()).toEqual([]);
+  });
+
+  it('says so in the words of the parameter', async () => {
+    const { json } = await generate(image('x', { size: '32x9000' }));
+    expect(json.error.message).toBe('size (height) must be at most 2048 (got 9000).');
+  });
+
+  it('no route could be started: 502', async () => {
+    const answer = await generate(image('x', { model: 'sandbox/down' }));
+    expect(answer).toMatchObject({ status: 502, json: { error: { type: 'upstream_error' } } });
+    expect(answer.json.error.message).toContain(answer.headers.get('x-task-id'));
+    expect(await spent()).toBe('0.000000');
+  });
+
+  it('the task was canceled meanwhile: 409', async () => {
+    const call = generate(image('x [[delay 60s]]'));
+    await expect.poll(async () => (await tasks())[0]?.status, { timeout: 10_000 }).toBe('running');
+    await client.call('POST', `/v1/tasks/${(await tasks())[0]?.id}/cancel`);
+    expect(await call).toMatchObject({ status: 409, json: { error: { code: 'canceled' } } });
+  });
+
+  it('what is not JSON, and what is no form', async () => {
+    const prompt: [string, Part][] = [['prompt', 'x']];
+    expect(await send('/v1/images/generations', prompt)).toMatchObject({ status: 415 });
+    expect(await client.call('POST', '/v1/audio/transcriptions', {})).toMatchObject({ status: 415 });
+    const headers = { 'content-type': 'text/plain' };
+    expect(await client.call('POST', '/v1/images/edits', 'x', headers)).toMatchObject({ status: 415 });
+  });
+
+  it('other paths of the family answer in the same form', async () => {
+    for (const path of ['/v1/images/variations', '/v1/audio/translations', '/v1/videos/a/b']) {
+      const { status, json } = await client.call('POST', path, {});
+      expect(status).toBe(404);
+      expect(json.error).toHaveProperty('param', null);
+    }
+    expect(await client.call('PUT', '/v1/videos', {})).toMatchObject({ status: 405 });
+  });
+});
+
+describe('files', () => {
+  it('of a form must be what the parameter takes, whole, and not too large', async () => {
+    const write = (bytes: Buffer) =>
+      send('/v1/audio/transcriptions', [
+        ['model', 'sandbox/transcript'],
+        ['file', { bytes }],
+      ]);
+    expect(await write(await picture('png', 8, 8))).toMatchObject({ status: 400, json: { error: { param: 'file' } } });
+    expect(await write(Buffer.from('no sound'))).toMatchObject({ status: 400, json: { error: { param: 'file' } } });
+    expect(await write(wav(70))).toMatchObject({ status: 413 });
+    expect(await send('/v1/audio/transcriptions', [['model', 'sandbox/transcript']])).toMatchObject({
+      status: 400,
+      json: { error: { param: 'file' } },
+    });
+    expect(await tasks()).toEqual([]);
+  });
+
+  it('are data URLs, links and uploads in JSON, and kept no longer than their task', async () => {
+    const bytes = await picture('png', 20, 20);
+    const uploaded = await send('/v1/files', [['file', { bytes, name: 'a.png' }]]);
+    const image_url = writeDataUrl({ content_type: 'image/png', bytes });
+    const body = { model: 'sandbox/edit', prompt: 'x', size: '32x16' };
+    const asked = [{ images: [{ image_url }] }, { images: [{ file_id: uploaded.json.id }] }, { image: image_url }];
+    for (const more of asked) {
+      const answer = await client.call('POST', '/v1/images/edits', { ...body, ...more });
+      expect(answer.status, answer.text.slice(0, 300)).toBe(200);
+    }
+    const files = () => service.app.db.query('select id from files where account_id = $1', [client.account_id]);
+    await expect.poll(files, { timeout: 5_000 }).toEqual([{ id: uploaded.json.id }]);
+  });
+
+  it('a transcript that is too long for its task is told whole', async () => {
+    const parts: [string, Part][] = [
+      ['model', 'test/writes'],
+      ['file', { bytes: wav(6) }],
+    ];
+    const answer = await send('/v1/audio/transcriptions', parts);
+    expect(answer.json.text).toHaveLength(100_000);
+    expect(answer.headers.get('x-cost-amount')).toBe('0.060000');
+    const text = await send('/v1/audio/transcriptions', [...parts, ['response_format', 'text']]);
+    expect(text.text).toBe(answer.json.text);
+    expect(text.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  });
+});
+
+describe('videos', () => {
+  const create = (body: object) => client.call('POST', '/v1/videos', body);
+  const finished = async (id: string) => {
+    await expect
+      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 20_000 })
+      .toBe('completed');
+    return id;
+  };
+
+  it('begin with a picture: a file of a form, a link, an upload', async () => {
+    const bytes = await picture('png', 20, 20);
+    const link = writeDataUrl({ content_type: 'image/png', bytes });
+    const fields: [string, Part][] = [
+      ['model', 'test/film'],
+      ['prompt', 'x'],
+      ['size', '1280x720'],
+    ];
+    const begun = [
+      await send('/v1/videos', [...fields, ['input_reference', { bytes }]]),
+      await send('/v1/videos', [...fields, ['input_reference[image_url]', link]]),
+      await create({ model: 'test/film', prompt: 'x', size: '1280x720', input_reference: { image_url: link } }),
+    ];
+    for (const { json } of begun) {
+      expect(json).toMatchObject({ status: 'queued', prompt: 'x', size: '1280x720', seconds: '' });
+      await finished(json.id);
+      const run = takes.runs.find(({ task_id }) => task_id === json.id);
+      expect(run?.input).toEqual({ prompt: 'x', aspect_ratio: '16:9', resolution: '720p', first_image: link });
+    }
+    expect(await spent()).toBe('0.150000');
+  });
+
+  it('carry metadata and a webhook as tasks do, and are measured when they are completed', async () => {
+    const { json } = await create({ model: 'test/film', prompt: 'x', metadata: { a: 'b' } });
+    await finished(json.id);
+    expect((await client.call('GET', `/v1/tasks/${json.id}`)).json.metadata).toEqual({ a: 'b' });
+    expect((await client.call('GET', `/v1/videos/${json.id}`)).json).toMatchObject({ size: '64x48', progress: 100 });
+  });
+
+  it('are downloaded in parts, too, and only as what they are', async () => {
+    const id = await finished((await create({ model: 'test/film', prompt: 'x' })).json.id);
+    const content = (headers: Record<string, string>, query = '') =>
+      fetch(`${service.url}/v1/videos/${id}/content${query}`, { headers: { 'x-api-key': client.key, ...headers } });
+    const part = await content({ range: 'bytes=4-7' });
+    expect([part.status, await part.text()]).toEqual([206, 'ftyp']);
+    expect(part.headers.get('cache-control')).toBe('no-store');
+    expect(Buffer.from(await (await content({})).arrayBuffer()).equals(film)).toBe(true);
+    expect((await content({}, '?variant=thumbnail')).status).toBe(400);
+  });
+
+  it('that are not completed have no content, and are not deleted', async () => {
+    const { id } = (await create({ model: 'sandbox/video', prompt: 'x [[delay 60s]]', seconds: '1' })).json;
+    expect(await client.call('GET', `/v1/videos/${id}/content`)).toMatchObject({ status: 409 });
+    expect(await client.call('DELETE', `/v1/videos/${id}`)).toMatchObject({ status: 409 });
+    await expect
+      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 10_000 })
+      .toBe('in_progress');
+    await client.call('POST', `/v1/tasks/${id}/cancel`);
+    expect((await client.call('GET', `/v1/videos/${id}`)).json).toMatchObject({
+      status: 'failed',
+      error: { code: 'canceled' },
+    });
+    expect(await client.call('DELETE', `/v1/videos/${id}`)).toMatchObject({ status: 200, json: { id } });
+    expect(await client.call('GET', `/v1/videos/${id}`)).toMatchObject({ status: 404 });
+  });
+
+  it('are there for their account, as long as their file', async () => {
+    const id = await finished((await create({ model: 'test/film', prompt: 'x' })).json.id);
+    const other = await service.client();
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/content'],
+      ['DELETE', ''],
+    ] as const) {
+      expect(await other.call(method, `/v1/videos/${id}${path}`)).toMatchObject({
+        status: 404,
+        json: { error: { param: 'id' } },
+      });
+    }
+    expect((await other.call('GET', '/v1/videos')).json.data).toEqual([]);
+    const picture_id = (await generate(image('x'))).headers.get('x-task-id');
+    expect(await client.call('GET', `/v1/videos/${picture_id}`)).toMatchObject({ status: 404 });
+    expect((await client.call('GET', '/v1/videos')).json.data.map((video) => video.id)).toEqual([id]);
+    await removeFiles(service.app, { account_id: client.account_id, id });
+    expect(await client.call('GET', `/v1/videos/${id}`)).toMatchObject({ status: 404 });
+  });
+
+  it('are listed page by page', async () => {
+    const ids: string[] = [];
+    for (const prompt of ['a', 'b', 'c']) ids.push((await create({ model: 'test/film', prompt })).json.id);
+    const page = async (query: string) => {
+      const { json } = await client.call('GET', `/v1/videos?${query}`);
+      return [json.data.map(({ id }) => ids.indexOf(id)), json.has_more, json.last_id];
+    };
+    expect(await page('limit=2')).toEqual([[2, 1], true, ids[1]]);
+    expect(await page(`limit=2&after=${ids[1]}`)).toEqual([[0], false, ids[0]]);
+    expect(await page(`order=asc&after=${ids[0]}`)).toEqual([[1, 2], false, ids[2]]);
+    for (const query of ['limit=0', 'order=up', 'after=x']) {
+      expect((await client.call('GET', `/v1/videos?${query}`)).status, query).toBe(400);
+    }
+    for (const id of ids) await finished(id);
+  });
+});
