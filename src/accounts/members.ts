@@ -111,3 +111,15 @@ export async function ownerOf(db: Db, account_id: string, now: Date): Promise<st
   });
   return id;
 }
+
+export type Member = { user_id: string; name: string; email: string; role: Role; two_factor: boolean; created_at: Date };
+
+/** The people of an account, oldest first. */
+export async function listMembers(db: Queryable, account_id: string): Promise<Member[]> {
+  return db.query<Member>(
+    `select u.id as user_id, u.name, u.email, m.role, coalesce(u."twoFactorEnabled", false) as two_factor,
+            m."createdAt" as created_at
+       from auth.member m join auth."user" u on u.id = m."userId" where m."organizationId" = $1 order by m."createdAt", u.id`,
+    [account_id],
+  );
+}

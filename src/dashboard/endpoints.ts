@@ -1,5 +1,13 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
+import {
+  admin_account,
+  admin_accounts,
+  admin_create_account,
+  admin_credit,
+  admin_login_link,
+  admin_set_status,
+} from './admin-accounts.ts';
 import { get_balance } from './balance.ts';
 import { get_chat, list_chats } from './chats.ts';
 import { get_choices } from './choices.ts';
@@ -40,6 +48,12 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     change_key,
     rotate_key,
     delete_key,
+    admin_accounts,
+    admin_account,
+    admin_create_account,
+    admin_credit,
+    admin_set_status,
+    admin_login_link,
     ...webEndpoints(),
   ];
 }

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import {
+  createAccount,
+  findAccount,
+  searchAccounts,
+  setAccountStatus,
+  type Account,
+} from '../accounts/accounts.ts';
+import { listKeys } from '../accounts/keys.ts';
+import { makeLoginLink } from '../accounts/login-links.ts';
+import { listMembers, ownerOf } from '../accounts/members.ts';
+import { audit } from '../accounts/audit.ts';
+import type { SessionCall } from '../api/endpoint.ts';
+import { keys_channel, type App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { isId } from '../lib/ids.ts';
+import { balanceOf, credit } from '../money/ledger.ts';
+import { balanceView, costView, exact, parseMoney, type Money } from '../money/money.ts';
+import { usageOf } from '../money/usage.ts';
+import { countedFailures } from '../tasks/pause.ts';
+import { readGiven, wrong } from './given.ts';
+import { session_endpoint } from './page.ts';
+import type { Page } from './views/activity.ts';
+import type { AdminAccount, AdminAccountPage } from './views/admin.ts';
+
+const text = { type: 'string' };
+const filters = {
+  search: { description: 'Part of a name or an id.', schema: text },
+  after: { description: 'Older than this one.', schema: text },
+};
+const page_size = 25;
+const month_ms = 30 * 86_400_000;
+
+/** Every account of the service, newest first. */
+export const admin_accounts = session_endpoint(
+  'GET',
+  '/dash/admin/accounts',
+  'operator',
+  async (app, { query }) => {
+    const after = query.get('after');
+    if (after !== undefined && !isId('acct', after)) throw wrong('after', 'after must be the id of an account.');
+    const search = query.get('search')?.trim().slice(0, 100) ?? '';
+    const found = await searchAccounts(app.db, { search, after, limit: page_size + 1 });
+    const shown = found.slice(0, page_size);
+    const data = await Promise.all(shown.map((account) => renderAccount(app, account)));
+    const page: Page<AdminAccount> = { data, has_more: found.length > page_size };
+    return { status: 200, body: page };
+  },
+  { query: filters },
+);
+
+async function renderAccount(app: App, account: Account): Promise<AdminAccount> {
+  const { id, name, currency, status, created_at } = account;
+  const now = new Date(app.clock.now());
+  const from = new Date(now.getTime() - month_ms);
+  const [balance, usage] = await Promise.all([
+    balanceOf(app.db, id),
+    usageOf(app.db, { account_id: id, from, to: now, group_by: [] }),
+  ]);
+  const { amount, held } = balance ?? { amount: 0n, held: 0n };
+  const spend = usage.reduce((sum, { cost }) => sum + cost, 0n);
+  return {
+    id,
+    name,
+    currency,
+    status,
+    balance: balanceView(amount, currency),
+    held: balanceView(held, currency),
+    available: balanceView(amount - held, currency),
+    spend: costView(spend, currency),
+    created_at: created_at.toISOString(),
+  };
+}
+
+export const admin_account = session_endpoint('GET', '/dash/admin/accounts/{id}', 'operator', async (app, call) => {
+  const account = await accountIn(app, call);
+  const now = new Date(app.clock.now());
+  const [shown, members, keys, counted] = await Promise.all([
+    renderAccount(app, account),
+    listMembers(app.db, account.id),
+    listKeys(app.db, account.id),
+    countedFailures(app.db, account.id, now),
+  ]);
+  const view: AdminAccountPage = {
+    ...shown,
+    members: members.map(({ name, email, role, two_factor }) => ({ name, email, role, two_factor })),
+    keys: keys.filter(({ deleted_at }) => deleted_at === null).length,
+    failures: { counted, limit: app.catalog.current.settings.limits.failed_per_24h },
+  };
+  return { status: 200, body: view };
+});
+
+async function accountIn(app: App, { params }: SessionCall): Promise<Account> {
+  const { id = '' } = params;
+  const account = isId('acct', id) ? await findAccount(app.db, id) : undefined;
+  if (!account) throw new ApiError('not_found', 'There is no such account.');
+  return account;
+}
+
+/** Signed amounts correct; a reason stands in the account's ledger. */
+function readAmount(body: SessionCall['body'], name: string): Money {
+  const amount = parseMoney(String(body?.[name] ?? ''));
+  if (amount !== undefined) return amount;
+  throw wrong(name, `${name} must be a decimal such as 25.00, with at most six fraction digits.`);
+}
+
+export const admin_create_account = session_endpoint('POST', '/dash/admin/accounts', 'operator', async (app, call) => {
+  const given = readGiven(call.body);
+  const { currencies } = app.catalog.current.settings;
+  const currency = given.oneOf('currency', [...currencies.keys()]);
+  const name = given.text('name', 200);
+  const initial_credit = call.body?.['credit'] === undefined ? 0n : readAmount(call.body, 'credit');
+  if (initial_credit < 0n) throw wrong('credit', 'credit must not be negative.');
+  const now = new Date(app.clock.now());
+  const account = await createAccount(app.db, { name, currency, initial_credit }, now);
+  await noteOn(app, call, account.id, 'account.create', { name, currency, credit: exact(initial_credit) });
+  return { status: 201, body: await renderAccount(app, account) };
+});
+
+/** What operators do to accounts stands in the accounts' own log, too. */
+function noteOn(app: App, call: SessionCall, account_id: string, action: string, details: Record<string, unknown>) {
+  const now = new Date(app.clock.now());
+  return audit(app.db, { account_id, user: call.person.user, action, subject: account_id, details, address: call.address, now });
+}
+
+/** Tops up, or with a minus corrects. `ref`: made by the page, so that a click that is repeated books once. */
+export const admin_credit = session_endpoint(
+  'POST',
+  '/dash/admin/accounts/{id}/credit',
+  'operator',
+  async (app, call) => {
+    const account = await accountIn(app, call);
+    const given = readGiven(call.body);
+    const amount = readAmount(call.body, 'amount');
+    if (amount === 0n) throw wrong('amount', 'amount must not be zero.');
+    const reason = given.text('reason', 500);
+    const ref = given.optionalText('ref', 100) ?? randomUUID();
+    const type = amount > 0n ? 'topup' : 'adjustment';
+    const movement = { account_id: account.id, type, amount, ref, reason } as const;
+    const { outcome, available } = await credit(app.db, movement, new Date(app.clock.now()));
+    if (outcome === 'insufficient') {
+      throw wrong('amount', `Only ${exact(available)} ${account.currency} is available. Nothing was booked.`);
+    }
+    if (outcome === 'too_large') throw wrong('amount', 'The balance would be larger than any balance may be.');
+    if (outcome === 'conflict') throw new ApiError('conflict', 'This was booked before, with another amount.');
+    if (outcome === 'booked') {
+      await noteOn(app, call, account.id, 'account.credit', { amount: exact(amount), reason, ref });
+    }
+    return { status: 200, body: await renderAccount(app, account) };
+  },
+);
+
+export const admin_set_status = session_endpoint(
+  'POST',
+  '/dash/admin/accounts/{id}/status',
+  'operator',
+  async (app, call) => {
+    const account = await accountIn(app, call);
+    const status = readGiven(call.body).oneOf('status', ['active', 'blocked']);
+    await setAccountStatus(app.db, account.id, status);
+    app.notifier.notify(keys_channel, 'all');
+    await noteOn(app, call, account.id, status === 'blocked' ? 'account.block' : 'account.unblock', {});
+    return { status: 200, body: await renderAccount(app, { ...account, status }) };
+  },
+);
+
+const handed_over_ms = 24 * 3_600_000;
+
+/** A link to hand over to the account's owner, who has no password yet or has lost it. */
+export const admin_login_link = session_endpoint(
+  'POST',
+  '/dash/admin/accounts/{id}/login-link',
+  'operator',
+  async (app, call) => {
+    const account = await accountIn(app, call);
+    const now = new Date(app.clock.now());
+    const user_id = await ownerOf(app.db, account.id, now);
+    const link = await makeLoginLink(app.db, app.base_url(), user_id, now, handed_over_ms);
+    await noteOn(app, call, account.id, 'account.login-link', { user_id });
+    return { status: 200, body: { link, expires_in: '24 hours' } };
+  },
+);
