@@ -1,0 +1,37 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** A door before a server: shut, nobody listens at its port, so that connections are refused. */
+export type Gate = { url: string; open(): Promise<void>; shut(): Promise<void> };
+
+export async function startGate(target: string): Promise<Gate> {
+  const target_port = Number(new URL(target).port);
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(target_port, '127.0.0.1');
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  });
+  const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await listen(0);
+  const { port } = server.address() as AddressInfo; // it listens at a port
+  return {
+    url: `http://127.0.0.1:${port}`,
+    open: () => (server.listening ? Promise.resolve() : listen(port)),
+    shut: () =>
+      new Promise((resolve) => {
+        if (!server.listening) return resolve();
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
