@@ -200,7 +200,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     wants_usage: order.ask.wants_usage,
     line_bytes_max,
     legacy_functions: isLegacy(order.ask),
-    ...(order.ask.style === 'responses' && { echo: echoOf(order.ask.body) }),
+    ...(order.ask.style === 'responses' && style !== 'responses' && { echo: echoOf(order.ask.body) }),
   });
   let problem: string | undefined;
   try {

@@ -291,7 +291,7 @@ describe('upstreams of other styles', () => {
 
   test('a stream of messages style as named events, numbered in order', async () => {
     stage.upstream.script('claude-x', { stream: messagesStream(['Hi', ' there']) });
-    const answer = await ask({ model: 'acme/ant', stream: true });
+    const answer = await ask({ model: 'acme/ant', stream: true, instructions: 'Be kind.', temperature: 0.5 });
     const events = answer.text
       .split('\n\n')
       .filter((frame) => frame.startsWith('event:'))
@@ -310,7 +310,9 @@ describe('upstreams of other styles', () => {
     ]);
     expect(events.map(({ data }) => data.sequence_number)).toEqual(events.map((_, index) => index));
     expect(events.every(({ name, data }) => name === data.type)).toBe(true);
-    expect(events.at(-1)?.data.response).toMatchObject({ status: 'completed', model: 'acme/ant', usage });
+    const told = { model: 'acme/ant', instructions: 'Be kind.', temperature: 0.5, store: false };
+    expect(events[0]?.data.response).toMatchObject({ ...told, status: 'in_progress' });
+    expect(events.at(-1)?.data.response).toMatchObject({ ...told, status: 'completed', usage });
     expect(await recordOf(answer)).toMatchObject({ finish: 'completed', cost: { exact: '0.000070' } });
   });
 
