@@ -1,6 +1,9 @@
 import { Center, Loader } from '@mantine/core';
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
 import { readActivitySearch } from './pages/activity/search.ts';
+import { readKeysSearch } from './pages/keys/search.ts';
+import { readModelsSearch } from './pages/models/search.ts';
+import { readPlaygroundSearch } from './pages/playground/search.ts';
 import { Failed } from './ui/states.tsx';
 import { NotFound } from './shell/NotFound.tsx';
 import { SignedIn } from './shell/SignedIn.tsx';
@@ -55,11 +58,39 @@ const chat = createRoute({
   component: lazyRouteComponent(() => import('./pages/chat/ChatPage.tsx'), 'ChatPage'),
 });
 
+const keys = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/keys',
+  validateSearch: readKeysSearch,
+  component: lazyRouteComponent(() => import('./pages/keys/Keys.tsx'), 'Keys'),
+});
+
+const models = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/models',
+  validateSearch: readModelsSearch,
+  component: lazyRouteComponent(() => import('./pages/models/Models.tsx'), 'Models'),
+});
+
+/** Ids of models have slashes. */
+const model = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/models/$',
+  component: lazyRouteComponent(() => import('./pages/models/ModelPage.tsx'), 'ModelPage'),
+});
+
+const playground = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/playground',
+  validateSearch: readPlaygroundSearch,
+  component: lazyRouteComponent(() => import('./pages/playground/Playground.tsx'), 'Playground'),
+});
+
 const routeTree = root.addChildren([
   signIn,
   invitation,
   resetPassword,
-  signedIn.addChildren([home, activity, task, chat]),
+  signedIn.addChildren([home, activity, task, chat, keys, models, model, playground]),
 ]);
 
 export const router = createRouter({

@@ -1,0 +1,125 @@
+import { Code, Group, Progress, Stack, Table, Text } from '@mantine/core';
+import { ArrowPathIcon, PencilSquareIcon, TrashIcon } from '@heroicons/react/24/outline';
+import type { KeyView } from '../../../../src/dashboard/views/keys.ts';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { MayIcon } from '../../ui/MayButton.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import type { Doing } from './Keys.tsx';
+
+type Props = { keys: KeyView[]; setDoing: (doing: Doing) => void };
+
+export function KeyTable({ keys, setDoing }: Props) {
+  return (
+    <ListTable
+      caption="API keys, newest first"
+      columns={[
+        { name: 'Name' },
+        { name: 'Created' },
+        { name: 'Spent this month' },
+        { name: 'Status' },
+        { name: 'Actions', hidden: true },
+      ]}
+    >
+      {keys.map((key) => (
+        <Row key={key.id} apiKey={key} setDoing={setDoing} />
+      ))}
+    </ListTable>
+  );
+}
+
+function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'] }) {
+  const { name, shown_as, created_at, state } = apiKey;
+  return (
+    <Table.Tr>
+      <Table.Td maw={280}>
+        <Text size="sm" fw={600} truncate title={name}>
+          {name}
+        </Text>
+        <Code>{shown_as}</Code>
+      </Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+        <Text size="sm">
+          <Time at={created_at} ago />
+        </Text>
+      </Table.Td>
+      <Table.Td miw={180}>
+        <Spent apiKey={apiKey} />
+      </Table.Td>
+      <Table.Td>
+        <State apiKey={apiKey} />
+      </Table.Td>
+      <Table.Td>
+        {state !== 'deleted' && (
+          <Group gap={2} justify="flex-end" wrap="nowrap">
+            <MayIcon right="keys" label={`Change ${name}`} onClick={() => setDoing({ what: 'change', key: apiKey })}>
+              <PencilSquareIcon width={18} aria-hidden />
+            </MayIcon>
+            {state === 'active' && (
+              <MayIcon right="keys" label={`Rotate ${name}`} onClick={() => setDoing({ what: 'rotate', key: apiKey })}>
+                <ArrowPathIcon width={18} aria-hidden />
+              </MayIcon>
+            )}
+            <MayIcon
+              right="keys"
+              label={`Delete ${name}`}
+              color="red"
+              onClick={() => setDoing({ what: 'delete', key: apiKey })}
+            >
+              <TrashIcon width={18} aria-hidden />
+            </MayIcon>
+          </Group>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Spent({ apiKey: { name, limit, spent, used_percent } }: { apiKey: KeyView }) {
+  if (limit === null || used_percent === null) {
+    return (
+      <Text size="sm">
+        <Money cost={spent} />{' '}
+        <Text span size="xs" c="dimmed">
+          no limit
+        </Text>
+      </Text>
+    );
+  }
+  const color = used_percent >= 100 ? 'red' : used_percent >= 80 ? 'yellow' : 'brand';
+  return (
+    <Stack gap={4}>
+      <Text size="sm" style={{ whiteSpace: 'nowrap' }}>
+        <Money cost={spent} /> of <Money cost={limit} />
+        {used_percent >= 80 && (
+          <Text span size="xs" c="dimmed">
+            {' '}
+            {used_percent >= 100 ? '– used up' : `– ${used_percent} % used`}
+          </Text>
+        )}
+      </Text>
+      <Progress
+        value={Math.min(100, used_percent)}
+        color={color}
+        size="sm"
+        aria-label={`${name}: ${used_percent} % of the month's limit used`}
+      />
+    </Stack>
+  );
+}
+
+function State({ apiKey: { state, ends_at } }: { apiKey: KeyView }) {
+  if (state === 'active') return <Status of="active" />;
+  return (
+    <Stack gap={2} align="flex-start">
+      {state === 'ending' ? <Status of="retrying" label="Rotated" /> : <Status of="deleted" />}
+      {ends_at !== null && (
+        <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+          {state === 'ending' && 'works until '}
+          <Time at={ends_at} />
+        </Text>
+      )}
+    </Stack>
+  );
+}

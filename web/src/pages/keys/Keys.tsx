@@ -1,0 +1,84 @@
+import { Stack, Switch } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { KeysView, KeyView } from '../../../../src/dashboard/views/keys.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { MayButton } from '../../ui/MayButton.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Empty, Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { ChangeKey, CreateKey } from './KeyForm.tsx';
+import { DeleteKey, RotateKey } from './KeyEnds.tsx';
+import { KeyTable } from './KeyTable.tsx';
+
+const route = getRouteApi('/signed-in/keys');
+
+/** Which dialog is open, and for which key. */
+export type Doing = { what: 'create' } | { what: 'change' | 'rotate' | 'delete'; key: KeyView } | undefined;
+
+/** What programs call the API with. */
+export function Keys() {
+  const { account, base } = usePlace();
+  const { deleted = false } = route.useSearch();
+  const navigate = useNavigate();
+  const [doing, setDoing] = useState<Doing>();
+  const query = useQuery({
+    queryKey: [account.id, 'keys'],
+    queryFn: ({ signal }) => api.get<KeysView>(`${base}/keys`, { signal }),
+    refetchInterval: 15_000,
+  });
+  const create = (
+    <MayButton right="keys" onClick={() => setDoing({ what: 'create' })}>
+      Create a key
+    </MayButton>
+  );
+  return (
+    <Page
+      title="API keys"
+      about="What programs call the API with. A key is told once, when it is made; what it may spend in a month is up to you."
+      actions={create}
+    >
+      <Loaded query={query} height={280}>
+        {({ data, resets_at }) => {
+          const shown = data.filter(({ state }) => deleted || state !== 'deleted');
+          const has_deleted = data.some(({ state }) => state === 'deleted');
+          return (
+            <Stack>
+              {has_deleted && (
+                <Switch
+                  label="Show deleted keys"
+                  checked={deleted}
+                  onChange={({ currentTarget }) =>
+                    void navigate({
+                      to: '/keys',
+                      search: currentTarget.checked ? { deleted: true } : {},
+                      replace: true,
+                    })
+                  }
+                />
+              )}
+              {shown.length === 0 ? (
+                <Empty title={has_deleted ? 'All keys are deleted' : 'Create your first key'} action={create}>
+                  A key is all that a program needs: it goes into the header <code>Authorization: Bearer</code>.
+                </Empty>
+              ) : (
+                <KeyTable keys={shown} setDoing={setDoing} />
+              )}
+              {shown.some(({ limit }) => limit !== null) && (
+                <span style={{ fontSize: 'var(--mantine-font-size-sm)', color: 'var(--mantine-color-dimmed)' }}>
+                  Limits begin again <Time at={resets_at} />. They count what is held for running work, too.
+                </span>
+              )}
+            </Stack>
+          );
+        }}
+      </Loaded>
+      <CreateKey opened={doing?.what === 'create'} close={() => setDoing(undefined)} />
+      {doing?.what === 'change' && <ChangeKey apiKey={doing.key} close={() => setDoing(undefined)} />}
+      {doing?.what === 'rotate' && <RotateKey apiKey={doing.key} close={() => setDoing(undefined)} />}
+      {doing?.what === 'delete' && <DeleteKey apiKey={doing.key} close={() => setDoing(undefined)} />}
+    </Page>
+  );
+}

@@ -1,0 +1,66 @@
+import { Alert, Button, Group, Modal, Stack, Tabs, Text } from '@mantine/core';
+import { EyeIcon } from '@heroicons/react/24/outline';
+import { useQuery } from '@tanstack/react-query';
+import type { NewKeyView } from '../../../../src/dashboard/views/keys.ts';
+import type { ModelView } from '../../../../src/dashboard/views/models.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { CodeBox } from '../../ui/Copy.tsx';
+import { snippetsOf } from './snippets.ts';
+
+/** The key, told once. Nothing keeps it when this is closed. */
+export function NewKey({ opened, made, close }: { opened: boolean; made: NewKeyView; close: () => void }) {
+  const { me } = usePlace();
+  const models = useModels();
+  const snippets = snippetsOf(me.base_url, made.secret, models);
+  return (
+    <Modal
+      opened={opened}
+      onClose={close}
+      title={`The key “${made.key.name}”`}
+      size="lg"
+      centered
+      closeOnClickOutside={false}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Stack>
+        <Alert variant="light" color="yellow" icon={<EyeIcon aria-hidden />} title="Copy it now">
+          It is shown only this once: what we keep of it cannot be turned back into the key.
+        </Alert>
+        <CodeBox text={made.secret} label="key" />
+        <Text size="sm" fw={600}>
+          Use it
+        </Text>
+        <Tabs defaultValue={snippets[0]?.name ?? null} keepMounted={false}>
+          <Tabs.List mb="xs">
+            {snippets.map(({ name }) => (
+              <Tabs.Tab key={name} value={name}>
+                {name}
+              </Tabs.Tab>
+            ))}
+          </Tabs.List>
+          {snippets.map(({ name, text }) => (
+            <Tabs.Panel key={name} value={name}>
+              <CodeBox text={text} label={name} />
+            </Tabs.Panel>
+          ))}
+        </Tabs>
+        <Group justify="flex-end">
+          <Button onClick={close}>I have copied it</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+/** A model of each kind that can be called here, for the examples. */
+function useModels() {
+  const { account, base } = usePlace();
+  const { data } = useQuery({
+    queryKey: [account.id, 'models'],
+    queryFn: ({ signal }) => api.get<{ data: ModelView[] }>(`${base}/models`, { signal }),
+    staleTime: 60_000,
+  });
+  const first = (kind: ModelView['modality']) => data?.data.find(({ modality }) => modality === kind)?.id;
+  return { image: first('image') ?? 'sandbox/image', chat: first('chat') ?? 'sandbox/chat' };
+}

@@ -1,0 +1,6 @@
+/** What the address of the page says. */
+export type KeysSearch = { deleted?: true | undefined };
+
+export function readKeysSearch(search: Record<string, unknown>): KeysSearch {
+  return { deleted: search['deleted'] === true ? true : undefined };
+}

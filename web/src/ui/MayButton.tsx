@@ -1,0 +1,61 @@
+import { ActionIcon, Button, Tooltip, VisuallyHidden, type ButtonProps } from '@mantine/core';
+import { useId, type ReactNode } from 'react';
+import type { MyAccount } from '../session.tsx';
+import { usePlace } from '../session.tsx';
+
+type Right = MyAccount['rights'][number];
+
+/** Why this person may not; undefined if they may. The server decides, this only tells beforehand. */
+export function useDenial(right: Right): string | undefined {
+  const { may, account } = usePlace();
+  if (may(right)) return undefined;
+  return `Your role here (${account.role}) does not allow this. Ask an owner of the account.`;
+}
+
+type Props = { right: Right; onClick: () => void; children: ReactNode };
+
+/** A button for what needs a right: without it, it stays in its place, can be reached, and says why it does nothing. */
+export function MayButton({ right, onClick, children, ...rest }: Props & ButtonProps) {
+  const denial = useDenial(right);
+  const id = useId();
+  if (denial === undefined) {
+    return (
+      <Button onClick={onClick} {...rest}>
+        {children}
+      </Button>
+    );
+  }
+  return (
+    <Tooltip label={denial} multiline maw={280} events={{ hover: true, focus: true, touch: true }}>
+      <Button data-disabled aria-disabled aria-describedby={id} onClick={(event) => event.preventDefault()} {...rest}>
+        {children}
+        <VisuallyHidden id={id}>{denial}</VisuallyHidden>
+      </Button>
+    </Tooltip>
+  );
+}
+
+/** The same as a small picture in a row of a table. */
+export function MayIcon({
+  right,
+  onClick,
+  children,
+  label,
+  color = 'gray',
+}: Props & { label: string; color?: string }) {
+  const denial = useDenial(right);
+  const denied = denial !== undefined;
+  return (
+    <Tooltip label={denial ?? label} multiline maw={280} events={{ hover: true, focus: true, touch: true }}>
+      <ActionIcon
+        variant="subtle"
+        color={color}
+        aria-label={denied ? `${label}: ${denial}` : label}
+        {...(denied && { 'data-disabled': true, 'aria-disabled': true })}
+        onClick={(event) => (denied ? event.preventDefault() : onClick())}
+      >
+        {children}
+      </ActionIcon>
+    </Tooltip>
+  );
+}
