@@ -40,4 +40,5 @@ export async function startWorker(app: App): Promise<void> {
     await removeOldRecords(app, stopped);
     await removeOldLoginLinks(app.db, new Date(app.clock.now()));
   });
+  await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => void (await addUpUsage(app.db, stopped)));
 }

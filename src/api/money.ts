@@ -1,16 +1,8 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import {
-  balanceOf,
-  budgetsOf,
-  listEntries,
-  nextMonth,
-  usageOf,
-  type Entry,
-  type EntryFilter,
-  type UsageGroup,
-} from '../money/ledger.ts';
+import { balanceOf, budgetsOf, listEntries, nextMonth, type Entry, type EntryFilter } from '../money/ledger.ts';
+import { usageOf, type UsageGroup } from '../money/usage.ts';
 import { balanceView, costView } from '../money/money.ts';
 import type { Answer, Call, Endpoint } from './endpoint.ts';
 import { moment, oneOf, wholeNumber } from './query.ts';
@@ -156,7 +148,7 @@ function renderEntry(entry: Entry, currency: string): { id: string } & Record<st
   };
 }
 
-const groups: readonly UsageGroup[] = ['day', 'model', 'key', 'modality'];
+const groups: readonly UsageGroup[] = ['day', 'hour', 'model', 'key', 'modality'];
 const range_ms_max = 400 * 86_400_000;
 
 export const get_usage: Endpoint<App> = {
@@ -171,7 +163,7 @@ export const get_usage: Endpoint<App> = {
       from: { description: 'Inclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       to: { description: 'Exclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       group_by: {
-        description: 'One or several of day, model, key, modality, joined by commas.',
+        description: 'One or several of day, hour, model, key, modality, joined by commas.',
         schema: { type: 'string' },
         example: 'day,model',
       },

@@ -137,6 +137,7 @@ export const usage = Type.Object({
   group_by: Type.Array(Type.String()),
   data: Type.Array(
     Type.Object({
+      hour: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),
       day: Type.Optional(Type.String()),
       model: Type.Optional(nullable(Type.String())),
       key: Type.Optional(nullable(Type.String())),

@@ -35,7 +35,7 @@ export async function checkBooks(
   db: Db,
   options: { full?: boolean; more?: readonly Rule[] } = {},
 ): Promise<BooksReport> {
-  const looks = [...money_looks, ...(options.full ? [strangers] : []), ...(options.more ?? []).map(lookOf)];
+  const looks = [...money_looks, ...(options.full ? full_looks : []), ...(options.more ?? []).map(lookOf)];
   return db.tx(async (tx) => {
     await tx.query('set transaction isolation level repeatable read');
     if (options.full) await forgetMarks(tx);
@@ -295,5 +295,29 @@ const strangers = lookOf({
           from ledger_entries e where not exists (select from balances b where b.account_id = e.account_id)`,
 });
 
+/** The same for what was made of the ledger: the sums of usage (money/usage.ts), as far as each account's mark. */
+const usage = lookOf({
+  name: 'sums of usage are those of the charges',
+  sql: `with charges as materialized (
+      select e.account_id, step, date_trunc(step, e.created_at, 'UTC') as start, key_id, model, kind, revenue + loss as cost, units
+        from usage_marks m join ledger_entries e on e.account_id = m.account_id and e.number <= m.number
+        cross join (values ('hour'), ('day')) v (step) where e.type = 'settle'),
+    costs as (select account_id, step, start, key_id, model, kind, count(*) as charges, sum(cost) as cost
+        from charges group by account_id, step, start, key_id, model, kind),
+    counted as (select account_id, step, start, unit, sum(amount::numeric) as amount
+        from charges, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit),
+    told as (select account_id, step, start, unit, sum(amount::numeric) as amount
+        from usage_sums, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit)
+    select account_id || ' ' || step || ' ' || start as subject, 'sum and charges differ' as detail,
+           abs(coalesce(s.cost, 0) - coalesce(c.cost, 0)) as off_by
+      from costs c full join usage_sums s using (account_id, step, start, key_id, model, kind)
+     where c.cost is distinct from s.cost or c.charges is distinct from s.charges
+    union all
+    select account_id || ' ' || step || ' ' || start, unit || ' differs', 0
+      from counted c full join told t using (account_id, step, start, unit) where c.amount is distinct from t.amount`,
+});
+
+const full_looks: readonly Look[] = [strangers, usage];
+
 /** The names of this room's rules, as findings tell them. */
-export const money_rule_names: readonly string[] = [...money_looks, strangers].flatMap((look) => look.names);
+export const money_rule_names: readonly string[] = [...money_looks, ...full_looks].flatMap((look) => look.names);

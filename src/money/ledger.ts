@@ -121,6 +121,10 @@ export type EntryFilter = {
   /** Entries newer than this number. */
   before?: bigint;
   types?: Entry['type'][];
+  /** Made at this time or later. */
+  from?: Date;
+  /** Made before this time. */
+  to?: Date;
 };
 
 /** At most `limit` entries, newest first; `has_more`: there are further ones in the direction asked for. */
@@ -135,8 +139,19 @@ export async function listEntries(
        from ledger_entries
       where account_id = $1 and number < coalesce($2::bigint, 9223372036854775807) and number > coalesce($3::bigint, 0)
         and type <> 'upstream' and ($4::text[] is null or type = any ($4))
+        and ($6::timestamptz is null or created_at >= $6) and ($7::timestamptz is null or created_at < $7)
+        and number > case when $6 is null then 0 else entry_near($1, $6, false) end
+        and number <= case when $7 is null then 9223372036854775807 else entry_near($1, $7, true) end
       order by number ${upwards ? 'asc' : 'desc'} limit $5`,
-    [filter.account_id, filter.after ?? null, filter.before ?? null, filter.types ?? null, filter.limit + 1],
+    [
+      filter.account_id,
+      filter.after ?? null,
+      filter.before ?? null,
+      filter.types ?? null,
+      filter.limit + 1,
+      filter.from ?? null,
+      filter.to ?? null,
+    ],
   );
   const page = rows.slice(0, filter.limit);
   return { entries: upwards ? page.toReversed() : page, has_more: rows.length > filter.limit };
@@ -176,57 +191,4 @@ export async function noteUnknownCost(db: Queryable, lost: LostTry, now: Date): 
     lost.model,
     lost.kind,
   ]);
-}
-
-export type UsageGroup = 'day' | 'model' | 'key' | 'modality';
-
-export type UsageRow = {
-  day?: string;
-  model?: string;
-  key?: string;
-  modality?: string;
-  charges: bigint;
-  cost: Money;
-  /** unit → decimal text, summed over the charges. */
-  units: Record<string, string>;
-};
-
-const group_columns: Record<UsageGroup, string> = {
-  day: `to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day`,
-  model: 'model',
-  key: 'key_id as key',
-  modality: 'kind as modality',
-};
-
-/**
- * What was charged from `from` (inclusive) to `to` (exclusive), grouped. Read from the ledger, so
- * usage and money cannot disagree.
- */
-export async function usageOf(
-  db: Queryable,
-  range: { account_id: string; from: Date; to: Date; group_by: UsageGroup[] },
-): Promise<UsageRow[]> {
-  const groups = [...new Set(range.group_by)];
-  assert(
-    groups.every((group) => Object.hasOwn(group_columns, group)),
-    'usage is grouped by known names, which become part of the statement',
-  );
-  const columns = groups.map((group) => group_columns[group]);
-  const names = groups.map((group) => `"${group}"`);
-  const list = (items: string[]) => items.map((item) => `${item}, `).join('');
-  return db.query<UsageRow>(
-    `with charges as (
-       select ${list(columns)}revenue + loss as cost, units from ledger_entries
-        where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3),
-     summed as (select ${list(names)}count(*) as charges, sum(cost)::bigint as cost from charges
-        ${names.length > 0 ? `group by ${names.join(', ')}` : 'having count(*) > 0'}),
-     used as (select ${list(names)}jsonb_object_agg(unit, amount) as units from (
-         select ${list(names)}unit, trim_scale(sum(amount::numeric))::text as amount
-           from charges, jsonb_each_text(units) as u (unit, amount) group by ${list(names)}unit) t
-        ${names.length > 0 ? `group by ${names.join(', ')}` : ''})
-     select s.*, coalesce(u.units, '{}') as units from summed s left join used u on ${
-       names.length > 0 ? names.map((name) => `s.${name} is not distinct from u.${name}`).join(' and ') : 'true'
-     } ${names.length > 0 ? `order by ${names.map((name) => `s.${name}`).join(', ')}` : ''}`,
-    [range.account_id, range.from, range.to],
-  );
 }
