@@ -1,5 +1,5 @@
-// What the documents use of curl, for machines that have none: -sS -o -H -d -X and one address.
-import { writeFileSync } from 'node:fs';
+// What the documents use of curl, for machines that have none: -sS -o -H -d -F -X and one address.
+import { readFileSync, writeFileSync } from 'node:fs';
 
 const words = process.argv.slice(2);
 const options = { headers: {} };
@@ -10,6 +10,7 @@ for (let word = words.shift(); word !== undefined; word = words.shift()) {
     const colon = header.indexOf(':');
     options.headers[header.slice(0, colon)] = header.slice(colon + 1).trim();
   } else if (word === '-d') Object.assign(options, { method: 'POST', body: words.shift() });
+  else if (word === '-F') addField(words.shift());
   else if (word === '-X') options.method = words.shift();
   else if (word === '-o') file = words.shift();
   else if (!word.startsWith('-')) url = word;
@@ -19,3 +20,11 @@ const response = await fetch(url, options);
 const bytes = Buffer.from(await response.arrayBuffer());
 if (file === undefined) process.stdout.write(bytes);
 else writeFileSync(file, bytes);
+
+function addField(field) {
+  const [, name, file_name, text] = /^(\w+)=(?:@(.+)|(.*))$/.exec(field);
+  options.method = 'POST';
+  options.body ??= new FormData();
+  if (file_name === undefined) options.body.append(name, text);
+  else options.body.append(name, new Blob([readFileSync(file_name)]), file_name);
+}
