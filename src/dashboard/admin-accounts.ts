@@ -1,11 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  createAccount,
-  findAccount,
-  searchAccounts,
-  setAccountStatus,
-  type Account,
-} from '../accounts/accounts.ts';
+import { createAccount, findAccount, searchAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
 import { listKeys } from '../accounts/keys.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
 import { listMembers, ownerOf } from '../accounts/members.ts';
@@ -120,7 +114,15 @@ export const admin_create_account = session_endpoint('POST', '/dash/admin/accoun
 /** What operators do to accounts stands in the accounts' own log, too. */
 function noteOn(app: App, call: SessionCall, account_id: string, action: string, details: Record<string, unknown>) {
   const now = new Date(app.clock.now());
-  return audit(app.db, { account_id, user: call.person.user, action, subject: account_id, details, address: call.address, now });
+  return audit(app.db, {
+    account_id,
+    user: call.person.user,
+    action,
+    subject: account_id,
+    details,
+    address: call.address,
+    now,
+  });
 }
 
 /** Tops up, or with a minus corrects. `ref`: made by the page, so that a click that is repeated books once. */

@@ -8,6 +8,17 @@ import {
   admin_login_link,
   admin_set_status,
 } from './admin-accounts.ts';
+import {
+  admin_audit,
+  admin_configuration,
+  admin_failures,
+  admin_margins,
+  admin_models,
+  admin_overview,
+  admin_queue,
+  admin_reload,
+  admin_reset_route,
+} from './admin.ts';
 import { get_balance } from './balance.ts';
 import { get_chat, list_chats } from './chats.ts';
 import { get_choices } from './choices.ts';
@@ -48,6 +59,15 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     change_key,
     rotate_key,
     delete_key,
+    admin_overview,
+    admin_models,
+    admin_reset_route,
+    admin_failures,
+    admin_queue,
+    admin_margins,
+    admin_audit,
+    admin_configuration,
+    admin_reload,
     admin_accounts,
     admin_account,
     admin_create_account,

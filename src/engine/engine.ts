@@ -9,12 +9,14 @@ import type { Handler, JobData } from './job.ts';
 import { Settlements } from './settlements.ts';
 import { Slots } from './slots.ts';
 import {
+  backlogOf,
   bringForward,
   dueQueues,
   insertDuty,
   insertJob,
   liveKeys,
   touchClaims,
+  type Backlog,
   type SendOptions,
 } from './statements.ts';
 
@@ -62,6 +64,8 @@ export type Engine = {
   schedule(name: string, every_ms: number, duty: (signal: AbortSignal) => Promise<void>): Promise<void>;
   /** Starts the deferred jobs of `keys` (of `SendOptions`) at once; answers the keys that had one. */
   hasten(queue: string, keys: readonly string[]): Promise<Set<string>>;
+  /** How much there is to do, by queue; queues without a job are left out. */
+  backlog(): Promise<Backlog[]>;
   /** Those of `keys` (of `SendOptions`) that have a job waiting, deferred or running. */
   liveKeys(keys: readonly string[]): Promise<Set<string>>;
   /**
@@ -165,6 +169,10 @@ class BossEngine implements Engine {
     const hastened = keys.length === 0 ? new Set<string>() : await bringForward(this.#db, queue, keys);
     if (hastened.size > 0) this.wake(queue);
     return hastened;
+  }
+
+  backlog(): Promise<Backlog[]> {
+    return backlogOf(this.#db);
   }
 
   liveKeys(keys: readonly string[]): Promise<Set<string>> {

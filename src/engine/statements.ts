@@ -129,3 +129,31 @@ export async function insertDuty(boss: Boss, queue: string, every_ms: number): P
     [queue, every_ms],
   );
 }
+
+/** Jobs of one queue: due ones that wait, those that run, and how long the oldest due one has waited. */
+export type Backlog = { name: string; waiting: number; deferred: number; active: number; oldest_s: number | null };
+
+/** How much there is to do, by queue. */
+export async function backlogOf(db: Queryable): Promise<Backlog[]> {
+  const rows = await db.query<{
+    name: string;
+    waiting: bigint;
+    deferred: bigint;
+    active: bigint;
+    oldest_s: number | null;
+  }>(
+    `select name, count(*) filter (where state < 'active' and start_after <= pgboss.job_now()) as waiting,
+            count(*) filter (where state < 'active' and start_after > pgboss.job_now()) as deferred,
+            count(*) filter (where state = 'active') as active,
+            extract(epoch from pgboss.job_now() - min(start_after)
+              filter (where state < 'active' and start_after <= pgboss.job_now()))::float8 as oldest_s
+       from pgboss.job where state <= 'active' group by name order by name`,
+  );
+  return rows.map(({ name, waiting, deferred, active, oldest_s }) => ({
+    name,
+    waiting: Number(waiting),
+    deferred: Number(deferred),
+    active: Number(active),
+    oldest_s: oldest_s === null ? null : Math.round(oldest_s),
+  }));
+}

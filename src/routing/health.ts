@@ -75,6 +75,16 @@ type Counter = {
   users: { account_id: string; at_ms: number }[];
 };
 
+/** A route that is not used for now, and why. */
+export type OpenRouteView = { route: string; cause: Cause; openings: number; opened_at: Date; retry_at: Date };
+
+/** Every route that is not used for now, the newest first; for the operator. */
+export async function openRoutes(db: Queryable): Promise<OpenRouteView[]> {
+  return db.query<OpenRouteView>(
+    'select route, cause, openings, opened_at, retry_at from route_health order by opened_at desc limit 1000',
+  );
+}
+
 /** Opens the health of all routes; nothing is read before it is asked for. */
 export function openRouteHealth(db: Queryable, clock: Clock): RouteHealth {
   return new SharedRouteHealth(db, clock);

@@ -24,8 +24,78 @@ export type Light = { name: string; state: 'good' | 'warning' | 'bad'; detail: s
 
 export type AdminOverview = {
   lights: Light[];
-  tasks: { queued: number; running: number; oldest_queued_s: number | null; created_24h: number; failed_24h: number };
-  chats: { calls_24h: number; failed_24h: number; first_words_p50_ms: number | null; first_words_p95_ms: number | null };
-  webhooks: { waiting: number; dropped_24h: number };
-  spend: { currency: string; today: Cost; month: Cost }[];
+  tasks: { queued: number; running: number; oldest_queued_s: number | null; succeeded_24h: number; failed_24h: number };
+  chats: {
+    calls_24h: number;
+    failed_24h: number;
+    first_words_p50_ms: number | null;
+    first_words_p95_ms: number | null;
+  };
+  /** Jobs that wait. */
+  jobs: number;
+  /** Of this month, by model. */
+  margins: AdminMargin[];
+};
+
+export type AdminRoute = {
+  name: string;
+  provider: string;
+  upstream_model: string;
+  state: 'open' | 'closed';
+  cause: string | null;
+  retry_at: string | null;
+};
+
+export type AdminModel = {
+  id: string;
+  kind: string;
+  name: string;
+  standing: 'available' | 'degraded' | 'unavailable';
+  hidden: boolean;
+  routes: AdminRoute[];
+};
+
+export type AdminFailure = {
+  route: string;
+  state: string;
+  reason: string | null;
+  count: number;
+  last_at: string;
+  example: string | null;
+};
+
+export type AdminMargin = {
+  name: string | null;
+  currency: string;
+  runs: number;
+  revenue: Cost;
+  upstream_cost: Cost;
+  margin: Cost;
+  unknown: number;
+};
+
+export type AdminAudit = {
+  id: string;
+  at: string;
+  account_id: string | null;
+  actor: string;
+  action: string;
+  subject: string | null;
+  details: Record<string, unknown> | null;
+  address: string | null;
+};
+
+export type AdminConfiguration = {
+  file: string | null;
+  version: string;
+  node: string;
+  database: string;
+  migrations: { applied: number; pending: string[] };
+  providers: { name: string; adapter: string; base_url: string | null; has_key: boolean }[];
+  warnings: string[];
+  settings: { name: string; value: string }[];
+};
+
+export type AdminQueue = {
+  queues: { name: string; waiting: number; deferred: number; active: number; oldest_s: number | null }[];
 };

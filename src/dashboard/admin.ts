@@ -1,0 +1,261 @@
+import package_json from '../../package.json' with { type: 'json' };
+import { listAudit } from '../accounts/audit.ts';
+import { lookAtRoutes } from '../api/models.ts';
+import { moment, oneOf } from '../api/query.ts';
+import { reload_channel, type App } from '../app.ts';
+import { showProblem } from '../catalog/problem.ts';
+import { chatsOverview } from '../chat/overview.ts';
+import { service_rules } from '../chat/books.ts';
+import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
+import { isId } from '../lib/ids.ts';
+import { checkBooks } from '../money/books.ts';
+import { margin_groups, marginsOf } from '../money/margins.ts';
+import { costView } from '../money/money.ts';
+import { openRoutes, routeName } from '../routing/health.ts';
+import { failuresByRoute, tasksOverview } from '../tasks/overview.ts';
+import { wrong } from './given.ts';
+import { note } from './note.ts';
+import { session_endpoint } from './page.ts';
+import type { Page } from './views/activity.ts';
+import type {
+  AdminAudit,
+  AdminConfiguration,
+  AdminFailure,
+  AdminMargin,
+  AdminModel,
+  AdminOverview,
+  AdminQueue,
+  Light,
+} from './views/admin.ts';
+
+const day_ms = 86_400_000;
+const text = { type: 'string' };
+
+/** How the service is, in one look. */
+export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'operator', async (app) => {
+  const now = new Date(app.clock.now());
+  const since = new Date(now.getTime() - day_ms);
+  const [tasks, chats, queues, open, books] = await Promise.all([
+    tasksOverview(app.db, now),
+    chatsOverview(app.db, since),
+    app.engine.backlog(),
+    openRoutes(app.db),
+    checkBooks(app.db, { more: service_rules }),
+  ]);
+  const oldest_ms = tasks.oldest_queued_at ? now.getTime() - tasks.oldest_queued_at.getTime() : null;
+  const view: AdminOverview = {
+    lights: [
+      queueLight(oldest_ms),
+      routesLight(open.length),
+      shareLight('Generations', tasks.failed_24h, tasks.failed_24h + tasks.succeeded_24h),
+      shareLight('Chat', chats.failed, chats.calls),
+      {
+        name: 'Books',
+        state: books.ok ? 'good' : 'bad',
+        detail: `${books.entries} entries, difference ${books.difference}`,
+      },
+    ],
+    tasks: {
+      queued: tasks.queued,
+      running: tasks.running,
+      oldest_queued_s: oldest_ms === null ? null : Math.round(oldest_ms / 1000),
+      succeeded_24h: tasks.succeeded_24h,
+      failed_24h: tasks.failed_24h,
+    },
+    chats: {
+      calls_24h: chats.calls,
+      failed_24h: chats.failed,
+      first_words_p50_ms: chats.p50_ms,
+      first_words_p95_ms: chats.p95_ms,
+    },
+    jobs: queues.reduce((sum, { waiting }) => sum + waiting, 0),
+    margins: await marginViews(app, monthOf(now), 'model'),
+  };
+  return { status: 200, body: view };
+});
+
+function queueLight(oldest_ms: number | null): Light {
+  const name = 'Queue';
+  if (oldest_ms === null) return { name, state: 'good', detail: 'nothing waits' };
+  const state = oldest_ms > 300_000 ? 'bad' : oldest_ms > 30_000 ? 'warning' : 'good';
+  return { name, state, detail: `the oldest task has waited ${Math.round(oldest_ms / 1000)} s` };
+}
+
+function routesLight(open: number): Light {
+  const detail = open === 0 ? 'all take work' : `${open} ${open === 1 ? 'is' : 'are'} not used for now`;
+  return { name: 'Routes', state: open === 0 ? 'good' : 'warning', detail };
+}
+
+function shareLight(name: string, failed: number, all: number): Light {
+  if (all === 0) return { name, state: 'good', detail: 'none in 24 hours' };
+  const percent = (failed / all) * 100;
+  const state = percent > 20 ? 'bad' : percent > 5 ? 'warning' : 'good';
+  return { name, state, detail: `${failed} of ${all} failed in 24 hours (${percent.toFixed(1)} %)` };
+}
+
+/** Models in the order of the catalogue, with their routes and what is known of those. */
+export const admin_models = session_endpoint('GET', '/dash/admin/models', 'operator', async (app) => {
+  const [standingOf, open] = await Promise.all([lookAtRoutes(app), openRoutes(app.db)]);
+  const troubles = new Map(open.map((each) => [each.route, each]));
+  const data = [...app.catalog.current.models.values()].map((model): AdminModel => {
+    const routes = model.routes.map((route) => {
+      const name = routeName(model.id, route.id);
+      const trouble = troubles.get(name);
+      return {
+        name,
+        provider: route.provider,
+        upstream_model: route.upstream_model,
+        state: trouble ? ('open' as const) : ('closed' as const),
+        cause: trouble?.cause ?? null,
+        retry_at: trouble?.retry_at.toISOString() ?? null,
+      };
+    });
+    return {
+      id: model.id,
+      kind: model.kind,
+      name: model.name,
+      standing: standingOf(model),
+      hidden: model.hidden,
+      routes,
+    };
+  });
+  return { status: 200, body: { data } };
+});
+
+/** Lets a route be used again at once, whatever it did. */
+export const admin_reset_route = session_endpoint('POST', '/dash/admin/routes/reset', 'operator', async (app, call) => {
+  const route = call.body?.['route'];
+  if (typeof route !== 'string') throw wrong('route', 'route must be the name of a route.');
+  await app.health.succeeded(route);
+  await note(app, call, 'route.reset', route);
+  return { status: 200, body: { ok: true } };
+});
+
+/** What went wrong in the last days, by route and kind. */
+export const admin_failures = session_endpoint(
+  'GET',
+  '/dash/admin/failures',
+  'operator',
+  async (app, { query }) => {
+    const now_ms = app.clock.now();
+    const since = moment(query, 'from') ?? new Date(now_ms - 7 * day_ms);
+    const data = (await failuresByRoute(app.db, since)).map(({ last_at, ...group }): AdminFailure => {
+      return { ...group, last_at: last_at.toISOString() };
+    });
+    return { status: 200, body: { data, since: since.toISOString() } };
+  },
+  { query: { from: { description: 'Since this time.', schema: text } } },
+);
+
+/** Jobs that wait and jobs that run, by their queue. */
+export const admin_queue = session_endpoint('GET', '/dash/admin/queue', 'operator', async (app) => {
+  const view: AdminQueue = { queues: await app.engine.backlog() };
+  return { status: 200, body: view };
+});
+
+function monthOf(now: Date): string {
+  return `${now.toISOString().slice(0, 7)}-01`;
+}
+
+async function marginViews(app: App, month: string, by: (typeof margin_groups)[number]): Promise<AdminMargin[]> {
+  return (await marginsOf(app.db, month, by)).map(
+    ({ name, currency, runs, revenue, upstream_cost, margin, unknown }) => ({
+      name,
+      currency,
+      runs: Number(runs),
+      revenue: costView(revenue, currency),
+      upstream_cost: costView(upstream_cost, currency),
+      margin: costView(margin, currency),
+      unknown: Number(unknown),
+    }),
+  );
+}
+
+/** Revenue, upstream cost and margin of a month. */
+export const admin_margins = session_endpoint(
+  'GET',
+  '/dash/admin/margins',
+  'operator',
+  async (app, { query }) => {
+    const month = query.get('month') ?? monthOf(new Date(app.clock.now())).slice(0, 7);
+    if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw wrong('month', 'month must be written as 2026-11.');
+    const by = oneOf(query, 'by', margin_groups) ?? 'model';
+    return { status: 200, body: { month, by, data: await marginViews(app, `${month}-01`, by) } };
+  },
+  {
+    query: {
+      month: { description: 'As 2026-11.', schema: text },
+      by: { description: 'What it is told by.', schema: { enum: [...margin_groups] } },
+    },
+  },
+);
+
+const audit_page_size = 50;
+
+/** Who did what, newest first. */
+export const admin_audit = session_endpoint(
+  'GET',
+  '/dash/admin/audit',
+  'operator',
+  async (app, { query }) => {
+    const [account_id, action, after] = [query.get('account'), query.get('action'), query.get('after')];
+    if (after !== undefined && !isId('audit', after)) throw wrong('after', 'after must be the id of an entry.');
+    const { entries, has_more } = await listAudit(app.db, {
+      limit: audit_page_size,
+      ...(account_id !== undefined && { account_id }),
+      ...(action !== undefined && { action }),
+      ...(after !== undefined && { after }),
+    });
+    const data = entries.map(({ created_at, user_id: _, ...entry }): AdminAudit => {
+      return { ...entry, at: created_at.toISOString() };
+    });
+    const page: Page<AdminAudit> = { data, has_more };
+    return { status: 200, body: page };
+  },
+  {
+    query: {
+      account: { description: 'Only of this account.', schema: text },
+      action: { description: 'Only this action.', schema: text },
+      after: { description: 'Older than this one.', schema: text },
+    },
+  },
+);
+
+/** What the service runs with; of secrets only whether they are there. */
+export const admin_configuration = session_endpoint('GET', '/dash/admin/configuration', 'operator', async (app) => {
+  const { settings, providers, warnings } = app.catalog.current;
+  const [applied, pending, version] = await Promise.all([
+    appliedMigrations(app.db),
+    pendingMigrations(app.db),
+    app.db.query<{ version: string }>('select version()'),
+  ]);
+  const view: AdminConfiguration = {
+    file: app.config.config_file ?? null,
+    version: package_json.version,
+    node: process.version,
+    database: version[0]?.version.split(' on ')[0] ?? '',
+    migrations: { applied: applied.length, pending },
+    providers: [...providers.values()].map(({ name, adapter, base_url, api_key }) => {
+      return { name, adapter, base_url: base_url ?? null, has_key: api_key !== undefined };
+    }),
+    warnings: warnings.map(showProblem),
+    settings: [
+      { name: 'Address', value: app.base_url() },
+      { name: 'Currencies', value: [...settings.currencies.keys()].join(', ') },
+      { name: 'Generations per minute and key', value: String(settings.limits.generate_per_minute) },
+      { name: 'Chat calls per minute and key', value: String(settings.limits.chat_per_minute) },
+      { name: 'Failed generations in 24 hours', value: String(settings.limits.failed_per_24h) },
+      { name: 'Addresses allowed beyond public ones', value: settings.net_allow.join(', ') || 'none' },
+      { name: 'Output files are kept', value: `${settings.outputs.keep_ms / day_ms} days` },
+      { name: 'Finished tasks are kept', value: `${settings.tasks.keep_ms / day_ms} days` },
+    ],
+  };
+  return { status: 200, body: view };
+});
+
+/** All nodes read their configuration again; each logs how that went. */
+export const admin_reload = session_endpoint('POST', '/dash/admin/reload', 'operator', async (app, call) => {
+  app.notifier.notify(reload_channel, call.request_id);
+  await note(app, call, 'configuration.reload');
+  return { status: 202, body: { ok: true } };
+});

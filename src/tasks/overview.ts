@@ -1,0 +1,53 @@
+import type { Queryable } from '../db/database.ts';
+
+export type TasksOverview = {
+  queued: number;
+  running: number;
+  oldest_queued_at: Date | null;
+  succeeded_24h: number;
+  failed_24h: number;
+};
+
+/** How the tasks of all accounts stand, for the operator. */
+export async function tasksOverview(db: Queryable, now: Date): Promise<TasksOverview> {
+  const rows = await db.query<
+    Record<'queued' | 'running' | 'succeeded_24h' | 'failed_24h', bigint> & { oldest: Date | null }
+  >(
+    `select (select count(*) from tasks where completed_at is null and status = 'queued') as queued,
+            (select count(*) from tasks where completed_at is null and status = 'running') as running,
+            (select min(created_at) from tasks where completed_at is null and status = 'queued') as oldest,
+            count(*) filter (where status = 'succeeded') as succeeded_24h,
+            count(*) filter (where status = 'failed') as failed_24h
+       from tasks where completed_at > $1::timestamptz - interval '24 hours'`,
+    [now],
+  );
+  const row = rows[0];
+  return {
+    queued: Number(row?.queued ?? 0),
+    running: Number(row?.running ?? 0),
+    oldest_queued_at: row?.oldest ?? null,
+    succeeded_24h: Number(row?.succeeded_24h ?? 0),
+    failed_24h: Number(row?.failed_24h ?? 0),
+  };
+}
+
+export type FailureGroup = {
+  route: string;
+  state: string;
+  reason: string | null;
+  count: number;
+  last_at: Date;
+  example: string | null;
+};
+
+/** What went wrong on which route since then, most often first: tries of routes, not tasks. */
+export async function failuresByRoute(db: Queryable, since: Date): Promise<FailureGroup[]> {
+  const rows = await db.query<Omit<FailureGroup, 'count'> & { count: bigint }>(
+    `select route, state, reason, count(*) as count, max(ended_at) as last_at,
+            (array_agg(message order by ended_at desc))[1] as example
+       from attempts where ended_at >= $1 and state in ('failed', 'not_started', 'ambiguous', 'abandoned')
+      group by route, state, reason order by count(*) desc limit 100`,
+    [since],
+  );
+  return rows.map((row) => ({ ...row, count: Number(row.count) }));
+}
