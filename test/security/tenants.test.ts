@@ -62,7 +62,7 @@ function create(client: Client, prompt: string, headers: Record<string, string> 
   return client.call('POST', '/v1/generate?wait=60', body, headers);
 }
 
-const keyed = listEndpoints().filter((endpoint) => !endpoint.public);
+const keyed = listEndpoints().filter((endpoint) => !endpoint.public && endpoint.session === undefined);
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const paths = [...new Set(keyed.map(({ path }) => path))];
 const matrix = paths.flatMap((path) => methods.map((method) => ({ method, path })));

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { newId, type IdPrefix } from '../../src/lib/ids.ts';
+import { listEndpoints } from '../../src/server.ts';
+import { ownerOfNew, type Someone } from '../dashboard/people.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import type { Seen } from '../helpers/person.ts';
+
+/** Nothing of one account is in the dashboard of another: every route × method, whatever ids are asked for. */
+
+/** Stands in whatever the victim has; no answer to anybody else may show it. */
+const note = 'note-of-the-victim';
+
+let service: TestApp;
+let attacker: Someone;
+let victim: Someone;
+let client: Client;
+/** Of the victim, by what they are called in paths. */
+let ids: Record<string, string[]>;
+
+beforeAll(async () => {
+  service = await startTestApp({ yaml: 'version: 1\nlimits: { failed_per_24h: 100000 }\n' });
+  attacker = await ownerOfNew(service, 'Attacker');
+  victim = await ownerOfNew(service, note);
+  client = await service.client({ account_id: victim.account_id, limit: '7.77' });
+  const made = await Promise.all(['x', '[[fail]] x'].map((prompt) => create(prompt, '?wait=60')));
+  const running = await create('[[delay 600s]] x', '');
+  await vi.waitUntil(async () => (await client.call('GET', `/v1/tasks/${running}`)).json.status === 'running');
+  const chat = await client.call('POST', '/v1/chat/completions', {
+    model: 'sandbox/chat',
+    messages: [{ role: 'user', content: note }],
+  });
+  const rows = await service.app.db.query<{ id: string }>('select id from deliveries where account_id = $1', [
+    victim.account_id,
+  ]);
+  ids = {
+    tasks: [...made, running],
+    chats: [chat.headers.get('x-request-id') ?? ''],
+    keys: [client.key_id],
+    deliveries: rows.map(({ id }) => id),
+    members: [victim.user_id],
+  };
+});
+
+afterAll(async () => {
+  await expectExactBooks(service.app);
+  await service.stop();
+});
+
+async function create(prompt: string, query: string): Promise<string> {
+  const input = { prompt: `${prompt} ${note}`, width: 16, height: 16 };
+  const { json } = await client.call('POST', `/v1/generate${query}`, {
+    model: 'sandbox/image',
+    input,
+    metadata: { note },
+  });
+  return json.id;
+}
+
+const endpoints = listEndpoints().filter(({ path }) => path.startsWith('/dash/accounts/{account}'));
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const matrix = [...new Set(endpoints.map(({ path }) => path))].flatMap((path) =>
+  methods.map((method) => ({ method, path })),
+);
+
+const prefixes: readonly IdPrefix[] = ['task', 'acct', 'key', 'req', 'dlv', 'user', 'member'];
+
+/** An id of the same form that nobody has. */
+function unknownLike(id: string): string {
+  const prefix = prefixes.find((each) => id.startsWith(`${each}_`)) ?? 'task';
+  return newId(prefix);
+}
+
+function fill(path: string, account: string, id: string): string {
+  return path
+    .replace('{account}', account)
+    .replace(/\{\+?\w+\}/, id)
+    .replaceAll(/\{\+?\w+\}/g, '0');
+}
+
+/** What an answer says, without what is different in every answer. */
+function said({ status, text }: Seen, ...given: string[]): [number, string] {
+  const plain = given.reduce((so_far, id) => so_far.replaceAll(id, 'ID'), text);
+  return [status, plain.replaceAll(/req_\w+/g, 'REQ')];
+}
+
+async function stateOfVictim(): Promise<string> {
+  const reads = ['/balance', '/tasks', '/chats', '/keys', ...(ids['tasks'] ?? []).map((id) => `/tasks/${id}`)];
+  const answers = await Promise.all(reads.map((path) => victim.get(victim.base + path)));
+  return JSON.stringify(answers.map(({ status, text }) => [status, text]));
+}
+
+describe.each(matrix)('$method $path', ({ method, path }) => {
+  const body = method === 'GET' ? undefined : {};
+  const known = () => Object.values(ids).flat();
+
+  test('of an account of others says what it says of accounts that there are not', async () => {
+    for (const id of known()) {
+      const nobody = newId('acct');
+      const foreign = await attacker.send(method, fill(path, victim.account_id, id), body);
+      const unknown = await attacker.send(method, fill(path, nobody, id), body);
+      expect(said(foreign, victim.account_id)).toEqual(said(unknown, nobody));
+      expect([404, 405]).toContain(foreign.status);
+      expect(foreign.text).not.toContain(note);
+    }
+  });
+
+  test('with ids of others says what it says of ids that nobody has, and changes nothing', async () => {
+    const before = await stateOfVictim();
+    for (const id of /\{\+?(?!account\})\w+\}/.test(path) ? known() : []) {
+      const nobody = unknownLike(id);
+      const foreign = await attacker.send(method, fill(path, attacker.account_id, id), body);
+      const unknown = await attacker.send(method, fill(path, attacker.account_id, nobody), body);
+      expect(said(foreign, id)).toEqual(said(unknown, nobody));
+      expect(foreign.text).not.toContain(note);
+    }
+    expect(await stateOfVictim()).toBe(before);
+  });
+
+  test('needs a session: a key opens it as little as nothing does', async () => {
+    const at = service.url + fill(path, victim.account_id, known()[0] ?? '');
+    for (const headers of [{}, { authorization: `Bearer ${client.key}` }, { 'x-api-key': client.key }]) {
+      const init = {
+        method,
+        headers: { origin: service.url, ...headers },
+        ...(body && { body: JSON.stringify(body) }),
+      };
+      const response = await fetch(at, init);
+      expect([401, 405]).toContain(response.status);
+      expect(await response.text()).not.toContain(note);
+    }
+  });
+});
+
+test('there is something to look for', async () => {
+  expect(endpoints.length).toBeGreaterThan(10);
+  expect((await victim.get(`${victim.base}/tasks`)).text).toContain(note);
+});
