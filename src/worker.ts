@@ -1,5 +1,6 @@
 import { removeOldLoginLinks } from './accounts/login-links.ts';
 import type { App } from './app.ts';
+import { makeDueInvoices } from './billing/invoices.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { addUpUsage } from './money/usage.ts';
@@ -20,6 +21,7 @@ const delivery_slots = 1024;
 
 const rescue_every_ms = 10_000;
 const remove_every_ms = 60_000;
+const invoices_every_ms = 600_000;
 const add_up_every_ms = 15_000;
 
 /** Every job of the service in one list. */
@@ -41,4 +43,14 @@ export async function startWorker(app: App): Promise<void> {
     await removeOldLoginLinks(app.db, new Date(app.clock.now()));
   });
   await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => void (await addUpUsage(app.db, stopped)));
+  await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(app, stopped));
+}
+
+/** Without an issuer there are none. */
+async function runInvoices(app: App, signal: AbortSignal): Promise<void> {
+  const { issuer } = app.catalog.current.settings;
+  if (!issuer) return;
+  const { made, failed } = await makeDueInvoices(app.db, { issuer, now: new Date(app.clock.now()), signal });
+  if (made.length > 0) app.log.info({ invoices: made.map(({ number }) => number) }, 'invoices were made');
+  for (const { account_id, error } of failed) app.log.error({ account_id, err: error }, 'an invoice was not made');
 }

@@ -1,3 +1,4 @@
+import type { Issuer } from '../billing/invoice.ts';
 import type { FieldError } from '../errors.ts';
 
 /** Any JSON value. */
@@ -164,6 +165,10 @@ export type Settings = {
     readonly account_bytes_max: number;
     readonly account_files_max: number;
   };
+  /** Who issues invoices; without one there are none. */
+  readonly issuer?: Issuer;
+  /** How mail is sent; without it there is none. `url`: env:NAME or file:/path. */
+  readonly mail?: { readonly url: string; readonly from: string };
   /** Currency → how much of it one unit of the base currency is, decimal text; the base currency is first. */
   readonly currencies: ReadonlyMap<string, string>;
   readonly base_currency: string;

@@ -190,13 +190,58 @@ const files = section(
   { description: 'Files that callers upload as inputs.' },
 );
 
+const secret_pattern = '^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:(?:/|[A-Za-z]:[\\\\/]).+)$';
+
+const issuer = section(
+  {
+    name: text({ description: 'The company, as it stands on invoices.' }),
+    address: Type.Optional(
+      Type.String({ maxLength: 400, description: 'Its address; several lines if it has line breaks.' }),
+    ),
+    tax_id: Type.Optional(text({ description: 'Its tax number.' })),
+    series: Type.Optional(
+      Type.String({
+        pattern: '^[A-Z0-9]{1,10}$',
+        errorMessage: 'must be 1 to 10 capital letters and digits',
+        default: 'MED',
+        description: 'What the numbers of its invoices begin with: MED-2026-0001.',
+      }),
+    ),
+    tax_percent: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{1,2}(?:\\.[0-9]{1,4})?$',
+        errorMessage: 'must be a decimal in quotes, such as "23"',
+        description: 'The tax that is contained in what callers pay. Without it invoices tell of none.',
+      }),
+    ),
+  },
+  { description: 'Who issues the invoices. Without an issuer there are none.' },
+);
+
+const billing = section({ issuer: Type.Optional(issuer) }, { description: 'Invoices.' });
+
+const mail = section(
+  {
+    url: Type.String({
+      pattern: secret_pattern,
+      description: 'env:NAME or file:/path of an address such as smtps://user:password@mail.example.com.',
+      errorMessage: 'must be env:NAME or file:/path, since the address has a password in it',
+      writeOnly: true,
+    }),
+    from: text({ description: 'Whom mails come from: Medley <medley@example.com>.' }),
+  },
+  {
+    description: 'Mail of the service: new passwords, invitations, invoices. Without it links are handed over by hand.',
+  },
+);
+
 const provider = section(
   {
     adapter: text({ description: 'The protocol that the upstream speaks.' }),
     base_url: Type.Optional(httpUrl({ description: "The upstream's address." })),
     api_key: Type.Optional(
       Type.String({
-        pattern: '^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:(?:/|[A-Za-z]:[\\\\/]).+)$',
+        pattern: secret_pattern,
         description: 'env:NAME or file:/path; the secret itself is never written in this file.',
         errorMessage: 'must be env:NAME or file:/path, since secrets are never written in this file',
         writeOnly: true,
@@ -436,6 +481,8 @@ export const catalog_schema = section(
     outputs: Type.Optional(outputs),
     tasks: Type.Optional(tasks),
     files: Type.Optional(files),
+    billing: Type.Optional(billing),
+    mail: Type.Optional(mail),
     sandbox: Type.Optional(
       Type.Boolean({ description: 'The built-in sandbox provider and its models.', default: true }),
     ),
@@ -459,6 +506,7 @@ export type CatalogFile = Static<typeof catalog_schema>;
 export type ModelEntry = Static<typeof model>;
 export type RouteEntry = Static<typeof route>;
 export type ProviderEntry = Static<typeof provider>;
+export type IssuerEntry = Static<typeof issuer>;
 export type PriceEntry = Static<typeof price>;
 export type EstimateEntry = Static<typeof estimate>;
 

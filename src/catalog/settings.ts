@@ -1,13 +1,14 @@
 import { assert } from '../lib/assert.ts';
+import type { Issuer } from '../billing/invoice.ts';
 import { parseDuration } from '../lib/duration.ts';
 import type { Settings } from './model.ts';
-import type { CatalogFile } from './schema.ts';
+import type { CatalogFile, IssuerEntry } from './schema.ts';
 
 export const default_currencies = { USD: '1', PLN: '3.65' };
 
 /** The settings of a file that has been checked, with defaults for what it leaves out. */
 export function settingsOf(file: CatalogFile): Settings {
-  const { server, limits, net, webhooks, outputs, tasks, files } = file;
+  const { server, limits, net, webhooks, outputs, tasks, files, billing, mail } = file;
   const currencies = new Map(Object.entries(file.currencies ?? default_currencies));
   const [base_currency] = currencies.keys();
   assert(base_currency, 'there is a currency');
@@ -35,9 +36,15 @@ export function settingsOf(file: CatalogFile): Settings {
       account_bytes_max: (files?.account_mb_max ?? 5_000) * 1_000_000,
       account_files_max: files?.account_files_max ?? 1_000,
     },
+    ...(billing?.issuer && { issuer: issuerOf(billing.issuer) }),
+    ...(mail && { mail }),
     currencies,
     base_currency,
   };
+}
+
+function issuerOf({ name, address = '', tax_id = '', series = 'MED', tax_percent }: IssuerEntry): Issuer {
+  return { name, address, tax_id, series, ...(tax_percent !== undefined && { tax_percent }) };
 }
 
 /** The milliseconds of a duration that has been checked. */

@@ -1,3 +1,4 @@
+import { billing_rules } from '../billing/books.ts';
 import { all_holds, all_upstream_costs, type Rule } from '../money/books.ts';
 import { task_rules } from '../tasks/books.ts';
 
@@ -20,4 +21,4 @@ const chat_rules: readonly Rule[] = [
 ];
 
 /** Everything that must hold beyond money itself. */
-export const service_rules: readonly Rule[] = [...task_rules, ...chat_rules];
+export const service_rules: readonly Rule[] = [...task_rules, ...chat_rules, ...billing_rules];

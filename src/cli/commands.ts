@@ -4,6 +4,7 @@ import { booksCommand } from './books.ts';
 import { marginsCommand } from './margins.ts';
 import { configCommands } from './config.ts';
 import { doctorCommands } from './doctor.ts';
+import { invoiceCommands } from './invoice.ts';
 import { keyCommands } from './key.ts';
 import { modelCommands } from './models.ts';
 import { loginLinkCommand } from './login-link.ts';
@@ -19,6 +20,7 @@ export function addCommands(program: Command): void {
   loginLinkCommand(program);
   booksCommand(program);
   marginsCommand(program);
+  invoiceCommands(program);
   modelCommands(program);
   configCommands(program);
   doctorCommands(program);

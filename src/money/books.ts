@@ -90,6 +90,9 @@ export const all_holds = `(select account_id, ref, kind, amount, state, cost fro
 /** For the same: account_id, ref and what the upstream charges for the run or call that ended with it. */
 export const all_upstream_costs = `(select account_id, ref, upstream_cost as cost from ledger_entries where event = 'close')`;
 
+/** For the same: account_id, created_at and amount of every charge. */
+export const all_charges = `(select account_id, created_at, revenue + loss as charged from ledger_entries where type = 'settle')`;
+
 /**
  * Entries behind each account's mark. One index range per account: a run pays for what is new, not for
  * all that is there, whatever the planner believes of the tables' sizes. Hence `offset 0`, and `is not

@@ -1,0 +1,206 @@
+import type { Db, Queryable } from '../db/database.ts';
+import { findAccount, type Account } from '../accounts/accounts.ts';
+import { accountsMoved, chargedBetween, statementOf } from '../money/statement.ts';
+import type { Money } from '../money/money.ts';
+import { monthBefore, periodOf, writeInvoice, type Customer, type Invoice, type Issuer } from './invoice.ts';
+
+/**
+ * Nothing of a month is booked so long after its end: a movement has the time at which its call began, and the clocks
+ * of nodes are minutes apart at most. `medley books` would find one that was.
+ */
+export const settled_after_ms = 3_600_000;
+
+/** How far back the service looks by itself, so that an issuer named for the first time does not bill old years. */
+const months_back = 3;
+
+/** Can the invoices of a month be made? */
+export function isOver(month: string, now: Date): boolean {
+  return now.getTime() >= periodOf(month).to.getTime() + settled_after_ms;
+}
+
+export type MonthRun = {
+  made: Invoice[];
+  /** Invoices that were there before. */
+  existing: number;
+  /** Accounts whose invoice could not be made. */
+  failed: { account_id: string; error: unknown }[];
+};
+
+type Run = { issuer: Issuer; month: string; now: Date };
+
+/** Makes the invoices of a month that are missing, of all accounts or one. A failure of one keeps no other back. */
+export async function makeInvoices(
+  db: Db,
+  run: Run & { account_id?: string | undefined; signal?: AbortSignal | undefined },
+): Promise<MonthRun> {
+  const moved = await accountsMoved(db, periodOf(run.month));
+  const wanted = moved.filter((id) => run.account_id === undefined || id === run.account_id);
+  const result: MonthRun = { made: [], existing: 0, failed: [] };
+  for (const account_id of wanted) {
+    if (run.signal?.aborted) return result;
+    try {
+      const invoice = await makeInvoice(db, account_id, run);
+      if (invoice) result.made.push(invoice);
+      else result.existing++;
+    } catch (error) {
+      result.failed.push({ account_id, error });
+    }
+  }
+  if (run.account_id === undefined && result.failed.length === 0) await markDone(db, run);
+  return result;
+}
+
+async function markDone(db: Queryable, { month, now }: Run): Promise<void> {
+  const values = [`${month}-01`, now];
+  await db.query('insert into invoice_months (month, done_at) values ($1, $2) on conflict do nothing', values);
+}
+
+/** Undefined if there is one already. */
+async function makeInvoice(db: Db, account_id: string, run: Run): Promise<Invoice | undefined> {
+  if (await findMonth(db, account_id, run.month)) return undefined; // takes no lock, as most do in a second run
+  return db.tx(async (tx) => {
+    const account = await findAccount(tx, account_id);
+    if (!account) throw new Error(`there is no account ${account_id}`);
+    const { year, serial } = await nextSerial(tx, run);
+    if (await findMonth(tx, account_id, run.month)) return undefined; // made while we waited for the series
+    const period = { account_id, ...periodOf(run.month) };
+    const statement = await statementOf(tx, period);
+    const charged = await chargedBetween(tx, period);
+    if (charged !== statement.charged) {
+      throw new Error(`the lines of ${run.month} come to ${statement.charged}, the ledger to ${charged}`);
+    }
+    const invoice = writeInvoice({
+      number: `${run.issuer.series}-${year}-${String(serial).padStart(4, '0')}`,
+      issued_at: run.now,
+      month: run.month,
+      currency: account.currency,
+      issuer: run.issuer,
+      customer: await customerOf(tx, account),
+      statement,
+    });
+    await keep(tx, invoice, { series: run.issuer.series, year, serial, total: charged, now: run.now });
+    return invoice;
+  });
+}
+
+async function findMonth(db: Queryable, account_id: string, month: string): Promise<boolean> {
+  const rows = await db.query('select from invoices where account_id = $1 and month = $2', [account_id, `${month}-01`]);
+  return rows.length > 0;
+}
+
+/** The next free number; the series stays locked until the transaction ends, and with it the number is used or free. */
+async function nextSerial(tx: Queryable, { issuer, now }: Run): Promise<{ year: number; serial: bigint }> {
+  const year = now.getUTCFullYear();
+  const values = [issuer.series, year];
+  await tx.query('insert into invoice_series (series, year) values ($1, $2) on conflict do nothing', values);
+  const rows = await tx.query<{ last: bigint }>(
+    'select last from invoice_series where series = $1 and year = $2 for update',
+    values,
+  );
+  return { year, serial: (rows[0]?.last ?? 0n) + 1n };
+}
+
+type Place = { series: string; year: number; serial: bigint; total: Money; now: Date };
+
+async function keep(tx: Queryable, invoice: Invoice, { series, year, serial, total, now }: Place): Promise<void> {
+  await tx.query(
+    `insert into invoices (account_id, month, series, year, serial, number, currency, total, snapshot, issued_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    [
+      invoice.customer.account_id,
+      `${invoice.month}-01`,
+      series,
+      year,
+      serial,
+      invoice.number,
+      invoice.currency,
+      total,
+      JSON.stringify(invoice),
+      now,
+    ],
+  );
+  await tx.query('update invoice_series set last = $3 where series = $1 and year = $2', [series, year, serial]);
+}
+
+/** What the account wants on its invoices, or what it is called. */
+async function customerOf(tx: Queryable, { id, name }: Account): Promise<Customer> {
+  type Details = Record<'company' | 'address' | 'postal_code' | 'city' | 'country' | 'tax_id' | 'email', string>;
+  const rows = await tx.query<Details>(
+    `select company, address, postal_code, city, country, tax_id, email from billing_details where account_id = $1`,
+    [id],
+  );
+  const {
+    company = '',
+    address = '',
+    postal_code = '',
+    city = '',
+    country = '',
+    tax_id = '',
+    email = '',
+  } = rows[0] ?? {};
+  const lines = [...address.split('\n'), `${postal_code} ${city}`, country].map((line) => line.trim());
+  return { account_id: id, name: company || name, address: lines.filter((line) => line !== ''), tax_id, email };
+}
+
+/**
+ * Makes whatever is missing of the last months that are over; answers what was made and what failed. A service that
+ * was down at the end of a month makes up for it.
+ */
+export async function makeDueInvoices(
+  db: Db,
+  { issuer, now, signal }: { issuer: Issuer; now: Date; signal?: AbortSignal },
+): Promise<MonthRun> {
+  const all: MonthRun = { made: [], existing: 0, failed: [] };
+  const last = Array.from({ length: months_back }, (_, index) => monthBefore(now, months_back - index));
+  const done = await db.query<{ month: string }>(
+    `select to_char(month, 'YYYY-MM') as month from invoice_months where to_char(month, 'YYYY-MM') = any ($1)`,
+    [last],
+  );
+  for (const month of last) {
+    if (!isOver(month, now) || done.some((one) => one.month === month) || signal?.aborted) continue;
+    const { made, existing, failed } = await makeInvoices(db, { issuer, month, now, signal });
+    all.made.push(...made);
+    all.existing += existing;
+    all.failed.push(...failed);
+  }
+  return all;
+}
+
+/** One line of the list of invoices. */
+export type InvoiceLine = { number: string; month: string; currency: string; total: Money; issued_at: Date };
+
+/** Newest month first; `before` is the month after which to go on. */
+export async function listInvoices(
+  db: Queryable,
+  { account_id, limit, before }: { account_id: string; limit: number; before?: string | undefined },
+): Promise<{ lines: InvoiceLine[]; has_more: boolean }> {
+  const rows = await db.query<InvoiceLine>(
+    `select number, to_char(month, 'YYYY-MM') as month, currency, total, issued_at from invoices
+      where account_id = $1 and ($2::date is null or month < $2) order by month desc limit $3`,
+    [account_id, before === undefined ? null : `${before}-01`, limit + 1],
+  );
+  return { lines: rows.slice(0, limit), has_more: rows.length > limit };
+}
+
+/** The invoice with this number, if it is this account's. */
+export async function findInvoice(db: Queryable, account_id: string, number: string): Promise<Invoice | undefined> {
+  const rows = await db.query<{ snapshot: Invoice }>(
+    'select snapshot from invoices where number = $2 and account_id = $1',
+    [account_id, number],
+  );
+  return rows[0]?.snapshot;
+}
+
+/** Invoices of the last days that nobody was told of. */
+export async function untoldInvoices(db: Queryable, since: Date): Promise<Invoice[]> {
+  const rows = await db.query<{ snapshot: Invoice }>(
+    `select snapshot from invoices i where issued_at >= $1
+        and not exists (select from invoice_mails m where m.number = i.number) order by issued_at, number limit 100`,
+    [since],
+  );
+  return rows.map(({ snapshot }) => snapshot);
+}
+
+export async function markTold(db: Queryable, number: string, now: Date): Promise<void> {
+  await db.query('insert into invoice_mails (number, mailed_at) values ($1, $2) on conflict do nothing', [number, now]);
+}

@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import type { AppWithoutEngine } from '../app.ts';
+import { isMonth, periodOf } from '../billing/invoice.ts';
+import { isOver, makeInvoices } from '../billing/invoices.ts';
+import { found } from './account.ts';
+import { CommandError, says, table, withApp, type Said } from './command.ts';
+
+export function invoiceCommands(program: Command): void {
+  const invoice = program.command('invoice').description('monthly invoices');
+  const run = invoice
+    .command('run')
+    .description('make the invoices of a month that are missing; the service does so by itself after each month');
+  run
+    .requiredOption('--month <YYYY-MM>', 'a month (UTC) that is over')
+    .option('--account <account>', 'only of this one');
+  says(run, () => withApp((app) => makeThem(app, run.opts())));
+}
+
+async function makeThem(app: AppWithoutEngine, options: { month?: string; account?: string }): Promise<Said> {
+  const { month = '' } = options;
+  const now = new Date(app.clock.now());
+  const { issuer } = app.catalog.current.settings;
+  if (!isMonth(month)) throw new CommandError(`--month must be like 2026-01, not "${month}".`, 2);
+  if (!isOver(month, now)) throw new CommandError(tooEarly(month), 1);
+  if (!issuer) {
+    throw new CommandError('Nobody issues invoices yet: name the company under billing.issuer in medley.yaml.', 1);
+  }
+  const account = options.account === undefined ? undefined : await found(app, options.account);
+  const { made, existing, failed } = await makeInvoices(app.db, { issuer, month, now, account_id: account?.id });
+  const told = made.map(({ number, customer, total, currency }) => ({
+    number,
+    account: customer.account_id,
+    total,
+    currency,
+  }));
+  const failures = failed.map(({ account_id, error }) => ({ account: account_id, message: messageOf(error) }));
+  const text = [
+    ...(told.length > 0 ? [table([['number', 'account', 'total', ''], ...told.map((one) => Object.values(one))])] : []),
+    `${made.length} made for ${month}, ${existing} were there already.`,
+    ...failures.map((one) => `NOT MADE for ${one.account}: ${one.message}`),
+  ];
+  return {
+    json: { month, made: told, existing, failed: failures },
+    text: text.join('\n'),
+    exit_code: failures.length > 0 ? 1 : 0,
+  };
+}
+
+function tooEarly(month: string): string {
+  const day = periodOf(month).to.toISOString().slice(0, 10);
+  return `${month} is not over: its invoices can be made from ${day} 01:00 UTC on, when nothing more is booked in it.`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
