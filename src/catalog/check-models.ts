@@ -181,12 +181,12 @@ function checkCost(
 ): void {
   const rows = route.cost ?? [];
   checkRows(rows, { kind: model.kind, fields, at: [...at, 'cost'] }, report);
-  for (const [index, { unit, currency }] of rows.entries()) {
+  for (const [index, { unit, amount, currency }] of rows.entries()) {
     if (currency !== undefined && !known.currencies.includes(currency)) {
       const message = `${showValue(currency)} is none of the currencies: ${known.currencies.join(', ')}.`;
       report.error([...at, 'cost', index, 'currency'], message);
     }
-    if (model.price?.some((row) => row.unit === unit)) continue;
+    if (Number(amount) === 0 || model.price?.some((row) => row.unit === unit)) continue;
     report.warn([...at, 'cost', index], `the upstream charges for ${unit}, but the model's price has no row for it.`);
   }
 }

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import type { CostRow } from '../../src/catalog/model.ts';
+import { fitCosts, freeOfCharge, upstreamCharge } from '../../src/catalog/upstream-cost.ts';
+
+const settings = {
+  currencies: new Map([
+    ['USD', '1'],
+    ['EUR', '0.87'],
+    ['PLN', '3.65'],
+  ]),
+  base_currency: 'USD',
+};
+const row = (unit: CostRow['unit'], amount: string, more: Partial<CostRow> = {}): CostRow => ({
+  unit,
+  amount,
+  per: 1,
+  currency: 'USD',
+  ...more,
+});
+const grounds = { rows: [], units: {}, held_units: {}, rate: '1' };
+const known = (basis: string, cost: bigint, base: bigint) => ({ basis, cost, base, currency: 'USD' });
+const unknown = { basis: 'unknown' };
+
+describe('what an upstream charges', () => {
+  it.each([
+    ['its own word', { told: { amount: '0.0375', currency: 'USD' } }, known('told', 37_500n, 37_500n)],
+    [
+      'before the rows',
+      { told: { amount: '2', currency: 'USD' }, rows: [row('image', '1')], units: { image: '9' } },
+      known('told', 2_000_000n, 2_000_000n),
+    ],
+    ['in another currency', { told: { amount: '0.0032', currency: 'EUR' } }, known('told', 3_678n, 3_678n)],
+    [
+      'for an account of a third one',
+      { told: { amount: '0.0032', currency: 'EUR' }, rate: '3.65' },
+      known('told', 13_425n, 3_678n),
+    ],
+    ['rounded once, half up', { told: { amount: '0.0000005', currency: 'USD' } }, known('told', 1n, 1n)],
+    [
+      'by the rows',
+      { rows: [row('image', '0.04'), row('request', '0.001')], units: { image: '3', request: '1' } },
+      known('rows', 121_000n, 121_000n),
+    ],
+    [
+      'rows in several currencies',
+      {
+        rows: [row('second', '0.1', { currency: 'EUR' }), row('request', '0.5')],
+        units: { second: '5.04', request: '1' },
+        rate: '0.87',
+      },
+      known('rows', 939_000n, 1_079_310n),
+    ],
+    [
+      'per million',
+      { rows: [row('input_token', '2', { per: 1_000_000 })], units: { input_token: '123457' } },
+      known('rows', 246_914n, 246_914n),
+    ],
+    ['minutes by seconds', { rows: [row('minute', '0.06')], units: { second: '90' } }, known('rows', 90_000n, 90_000n)],
+    [
+      'as held where nothing was measured',
+      { rows: [row('character', '0.00001')], units: {}, held_units: { character: '500' } },
+      known('rows', 5_000n, 5_000n),
+    ],
+    [
+      'counted here',
+      { rows: [row('output_token', '1', { per: 1000 })], units: { output_token: '7' }, is_counted: true },
+      known('counted', 7_000n, 7_000n),
+    ],
+    [
+      'the step of the whole input',
+      {
+        rows: [row('input_token', '1', { per: 1000 }), row('input_token', '2', { per: 1000, above_input_tokens: 200 })],
+        units: { input_token: '100', cached_input_token: '150' },
+      },
+      known('rows', 200_000n, 200_000n),
+    ],
+    ['nothing at all, by its rows', { rows: [row('request', '0')], units: undefined }, known('free', 0n, 0n)],
+  ])('%s', (_what, given, charge) => {
+    expect(upstreamCharge(settings, { ...grounds, ...given })).toEqual(charge);
+  });
+
+  it.each([
+    ['no word and no rows', {}],
+    ['a unit that nobody counted', { rows: [row('image', '1'), row('second', '1')], units: { image: '1' } }],
+    ['a run of which nobody counted anything', { rows: [row('image', '1')], units: undefined }],
+    ['a currency without a rate', { told: { amount: '1', currency: 'CNY' } }],
+    [
+      'a row in a currency without a rate',
+      { rows: [row('request', '1', { currency: 'CNY' })], units: { request: '1' } },
+    ],
+    ...['', '-1', 'NaN', 'Infinity', '1e3', '0x10', '1,5', ' 1', '1'.repeat(19), '999999999999999999', '{"a":1}'].map(
+      (amount) => [`told "${amount}"`, { told: { amount, currency: 'USD' } }] as const,
+    ),
+    ['more than there is, by the rate', { told: { amount: '900000000', currency: 'USD' }, rate: '3.65' }],
+    ['more than there is, by the rows', { rows: [row('image', '999999999')], units: { image: '999999999' } }],
+    ['a rate that is none', { told: { amount: '1', currency: 'USD' }, rate: 'x' }],
+  ])('is unknown, and breaks nothing: %s', (_what, given) => {
+    expect(upstreamCharge(settings, { ...grounds, ...given })).toEqual(unknown);
+  });
+
+  it('nothing, as it said itself', () => {
+    expect(freeOfCharge(settings)).toEqual(known('free', 0n, 0n));
+  });
+});
+
+describe('the rows that hold for an input', () => {
+  const rows = [
+    row('second', '0.5', { when: { resolution: ['1080p', '4k'] } }),
+    row('second', '0.1', { when: { resolution: '720p' } }),
+    row('second', '0.05'),
+    row('request', '0.01'),
+  ];
+
+  it.each([
+    ['1080p', '0.5'],
+    ['720p', '0.1'],
+    ['480p', '0.05'],
+  ])('%s', (resolution, amount) => {
+    expect(fitCosts(rows, () => ({ resolution }))).toEqual([row('second', amount), row('request', '0.01')]);
+  });
+
+  it('an input is looked at only if a row asks', () => {
+    const never = () => {
+      throw new Error('read');
+    };
+    expect(fitCosts(rows.slice(2), never)).toEqual(rows.slice(2));
+    expect(() => fitCosts(rows, never)).toThrow('read');
+  });
+});
