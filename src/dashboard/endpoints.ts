@@ -7,12 +7,12 @@ import {
   admin_credit,
   admin_login_link,
   admin_set_status,
+  admin_view,
 } from './admin-accounts.ts';
+import { admin_audit, admin_audit_file, admin_deliveries, admin_margins, admin_margins_file } from './admin-lists.ts';
 import {
-  admin_audit,
   admin_configuration,
   admin_failures,
-  admin_margins,
   admin_models,
   admin_overview,
   admin_queue,
@@ -31,6 +31,15 @@ import { get_model, list_models } from './models.ts';
 import { chat_run, estimate_run, generate_run, upload_for_run } from './playground.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { webEndpoints } from './web.ts';
+import {
+  get_delivery,
+  get_webhooks,
+  list_deliveries,
+  resend_delivery,
+  reveal_secret,
+  rotate_secret,
+  send_test,
+} from './webhooks.ts';
 
 /** Every route of the dashboard in one list. */
 export function dashboardEndpoints(): Endpoint<App>[] {
@@ -65,7 +74,10 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     admin_failures,
     admin_queue,
     admin_margins,
+    admin_margins_file,
     admin_audit,
+    admin_audit_file,
+    admin_deliveries,
     admin_configuration,
     admin_reload,
     admin_accounts,
@@ -74,6 +86,14 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     admin_credit,
     admin_set_status,
     admin_login_link,
+    admin_view,
+    get_webhooks,
+    reveal_secret,
+    rotate_secret,
+    send_test,
+    list_deliveries,
+    get_delivery,
+    resend_delivery,
     ...webEndpoints(),
   ];
 }

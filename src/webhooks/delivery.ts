@@ -70,6 +70,60 @@ export async function deliveryOfTask(
   return rows[0];
 }
 
+/** What people call the state of a delivery: one that waits has failed before, or not. */
+export type DeliveryStanding = 'waiting' | 'retrying' | 'delivered' | 'dropped';
+
+export type DeliveryFilter = {
+  /** Without it, those of every account. */
+  account_id?: string;
+  limit: number;
+  /** Deliveries made before this one. */
+  after?: string;
+  standing?: DeliveryStanding;
+};
+
+/** As one line of a list, with how the last attempt was answered. */
+export type DeliveryLine = Delivery & { last_status: number | null; last_error: string | null };
+
+/** Deliveries, newest first: ids sort by time, so they are the cursor. */
+export async function listDeliveries(
+  db: Queryable,
+  { account_id, limit, after, standing }: DeliveryFilter,
+): Promise<{ lines: DeliveryLine[]; has_more: boolean }> {
+  const state = standing === 'retrying' ? 'waiting' : standing;
+  const has_failed = standing === 'retrying' ? true : standing === 'waiting' ? false : null;
+  const rows = await db.query<DeliveryLine>(
+    `select d.*, a.status as last_status, a.error as last_error
+       from (select ${columns} from deliveries
+              where ($1::text is null or account_id = $1) and ($2::text is null or id < $2)
+                and ($3::text is null or state = $3)
+                and ($4::boolean is null or (attempts > 0) = $4)
+              order by id desc limit $5) d
+       left join delivery_attempts a on a.account_id = d.account_id and a.delivery_id = d.id and a.number = d.attempts
+      order by d.id desc`,
+    [account_id ?? null, after ?? null, state ?? null, has_failed, limit + 1],
+  );
+  return { lines: rows.slice(0, limit), has_more: rows.length > limit };
+}
+
+/** A delivery of this account. */
+export async function deliveryOf(db: Queryable, { account_id, id }: DeliveryRef): Promise<Delivery | undefined> {
+  const rows = await db.query<Delivery>(`select ${columns} from deliveries where account_id = $1 and id = $2`, [
+    account_id,
+    id,
+  ]);
+  return rows[0];
+}
+
+/** What is sent, the same bytes at every attempt. Empty if it is gone. */
+export async function bodyOfDelivery(db: Queryable, { account_id, id }: DeliveryRef): Promise<string> {
+  const rows = await db.query<{ body: string }>('select body from deliveries where account_id = $1 and id = $2', [
+    account_id,
+    id,
+  ]);
+  return rows[0]?.body ?? '';
+}
+
 /** How many deliveries of an account, made since then, were dropped or have failed so far. */
 export async function countUndelivered(db: Queryable, account_id: string, since: Date): Promise<number> {
   const rows = await db.query<{ undelivered: bigint }>(

@@ -8,14 +8,24 @@ export type Secrets = readonly [current: string, before?: string];
 
 const overlap_ms = 86_400_000;
 
+type RotatedSecret = {
+  webhook_secret: string;
+  webhook_secret_before: string | null;
+  webhook_secret_rotated_at: Date | null;
+};
+
 /** The secrets that sign for an account at this time. */
-export function secretsAt(
-  account: { webhook_secret: string; webhook_secret_before: string | null; webhook_secret_rotated_at: Date | null },
-  now_ms: number,
-): Secrets {
+export function secretsAt(account: RotatedSecret, now_ms: number): Secrets {
   const { webhook_secret, webhook_secret_before, webhook_secret_rotated_at } = account;
   const overlaps = webhook_secret_rotated_at !== null && now_ms - webhook_secret_rotated_at.getTime() < overlap_ms;
   return overlaps && webhook_secret_before !== null ? [webhook_secret, webhook_secret_before] : [webhook_secret];
+}
+
+/** Until when the secret before signs, too; undefined if it does not. */
+export function overlapEnd(account: RotatedSecret, now_ms: number): Date | undefined {
+  const [, before] = secretsAt(account, now_ms);
+  if (before === undefined || account.webhook_secret_rotated_at === null) return undefined;
+  return new Date(account.webhook_secret_rotated_at.getTime() + overlap_ms);
 }
 
 /**

@@ -5,6 +5,7 @@ import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
+import { setNonce } from 'get-nonce';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queries } from './queries.ts';
@@ -12,6 +13,7 @@ import { router } from './router.tsx';
 import { theme } from './theme.ts';
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
+setNonce(nonce); // for the one style that dialogs insert, to stop the page behind them from scrolling
 const root = document.getElementById('root');
 if (!root) throw new Error('the page has no place for the dashboard');
 

@@ -1,4 +1,4 @@
-import { createTheme, type MantineColorsTuple } from '@mantine/core';
+import { createTheme, Modal, type MantineColorsTuple } from '@mantine/core';
 
 /** Ten steps of one blue; step 6 has a contrast of 5.3 on white, step 4 one of 6.5 on the dark background. */
 const brand: MantineColorsTuple = [
@@ -27,5 +27,11 @@ export const theme = createTheme({
   headings: {
     fontWeight: '650',
     sizes: { h1: { fontSize: '1.6rem' }, h2: { fontSize: '1.15rem' }, h3: { fontSize: '1rem' } },
+  },
+  components: {
+    Modal: Modal.extend({
+      defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } },
+      styles: { title: { fontWeight: 650, lineHeight: 1.35, overflowWrap: 'anywhere' } },
+    }),
   },
 });

@@ -21,6 +21,10 @@ const looks: Record<string, Look> = {
   dropped: { color: 'red', label: 'Dropped', icon: MinusCircleIcon },
   active: { color: 'teal', label: 'Active', icon: CheckCircleIcon },
   blocked: { color: 'red', label: 'Blocked', icon: MinusCircleIcon },
+  available: { color: 'teal', label: 'Available', icon: CheckCircleIcon },
+  degraded: { color: 'yellow', label: 'Degraded', icon: ExclamationCircleIcon },
+  unavailable: { color: 'red', label: 'Unavailable', icon: MinusCircleIcon },
+  ending: { color: 'gray', label: 'Rotated', icon: ClockIcon },
   deleted: { color: 'gray', label: 'Deleted', icon: MinusCircleIcon },
 };
 

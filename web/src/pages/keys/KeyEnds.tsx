@@ -25,7 +25,7 @@ export function RotateKey({ apiKey, close }: Props) {
   };
   if (data) return <NewKey opened made={data} close={end} />;
   return (
-    <Modal opened onClose={end} title={`Rotate ${apiKey.name}`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={end} title={`Rotate ${apiKey.name}`}>
       <Stack>
         <Text size="sm">You get a new key with the same name and the same limit. Its month begins at zero.</Text>
         <Radio.Group label={`The old one, ${apiKey.shown_as}`} value={hours} onChange={setHours}>
@@ -62,7 +62,7 @@ export function DeleteKey({ apiKey, close }: Props) {
   });
   const fits = typed.trim() === apiKey.name;
   return (
-    <Modal opened onClose={close} title={`Delete ${apiKey.name}`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={close} title={`Delete ${apiKey.name}`}>
       <form
         onSubmit={(event) => {
           event.preventDefault();

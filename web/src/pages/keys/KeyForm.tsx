@@ -29,7 +29,7 @@ export function CreateKey({ opened, close }: { opened: boolean; close: () => voi
   };
   if (data) return <NewKey opened={opened} made={data} close={end} />;
   return (
-    <Modal opened={opened} onClose={end} title="Create a key" centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={opened} onClose={end} title="Create a key">
       <Fields
         values={{ name: '', limit: '' }}
         submit={mutate}
@@ -54,7 +54,7 @@ export function ChangeKey({ apiKey, close }: { apiKey: KeyView; close: () => voi
   });
   const limit = apiKey.limit?.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '';
   return (
-    <Modal opened onClose={close} title={`Change ${apiKey.name}`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={close} title={`Change ${apiKey.name}`}>
       <Fields
         values={{ name: apiKey.name, limit }}
         submit={mutate}

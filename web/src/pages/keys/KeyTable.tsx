@@ -113,7 +113,7 @@ function State({ apiKey: { state, ends_at } }: { apiKey: KeyView }) {
   if (state === 'active') return <Status of="active" />;
   return (
     <Stack gap={2} align="flex-start">
-      {state === 'ending' ? <Status of="retrying" label="Rotated" /> : <Status of="deleted" />}
+      <Status of={state} />
       {ends_at !== null && (
         <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
           {state === 'ending' && 'works until '}

@@ -37,7 +37,7 @@ export function Keys() {
   return (
     <Page
       title="API keys"
-      about="What programs call the API with. A key is told once, when it is made; what it may spend in a month is up to you."
+      about="What programs call the API with. Each is shown once, when it is made."
       actions={create}
     >
       <Loaded query={query} height={280}>

@@ -14,17 +14,9 @@ export function NewKey({ opened, made, close }: { opened: boolean; made: NewKeyV
   const models = useModels();
   const snippets = snippetsOf(me.base_url, made.secret, models);
   return (
-    <Modal
-      opened={opened}
-      onClose={close}
-      title={`The key “${made.key.name}”`}
-      size="lg"
-      centered
-      closeOnClickOutside={false}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened={opened} onClose={close} title={`The key “${made.key.name}”`} size="lg" closeOnClickOutside={false}>
       <Stack>
-        <Alert variant="light" color="yellow" icon={<EyeIcon aria-hidden />} title="Copy it now">
+        <Alert variant="light" icon={<EyeIcon aria-hidden />} title="Copy it now">
           It is shown only this once: what we keep of it cannot be turned back into the key.
         </Alert>
         <CodeBox text={made.secret} label="key" />

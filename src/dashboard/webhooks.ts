@@ -1,0 +1,138 @@
+import { findAccount, rotateWebhookSecret, type Account } from '../accounts/accounts.ts';
+import type { Answer } from '../api/endpoint.ts';
+import { oneOf, wholeNumber } from '../api/query.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { checkUserUrl } from '../lib/address.ts';
+import { isId } from '../lib/ids.ts';
+import { testBody } from '../tasks/task.ts';
+import { resend, sendTest } from '../webhooks/by-hand.ts';
+import {
+  bodyOfDelivery,
+  deliveryOf,
+  listDeliveries,
+  listDeliveryAttempts,
+  type Delivery,
+} from '../webhooks/delivery.ts';
+import { overlapEnd, secretsAt } from '../webhooks/sign.ts';
+import { renderDelivery, renderTry } from './deliveries.ts';
+import { readGiven, wrong } from './given.ts';
+import { note } from './note.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import type { Page } from './views/activity.ts';
+import type { DeliveryDetailView, DeliveryLineView, SecretView, TestSentView, WebhooksView } from './views/webhooks.ts';
+
+/** What the page has to know besides its list; no secret is in it. */
+export const get_webhooks = account_endpoint('GET', '/webhooks', 'read', (app, { account }) => {
+  const view: WebhooksView = {
+    attempts_max: app.catalog.current.settings.webhooks.retry_delays_ms.length + 1,
+    overlap_until: overlapEnd(account, app.clock.now())?.toISOString() ?? null,
+  };
+  return { status: 200, body: view };
+});
+
+/** Tells the secret; that it was asked for is written down. */
+export const reveal_secret = account_endpoint('POST', '/webhooks/secret', 'webhooks', async (app, call) => {
+  await note(app, call, 'webhook_secret.reveal');
+  return secretAnswer(app, call.account);
+});
+
+/** A new secret. The old one signs beside it for a day; one that was rotated out before signs no more. */
+export const rotate_secret = account_endpoint('POST', '/webhooks/secret/rotate', 'webhooks', async (app, call) => {
+  const { id } = call.account;
+  await rotateWebhookSecret(app.db, id, new Date(app.clock.now()));
+  await note(app, call, 'webhook_secret.rotate');
+  const account = await findAccount(app.db, id);
+  if (!account) throw new Error(`the account ${id} is gone`);
+  return secretAnswer(app, account);
+});
+
+function secretAnswer(app: App, account: Account): Answer {
+  const now_ms = app.clock.now();
+  const [secret, before = null] = secretsAt(account, now_ms);
+  const view: SecretView = { secret, before, overlap_until: overlapEnd(account, now_ms)?.toISOString() ?? null };
+  return { status: 200, body: view };
+}
+
+/** Sends a test payload here and now, and tells how the receiver answered. */
+export const send_test = account_endpoint('POST', '/webhooks/test', 'webhooks', async (app, call) => {
+  const { account, body } = call;
+  const url = readGiven(body).text('url', 2_000);
+  const problem = checkUserUrl(url, app.addressRules());
+  if (problem) throw wrong('url', `The address ${problem}`);
+  await takeTest(app, account.id);
+  const payload = testBody(account.currency, new Date(app.clock.now()));
+  const { id, delivered, status, error, duration_ms, answer } = await sendTest(app, account, url, payload);
+  await note(app, call, 'webhook.test', id, { url });
+  const view: TestSentView = { id, delivered, status, error, duration_ms, answer };
+  return { status: 200, body: view };
+});
+
+/** They go out at once, past the limits of the schedule. */
+const tests_per_minute = 20;
+
+async function takeTest(app: App, account_id: string): Promise<void> {
+  const taken = await app.windows.take('other', `webhook test ${account_id}`, tests_per_minute, performance.now());
+  if (taken.ok) return;
+  const seconds = Math.ceil(taken.retry_after_ms / 1000);
+  const headers = { 'retry-after': String(seconds) };
+  throw new ApiError('rate_limit', `Too many test payloads in a minute. Try again in ${seconds} s.`, { headers });
+}
+
+const text = { type: 'string' };
+const filters = {
+  limit: { description: 'How many.', schema: { type: 'integer' } },
+  after: { description: 'Older than this one.', schema: text },
+  state: { description: 'Only in this state.', schema: text },
+};
+
+/** The account's deliveries, newest first. */
+export const list_deliveries = account_endpoint('GET', '/deliveries', 'read', handleList, { query: filters });
+
+async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+  const after = query.get('after');
+  if (after !== undefined && !isId('dlv', after)) throw wrong('after', 'after must be the id of a delivery.');
+  const standing = oneOf(query, 'state', ['waiting', 'retrying', 'delivered', 'dropped']);
+  const { lines, has_more } = await listDeliveries(app.db, {
+    account_id: account.id,
+    limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25,
+    ...(after !== undefined && { after }),
+    ...(standing && { standing }),
+  });
+  const data = lines.map((line) => {
+    return { ...renderDelivery(line), last_status: line.last_status, last_error: line.last_error };
+  });
+  const page: Page<DeliveryLineView> = { data, has_more };
+  return { status: 200, body: page };
+}
+
+/** One delivery with every attempt. */
+export const get_delivery = account_endpoint('GET', '/deliveries/{id}', 'read', async (app, call) => {
+  const delivery = await findOwn(app, call);
+  const [tries, body] = await Promise.all([listDeliveryAttempts(app.db, delivery), bodyOfDelivery(app.db, delivery)]);
+  const view: DeliveryDetailView = { ...renderDelivery(delivery), body, tries: tries.map(renderTry) };
+  return { status: 200, body: view };
+});
+
+/** The same bytes once more, as soon as there is a place. */
+export const resend_delivery = account_endpoint('POST', '/deliveries/{id}/resend', 'webhooks', async (app, call) => {
+  const delivery = await findOwn(app, call);
+  const answer = await resend(app, delivery);
+  if (answer === 'missing') throw unknownDelivery();
+  if (answer === 'busy') {
+    throw new ApiError('conflict', 'It is on its way already: an attempt is due now or under way.');
+  }
+  await note(app, call, 'webhook.resend', delivery.id);
+  return { status: 202, body: { ok: true } };
+});
+
+async function findOwn(app: App, { account, params }: AccountCall): Promise<Delivery> {
+  const { id = '' } = params;
+  const delivery = isId('dlv', id) ? await deliveryOf(app.db, { account_id: account.id, id }) : undefined;
+  if (!delivery) throw unknownDelivery();
+  return delivery;
+}
+
+function unknownDelivery(): ApiError {
+  return new ApiError('not_found', 'There is no such delivery, or it is no longer kept.');
+}

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, expect, it } from 'vitest';
+import { signedHeaders } from '../../src/webhooks/sign.ts';
+import { verify_snippets } from '../../web/src/pages/webhooks/verify.ts';
+
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), 'medley-verify-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const secrets = [7, 8].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`) as [string, string];
+const body = '{"id":"task_1","text":"Zażółć"}';
+const now_ms = Date.now();
+
+function signed(sent_at_ms: number, by: readonly [string, string?]): Record<string, string> {
+  const message = { id: 'dlv_1', event: 'task.succeeded', body: Buffer.from(body), sent_at_ms };
+  return signedHeaders(message, by[1] === undefined ? [by[0]] : [by[0], by[1]]);
+}
+
+/** Body, headers, and whether a receiver that knows the first secret takes it. */
+const cases: [string, Record<string, string>, boolean][] = [
+  [body, signed(now_ms, [secrets[0]]), true],
+  [body, signed(now_ms, [secrets[1], secrets[0]]), true],
+  [body, signed(now_ms, [secrets[1]]), false],
+  [`${body} `, signed(now_ms, [secrets[0]]), false],
+  [body, { ...signed(now_ms, [secrets[0]]), 'webhook-id': 'dlv_2' }, false],
+  [body, signed(now_ms - 3_600_000, [secrets[0]]), false],
+  [body, { ...signed(now_ms, [secrets[0]]), 'webhook-timestamp': 'soon' }, false],
+  [body, {}, false],
+];
+const expected = cases.map(([, , fits]) => fits);
+writeFileSync(join(folder, 'cases.json'), JSON.stringify(cases));
+
+function textOf(name: string): string {
+  const found = verify_snippets.find((snippet) => snippet.name === name);
+  if (!found) throw new Error(`there is no snippet for ${name}`);
+  return found.text;
+}
+
+async function isThere(program: string, ...words: string[]): Promise<boolean> {
+  return run(program, words).then(
+    () => true,
+    () => false,
+  );
+}
+
+it('there is one for each of four languages', () => {
+  expect(verify_snippets.map(({ name }) => name)).toEqual(['Node', 'Python', 'Go', 'PHP']);
+});
+
+it('that for Node takes what is signed, and nothing else', async () => {
+  const rest = `
+import { readFileSync } from 'node:fs';
+const cases = JSON.parse(readFileSync('cases.json', 'utf8'));
+console.log(JSON.stringify(cases.map(([body, headers]) => verify(Buffer.from(body), headers, ${JSON.stringify(secrets[0])}))));`;
+  writeFileSync(join(folder, 'verify.mjs'), textOf('Node') + rest);
+  const { stdout } = await run(process.execPath, ['verify.mjs'], { cwd: folder });
+  expect(JSON.parse(stdout)).toEqual(expected);
+});
+
+const has_python = await isThere('python3', '-c', 'import sys; assert sys.version_info >= (3, 9)');
+
+it.runIf(has_python)('that for Python does, too', async () => {
+  const rest = `
+
+import json
+with open("cases.json") as file:
+    cases = json.load(file)
+print(json.dumps([verify(body.encode(), headers, ${JSON.stringify(secrets[0])}) for body, headers, _ in cases]))
+`;
+  writeFileSync(join(folder, 'verify.py'), textOf('Python') + rest);
+  const { stdout } = await run('python3', ['verify.py'], { cwd: folder });
+  expect(JSON.parse(stdout)).toEqual(expected);
+});
+
+const has_php = await isThere('php', '--version');
+
+it.runIf(has_php)('that for PHP does, too', async () => {
+  const rest = `
+$cases = json_decode(file_get_contents('cases.json'), true);
+echo json_encode(array_map(fn ($case) => verify($case[0], $case[1], ${JSON.stringify(secrets[0])}), $cases));
+`;
+  writeFileSync(join(folder, 'verify.php'), textOf('PHP') + rest);
+  const { stdout } = await run('php', ['verify.php'], { cwd: folder });
+  expect(JSON.parse(stdout)).toEqual(expected);
+});
+
+const has_go = await isThere('go', 'version');
+
+it.runIf(has_go)('that for Go does, too', { timeout: 240_000 }, async () => {
+  const main = `package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+)
+
+func main() {
+	text, _ := os.ReadFile("cases.json")
+	var cases [][]any
+	if err := json.Unmarshal(text, &cases); err != nil {
+		panic(err)
+	}
+	answers := []bool{}
+	for _, each := range cases {
+		headers := http.Header{}
+		for name, value := range each[1].(map[string]any) {
+			headers.Set(name, value.(string))
+		}
+		answers = append(answers, Verify([]byte(each[0].(string)), headers, ${JSON.stringify(secrets[0])}))
+	}
+	shown, _ := json.Marshal(answers)
+	fmt.Println(string(shown))
+}
+`;
+  writeFileSync(join(folder, 'verify.go'), textOf('Go').replace('package webhook', 'package main'));
+  writeFileSync(join(folder, 'main.go'), main);
+  const env = { ...process.env, GOCACHE: join(folder, 'cache'), GOFLAGS: '-mod=mod', GO111MODULE: 'off' };
+  const { stdout } = await run('go', ['run', 'main.go', 'verify.go'], { cwd: folder, env });
+  expect(JSON.parse(stdout)).toEqual(expected);
+});
