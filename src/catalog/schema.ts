@@ -1,85 +1,24 @@
-import { Type, type Static, type TSchema } from 'typebox';
-import { kinds, units, type Condition, type JsonObject } from './model.ts';
+import { Type, type Static } from 'typebox';
+import { kinds, units, type Condition } from './model.ts';
+import {
+  addresses,
+  count,
+  decimal,
+  duration,
+  freeObject,
+  httpUrl,
+  mapOf,
+  margin_pattern,
+  rate,
+  section,
+  text,
+  secret_pattern,
+} from './schema-parts.ts';
 
 /**
  * The shape of `medley.yaml`, once: the type, the validation and the published `medley.schema.json` (completion
  * in editors) all come from here. `errorMessage` completes a sentence that begins with the setting's path.
  */
-
-type Options = { description: string } & Record<string, unknown>;
-
-function section<Properties extends Record<string, TSchema>>(properties: Properties, options: Options) {
-  return Type.Object(properties, { additionalProperties: false, ...options });
-}
-
-function text(options: Options) {
-  return Type.String({ minLength: 1, maxLength: 200, ...options });
-}
-
-function mapOf<Value extends TSchema>(
-  names: { pattern: string; errorMessage: string },
-  value: Value,
-  options: Options,
-) {
-  return Type.Unsafe<Record<string, Static<Value>>>({
-    type: 'object',
-    propertyNames: names,
-    additionalProperties: value,
-    ...options,
-  });
-}
-
-/** Anything below it is free; semantic checks look at it where that makes sense. */
-function freeObject(options: Options) {
-  return Type.Unsafe<JsonObject>({ type: 'object', ...options });
-}
-
-/** `maxDuration` is a keyword of our own. */
-function duration(maxDuration: string, options: Options) {
-  return Type.String({
-    pattern: '^(?!0+(?:\\.0+)?[a-z])[0-9]{1,9}(?:\\.[0-9]{1,3})?(?:ms|s|m|h|d)$',
-    maxDuration,
-    errorMessage: 'must be a duration such as 500ms, 10s, 1.5m, 2h or 7d',
-    ...options,
-  });
-}
-
-function decimal(options: Options) {
-  return Type.String({
-    pattern: '^[0-9]{1,9}(?:\\.[0-9]{1,12})?$',
-    errorMessage: 'must be a decimal in quotes, such as "0.10"',
-    ...options,
-  });
-}
-
-function rate(options: Options) {
-  return decimal({
-    errorMessage: 'must be a positive decimal in quotes, such as "3.65"',
-    ...options,
-    pattern: rate_pattern,
-  });
-}
-
-const margin_pattern = '^(?!0+(?:\\.0+)?$)[0-9]{1,3}(?:\\.[0-9]{1,4})?$';
-
-const rate_pattern = '^(?!0+(?:\\.0+)?$)[0-9]{1,9}(?:\\.[0-9]{1,12})?$';
-
-function count(default_value: number, options: Options) {
-  return Type.Integer({ minimum: 1, maximum: 1_000_000, default: default_value, ...options });
-}
-
-function httpUrl(options: Options) {
-  return Type.String({
-    format: 'plain-http-url',
-    errorMessage: 'must be an http(s) address without user name, query or fragment',
-    ...options,
-  });
-}
-
-function addresses(options: Options) {
-  const errorMessage = 'must be a range of addresses such as 10.0.0.0/8 or fd00::/8';
-  return Type.Array(Type.String({ format: 'cidr', errorMessage }), options);
-}
 
 const server = section(
   {
@@ -190,8 +129,6 @@ const files = section(
   { description: 'Files that callers upload as inputs.' },
 );
 
-const secret_pattern = '^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:(?:/|[A-Za-z]:[\\\\/]).+)$';
-
 const issuer = section(
   {
     name: text({ description: 'The company, as it stands on invoices.' }),
@@ -218,7 +155,19 @@ const issuer = section(
   { description: 'Who issues the invoices. Without an issuer there are none.' },
 );
 
-const billing = section({ issuer: Type.Optional(issuer) }, { description: 'Invoices.' });
+const billing = section(
+  {
+    issuer: Type.Optional(issuer),
+    top_up_text: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 2_000,
+        description: 'Told to people who want to top up, unless they can pay by card: where to transfer money to, for example.',
+      }),
+    ),
+  },
+  { description: 'Invoices and top-ups.' },
+);
 
 const mail = section(
   {
