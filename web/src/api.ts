@@ -20,7 +20,8 @@ type Options = { signal?: AbortSignal };
 async function send<T>(method: string, path: string, body: unknown, { signal }: Options): Promise<T> {
   const init: RequestInit = { method, credentials: 'same-origin' };
   if (signal) init.signal = signal;
-  if (body !== undefined) {
+  if (body instanceof FormData) init.body = body;
+  else if (body !== undefined) {
     init.headers = { 'content-type': 'application/json' };
     init.body = JSON.stringify(body);
   }

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ModelView } from '../../src/dashboard/views/models.ts';
+import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { memberOf, ownerOfNew, type Someone } from './people.ts';
+
+let test: TestApp;
+let viewer: Someone;
+let client: Client;
+
+beforeAll(async () => {
+  test = await startTestApp();
+  viewer = await memberOf(test, await ownerOfNew(test), 'viewer');
+  client = await test.client({ account_id: viewer.account_id });
+});
+
+afterAll(() => test.stop());
+
+const base = () => `${viewer.base}/models`;
+
+async function listed(): Promise<ModelView[]> {
+  const answer = await viewer.get(base());
+  expect(answer.status).toBe(200);
+  return (answer.json as { data: ModelView[] }).data;
+}
+
+async function paceOf(id: string) {
+  const answer = await viewer.get(`${base()}/${id}`);
+  expect(answer.status).toBe(200);
+  return (answer.json as ModelView).pace;
+}
+
+describe('models', () => {
+  it('are those of the API, in the same words and order', async () => {
+    const { json } = await client.call('GET', '/v1/models');
+    const told = json.data.map(({ id, display_name, input_schema, pricing, status }) => {
+      return { id, display_name, input_schema, pricing, status };
+    });
+    expect(await listed()).toMatchObject(told);
+    expect(told.length).toBeGreaterThan(5);
+  });
+
+  it('have a page each, whose address has slashes', async () => {
+    const plain = await viewer.get(`${base()}/sandbox/image`);
+    const encoded = await viewer.get(`${base()}/sandbox%2Fimage`);
+    expect(plain.json).toMatchObject({ id: 'sandbox/image', modality: 'image', status: 'available', pace: null });
+    expect(encoded.json).toEqual(plain.json);
+    expect((await viewer.get(`${base()}/sandbox/unknown`)).status).toBe(404);
+  });
+
+  it('tell how they served this account alone, without what was canceled or refused', async () => {
+    const other = await test.client();
+    const run = (by: Client, prompt: string) =>
+      by.call('POST', '/v1/generate?wait=60', { model: 'sandbox/image', input: { prompt, width: 64, height: 64 } });
+    await Promise.all([run(client, 'a'), run(client, 'b'), run(client, 'c [[fail]]'), run(client, 'd [[moderate]]')]);
+    await run(other, 'somebody else');
+    const pace = await paceOf('sandbox/image');
+    expect(pace).toMatchObject({ ended: 3, succeeded: 2, first_p50_ms: null });
+    expect(pace?.p50_ms).toBeGreaterThan(0);
+    expect(pace?.p95_ms).toBeGreaterThanOrEqual(pace?.p50_ms ?? Infinity);
+    expect((await listed()).find(({ id }) => id === 'sandbox/image')?.pace).toEqual(pace);
+  });
+
+  it('tell of chat when the first words came', async () => {
+    const body = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 };
+    expect((await client.call('POST', '/v1/chat/completions', body)).status).toBe(200);
+    const wrong = { ...body, messages: [{ role: 'user', content: 'Hello [[fail before start]]' }] };
+    expect((await client.call('POST', '/v1/chat/completions', wrong)).status).toBeGreaterThanOrEqual(500);
+    await expect.poll(() => paceOf('sandbox/chat')).toMatchObject({ ended: 2, succeeded: 1 });
+    const pace = await paceOf('sandbox/chat');
+    expect(pace?.p50_ms).toBeGreaterThanOrEqual(pace?.first_p50_ms ?? Infinity);
+  });
+
+  it('are not told to strangers', async () => {
+    const stranger = await ownerOfNew(test, 'Foreign');
+    expect((await stranger.get(base())).status).toBe(404);
+    expect((await stranger.get(`${base()}/sandbox/image`)).status).toBe(404);
+  });
+});

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listKeys } from '../../src/accounts/keys.ts';
+import type { TaskView } from '../../src/dashboard/views/activity.ts';
+import { budgetsOf } from '../../src/money/ledger.ts';
+import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import type { Seen } from '../helpers/person.ts';
+import { memberOf, ownerOfNew, type Someone } from './people.ts';
+
+let test: TestApp;
+let owner: Someone;
+let base: string;
+
+beforeAll(async () => {
+  test = await startTestApp();
+  owner = await ownerOfNew(test);
+  base = owner.base;
+});
+
+afterAll(async () => {
+  await expectExactBooks(test.app);
+  await test.stop();
+});
+
+const picture = { model: 'sandbox/image', input: { prompt: 'A red bicycle', width: 64, height: 64, n: 2 } };
+const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 };
+
+async function playgroundKeys(account_id: string) {
+  const keys = await listKeys(test.app.db, account_id);
+  return keys.filter(({ name }) => name === 'Playground');
+}
+
+/** The task of this answer, when it is final. */
+async function final({ json }: Seen): Promise<TaskView> {
+  const { id } = json as { id: string };
+  let task: TaskView | undefined;
+  await expect
+    .poll(async () => (task = (await owner.get(`${base}/tasks/${id}`)).json as TaskView).completed_at, {
+      timeout: 20_000,
+    })
+    .not.toBeNull();
+  if (!task) throw new Error('there is no task');
+  return task;
+}
+
+describe('an estimate', () => {
+  it('is that of the API', async () => {
+    const { call } = await test.client({ account_id: owner.account_id });
+    const { json } = await call('POST', '/v1/estimate', picture);
+    const answer = await owner.post(`${base}/estimate`, picture);
+    expect(answer.json).toEqual({
+      ok: true,
+      estimated_cost: json.estimated_cost,
+      available: json.available,
+      obstacle: null,
+      paused_until: null,
+    });
+    expect(json.estimated_cost.exact).toBe('0.020000');
+  });
+
+  it('tells what is wrong at which field, and is no error', async () => {
+    const answer = await owner.post(`${base}/estimate`, { model: 'sandbox/image', input: { width: 3, height: 9_999 } });
+    expect(answer.status).toBe(200);
+    expect(answer.json).toMatchObject({ ok: false, errors: expect.any(Array) });
+    const { errors } = answer.json as { errors: { field: string; message: string }[] };
+    expect(errors.map(({ field }) => field).toSorted()).toEqual(['input.height', 'input.prompt', 'input.width']);
+    expect((await owner.post(`${base}/estimate`, { model: 'nobody/nothing', input: {} })).status).toBe(404);
+  });
+
+  it('tells what is in the way: too little money, or the limit of the key', async () => {
+    const [poor, rich] = await Promise.all([ownerOfNew(test, 'Poor', 10_000n), ownerOfNew(test, 'Rich')]);
+    const obstacleFor = async (who: Someone) => (await who.post(`${who.base}/estimate`, picture)).json;
+    expect(await obstacleFor(poor)).toMatchObject({ ok: true, obstacle: 'insufficient_balance' });
+    expect((await poor.post(`${poor.base}/generate`, picture)).status).toBe(402);
+    expect(await obstacleFor(rich)).toMatchObject({ ok: true, obstacle: null });
+    const [key] = await playgroundKeys(rich.account_id);
+    await test.app.db.query('update budgets set limit_month = 10000 where key_id = $1', [key?.id]);
+    expect(await obstacleFor(rich)).toMatchObject({ ok: true, obstacle: 'spend_limit' });
+    expect((await rich.post(`${rich.base}/generate`, picture)).status).toBe(403);
+  });
+});
+
+describe('a run', () => {
+  it('holds what was estimated, then costs what was made, by a key with a limit of its own', async () => {
+    const task = await final(await owner.post(`${base}/generate`, picture));
+    expect(task).toMatchObject({ status: 'succeeded', key: { name: 'Playground' } });
+    expect(task.estimated_cost.exact).toBe('0.020000');
+    expect(task.cost.exact).toBe('0.020000');
+    expect(task.files).toHaveLength(2);
+    const [key, ...more] = await playgroundKeys(owner.account_id);
+    expect(more).toEqual([]);
+    const [budget] = await budgetsOf(test.app.db, owner.account_id, new Date(), key?.id);
+    expect(budget).toMatchObject({ limit_month: 5_000_000n, spent: 20_000n, held: 0n });
+  });
+
+  it('that fails costs nothing and releases what was held', async () => {
+    const input = { prompt: 'No [[fail]]', width: 64, height: 64 };
+    const task = await final(await owner.post(`${base}/generate`, { model: 'sandbox/image', input }));
+    expect(task).toMatchObject({ status: 'failed', cost: { exact: '0.000000' }, released: { exact: '0.010000' } });
+  });
+
+  it('can be canceled', async () => {
+    const input = { prompt: 'Slow [[delay 60s]]', width: 64, height: 64 };
+    const begun = await owner.post(`${base}/generate`, { model: 'sandbox/image', input });
+    expect(begun.status).toBe(202);
+    const { id } = begun.json as { id: string };
+    // 409 while it is being handed to the provider
+    const cancel = async () => (await owner.post(`${base}/tasks/${id}/cancel`)).status;
+    await expect.poll(cancel, { timeout: 10_000 }).toBe(200);
+    expect(await final(begun)).toMatchObject({ status: 'failed', error: { type: 'canceled' } });
+  });
+
+  it('takes files that were uploaded here', async () => {
+    const made = await final(await owner.post(`${base}/generate`, picture));
+    const cookie = owner.set_cookies.map((one) => one.split(';')[0]).join('; ');
+    const bytes = await (await fetch(test.url + (made.files[0]?.url ?? ''), { headers: { cookie } })).arrayBuffer();
+    const form = new FormData();
+    form.set('file', new Blob([bytes]), 'bicycle.png');
+    const headers = { cookie, origin: test.url };
+    const uploaded = await fetch(`${test.url}${base}/files`, { method: 'POST', body: form, headers });
+    expect(uploaded.status).toBe(200);
+    const file = (await uploaded.json()) as { id: string };
+    expect(file).toMatchObject({ filename: 'bicycle.png', kind: 'image', content_type: 'image/png' });
+    const edit = { model: 'sandbox/edit', input: { prompt: 'Blue', images: [file.id], width: 64, height: 64 } };
+    expect(await final(await owner.post(`${base}/generate`, edit))).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('makes one key, however many begin at once', async () => {
+    const person = await memberOf(test, await ownerOfNew(test), 'developer');
+    const answers = await Promise.all(Array.from({ length: 8 }, () => person.post(`${person.base}/estimate`, picture)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(await playgroundKeys(person.account_id)).toHaveLength(1);
+  });
+});
+
+describe('a chat', () => {
+  it('is streamed, and its record has what it cost', async () => {
+    const answer = await owner.post(`${base}/chat`, { ...chat, stream: true });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toContain('text/event-stream');
+    expect(answer.text).toContain('data: [DONE]');
+    const id = answer.headers.get('x-request-id') ?? '';
+    await expect
+      .poll(async () => (await owner.get(`${base}/chats/${id}`)).json)
+      .toMatchObject({ model: 'sandbox/chat', stream: true, key: { name: 'Playground' } });
+    const { cost } = (await owner.get(`${base}/chats/${id}`)).json as { cost: { exact: string } };
+    expect(Number(cost.exact)).toBeGreaterThan(0);
+  });
+
+  it('is refused as the API refuses it', async () => {
+    expect((await owner.post(`${base}/chat`, { ...chat, model: 'sandbox/image' })).status).toBe(404);
+    expect((await owner.post(`${base}/chat`, { model: 'sandbox/chat' })).status).toBe(400);
+  });
+});
+
+const calls: [string, object][] = [
+  ['estimate', picture],
+  ['generate', picture],
+  ['chat', chat],
+  ['files', {}],
+];
+
+describe('rights', () => {
+  it.each(calls)('viewers may not use %s, and make no key', async (path, body) => {
+    const viewer = await memberOf(test, await ownerOfNew(test), 'viewer');
+    const answer = await viewer.post(`${viewer.base}/${path}`, body);
+    expect(answer.status).toBe(403);
+    expect(answer.text).toContain('viewer');
+    expect(await playgroundKeys(viewer.account_id)).toEqual([]);
+  });
+
+  it.each(calls)('strangers find no %s, in an account that is there or not', async (path, body) => {
+    const stranger = await ownerOfNew(test, 'Foreign');
+    const foreign = await stranger.post(`${base}/${path}`, body);
+    const unknown = await stranger.post(`/dash/accounts/acct_${'0'.repeat(26)}/${path}`, body);
+    expect(foreign.status).toBe(404);
+    expect(unknown.status).toBe(404);
+    const message = (seen: Seen) => (seen.json as { error: { message: string } }).error.message;
+    expect(message(foreign)).toBe(message(unknown));
+  });
+
+  it('a blocked account starts nothing', async () => {
+    const person = await ownerOfNew(test);
+    await test.app.db.query(`update accounts set status = 'blocked' where id = $1`, [person.account_id]);
+    const at = person.base;
+    expect((await person.post(`${at}/estimate`, picture)).json).toMatchObject({ obstacle: 'account_blocked' });
+    expect((await person.post(`${at}/generate`, picture)).status).toBe(403);
+    expect((await person.post(`${at}/chat`, chat)).status).toBe(403);
+  });
+});

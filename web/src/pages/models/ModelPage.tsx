@@ -1,0 +1,177 @@
+import { Anchor, Badge, Breadcrumbs, Grid, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ModelView } from '../../../../src/dashboard/views/models.ts';
+import { usePlace } from '../../session.tsx';
+import { CodeBox, Id } from '../../ui/Copy.tsx';
+import { ButtonTo } from '../../ui/LinkTo.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { ModelStatus } from '../../ui/ModelStatus.tsx';
+import { moneyText } from '../../ui/Money.tsx';
+import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { conditionText, perText } from '../../ui/price.ts';
+import { exampleInput, samplesOf } from '../../ui/samples.ts';
+import { Samples } from '../../ui/Samples.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { durationText } from '../../ui/Time.tsx';
+import { kindText, playgroundOf, successText } from './Models.tsx';
+import { Parameters } from './Parameters.tsx';
+import { useModel } from './queries.ts';
+
+const route = getRouteApi('/signed-in/models/$');
+
+/** One model: what it takes, what it costs, how to call it, how it has served. */
+export function ModelPage() {
+  const { _splat: id = '' } = route.useParams();
+  const query = useModel(id);
+  const model = query.data;
+  return (
+    <Page
+      title={model?.display_name ?? id}
+      about={
+        <Breadcrumbs mt={4}>
+          <Anchor component={Link} to="/models" size="sm">
+            Models
+          </Anchor>
+          <Id id={id} />
+        </Breadcrumbs>
+      }
+      {...(model && model.modality !== 'embedding' && { actions: <OpenIt model={model} /> })}
+    >
+      <Loaded query={query} height={520}>
+        {(loaded) => <Whole model={loaded} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function OpenIt({ model }: { model: ModelView }) {
+  return <ButtonTo href={playgroundOf(model.id)}>Open in the playground</ButtonTo>;
+}
+
+function Whole({ model }: { model: ModelView }) {
+  const { me } = usePlace();
+  const has_input = model.modality !== 'chat' && model.modality !== 'embedding';
+  const samples = samplesOf({ base_url: me.base_url, model, input: exampleInput(model) });
+  return (
+    <Grid gap="lg">
+      <Grid.Col span={{ base: 12, md: 7 }}>
+        <Stack gap="lg">
+          <About model={model} />
+          <Card title="Call it">
+            <Samples samples={samples} />
+          </Card>
+        </Stack>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 5 }}>
+        <Stack gap="lg">
+          <Pace model={model} />
+          <Prices model={model} />
+          <Limits model={model} />
+        </Stack>
+      </Grid.Col>
+      {has_input && (
+        <Grid.Col span={12}>
+          <Stack gap="lg">
+            <Card title="Parameters of input">
+              <Parameters schema={model.input_schema} />
+            </Card>
+            <Card title="As a JSON Schema">
+              <CodeBox text={JSON.stringify(model.input_schema, undefined, 2)} label="schema" height={260} />
+            </Card>
+          </Stack>
+        </Grid.Col>
+      )}
+    </Grid>
+  );
+}
+
+function About({ model }: { model: ModelView }) {
+  const { modality, description, capabilities, output_types, owned_by, status } = model;
+  return (
+    <Card aside={<ModelStatus of={status} />} title="About it">
+      <Text>{description}</Text>
+      <Group gap={6} mt="sm">
+        <Badge variant="light" tt="none">
+          {kindText(modality)}
+        </Badge>
+        {output_types
+          .filter((type) => type !== modality)
+          .map((type) => (
+            <Badge key={type} variant="default" tt="none">
+              makes {type}
+            </Badge>
+          ))}
+        {capabilities.map((one) => (
+          <Badge key={one} variant="default" tt="none" fw={500}>
+            {one.replaceAll('_', ' ')}
+          </Badge>
+        ))}
+        {owned_by !== '' && (
+          <Text size="sm" c="dimmed">
+            by {owned_by}
+          </Text>
+        )}
+      </Group>
+    </Card>
+  );
+}
+
+function Pace({ model: { pace, modality } }: { model: ModelView }) {
+  const time = (ms: number | null | undefined) => (ms == null ? '–' : durationText(ms));
+  return (
+    <Card title="Your last seven days">
+      {pace ? (
+        <SimpleGrid cols={modality === 'chat' ? 2 : 3}>
+          <Figure name="Succeeded" value={successText(pace)} note={`${pace.succeeded} of ${pace.ended}`} />
+          <Figure name="Half of them within" value={time(pace.p50_ms)} />
+          <Figure name="95 % within" value={time(pace.p95_ms)} />
+          {modality === 'chat' && <Figure name="First words, half within" value={time(pace.first_p50_ms)} />}
+        </SimpleGrid>
+      ) : (
+        <Text c="dimmed">You have not run it in this time.</Text>
+      )}
+    </Card>
+  );
+}
+
+function Prices({ model: { pricing } }: { model: ModelView }) {
+  const has_conditions = pricing.some((row) => conditionText(row) !== '');
+  return (
+    <Card title="Price">
+      {pricing.length === 0 ? (
+        <Text>It is free.</Text>
+      ) : (
+        <ListTable
+          caption="Price"
+          columns={[{ name: 'Amount' }, { name: 'Per' }, ...(has_conditions ? [{ name: 'For' }] : [])]}
+        >
+          {pricing.map((row) => (
+            <Table.Tr key={JSON.stringify(row)}>
+              <Table.Td className="figure">{moneyText(row)}</Table.Td>
+              <Table.Td>{perText(row)}</Table.Td>
+              {has_conditions && <Table.Td>{conditionText(row) || 'everything else'}</Table.Td>}
+            </Table.Tr>
+          ))}
+        </ListTable>
+      )}
+      <Text size="sm" c="dimmed" mt="sm">
+        {pricing.length > 0 && 'The first row of a unit that fits is the one that counts. '}
+        An estimate is held when a run begins; what fails costs nothing.
+      </Text>
+    </Card>
+  );
+}
+
+function Limits({ model: { limits } }: { model: ModelView }) {
+  const entries = Object.entries(limits);
+  if (entries.length === 0) return null;
+  return (
+    <Card title="Limits">
+      <SimpleGrid cols={2}>
+        {entries.map(([name, value]) => (
+          <Figure key={name} name={name.replaceAll('_', ' ')} value={value.toLocaleString('en-US')} />
+        ))}
+      </SimpleGrid>
+    </Card>
+  );
+}

@@ -1,0 +1,13 @@
+export const kinds = ['image', 'video', 'audio', 'chat', 'embedding'] as const;
+
+/** What the address of the page says: which models. */
+export type ModelsSearch = { q?: string | undefined; kind?: (typeof kinds)[number] | undefined };
+
+/** Values of an address may be anything. */
+export function readModelsSearch(search: Record<string, unknown>): ModelsSearch {
+  const { q, kind } = search;
+  return {
+    q: typeof q === 'string' && q !== '' ? q : undefined,
+    kind: kinds.find((one) => one === kind),
+  };
+}

@@ -1,0 +1,118 @@
+import { Box, Code, Group, Loader, Stack, Text } from '@mantine/core';
+import { useEffect, useRef } from 'react';
+import type { ModelView } from '../../../../src/dashboard/views/models.ts';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Card } from '../../ui/Page.tsx';
+import { priceTexts } from '../../ui/price.ts';
+import { Failed } from '../../ui/states.tsx';
+import { durationText } from '../../ui/Time.tsx';
+import type { Said, Turn } from './conversation.ts';
+
+/** What was said to one model and by it, with what each answer cost. */
+export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }) {
+  const end = useRef<HTMLDivElement>(null);
+  const last = turns.at(-1);
+  const is_streaming = last?.role === 'assistant' && last.state === 'streaming';
+  const length = turns.length;
+  useEffect(() => {
+    const box = end.current?.parentElement;
+    if (box) box.scrollTop = box.scrollHeight;
+  }, [length, last]);
+  return (
+    <Card title={model.display_name} style={{ background: 'var(--medley-surface)', minWidth: 0 }}>
+      <Box
+        role="log"
+        aria-label={`Conversation with ${model.display_name}`}
+        aria-busy={is_streaming}
+        tabIndex={0}
+        mih={220}
+        mah="60vh"
+        style={{ overflowY: 'auto' }}
+      >
+        <Stack gap="md">
+          {turns.length === 0 && (
+            <Text size="sm" c="dimmed">
+              {priceTexts(model.pricing).join(', ')}
+            </Text>
+          )}
+          {turns.map((turn, index) =>
+            turn.role === 'assistant' ? <Answer key={index} said={turn} /> : <Asked key={index} turn={turn} />,
+          )}
+        </Stack>
+        <div ref={end} />
+      </Box>
+    </Card>
+  );
+}
+
+const wrapped = { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' } as const;
+
+function Asked({ turn }: { turn: Exclude<Turn, Said> }) {
+  return (
+    <Box p="sm" style={{ background: 'var(--medley-line)', borderRadius: 8 }}>
+      <Text size="xs" fw={600} c="dimmed">
+        {turn.role === 'user' ? 'You' : 'The tool'}
+      </Text>
+      <Text style={wrapped}>{turn.text}</Text>
+    </Box>
+  );
+}
+
+function Answer({ said }: { said: Said }) {
+  const { text, thinking, tools, state, error, finish } = said;
+  return (
+    <Stack gap={6}>
+      {thinking !== '' && (
+        <details>
+          <summary>Thinking</summary>
+          <Text size="sm" c="dimmed" style={wrapped}>
+            {thinking}
+          </Text>
+        </details>
+      )}
+      {text !== '' && <Text style={wrapped}>{text}</Text>}
+      {tools.map(({ id, name, arguments: given }) => (
+        <div key={id}>
+          <Text size="xs" fw={600} c="dimmed">
+            Calls {name}
+          </Text>
+          <Code block>{given}</Code>
+        </div>
+      ))}
+      {state === 'streaming' && (
+        <Group gap={6}>
+          <Loader size="xs" type="dots" aria-hidden />
+          <Text size="xs" c="dimmed">
+            Answering
+          </Text>
+        </Group>
+      )}
+      {error && <Failed error={error} />}
+      {state === 'stopped' && (
+        <Text size="xs" c="dimmed">
+          You stopped it.
+        </Text>
+      )}
+      {finish === 'length' && (
+        <Text size="xs" c="dimmed">
+          It was cut at the most tokens of an answer.
+        </Text>
+      )}
+      <BillLine said={said} />
+    </Stack>
+  );
+}
+
+function BillLine({ said: { bill, request_id } }: { said: Said }) {
+  if (!bill) return null;
+  return (
+    <Text size="xs" c="dimmed" className="figure">
+      {bill.input_tokens} in, {bill.output_tokens} out · <Money cost={bill.cost} exact /> ·{' '}
+      {durationText(bill.total_ms)} ·{' '}
+      <LinkTo href={`/chats/${request_id ?? ''}`} size="xs">
+        details
+      </LinkTo>
+    </Text>
+  );
+}

@@ -1,0 +1,180 @@
+import { Grid, Stack, Tabs, Textarea } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ModelView } from '../../../../src/dashboard/views/models.ts';
+import type { EstimateView, FieldProblem } from '../../../../src/dashboard/views/playground.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { Card } from '../../ui/Page.tsx';
+import { exampleInput, samplesOf } from '../../ui/samples.ts';
+import { Samples } from '../../ui/Samples.tsx';
+import { isRecord } from '../../ui/schema.ts';
+import { Form } from './form/Form.tsx';
+import { Result } from './Result.tsx';
+import { RunLine } from './RunLine.tsx';
+
+type Input = Record<string, unknown>;
+
+type Props = {
+  model: ModelView;
+  begin: Input | undefined;
+  /** The task that is looked at. */
+  run: string | undefined;
+  setRun: (id: string) => void;
+};
+
+/** One model of images, films or sound: its input in three forms, its price, what comes out. */
+export function MediaPlayground({ model, begin, run, setRun }: Props) {
+  const [input, setInput] = useState<Input>(() => begin ?? exampleInput(model));
+  const { may, account, base } = usePlace();
+  const queries = useQueryClient();
+  const estimate = useEstimate(model.id, input);
+  const start = useMutation({
+    mutationFn: () => api.post<{ id: string }>(`${base}/generate`, { model: model.id, input }),
+    onSuccess: ({ id }) => {
+      setRun(id);
+      void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+    },
+    onError: () => void estimate.refetch(),
+  });
+  const can_run = may('run') && !start.isPending && isRunnable(estimate);
+  const go = () => can_run && start.mutate();
+  const problems = estimate.told && !estimate.told.ok ? estimate.told.errors : [];
+  return (
+    <Grid gap="lg">
+      <Grid.Col span={{ base: 12, md: 6 }}>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            go();
+          }}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+              event.preventDefault();
+              go();
+            }
+          }}
+        >
+          <Card>
+            <Stack>
+              <InputTabs model={model} input={input} setInput={setInput} problems={problems} disabled={!may('run')} />
+              <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} />
+            </Stack>
+          </Card>
+        </form>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 6 }}>
+        <Result id={run} model={model} />
+      </Grid.Col>
+    </Grid>
+  );
+}
+
+export type Estimating = {
+  told: EstimateView | undefined;
+  /** It is not that of the input as it stands now. */
+  is_stale: boolean;
+  error: Error | null;
+  refetch: () => void;
+};
+
+/** What the run would hold: asked when one pauses, given up when the input changes. */
+function useEstimate(model: string, input: Input): Estimating {
+  const { account, base, may } = usePlace();
+  const [settled] = useDebouncedValue(input, 300);
+  const query = useQuery({
+    queryKey: [account.id, 'estimate', model, settled],
+    queryFn: ({ signal }) => api.post<EstimateView>(`${base}/estimate`, { model, input: settled }, { signal }),
+    enabled: may('run'),
+    placeholderData: keepPreviousData,
+    staleTime: 5_000,
+    gcTime: 30_000,
+  });
+  const { data, error, isPlaceholderData, isPending, refetch } = query;
+  return {
+    told: data,
+    is_stale: settled !== input || isPlaceholderData || isPending,
+    error,
+    refetch: () => void refetch(),
+  };
+}
+
+/** The service decides in the end; what it said of an older input does not count. */
+function isRunnable({ told, is_stale, error }: Estimating): boolean {
+  if (is_stale) return true;
+  if (error || !told) return false;
+  return told.ok && told.obstacle === null;
+}
+
+type InputProps = {
+  model: ModelView;
+  input: Input;
+  setInput: (input: Input) => void;
+  problems: readonly FieldProblem[];
+  disabled: boolean;
+};
+
+function InputTabs({ model, input, setInput, problems, disabled }: InputProps) {
+  const { me } = usePlace();
+  return (
+    <Tabs defaultValue="form" keepMounted={false}>
+      <Tabs.List mb="md" aria-label="The input as">
+        <Tabs.Tab value="form">Form</Tabs.Tab>
+        <Tabs.Tab value="json">JSON</Tabs.Tab>
+        <Tabs.Tab value="code">Code</Tabs.Tab>
+      </Tabs.List>
+      <Tabs.Panel value="form">
+        <Form
+          schema={model.input_schema}
+          value={input}
+          onChange={setInput}
+          problems={problems}
+          path="input"
+          disabled={disabled}
+        />
+      </Tabs.Panel>
+      <Tabs.Panel value="json">
+        <JsonInput input={input} setInput={setInput} disabled={disabled} />
+      </Tabs.Panel>
+      <Tabs.Panel value="code">
+        <Samples samples={samplesOf({ base_url: me.base_url, model, input })} />
+      </Tabs.Panel>
+    </Tabs>
+  );
+}
+
+function JsonInput({ input, setInput, disabled }: Pick<InputProps, 'input' | 'setInput' | 'disabled'>) {
+  const [text, setText] = useState(() => JSON.stringify(input, undefined, 2));
+  const [error, setError] = useState<string | null>(null);
+  const change = (next: string) => {
+    setText(next);
+    const read = readObject(next);
+    setError(read ? null : 'This is not a JSON object yet; what was there before still holds.');
+    if (read) setInput(read);
+  };
+  return (
+    <Textarea
+      label="Input"
+      description="What is not here takes its default."
+      value={text}
+      onChange={({ currentTarget }) => change(currentTarget.value)}
+      error={error}
+      autosize
+      minRows={10}
+      maxRows={24}
+      spellCheck={false}
+      disabled={disabled}
+      styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+    />
+  );
+}
+
+function readObject(text: string): Input | undefined {
+  try {
+    const read: unknown = JSON.parse(text);
+    return isRecord(read) ? read : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,166 @@
+import { Grid, Group, Select, Stack, Text } from '@mantine/core';
+import { useHotkeys } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
+import type { ModelView } from '../../../../src/dashboard/views/models.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ModelStatus } from '../../ui/ModelStatus.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { priceTexts } from '../../ui/price.ts';
+import { isRecord } from '../../ui/schema.ts';
+import { Empty, Failed, Loaded } from '../../ui/states.tsx';
+import { useModels } from '../models/queries.ts';
+import { ChatPlayground } from './ChatPlayground.tsx';
+import { MediaPlayground } from './MediaPlayground.tsx';
+import type { PlaygroundSearch } from './search.ts';
+
+const route = getRouteApi('/signed-in/playground');
+
+/** Any model, run by hand, with its price before and after. */
+export function Playground() {
+  const query = useModels();
+  return (
+    <Page title="Playground" about="Run any model by hand. It costs what the API costs, from the same balance.">
+      <Loaded query={query} height={520}>
+        {(models) => <WithTask models={models.filter(({ modality }) => modality !== 'embedding')} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** "Run again" begins with the model and the input of a task. */
+function WithTask({ models }: { models: ModelView[] }) {
+  const { task: id } = route.useSearch();
+  const { account, base } = usePlace();
+  const task = useQuery({
+    queryKey: [account.id, 'task', id],
+    queryFn: ({ signal }) => api.get<TaskView>(`${base}/tasks/${encodeURIComponent(id ?? '')}`, { signal }),
+    enabled: id !== undefined,
+  });
+  if (id !== undefined && task.isPending) return <Loaded query={task}>{() => null}</Loaded>;
+  return (
+    <Stack>
+      {task.error && <Failed error={task.error} />}
+      <Chosen models={models} task={task.data} />
+    </Stack>
+  );
+}
+
+function Chosen({ models, task }: { models: ModelView[]; task: TaskView | undefined }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const set = (change: PlaygroundSearch) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
+  const wanted = search.model ?? task?.model;
+  const model = wanted === undefined ? firstOf(models) : models.find(({ id }) => id === wanted);
+  const begin = task && task.model === model?.id ? inputOf(task) : undefined;
+  const choose = (id: string) => set({ model: id, run: undefined, task: undefined });
+  return (
+    <Stack gap="lg">
+      <Picker models={models} model={model} choose={choose} />
+      {!model && wanted !== undefined && (
+        <Empty title="There is no such model">{wanted} is not offered here, or not any more.</Empty>
+      )}
+      {!model && wanted === undefined && <Empty title="No models yet">There is nothing to run.</Empty>}
+      {model && model.modality !== 'chat' && (
+        <MediaPlayground
+          key={`${model.id} ${search.task ?? ''}`}
+          model={model}
+          begin={begin}
+          run={search.run}
+          setRun={(run) => set({ model: model.id, run })}
+        />
+      )}
+      {model?.modality === 'chat' && (
+        <ChatPlayground
+          model={model}
+          others={models.filter(({ modality }) => modality === 'chat')}
+          beside={(search.beside ?? '').split(',').filter((id) => id !== '')}
+          setBeside={(ids) => set({ model: model.id, beside: ids.join(',') || undefined })}
+        />
+      )}
+    </Stack>
+  );
+}
+
+/** The cheapest that makes images by the piece, else the first. */
+function firstOf(models: ModelView[]): ModelView | undefined {
+  const priced = models.flatMap((model) => {
+    const row = model.modality === 'image' ? model.pricing.find(({ unit }) => unit === 'image') : undefined;
+    return row && model.status === 'available' ? [{ model, amount: Number(row.amount) / row.per }] : [];
+  });
+  return priced.toSorted((a, b) => a.amount - b.amount)[0]?.model ?? models[0];
+}
+
+function inputOf({ input }: TaskView): Record<string, unknown> | undefined {
+  try {
+    const read: unknown = JSON.parse(input);
+    return isRecord(read) ? read : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const groups = [
+  ['image', 'Images'],
+  ['video', 'Videos'],
+  ['audio', 'Sound'],
+  ['chat', 'Chat'],
+] as const;
+
+type PickerProps = { models: ModelView[]; model: ModelView | undefined; choose: (id: string) => void };
+
+function Picker({ models, model, choose }: PickerProps) {
+  const box = useRef<HTMLInputElement>(null);
+  const { may, account } = usePlace();
+  useHotkeys([['mod+shift+m', () => box.current?.focus()]], []);
+  useEffect(() => {
+    if (model) document.title = `${model.display_name} · Playground · Medley`;
+  }, [model]);
+  return (
+    <Stack gap="xs">
+      <Grid align="end">
+        <Grid.Col span={{ base: 12, sm: 6 }}>
+          <Select
+            ref={box}
+            label="Model"
+            searchable
+            allowDeselect={false}
+            value={model?.id ?? null}
+            onChange={(id) => id !== null && choose(id)}
+            nothingFoundMessage="No model fits"
+            maxDropdownHeight={360}
+            data={groups.map(([kind, group]) => ({
+              group,
+              items: models
+                .filter(({ modality }) => modality === kind)
+                .map(({ id, display_name }) => ({ value: id, label: `${display_name} (${id})` })),
+            }))}
+          />
+        </Grid.Col>
+        {model && (
+          <Grid.Col span={{ base: 12, sm: 6 }}>
+            <Group gap="sm" mih={36}>
+              <ModelStatus of={model.status} />
+              <Text size="sm" className="figure">
+                {priceTexts(model.pricing).join(', ')}
+              </Text>
+              <LinkTo href={`/models/${encodeURI(model.id)}`} size="sm">
+                About it
+              </LinkTo>
+            </Group>
+          </Grid.Col>
+        )}
+      </Grid>
+      {!may('run') && (
+        <Text role="note" fw={600}>
+          Your role here ({account.role}) does not run models. Ask an owner of the account for the role of a developer.
+        </Text>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,37 @@
+import { Textarea } from '@mantine/core';
+import { useState } from 'react';
+import { saidOf, type ControlProps } from './said.ts';
+
+/** For what no other control can show: the value as JSON. */
+export function JsonControl(props: ControlProps) {
+  const { value, onChange } = props;
+  const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, undefined, 2));
+  const [wrong, setWrong] = useState(false);
+  const { label, error, ...said } = saidOf(props);
+  const change = (next: string) => {
+    setText(next);
+    if (next.trim() === '') {
+      setWrong(false);
+      return onChange(undefined);
+    }
+    try {
+      onChange(JSON.parse(next));
+      setWrong(false);
+    } catch {
+      setWrong(true);
+    }
+  };
+  return (
+    <Textarea
+      {...said}
+      label={`${label} (JSON)`}
+      error={wrong ? 'This is not JSON yet; what was there before still holds.' : error}
+      value={text}
+      onChange={({ currentTarget }) => change(currentTarget.value)}
+      autosize
+      minRows={2}
+      maxRows={12}
+      styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+    />
+  );
+}

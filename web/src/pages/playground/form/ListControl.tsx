@@ -1,0 +1,95 @@
+import { ActionIcon, Button, Group, Input, Stack, TextInput } from '@mantine/core';
+import { ArrowDownIcon, ArrowUpIcon, PlusIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { mediaOf, numberOf, titleOf } from '../../../ui/schema.ts';
+import { itemsOf, saidOf, type ControlProps } from './said.ts';
+import { MediaInput } from './MediaControl.tsx';
+import { problemAt } from './problems.ts';
+
+/** Rows of texts or files, which can be added, taken away and put in another order. */
+export function ListControl(props: ControlProps) {
+  const { field, value, onChange, problems, path, disabled } = props;
+  const rows = Array.isArray(value) ? value.map(String) : [];
+  const title = titleOf(field);
+  const kind = mediaOf({ name: '', schema: itemsOf(field) });
+  const most = numberOf(field.schema, 'maxItems') ?? 64;
+  const tell = (next: string[]) => onChange(next.length === 0 ? undefined : next);
+  const set = (index: number, text: string) => tell(rows.map((row, at) => (at === index ? text : row)));
+  const swap = (index: number, other: number) =>
+    tell(rows.map((row, at) => (at === index ? (rows[other] ?? row) : at === other ? (rows[index] ?? row) : row)));
+  const { label, description, withAsterisk, error } = saidOf(props);
+  return (
+    <Input.Wrapper {...{ label, description, withAsterisk, error }} labelElement="div">
+      <Stack gap="xs" mt={4} role="group" aria-label={title}>
+        {rows.map((row, index) => (
+          <Group key={index} gap={4} wrap="nowrap" align="flex-start">
+            {kind ? (
+              <MediaInput
+                kind={kind}
+                label={`${title} ${index + 1}`}
+                value={row}
+                onChange={(next) =>
+                  next === undefined ? tell(rows.filter((_, at) => at !== index)) : set(index, next)
+                }
+                disabled={disabled}
+              />
+            ) : (
+              <TextInput
+                flex={1}
+                aria-label={`${title} ${index + 1}`}
+                value={row}
+                onChange={({ currentTarget }) => set(index, currentTarget.value)}
+                disabled={disabled}
+                error={problemAt(problems, `${path}[${index}]`)}
+              />
+            )}
+            <RowButton label="Move up" disabled={disabled || index === 0} onClick={() => swap(index, index - 1)}>
+              <ArrowUpIcon width={16} aria-hidden />
+            </RowButton>
+            <RowButton
+              label="Move down"
+              disabled={disabled || index === rows.length - 1}
+              onClick={() => swap(index, index + 1)}
+            >
+              <ArrowDownIcon width={16} aria-hidden />
+            </RowButton>
+            <RowButton label="Remove" disabled={disabled} onClick={() => tell(rows.filter((_, at) => at !== index))}>
+              <TrashIcon width={16} aria-hidden />
+            </RowButton>
+          </Group>
+        ))}
+        {rows.length < most && kind && (
+          <MediaInput
+            key={rows.length}
+            kind={kind}
+            label={`Another of ${title}`}
+            value={undefined}
+            onChange={(next) => next !== undefined && tell([...rows, next])}
+            disabled={disabled}
+          />
+        )}
+        {rows.length < most && !kind && (
+          <Group>
+            <Button
+              size="xs"
+              variant="light"
+              leftSection={<PlusIcon width={16} aria-hidden />}
+              onClick={() => tell([...rows, ''])}
+              disabled={disabled}
+            >
+              Add
+            </Button>
+          </Group>
+        )}
+      </Stack>
+    </Input.Wrapper>
+  );
+}
+
+function RowButton(props: { label: string; disabled: boolean; onClick: () => void; children: React.ReactNode }) {
+  const { label, disabled, onClick, children } = props;
+  return (
+    <ActionIcon variant="subtle" color="gray" size={36} aria-label={label} disabled={disabled} onClick={onClick}>
+      {children}
+    </ActionIcon>
+  );
+}

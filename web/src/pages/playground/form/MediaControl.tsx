@@ -1,0 +1,159 @@
+import { ActionIcon, Box, Button, FileButton, Group, Input, Text, TextInput } from '@mantine/core';
+import { ArrowUpTrayIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { useMutation } from '@tanstack/react-query';
+import { useState, type DragEvent } from 'react';
+import type { UploadView } from '../../../../../src/dashboard/views/playground.ts';
+import { api } from '../../../api.ts';
+import { usePlace } from '../../../session.tsx';
+import { mediaOf, titleOf, type MediaKind } from '../../../ui/schema.ts';
+import { saidOf, type ControlProps } from './said.ts';
+
+/** A field that takes one file. */
+export function MediaControl(props: ControlProps) {
+  const { field, value, onChange, disabled } = props;
+  const { label, description, withAsterisk, error } = saidOf(props);
+  return (
+    <Input.Wrapper {...{ label, description, withAsterisk, error }} labelElement="div">
+      <MediaInput
+        kind={mediaOf(field) ?? 'image'}
+        label={titleOf(field)}
+        value={typeof value === 'string' ? value : undefined}
+        onChange={onChange}
+        disabled={disabled}
+      />
+    </Input.Wrapper>
+  );
+}
+
+/** What was uploaded in this tab, as one can look at it without asking for it again. */
+const previews = new Map<string, { url: string; name: string }>();
+
+type Props = {
+  kind: MediaKind;
+  label: string;
+  value: string | undefined;
+  onChange: (value: string | undefined) => void;
+  disabled: boolean;
+};
+
+const things: Record<MediaKind, string> = { image: 'an image', audio: 'a recording', video: 'a film' };
+
+/** A file by dropping or choosing it, which uploads it, or by its link. */
+export function MediaInput({ kind, label, value, onChange, disabled }: Props) {
+  const { base } = usePlace();
+  const [over, setOver] = useState(false);
+  const upload = useMutation({
+    mutationFn: async (file: File) => {
+      const form = new FormData();
+      form.set('file', file);
+      const kept = await api.post<UploadView>(`${base}/files`, form);
+      previews.set(kept.id, { url: URL.createObjectURL(file), name: file.name });
+      return kept;
+    },
+    onSuccess: ({ id }) => onChange(id),
+  });
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    const file = event.dataTransfer.files[0];
+    if (file && !disabled) upload.mutate(file);
+  };
+  if (value !== undefined && !isLink(value)) {
+    return <Chosen kind={kind} label={label} value={value} clear={() => onChange(undefined)} disabled={disabled} />;
+  }
+  return (
+    <Box
+      flex={1}
+      mt={4}
+      p="sm"
+      style={{
+        border: `1px dashed ${over ? 'var(--mantine-primary-color-filled)' : 'var(--mantine-color-dimmed)'}`,
+        borderRadius: 8,
+      }}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={drop}
+    >
+      <Group gap="sm">
+        <FileButton onChange={(file) => file && upload.mutate(file)} accept={`${kind}/*`} disabled={disabled}>
+          {(button) => (
+            <Button
+              {...button}
+              size="xs"
+              variant="light"
+              loading={upload.isPending}
+              leftSection={<ArrowUpTrayIcon width={16} aria-hidden />}
+              aria-label={`${label}: choose ${things[kind]}`}
+            >
+              Choose {things[kind]}
+            </Button>
+          )}
+        </FileButton>
+        <Text size="xs" c="dimmed">
+          or drop one here, or give its link:
+        </Text>
+        <TextInput
+          flex={1}
+          miw={180}
+          size="xs"
+          type="url"
+          aria-label={`${label}: link`}
+          placeholder="https://…"
+          value={value ?? ''}
+          onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : currentTarget.value)}
+          disabled={disabled}
+        />
+      </Group>
+      {upload.error && (
+        <Text size="sm" c="var(--mantine-color-error)" role="alert" mt={4}>
+          {upload.error.message}
+        </Text>
+      )}
+    </Box>
+  );
+}
+
+/** What is being typed stays a text box. */
+function isLink(value: string): boolean {
+  return !value.startsWith('file_') && !value.startsWith('data:');
+}
+
+function Chosen({
+  kind,
+  label,
+  value,
+  clear,
+  disabled,
+}: Omit<Props, 'onChange' | 'value'> & { value: string; clear: () => void }) {
+  const preview = previews.get(value);
+  const url = preview?.url;
+  return (
+    <Group gap="sm" mt={4} flex={1} wrap="nowrap">
+      {kind === 'image' && url !== undefined && (
+        <img src={url} alt="" style={{ width: 64, height: 64, objectFit: 'cover', borderRadius: 8 }} />
+      )}
+      {kind === 'audio' && url !== undefined && (
+        <audio src={url} controls aria-label={label} style={{ maxWidth: 240 }} />
+      )}
+      {kind === 'video' && url !== undefined && (
+        <video src={url} controls aria-label={label} style={{ maxWidth: 240, maxHeight: 140, borderRadius: 8 }} />
+      )}
+      <Text size="sm" truncate flex={1}>
+        {preview?.name ?? (value.startsWith('data:') ? 'A data URL' : value)}
+      </Text>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size={36}
+        aria-label={`${label}: take it away`}
+        onClick={clear}
+        disabled={disabled}
+      >
+        <TrashIcon width={18} aria-hidden />
+      </ActionIcon>
+    </Group>
+  );
+}

@@ -1,0 +1,26 @@
+import { Fieldset, Text } from '@mantine/core';
+import { isRecord } from '../../../ui/schema.ts';
+import { saidOf, type ControlProps } from './said.ts';
+
+/** An object in the input: a form in the form. */
+export function ObjectControl(props: ControlProps) {
+  const { field, value, onChange, problems, path, disabled, renderForm } = props;
+  const { label, description } = saidOf(props);
+  return (
+    <Fieldset legend={label}>
+      {description !== undefined && (
+        <Text size="sm" c="dimmed" mb="sm">
+          {description}
+        </Text>
+      )}
+      {renderForm({
+        schema: field.schema,
+        value: isRecord(value) ? value : {},
+        onChange: (next) => onChange(Object.keys(next).length === 0 ? undefined : next),
+        problems,
+        path,
+        disabled,
+      })}
+    </Fieldset>
+  );
+}

@@ -1,0 +1,44 @@
+import type { ReactNode } from 'react';
+import type { FieldProblem } from '../../../../../src/dashboard/views/playground.ts';
+import { isRecord, textOf, titleOf, type Field, type FieldSchema } from '../../../ui/schema.ts';
+import { problemAt } from './problems.ts';
+
+export type FormProps = {
+  schema: FieldSchema;
+  value: Record<string, unknown>;
+  onChange: (value: Record<string, unknown>) => void;
+  problems: readonly FieldProblem[];
+  /** Where `value` is: `input`. */
+  path: string;
+  disabled: boolean;
+};
+
+export type ControlProps = {
+  field: Field;
+  value: unknown;
+  /** Undefined takes the field out of the input: its default holds. */
+  onChange: (value: unknown) => void;
+  problems: readonly FieldProblem[];
+  path: string;
+  disabled: boolean;
+  /** For an object in the input: a form in the form. */
+  renderForm: (form: FormProps) => ReactNode;
+};
+
+/** What every control says of its field. */
+export function saidOf({ field, value, problems, path, disabled }: ControlProps) {
+  const problem = problemAt(problems, path);
+  // What is merely not there yet is said beside the button.
+  const error = problem !== undefined && value !== undefined ? problem : undefined;
+  return {
+    label: titleOf(field),
+    description: textOf(field.schema, 'description'),
+    withAsterisk: field.required,
+    disabled,
+    ...(error !== undefined && { error }),
+  };
+}
+
+export function itemsOf({ schema }: Pick<Field, 'schema'>): Record<string, unknown> {
+  return isRecord(schema['items']) ? schema['items'] : {};
+}

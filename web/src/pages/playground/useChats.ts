@@ -1,0 +1,85 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
+import { api, Failure } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { streamChat } from './chat-stream.ts';
+import {
+  bodyOf,
+  nextTurn,
+  nothing_said,
+  withDelta,
+  type Bill,
+  type Said,
+  type Settings,
+  type Turn,
+} from './conversation.ts';
+
+type Turns = Readonly<Record<string, Turn[]>>;
+
+const none: Turn[] = [];
+
+/** Conversations with several models at once, each by its id. */
+export function useChats() {
+  const { base, account } = usePlace();
+  const queries = useQueryClient();
+  const [turns, setTurns] = useState<Turns>({});
+  const running = useRef(new Map<string, AbortController>());
+  const change = useCallback((model: string, make: (said: Said) => Said) => {
+    setTurns((all) => {
+      const own = all[model] ?? none;
+      const last = own.at(-1);
+      return last?.role === 'assistant' ? { ...all, [model]: [...own.slice(0, -1), make(last)] } : all;
+    });
+  }, []);
+  const stop = useCallback(() => {
+    for (const controller of running.current.values()) controller.abort();
+  }, []);
+  useEffect(() => stop, [stop]);
+
+  const ask = async (model: string, text: string, settings: Settings) => {
+    const before = turns[model] ?? none;
+    const asked = [...before, nextTurn(before, text)];
+    setTurns((all) => ({ ...all, [model]: [...asked, nothing_said] }));
+    const controller = new AbortController();
+    running.current.set(model, controller);
+    let request_id: string | undefined;
+    try {
+      const { finish } = await streamChat({
+        path: `${base}/chat`,
+        body: bodyOf(model, asked, settings),
+        signal: controller.signal,
+        onBegin: (id) => (request_id = id),
+        onDelta: (delta) => change(model, (said) => withDelta(said, delta)),
+      });
+      change(model, (said) => ({ ...said, state: 'done', finish, request_id }));
+    } catch (error) {
+      const told = error instanceof Error ? error : new Error(String(error));
+      const stopped = controller.signal.aborted;
+      const failure =
+        told instanceof Failure ? told : new Error('The service cannot be reached. It may be restarting.');
+      change(model, (said) => ({
+        ...said,
+        state: stopped ? 'stopped' : 'failed',
+        error: stopped ? undefined : failure,
+        request_id,
+      }));
+    } finally {
+      running.current.delete(model);
+    }
+    const bill = request_id === undefined ? undefined : await billOf(base, request_id);
+    change(model, (said) => (said.request_id === request_id ? { ...said, bill } : said));
+    void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+  };
+  return { turns, ask, stop, clear: () => setTurns({}) };
+}
+
+/** The record of a call is written a moment behind its answer. */
+async function billOf(base: string, request_id: string): Promise<Bill | undefined> {
+  for (let tries_left = 8; tries_left > 0; tries_left -= 1) {
+    const found = await api.get<ChatView>(`${base}/chats/${request_id}`).catch(() => undefined);
+    if (found) return found;
+    await new Promise((resolve) => setTimeout(resolve, 400));
+  }
+  return undefined;
+}

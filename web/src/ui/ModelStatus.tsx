@@ -1,0 +1,20 @@
+import { Tooltip } from '@mantine/core';
+import type { ModelView } from '../../../src/dashboard/views/models.ts';
+import { Status } from './Status.tsx';
+
+const meanings = {
+  available: 'Every route of it takes work.',
+  degraded: 'Some of its routes are paused because they kept failing; the others take the work.',
+  unavailable: 'All of its routes are paused because they kept failing, for five minutes at most.',
+};
+
+/** Whether a model takes work now. */
+export function ModelStatus({ of }: { of: ModelView['status'] }) {
+  return (
+    <Tooltip label={meanings[of]} multiline maw={280}>
+      <span>
+        <Status of={of} />
+      </span>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,45 @@
+import type { PriceView } from '../../../src/dashboard/views/models.ts';
+import { moneyText } from './Money.tsx';
+
+/** Prices as a person reads them. */
+
+const words: Record<string, string> = {
+  request: 'run',
+  image: 'image',
+  megapixel: 'megapixel',
+  second: 'second',
+  minute: 'minute',
+  character: 'character',
+  input_token: 'input token',
+  cached_input_token: 'cached input token',
+  cache_write_token: 'cache-writing input token',
+  output_token: 'output token',
+};
+
+/** `image`, `million input tokens`. */
+export function perText({ unit, per }: Pick<PriceView, 'unit' | 'per'>): string {
+  const word = words[unit] ?? unit.replaceAll('_', ' ');
+  if (per === 1) return word;
+  return `${per === 1_000_000 ? 'million' : per.toLocaleString('en-US')} ${word}s`;
+}
+
+/** For which inputs a row is meant: `resolution 720p, inputs above 200,000 tokens`. */
+export function conditionText({ when, above_input_tokens }: PriceView): string {
+  const parts = Object.entries(when ?? {}).map(([field, wanted]) => `${field} ${[wanted].flat().join(' or ')}`);
+  if (above_input_tokens !== undefined) parts.push(`input above ${above_input_tokens.toLocaleString('en-US')} tokens`);
+  return parts.join(', ');
+}
+
+const minor = new Set(['cached_input_token', 'cache_write_token']);
+
+/** The cheapest row of each unit: `$0.02 per image`, `from $0.10 per second`. */
+export function priceTexts(pricing: readonly PriceView[]): string[] {
+  const shown = pricing.filter(({ unit, above_input_tokens }) => above_input_tokens === undefined && !minor.has(unit));
+  const units = [...new Set(shown.map(({ unit }) => unit))];
+  const texts = units.flatMap((unit) => {
+    const rows = shown.filter((row) => row.unit === unit).toSorted((a, b) => Number(a.amount) - Number(b.amount));
+    const [cheapest] = rows;
+    return cheapest ? [`${rows.length > 1 ? 'from ' : ''}${moneyText(cheapest)} per ${perText(cheapest)}`] : [];
+  });
+  return texts.length === 0 ? ['free'] : texts;
+}

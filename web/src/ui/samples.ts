@@ -1,0 +1,172 @@
+import type { ModelView } from '../../../src/dashboard/views/models.ts';
+
+/** Programs that make one call of a model, for whoever wants to do by code what they see here. */
+export type Sample = { name: string; text: string };
+
+type Wanted = { base_url: string; model: Pick<ModelView, 'id' | 'modality'>; input: Record<string, unknown> };
+
+export function samplesOf({ base_url, model, input }: Wanted): Sample[] {
+  if (model.modality === 'chat') return chatSamples(base_url, { model: model.id, ...input });
+  if (model.modality === 'embedding') return embeddingSamples(base_url, { model: model.id, ...input });
+  return mediaSamples(base_url, model, input);
+}
+
+function curl(url: string, body: object): Sample {
+  const json = JSON.stringify(body, undefined, 2).replaceAll("'", `'\\''`);
+  const text = `curl -sS '${url}' \\
+  -H "Authorization: Bearer $MEDLEY_API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '${json}'`;
+  return { name: 'curl', text };
+}
+
+function javascript(url: string, body: object, shown: string): Sample {
+  const text = `const response = await fetch('${url}', {
+  method: 'POST',
+  headers: {
+    Authorization: \`Bearer \${process.env.MEDLEY_API_KEY}\`,
+    'Content-Type': 'application/json',
+  },
+  body: JSON.stringify(${literal(body, 2)}),
+});
+const answer = await response.json();
+console.log(${shown});`;
+  return { name: 'JavaScript', text };
+}
+
+function python(url: string, body: object, shown: string): Sample {
+  const text = `import os, requests
+
+answer = requests.post(
+    "${url}",
+    headers={"Authorization": f"Bearer {os.environ['MEDLEY_API_KEY']}"},
+    json=${pythonLiteral(body, 4)},
+).json()
+print(${shown})`;
+  return { name: 'Python', text };
+}
+
+function mediaSamples(base_url: string, model: Wanted['model'], input: Record<string, unknown>): Sample[] {
+  const url = `${base_url}/v1/generate?wait=300`;
+  const body = { model: model.id, input };
+  const samples = [
+    curl(url, body),
+    javascript(url, body, 'answer.status, answer.output, answer.cost'),
+    python(url, body, 'answer["status"], answer["output"], answer["cost"]'),
+  ];
+  const { prompt, n } = input;
+  if (model.modality !== 'image' || typeof prompt !== 'string' || !isPlain(input)) return samples;
+  const call = { model: model.id, prompt, ...(n !== undefined && { n }) };
+  const text = `import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${base_url}/v1', apiKey: process.env.MEDLEY_API_KEY });
+const { data } = await client.images.generate(${literal(call, 0)});
+console.log(data[0].url ?? data[0].b64_json);`;
+  return [...samples, { name: 'OpenAI SDK', text }];
+}
+
+/** Without given pictures, for which the SDK has another call. */
+function isPlain(input: Record<string, unknown>): boolean {
+  return Object.values(input).every((value) => typeof value !== 'object');
+}
+
+function chatSamples(base_url: string, body: Record<string, unknown>): Sample[] {
+  const url = `${base_url}/v1/chat/completions`;
+  const openai = `import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${base_url}/v1', apiKey: process.env.MEDLEY_API_KEY });
+const answer = await client.chat.completions.create(${literal(body, 0)});
+console.log(answer.choices[0].message.content);`;
+  const anthropic = `import Anthropic from '@anthropic-ai/sdk';
+
+const client = new Anthropic({ baseURL: '${base_url}', apiKey: process.env.MEDLEY_API_KEY });
+const answer = await client.messages.create(${literal(messagesBody(body), 0)});
+console.log(answer.content);`;
+  return [
+    curl(url, body),
+    javascript(url, body, 'answer.choices[0].message.content'),
+    python(url, body, 'answer["choices"][0]["message"]["content"]'),
+    { name: 'OpenAI SDK', text: openai },
+    { name: 'Anthropic SDK', text: anthropic },
+  ];
+}
+
+/** The same conversation in the messages style, where the system prompt is no message. */
+function messagesBody(body: Record<string, unknown>): Record<string, unknown> {
+  const { messages, max_tokens, temperature, model } = body;
+  const all = Array.isArray(messages) ? messages : [];
+  const system = all.find((one: { role?: unknown }) => one.role === 'system') as { content?: unknown } | undefined;
+  return {
+    model,
+    max_tokens: max_tokens ?? 1024,
+    ...(system && { system: system.content }),
+    messages: all.filter((one: { role?: unknown }) => one.role !== 'system'),
+    ...(temperature !== undefined && { temperature }),
+  };
+}
+
+function embeddingSamples(base_url: string, body: Record<string, unknown>): Sample[] {
+  const url = `${base_url}/v1/embeddings`;
+  const openai = `import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${base_url}/v1', apiKey: process.env.MEDLEY_API_KEY });
+const { data } = await client.embeddings.create(${literal(body, 0)});
+console.log(data[0].embedding.length);`;
+  return [
+    curl(url, body),
+    javascript(url, body, 'answer.data[0].embedding'),
+    python(url, body, 'answer["data"][0]["embedding"]'),
+    { name: 'OpenAI SDK', text: openai },
+  ];
+}
+
+function literal(value: unknown, indent: number): string {
+  const text = JSON.stringify(value, undefined, 2).replaceAll(/^(\s*)"([A-Za-z_]\w*)":/gm, '$1$2:');
+  return text.replaceAll('\n', `\n${' '.repeat(indent)}`);
+}
+
+/** Python writes three words of JSON otherwise; strings are the same. */
+export function pythonLiteral(value: unknown, indent: number): string {
+  const pad = ' '.repeat(indent + 4);
+  const end = ' '.repeat(indent);
+  if (value === null || value === undefined) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value)) {
+    if (value.length === 0) return '[]';
+    return `[\n${value.map((item) => `${pad}${pythonLiteral(item, indent + 4)},\n`).join('')}${end}]`;
+  }
+  if (typeof value === 'object') {
+    const lines = Object.entries(value).map(([name, item]) => {
+      return `${pad}${JSON.stringify(name)}: ${pythonLiteral(item, indent + 4)},\n`;
+    });
+    return lines.length === 0 ? '{}' : `{\n${lines.join('')}${end}}`;
+  }
+  return JSON.stringify(value);
+}
+
+/** An input to begin with: what is required, by its example or default. */
+export function exampleInput(model: Pick<ModelView, 'modality' | 'input_schema'>): Record<string, unknown> {
+  if (model.modality === 'chat') return { messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 300 };
+  if (model.modality === 'embedding') return { input: ['A red bicycle', 'A blue car'] };
+  const { required, properties } = model.input_schema;
+  const names = Array.isArray(required) ? required.map(String) : [];
+  const fields = isObject(properties) ? properties : {};
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const field = fields[name];
+      const example = isObject(field) ? exampleOf(field) : undefined;
+      return example === undefined ? [] : [[name, example]];
+    }),
+  );
+}
+
+function exampleOf(field: Record<string, unknown>): unknown {
+  const { examples, default: usual, enum: choices } = field;
+  if (Array.isArray(examples) && examples.length > 0) return examples[0];
+  if (usual !== undefined) return usual;
+  return Array.isArray(choices) ? choices[0] : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
