@@ -18,7 +18,11 @@ export type Config = {
   log_level: string;
   /** For kill tests: see lib/failpoint.ts. */
   failpoints: string | undefined;
+  /** Accounts top up by card where both secrets are set. */
+  stripe: StripeConfig | undefined;
 };
+
+export type StripeConfig = { secret_key: string; webhook_secret: string; api_url: string };
 
 /** A setting of the environment that cannot be used; the message names it and says what to do. */
 export class ConfigError extends Error {
@@ -45,6 +49,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
     log_level: parseLogLevel(text('MEDLEY_LOG_LEVEL') ?? 'warn'),
     failpoints: text('MEDLEY_FAILPOINTS'),
+    stripe: parseStripe(text('STRIPE_SECRET_KEY'), text('STRIPE_WEBHOOK_SECRET'), text('STRIPE_API_URL')),
   };
 }
 
@@ -68,6 +73,20 @@ function parseBaseUrl(text: string | undefined): string | undefined {
     );
   }
   return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+/** One of the two alone would take money that is never credited, or credit none. */
+function parseStripe(
+  secret_key: string | undefined,
+  webhook_secret: string | undefined,
+  api_url = 'https://api.stripe.com',
+): StripeConfig | undefined {
+  if (secret_key === undefined && webhook_secret === undefined) return undefined;
+  if (secret_key === undefined || webhook_secret === undefined) {
+    throw new ConfigError('STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET must be set together, or neither.');
+  }
+  if (!URL.canParse(api_url)) throw new ConfigError('STRIPE_API_URL must be an address.');
+  return { secret_key, webhook_secret, api_url: api_url.replace(/\/+$/, '') };
 }
 
 const log_levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];

@@ -5,8 +5,10 @@ import { newId } from '../lib/ids.ts';
 export type Deed = {
   /** Undefined: it concerns the whole service, or a person rather than an account. */
   account_id?: string | undefined;
-  /** Undefined: the command line. */
+  /** Undefined: the command line, or what `by` names. */
   user?: { id: string; email: string } | undefined;
+  /** What did it, where nobody did: another service. */
+  by?: string | undefined;
   /** What was done, noun first: `key.create`. */
   action: string;
   /** The id of what it was done to. */
@@ -19,7 +21,7 @@ export type Deed = {
 
 /** Writes down what somebody did; in the transaction that does it, where there is one. */
 export async function audit(db: Queryable, deed: Deed): Promise<void> {
-  const { account_id, user, action, subject, details, address, now } = deed;
+  const { account_id, user, by, action, subject, details, address, now } = deed;
   await db.query(
     `insert into audit_entries (id, account_id, user_id, actor, action, subject, details, address, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -27,7 +29,7 @@ export async function audit(db: Queryable, deed: Deed): Promise<void> {
       newId('audit', now.getTime()),
       account_id ?? null,
       user?.id ?? null,
-      user?.email ?? 'command line',
+      user?.email ?? by ?? 'command line',
       action,
       subject ?? null,
       details === undefined ? null : JSON.stringify(details),

@@ -3,7 +3,7 @@ import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { balanceOf, budgetsOf, listEntries, nextMonth, type Entry, type EntryFilter } from '../money/ledger.ts';
 import { usageOf, type UsageGroup } from '../money/usage.ts';
-import { balanceView, costView } from '../money/money.ts';
+import { balanceView, costView, type Cost } from '../money/money.ts';
 import type { Answer, Call, Endpoint } from './endpoint.ts';
 import { moment, oneOf, wholeNumber } from './query.ts';
 import { balance, key, listOf, transaction, usage } from './schemas.ts';
@@ -75,7 +75,14 @@ export const get_key: Endpoint<App> = {
   },
 };
 
-const types = { topup: 'topup', hold: 'hold', release: 'release', charge: 'settle', adjustment: 'adjustment' } as const;
+/** What the API calls a movement → what the ledger calls it. */
+export const entry_types = {
+  topup: 'topup',
+  hold: 'hold',
+  release: 'release',
+  charge: 'settle',
+  adjustment: 'adjustment',
+} as const;
 
 export const list_transactions: Endpoint<App> = {
   method: 'GET',
@@ -89,7 +96,7 @@ export const list_transactions: Endpoint<App> = {
       limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
       after: { description: 'Movements older than this one.', schema: { type: 'string' } },
       before: { description: 'Movements newer than this one.', schema: { type: 'string' } },
-      type: { description: 'Only this type.', schema: { enum: Object.keys(types) } },
+      type: { description: 'Only this type.', schema: { enum: Object.keys(entry_types) } },
     },
     responses: { 200: { description: 'A page of movements.', schema: listOf(transaction) } },
   },
@@ -108,7 +115,7 @@ async function handleTransactions(app: App, { caller, query }: Call): Promise<An
     limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 20,
     ...(after !== undefined && { after }),
     ...(before !== undefined && { before }),
-    ...(type && { types: [types[type]] }),
+    ...(type && { types: [entry_types[type]] }),
   };
   const { entries, has_more } = await listEntries(app.db, filter);
   const data = entries.map((entry) => renderEntry(entry, caller.account.currency));
@@ -120,15 +127,32 @@ async function handleTransactions(app: App, { caller, query }: Call): Promise<An
 
 const entry_prefix = 'txn_';
 
-function readEntryCursor(query: Call['query'], name: string): bigint | undefined {
+/** The number in a transaction's id; undefined if absent. Throws ApiError 400 naming it. */
+export function readEntryCursor(query: Call['query'], name: string): bigint | undefined {
   const text = query.get(name);
   if (text === undefined) return undefined;
   if (new RegExp(`^${entry_prefix}[1-9]\\d{0,17}$`).test(text)) return BigInt(text.slice(entry_prefix.length));
   throw new ApiError('invalid_request', `${name} must be the id of a transaction.`, { param: name });
 }
 
+/** A movement of the balance as the API tells it. */
+export type Transaction = {
+  id: string;
+  object: 'transaction';
+  type: keyof typeof entry_types;
+  direction: 'in' | 'out' | 'none';
+  amount: Cost;
+  available_after: Cost;
+  held_after: Cost;
+  reference_id: string;
+  key_id: string | null;
+  model: string | null;
+  reason: string | null;
+  created_at: string;
+};
+
 /** A settle is shown as the charge it is: the hold's end is told by held_after. */
-function renderEntry(entry: Entry, currency: string): { id: string } & Record<string, unknown> {
+export function renderEntry(entry: Entry, currency: string): Transaction {
   const type = entry.type === 'settle' ? 'charge' : entry.type;
   const change = type === 'charge' ? -entry.charged : entry.available;
   const set_aside = type === 'hold' || type === 'release' || change === 0n;

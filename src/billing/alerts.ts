@@ -35,11 +35,7 @@ export type LowBalance = { account_id: string; threshold: Money; available: Mone
  * Calls `tell` for each account that has become low since it last was not, once: whoever has more than its threshold
  * again is told of the next time. Returns how many were told; one whose `tell` fails is told by a later run.
  */
-export async function tellOfLowBalances(
-  db: Db,
-  now: Date,
-  tell: (low: LowBalance) => Promise<void>,
-): Promise<number> {
+export async function tellOfLowBalances(db: Db, now: Date, tell: (low: LowBalance) => Promise<void>): Promise<number> {
   const alerts = await db.query<{ account_id: string; threshold: Money; told_at: Date | null }>(
     'select account_id, threshold, told_at from balance_alerts order by account_id',
   );
@@ -64,7 +60,12 @@ export async function tellOfLowBalances(
 }
 
 /** False if another node was faster. */
-async function markTold(db: Queryable, account_id: string, told_at: Date | null, before: Date | null): Promise<boolean> {
+async function markTold(
+  db: Queryable,
+  account_id: string,
+  told_at: Date | null,
+  before: Date | null,
+): Promise<boolean> {
   const rows = await db.query(
     `update balance_alerts set told_at = $2 where account_id = $1 and told_at is not distinct from $3 returning account_id`,
     [account_id, told_at, before],

@@ -1,9 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { request } from 'undici';
+import type { StripeConfig } from '../config.ts';
+import { isRecord } from '../lib/is-record.ts';
 import { million, type Money } from '../money/money.ts';
-
-/** What the environment says of Stripe. */
-export type StripeConfig = { secret_key: string; webhook_secret: string; api_url: string };
 
 /** A payment page of Stripe's, and what has become of it. */
 export type StripeSession = {
@@ -179,8 +178,4 @@ export function toMinorUnits(amount: Money, currency: string): bigint | undefine
 
 function fromMinorUnits(amount: bigint, currency: string): Money | undefined {
   return amount > 0n ? amount * millionthsPerUnit(currency) : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -9,10 +9,9 @@ import {
   admin_set_status,
   admin_view,
 } from './admin-accounts.ts';
-import { admin_audit, admin_audit_file, admin_deliveries, admin_margins, admin_margins_file } from './admin-lists.ts';
+import { admin_audit, admin_audit_file, admin_deliveries, admin_failures, admin_failures_file, admin_margins, admin_margins_file } from './admin-lists.ts';
 import {
   admin_configuration,
-  admin_failures,
   admin_models,
   admin_overview,
   admin_queue,
@@ -20,16 +19,20 @@ import {
   admin_reset_route,
 } from './admin.ts';
 import { get_balance } from './balance.ts';
+import { get_billing, set_alert, set_details, top_up } from './billing.ts';
 import { get_chat, list_chats } from './chats.ts';
 import { get_choices } from './choices.ts';
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
 import { change_key, create_key, delete_key, list_keys, rotate_key } from './keys.ts';
+import { get_ledger_file, list_ledger } from './ledger.ts';
 import { get_me } from './me.ts';
 import { get_model, list_models } from './models.ts';
 import { chat_run, estimate_run, generate_run, upload_for_run } from './playground.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
+import { stripe_webhook } from './stripe-webhook.ts';
+import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
 import { webEndpoints } from './web.ts';
 import {
   get_delivery,
@@ -57,6 +60,16 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     cancel_task,
     list_chats,
     get_chat,
+    get_usage,
+    get_usage_table,
+    get_usage_charges,
+    list_ledger,
+    get_ledger_file,
+    get_billing,
+    set_details,
+    set_alert,
+    top_up,
+    stripe_webhook,
     list_models,
     get_model,
     estimate_run,
@@ -72,6 +85,7 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     admin_models,
     admin_reset_route,
     admin_failures,
+    admin_failures_file,
     admin_queue,
     admin_margins,
     admin_margins_file,

@@ -96,7 +96,7 @@ describe('usage', () => {
             return fits && at_ms >= from.getTime() && at_ms < to.getTime();
           });
           expect(sorted(await usageOf(db, { ...range, group_by }))).toEqual(sorted(expected(wanted, group_by)));
-          const raw = await Array.fromAsync(chargesOf(db, range));
+          const raw = await allOf(chargesOf(db, range));
           expect(raw.map(({ created_at, cost }) => [created_at.getTime(), cost])).toEqual(
             wanted.toSorted((a, b) => a.at_ms - b.at_ms).map(({ at_ms, cost }) => [at_ms, cost]),
           );
@@ -118,11 +118,17 @@ describe('usage', () => {
     const marks = await db.query('select number from usage_marks where account_id = $1', [wallet.account_id]);
     expect(marks).toEqual([{ number: 6_001n }]);
     expect(await usageOf(db, { ...range, group_by: ['hour', 'model'] })).toEqual(before);
-    expect(await Array.fromAsync(chargesOf(db, range))).toHaveLength(3_000);
+    expect(await allOf(chargesOf(db, range))).toHaveLength(3_000);
     expect(await addUpUsage(db)).toBe(0);
     await expectExactBooks(db);
   });
 });
+
+async function allOf<T>(rows: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const row of rows) all.push(row);
+  return all;
+}
 
 /** Charges one minute after the other, many in a call. */
 async function fill(wallet: Wallet, count: number): Promise<void> {

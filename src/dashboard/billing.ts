@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { findThreshold, setThreshold } from '../billing/alerts.ts';
+import { findDetails, no_details, setDetails, type BillingDetails } from '../billing/details.ts';
+import { createCheckout, StripeError, toMinorUnits } from '../billing/stripe.ts';
+import type { Account } from '../accounts/accounts.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { balanceOf } from '../money/ledger.ts';
+import { balanceView, exact, million, money_max, parseMoney, type Money } from '../money/money.ts';
+import { wrong } from './given.ts';
+import { note } from './note.ts';
+import { account_endpoint } from './page.ts';
+import type { BillingView } from './views/billing.ts';
+
+/** What one payment by card may be, in any currency: enough for most, too little to be of use to a thief. */
+const smallest: Money = 1n * million;
+const largest: Money = 10_000n * million;
+
+/** How the account pays: its details, how to top up, when to be told. */
+export const get_billing = account_endpoint('GET', '/billing', 'read', async (app, { account }) => {
+  return { status: 200, body: await billingView(app, account) };
+});
+
+async function billingView(app: App, { id, currency }: Account): Promise<BillingView> {
+  const [details, alert] = await Promise.all([findDetails(app.db, id), alertOf(app, id, currency)]);
+  const { top_up_text } = app.catalog.current.settings;
+  return {
+    details: details ?? no_details,
+    alert,
+    top_up: app.config.stripe
+      ? { by: 'card', smallest: exact(smallest), largest: exact(largest) }
+      : { by: 'operator', text: top_up_text ?? null },
+  };
+}
+
+/** When the account wants to be told that money runs out, and whether it does. */
+export async function alertOf(app: App, account_id: string, currency: string): Promise<BillingView['alert']> {
+  const [threshold, balance] = await Promise.all([findThreshold(app.db, account_id), balanceOf(app.db, account_id)]);
+  if (threshold === undefined || !balance) return { threshold: null, is_low: false };
+  return { threshold: balanceView(threshold, currency), is_low: balance.amount - balance.held < threshold };
+}
+
+const lengths = { company: 200, address: 400, postal_code: 20, city: 100, country: 2, tax_id: 40, email: 254 };
+
+/** What stands on invoices that are made from now on. */
+export const set_details = account_endpoint('PUT', '/billing/details', 'billing', async (app, call) => {
+  const { account, body } = call;
+  const details = readDetails(body);
+  await setDetails(app.db, account.id, details, new Date(app.clock.now()));
+  await note(app, call, 'billing.details', account.id, details);
+  return { status: 200, body: await billingView(app, account) };
+});
+
+function readDetails(body: Record<string, unknown> | undefined): BillingDetails {
+  const read = (name: keyof typeof lengths): string => {
+    const value = body?.[name] ?? '';
+    const told = typeof value === 'string' ? value.trim().replaceAll('\r\n', '\n') : undefined;
+    if (told !== undefined && told.length <= lengths[name] && !told.includes('\0') && told.isWellFormed()) return told;
+    throw wrong(name, `${name} must be a text of at most ${lengths[name]} characters.`);
+  };
+  const details = {
+    company: read('company'),
+    address: read('address'),
+    postal_code: read('postal_code'),
+    city: read('city'),
+    country: read('country').toUpperCase(),
+    tax_id: read('tax_id'),
+    email: read('email'),
+  };
+  if (!/^([A-Z]{2})?$/.test(details.country)) throw wrong('country', 'country must be two letters, such as PL.');
+  if (!/^([^\s@<>]+@[^\s@<>]+)?$/.test(details.email)) throw wrong('email', 'email must be an address, or empty.');
+  return details;
+}
+
+/** Below how much available the account wants to be told; null for never. */
+export const set_alert = account_endpoint('PUT', '/billing/alert', 'billing', async (app, call) => {
+  const { account, body } = call;
+  const given = body?.['threshold'];
+  const threshold = typeof given === 'string' ? parseMoney(given.trim()) : given === null ? null : undefined;
+  if (threshold === undefined || (threshold !== null && (threshold <= 0n || threshold > money_max))) {
+    throw wrong('threshold', 'threshold must be an amount above zero such as "5.00"; null for no alert.');
+  }
+  await setThreshold(app.db, account.id, threshold, new Date(app.clock.now()));
+  await note(app, call, 'billing.alert', account.id, { threshold: threshold === null ? null : exact(threshold) });
+  return { status: 200, body: await billingView(app, account) };
+});
+
+/** Answers the address of a payment page; the money is credited when Stripe tells that it was paid. */
+export const top_up = account_endpoint('POST', '/billing/top-up', 'billing', async (app, call) => {
+  const { account, body, person } = call;
+  const { stripe } = app.config;
+  if (!stripe) throw new ApiError('not_found', 'Nothing can be paid by card here. Ask whoever runs this service.');
+  const given = body?.['amount'];
+  const amount = typeof given === 'string' ? parseMoney(given.trim()) : undefined;
+  const { id, name, currency } = account;
+  if (amount === undefined || amount < smallest || amount > largest || toMinorUnits(amount, currency) === undefined) {
+    const range = `from ${smallest / million} to ${largest / million} ${currency}`;
+    throw wrong('amount', `amount must be ${range}, in whole units of its coins.`);
+  }
+  const details = await findDetails(app.db, id);
+  const email = details?.email || (person.user.email.endsWith('.invalid') ? '' : person.user.email);
+  const back = `${app.base_url()}/billing`;
+  try {
+    const url = await createCheckout(stripe, {
+      account_id: id,
+      account_name: name,
+      amount,
+      currency,
+      email: email || undefined,
+      success_url: `${back}?paid=yes`,
+      cancel_url: `${back}?paid=no`,
+      idempotency_key: randomUUID(),
+    });
+    await note(app, call, 'billing.top_up', id, { amount: exact(amount), currency });
+    return { status: 200, body: { url } };
+  } catch (error) {
+    if (!(error instanceof StripeError)) throw error;
+    app.log.error({ account_id: id, reason: error.message }, 'a payment page could not be made');
+    throw new ApiError('unavailable', 'The payment page cannot be opened now. Nothing was charged; try again later.');
+  }
+});

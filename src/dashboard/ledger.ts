@@ -1,0 +1,90 @@
+import { entry_types, readEntryCursor, renderEntry } from '../api/money.ts';
+import type { Account } from '../accounts/accounts.ts';
+import type { Answer, Query } from '../api/endpoint.ts';
+import { moment, oneOf, wholeNumber } from '../api/query.ts';
+import type { App } from '../app.ts';
+import { isId } from '../lib/ids.ts';
+import { listEntries, type Entry, type EntryFilter } from '../money/ledger.ts';
+import { balanceView, exact } from '../money/money.ts';
+import { csvAnswer, type Cell } from './csv.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import { keyName, keyNames } from './tasks.ts';
+import { fileName } from './usage.ts';
+import type { Page } from './views/activity.ts';
+import type { LedgerLine } from './views/billing.ts';
+
+const text = { type: 'string' };
+const filters = {
+  type: { description: 'Only this type.', schema: text },
+  from: { description: 'Booked at this time or later.', schema: text },
+  to: { description: 'Booked before this time.', schema: text },
+};
+const paging = {
+  limit: { description: 'How many.', schema: { type: 'integer' } },
+  after: { description: 'Older than this one.', schema: text },
+};
+
+/** The account's movements of money, newest first. */
+export const list_ledger = account_endpoint('GET', '/ledger', 'read', handleList, { query: { ...filters, ...paging } });
+
+/** The same, all of them, as a file. */
+export const get_ledger_file = account_endpoint('GET', '/ledger.csv', 'read', handleFile, { query: filters });
+
+function readFilter(query: Query): Pick<EntryFilter, 'types' | 'from' | 'to'> {
+  const type = oneOf(query, 'type', ['topup', 'hold', 'release', 'charge', 'adjustment']);
+  const [from, to] = [moment(query, 'from'), moment(query, 'to')];
+  return { ...(type && { types: [entry_types[type]] }), ...(from && { from }), ...(to && { to }) };
+}
+
+async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+  const after = readEntryCursor(query, 'after');
+  const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 50;
+  const filter = { account_id: account.id, limit, ...readFilter(query), ...(after !== undefined && { after }) };
+  const [{ entries, has_more }, names] = await Promise.all([listEntries(app.db, filter), keyNames(app, account.id)]);
+  const page: Page<LedgerLine> = { data: entries.map((entry) => renderLine(entry, account, names)), has_more };
+  return { status: 200, body: page };
+}
+
+function renderLine(entry: Entry, { currency }: Account, names: ReadonlyMap<string, string>): LedgerLine {
+  const { key_id, ...told } = renderEntry(entry, currency);
+  return {
+    ...told,
+    balance_after: balanceView(entry.available_after + entry.held_after, currency),
+    cause: isId('task', entry.ref) ? 'task' : isId('req', entry.ref) ? 'chat' : null,
+    key: key_id === null ? null : keyName(key_id, names),
+  };
+}
+
+async function handleFile(app: App, { account, query }: AccountCall): Promise<Answer> {
+  const filter = readFilter(query);
+  const names = await keyNames(app, account.id);
+  const header =
+    'number,time,type,amount,currency,balance_after,available_after,held_after,reference,key,key_name,model,reason';
+  return csvAnswer(fileName('ledger', filter), header.split(','), fileLines(app, account, filter, names));
+}
+
+const page = 1_000;
+
+/** Newest first, as on the page; a charge is below zero, and what is held or released is no movement of the balance. */
+async function* fileLines(
+  app: App,
+  { id: account_id, currency }: Account,
+  filter: Pick<EntryFilter, 'types' | 'from' | 'to'>,
+  names: ReadonlyMap<string, string>,
+): AsyncGenerator<Cell[]> {
+  let after: bigint | undefined;
+  while (true) {
+    const more = { account_id, limit: page, ...filter, ...(after !== undefined && { after }) };
+    const { entries, has_more } = await listEntries(app.db, more);
+    for (const entry of entries) {
+      const { id, type, amount, direction, reference_id, key_id, model, reason } = renderEntry(entry, currency);
+      const signed = direction === 'out' ? `-${amount.exact}` : amount.exact;
+      const { available_after, held_after } = entry;
+      const sums = [exact(available_after + held_after), exact(available_after), exact(held_after)];
+      const key = [key_id, key_id === null ? null : names.get(key_id)];
+      yield [id, entry.created_at, type, signed, currency, ...sums, reference_id, ...key, model, reason];
+    }
+    after = entries.at(-1)?.number;
+    if (!has_more || after === undefined) return;
+  }
+}

@@ -1,0 +1,81 @@
+import { findAccount } from '../accounts/accounts.ts';
+import { audit } from '../accounts/audit.ts';
+import type { Answer, Endpoint, PublicCall } from '../api/endpoint.ts';
+import type { App } from '../app.ts';
+import { findSession, paidSessionId, readEvent, StripeError, type StripeSession } from '../billing/stripe.ts';
+import type { StripeConfig } from '../config.ts';
+import { ApiError } from '../errors.ts';
+import { isId } from '../lib/ids.ts';
+import { credit } from '../money/ledger.ts';
+import { exact } from '../money/money.ts';
+
+/**
+ * Stripe calls here when something was paid. The event is believed to come from Stripe by its signature, and only
+ * names the payment page: what was paid is asked of Stripe. The page's id is the ref in the ledger, so however often
+ * and in how many ways Stripe tells, it is credited once.
+ */
+export const stripe_webhook: Endpoint<App> = {
+  method: 'POST',
+  path: '/stripe/webhook',
+  format: 'service',
+  public: true,
+  docs: {
+    tag: 'Dashboard',
+    summary: 'Told by Stripe that something was paid',
+    body: { schema: { type: 'object' }, required: false },
+    responses: { 200: { description: 'Noticed.' } },
+    hidden: true,
+  },
+  handle: handleEvent,
+};
+
+async function handleEvent(app: App, { body_bytes, headers }: PublicCall): Promise<Answer> {
+  const { stripe } = app.config;
+  if (!stripe) throw new ApiError('not_found', 'There is nothing at POST /stripe/webhook.');
+  const signature = [headers['stripe-signature']].flat()[0];
+  const event = readEvent(body_bytes, signature, stripe.webhook_secret, app.clock.now());
+  if (!event) throw new ApiError('invalid_request', 'This is not signed by Stripe, or too long ago.');
+  const id = paidSessionId(event);
+  if (id === undefined) return { status: 200, body: { received: true } };
+  const session = await sessionOf(app, stripe, id);
+  return { status: 200, body: { received: true, credited: await creditSession(app, session) } };
+}
+
+/** An answer of 503 makes Stripe tell again, for three days. */
+async function sessionOf(app: App, stripe: StripeConfig, id: string): Promise<StripeSession> {
+  try {
+    return await findSession(stripe, id);
+  } catch (error) {
+    if (!(error instanceof StripeError)) throw error;
+    app.log.error({ session_id: id, reason: error.message }, 'a payment could not be looked up');
+    throw new ApiError('unavailable', 'The payment cannot be looked up now.');
+  }
+}
+
+/** True if the account has got it, now or before. What cannot be credited is written down for the operator. */
+async function creditSession(app: App, session: StripeSession): Promise<boolean> {
+  const { id, account_id, amount, currency, is_ours, is_paid } = session;
+  if (!is_ours || !is_paid) return false;
+  const account = isId('acct', account_id ?? '') ? await findAccount(app.db, account_id ?? '') : undefined;
+  const now = new Date(app.clock.now());
+  const refuse = async (reason: string) => {
+    app.log.error({ session_id: id, account_id, reason }, 'a payment was not credited');
+    const details = { reason, account_id: account_id ?? null };
+    const deed = { by: 'Stripe', action: 'billing.payment_refused', subject: id, details };
+    await audit(app.db, { ...deed, account_id: account?.id, now });
+    return false;
+  };
+  if (!account) return refuse('there is no such account');
+  if (currency !== account.currency) return refuse(`paid in ${currency}, the account has ${account.currency}`);
+  if (amount === undefined) return refuse('Stripe tells no amount');
+  const { id: payer } = account;
+  const movement = { account_id: payer, type: 'topup', amount, ref: `stripe ${id}`, reason: 'card payment' } as const;
+  const outcome = await app.db.tx(async (tx) => {
+    const answer = await credit(tx, movement, now);
+    const details = { amount: exact(amount), currency };
+    const deed = { by: 'Stripe', action: 'billing.payment', subject: id, details };
+    if (answer.outcome === 'booked') await audit(tx, { ...deed, account_id: payer, now });
+    return answer.outcome;
+  });
+  return outcome === 'booked' || outcome === 'exists' || refuse(outcome);
+}

@@ -1,0 +1,181 @@
+import type { Account } from '../accounts/accounts.ts';
+import type { Answer, Query } from '../api/endpoint.ts';
+import { moment, oneOf } from '../api/query.ts';
+import type { App } from '../app.ts';
+import { units as known_units } from '../catalog/model.ts';
+import { ApiError } from '../errors.ts';
+import { costView, exact } from '../money/money.ts';
+import { chargesOf, usageOf, type UsageFilter, type UsageGroup, type UsageRow } from '../money/usage.ts';
+import { csvAnswer, type Cell } from './csv.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import { keyNames } from './tasks.ts';
+import type { Used, UsageGrouping, UsageView } from './views/usage.ts';
+
+const day_ms = 86_400_000;
+const range_ms_max = 400 * day_ms;
+const by_hour_ms_max = 2 * day_ms;
+
+const text = { type: 'string' };
+const filters = {
+  from: { description: 'Charged at this time or later.', schema: text },
+  to: { description: 'Charged before this time.', schema: text },
+  group: { description: 'model, key or kind.', schema: text },
+  model: { description: 'Only this model.', schema: text },
+  key: { description: 'Only of this key.', schema: text },
+  kind: { description: 'Only this kind.', schema: text },
+};
+
+const group_names = { model: 'model', key: 'key', kind: 'modality' } as const;
+
+type Asked = { from: Date; to: Date; group: UsageGrouping; only: UsageFilter };
+
+/** Spend and units of a range by its days or hours, beside those of the range before it. */
+export const get_usage = account_endpoint('GET', '/usage', 'read', handleUsage, { query: filters });
+
+/** The page's table as a file. */
+export const get_usage_table = account_endpoint('GET', '/usage/table.csv', 'read', handleTable, { query: filters });
+
+/** Every charge of the range as a file. */
+export const get_usage_charges = account_endpoint('GET', '/usage/charges.csv', 'read', handleCharges, {
+  query: filters,
+});
+
+function readAsked(app: App, query: Query): Asked {
+  const tomorrow = new Date((Math.floor(app.clock.now() / day_ms) + 1) * day_ms);
+  const to = moment(query, 'to') ?? tomorrow;
+  const from = moment(query, 'from') ?? new Date(to.getTime() - 30 * day_ms);
+  if (to <= from) throw new ApiError('invalid_request', 'to must be later than from.', { param: 'to' });
+  if (to.getTime() - from.getTime() > range_ms_max) {
+    throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
+  }
+  const group = oneOf(query, 'group', ['model', 'key', 'kind']) ?? 'model';
+  return { from, to, group, only: { model: query.get('model'), key: query.get('key'), modality: query.get('kind') } };
+}
+
+async function handleUsage(app: App, { account, query }: AccountCall): Promise<Answer> {
+  return { status: 200, body: await usageView(app, account, readAsked(app, query)) };
+}
+
+async function usageView(app: App, account: Account, asked: Asked): Promise<UsageView> {
+  const { from, to, group, only } = asked;
+  const before = { from: new Date(2 * from.getTime() - to.getTime()), to: from };
+  const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
+  const name = group_names[group];
+  const usage = (range: { from: Date; to: Date }, group_by: UsageGroup[]) =>
+    usageOf(app.db, { account_id: account.id, ...range, only, group_by });
+  const [found, earlier, names] = await Promise.all([
+    usage({ from, to }, [step, name]),
+    usage(before, [name]),
+    keyNames(app, account.id),
+  ]);
+  const shown = (rows: readonly UsageRow[]) => usedView(rows, account.currency);
+  const ids = Map.groupBy(found, (row) => row[name] ?? '');
+  const ids_before = Map.groupBy(earlier, (row) => row[name] ?? '');
+  const all = [...new Set([...ids.keys(), ...ids_before.keys()])].map((id) => {
+    const [now_rows, before_rows] = [ids.get(id) ?? [], ids_before.get(id)];
+    return { id, cost: costOf(now_rows), row: { ...shown(now_rows), before: before_rows ? shown(before_rows) : null } };
+  });
+  const bars = Map.groupBy(found, (row) => (step === 'hour' ? row.hour : `${row.day}T00:00:00Z`) ?? '');
+  return {
+    from: from.toISOString(),
+    to: to.toISOString(),
+    before: { from: before.from.toISOString(), to: before.to.toISOString() },
+    step,
+    group,
+    rows: all
+      .toSorted((a, b) => (a.cost === b.cost ? (a.id < b.id ? -1 : 1) : a.cost > b.cost ? -1 : 1))
+      .map(({ id, row }) => ({ id, name: group === 'key' ? (names.get(id) ?? id) : id, ...row })),
+    bars: [...bars].map(([at, rows]) => ({
+      at: new Date(at).toISOString(),
+      parts: rows.map((row) => ({ id: row[name] ?? '', ...shown([row]) })),
+    })),
+    total: shown(found),
+    total_before: shown(earlier),
+  };
+}
+
+function costOf(rows: readonly UsageRow[]): bigint {
+  return rows.reduce((sum, { cost }) => sum + cost, 0n);
+}
+
+function usedView(rows: readonly UsageRow[], currency: string): Used {
+  const units = new Map<string, string>();
+  for (const row of rows) {
+    for (const [unit, amount] of Object.entries(row.units))
+      units.set(unit, addDecimals(units.get(unit) ?? '0', amount));
+  }
+  return {
+    count: Number(rows.reduce((sum, { charges }) => sum + charges, 0n)),
+    cost: costView(costOf(rows), currency),
+    units: Object.fromEntries(units),
+  };
+}
+
+/** The exact sum of two plain decimals, which are not negative. */
+function addDecimals(a: string, b: string): string {
+  const [whole_a = '', fraction_a = ''] = a.split('.');
+  const [whole_b = '', fraction_b = ''] = b.split('.');
+  const digits = Math.max(fraction_a.length, fraction_b.length);
+  const sum = BigInt(whole_a + fraction_a.padEnd(digits, '0')) + BigInt(whole_b + fraction_b.padEnd(digits, '0'));
+  if (digits === 0) return String(sum);
+  const all = String(sum).padStart(digits + 1, '0');
+  return `${all.slice(0, -digits)}.${all.slice(-digits)}`.replace(/\.?0+$/, '');
+}
+
+async function handleTable(app: App, { account, query }: AccountCall): Promise<Answer> {
+  const asked = readAsked(app, query);
+  const { rows, total, total_before } = await usageView(app, account, asked);
+  const units = unitsOf(total.units);
+  const lines = rows.map(({ id, name, count, cost, units: used, before }): Cell[] => {
+    const own = asked.group === 'key' ? [id, name] : [id];
+    return [
+      ...own,
+      count,
+      cost.exact,
+      cost.currency,
+      ...units.map((unit) => used[unit]),
+      before?.cost.exact ?? '0.000000',
+    ];
+  });
+  const sums = ['total', ...(asked.group === 'key' ? [''] : []), total.count, total.cost.exact, account.currency];
+  const header = asked.group === 'key' ? ['key', 'key_name'] : [asked.group];
+  return csvAnswer(
+    fileName(`usage-by-${asked.group}`, asked),
+    [...header, 'charges', 'cost', 'currency', ...units, 'cost_before'],
+    [...lines, [...sums, ...units.map((unit) => total.units[unit]), total_before.cost.exact]],
+  );
+}
+
+/** Known ones in their order, then any others. */
+function unitsOf(used: Record<string, string>): string[] {
+  const known: readonly string[] = known_units;
+  return [...known.filter((unit) => unit in used), ...Object.keys(used).filter((unit) => !known.includes(unit))];
+}
+
+async function handleCharges(app: App, { account, query }: AccountCall): Promise<Answer> {
+  const asked = readAsked(app, query);
+  const names = await keyNames(app, account.id);
+  const header = ['time', 'reference', 'model', 'kind', 'key', 'key_name', 'cost', 'currency', ...known_units];
+  return csvAnswer(fileName('charges', asked), header, chargeLines(app, account, asked, names));
+}
+
+async function* chargeLines(
+  app: App,
+  account: Account,
+  { from, to, only }: Asked,
+  names: ReadonlyMap<string, string>,
+): AsyncGenerator<Cell[]> {
+  for await (const charge of chargesOf(app.db, { account_id: account.id, from, to, only })) {
+    const { created_at, ref, model, kind, key_id, cost, units } = charge;
+    const used = known_units.map((unit) => units?.[unit]);
+    yield [created_at, ref, model, kind, key_id, names.get(key_id), exact(cost), account.currency, ...used];
+  }
+}
+
+/** `charges-2026-11-01-2026-11-30`: the first and the last day. */
+export function fileName(name: string, { from, to }: { from?: Date | undefined; to?: Date | undefined }): string {
+  const days = [from, to && new Date(to.getTime() - 1)].flatMap((date) =>
+    date ? [date.toISOString().slice(0, 10)] : [],
+  );
+  return ['medley', name, ...days].join('-');
+}

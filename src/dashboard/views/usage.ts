@@ -1,0 +1,26 @@
+import type { Cost } from './common.ts';
+
+export type UsageGrouping = 'model' | 'key' | 'kind';
+
+export type Used = {
+  count: number;
+  cost: Cost;
+  /** unit → decimal text. */
+  units: Record<string, string>;
+};
+
+export type UsageView = {
+  from: string;
+  to: string;
+  /** As long as the range, and directly before it. */
+  before: { from: string; to: string };
+  /** Of what a bar is. */
+  step: 'hour' | 'day';
+  group: UsageGrouping;
+  /** What it is grouped by, the most expensive first. */
+  rows: (Used & { id: string; name: string; before: Used | null })[];
+  /** Every hour or day of the range that has charges, oldest first. */
+  bars: { at: string; parts: (Used & { id: string })[] }[];
+  total: Used;
+  total_before: Used;
+};
