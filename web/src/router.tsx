@@ -4,6 +4,7 @@ import { readActivitySearch } from './pages/activity/search.ts';
 import { readKeysSearch } from './pages/keys/search.ts';
 import { readModelsSearch } from './pages/models/search.ts';
 import { readPlaygroundSearch } from './pages/playground/search.ts';
+import { readWebhooksSearch } from './pages/webhooks/search.ts';
 import { Failed } from './ui/states.tsx';
 import { NotFound } from './shell/NotFound.tsx';
 import { SignedIn } from './shell/SignedIn.tsx';
@@ -86,11 +87,24 @@ const playground = createRoute({
   component: lazyRouteComponent(() => import('./pages/playground/Playground.tsx'), 'Playground'),
 });
 
+const webhooks = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/webhooks',
+  validateSearch: readWebhooksSearch,
+  component: lazyRouteComponent(() => import('./pages/webhooks/Webhooks.tsx'), 'Webhooks'),
+});
+
+const delivery = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/webhooks/$id',
+  component: lazyRouteComponent(() => import('./pages/webhooks/DeliveryPage.tsx'), 'DeliveryPage'),
+});
+
 const routeTree = root.addChildren([
   signIn,
   invitation,
   resetPassword,
-  signedIn.addChildren([home, activity, task, chat, keys, models, model, playground]),
+  signedIn.addChildren([home, activity, task, chat, keys, models, model, playground, webhooks, delivery]),
 ]);
 
 export const router = createRouter({

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Modal, Stack, Tabs, Text } from '@mantine/core';
+import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { EyeIcon } from '@heroicons/react/24/outline';
 import { useQuery } from '@tanstack/react-query';
 import type { NewKeyView } from '../../../../src/dashboard/views/keys.ts';
@@ -6,6 +6,7 @@ import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { Samples } from '../../ui/Samples.tsx';
 import { snippetsOf } from './snippets.ts';
 
 /** The key, told once. Nothing keeps it when this is closed. */
@@ -23,20 +24,7 @@ export function NewKey({ opened, made, close }: { opened: boolean; made: NewKeyV
         <Text size="sm" fw={600}>
           Use it
         </Text>
-        <Tabs defaultValue={snippets[0]?.name ?? null} keepMounted={false}>
-          <Tabs.List mb="xs">
-            {snippets.map(({ name }) => (
-              <Tabs.Tab key={name} value={name}>
-                {name}
-              </Tabs.Tab>
-            ))}
-          </Tabs.List>
-          {snippets.map(({ name, text }) => (
-            <Tabs.Panel key={name} value={name}>
-              <CodeBox text={text} label={name} />
-            </Tabs.Panel>
-          ))}
-        </Tabs>
+        <Samples samples={snippets} />
         <Group justify="flex-end">
           <Button onClick={close}>I have copied it</Button>
         </Group>

@@ -1,0 +1,140 @@
+import { Code, Group, Stack, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { DeliveryAttemptView } from '../../../../src/dashboard/views/activity.ts';
+import type { DeliveryDetailView } from '../../../../src/dashboard/views/webhooks.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { CodeBox, Id } from '../../ui/Copy.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { MayButton } from '../../ui/MayButton.tsx';
+import { Card, Page } from '../../ui/Page.tsx';
+import { Failed, Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { durationText, Time } from '../../ui/Time.tsx';
+import { useWebhooks } from './Webhooks.tsx';
+
+const route = getRouteApi('/signed-in/webhooks/$id');
+
+/** One delivery: what is sent, and how each attempt was answered. */
+export function DeliveryPage() {
+  const { id } = route.useParams();
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  const query = useQuery({
+    queryKey: [account.id, 'delivery', id],
+    queryFn: ({ signal }) => api.get<DeliveryDetailView>(`${base}/deliveries/${id}`, { signal }),
+    refetchInterval: ({ state }) => (state.data?.next_at ? 2_000 : 15_000),
+  });
+  const resend = useMutation({
+    mutationFn: () => api.post(`${base}/deliveries/${id}/resend`),
+    onSuccess: async () => {
+      notifications.show({ message: 'It is on its way again.' });
+      await queries.invalidateQueries({ queryKey: [account.id, 'delivery', id] });
+    },
+  });
+  return (
+    <Page
+      title="Webhook delivery"
+      about={<Id id={id} />}
+      actions={
+        query.data && (
+          <MayButton right="webhooks" loading={resend.isPending} onClick={() => resend.mutate()}>
+            Send again
+          </MayButton>
+        )
+      }
+    >
+      {resend.error && <Failed error={resend.error} />}
+      <Loaded query={query} height={400}>
+        {(delivery) => (
+          <>
+            <Facts delivery={delivery} />
+            <Card title="Attempts">
+              {delivery.tries.length === 0 ? (
+                <Text size="sm" c="dimmed">
+                  None yet.
+                </Text>
+              ) : (
+                <Stack>
+                  {delivery.tries.toReversed().map((each) => (
+                    <Attempt key={each.number} attempt={each} />
+                  ))}
+                </Stack>
+              )}
+            </Card>
+            <Card title="What is sent">
+              <CodeBox text={delivery.body} label="payload" />
+            </Card>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Facts({ delivery }: { delivery: DeliveryDetailView }) {
+  const { event, url, state, attempts, next_at, created_at, task_id } = delivery;
+  const attempts_max = useWebhooks().data?.attempts_max;
+  return (
+    <Card title={event} aside={<Status of={state === 'waiting' ? 'pending' : state} />}>
+      <Stack gap={4}>
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          To {url}
+        </Text>
+        <Text size="sm">
+          Created <Time at={created_at} />
+          {task_id === null ? ', as a test' : ', when '}
+          {task_id !== null && (
+            <>
+              <LinkTo href={`/tasks/${task_id}`} size="sm">
+                its task
+              </LinkTo>{' '}
+              ended
+            </>
+          )}
+          .
+        </Text>
+        <Text size="sm">
+          {attempts}
+          {attempts_max !== undefined && attempts <= attempts_max && ` of ${attempts_max}`} attempts made
+          {next_at === null ? (
+            '.'
+          ) : (
+            <>
+              ; the next <Time at={next_at} ago />.
+            </>
+          )}
+        </Text>
+      </Stack>
+    </Card>
+  );
+}
+
+function Attempt({
+  attempt: { number, status, error, started_at, duration_ms, answer },
+}: {
+  attempt: DeliveryAttemptView;
+}) {
+  const good = status !== null && status >= 200 && status < 300;
+  return (
+    <Stack gap={6}>
+      <Group gap="xs">
+        <Text size="sm" fw={600}>
+          Attempt {number}
+        </Text>
+        <Status of={good ? 'delivered' : 'failed'} label={status === null ? 'No answer' : `Answered ${status}`} />
+        <Text size="sm" c="dimmed">
+          <Time at={started_at} />, {durationText(duration_ms)}
+        </Text>
+      </Group>
+      {error !== null && <Text size="sm">{error}</Text>}
+      {answer !== null && answer !== '' && (
+        <Code block mah={160} style={{ overflow: 'auto' }} tabIndex={0} aria-label={`Answer to attempt ${number}`}>
+          {answer}
+        </Code>
+      )}
+    </Stack>
+  );
+}

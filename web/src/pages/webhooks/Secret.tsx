@@ -1,0 +1,94 @@
+import { Button, Code, Group, Modal, Stack, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { SecretView, WebhooksView } from '../../../../src/dashboard/views/webhooks.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { CodeBox } from '../../ui/Copy.tsx';
+import { MayButton } from '../../ui/MayButton.tsx';
+import { Card } from '../../ui/Page.tsx';
+import { Failed } from '../../ui/states.tsx';
+import { Time } from '../../ui/Time.tsx';
+
+/** Hidden until somebody asks for it, which is written down; forgotten when they hide it or go away. */
+export function Secret({ view }: { view: WebhooksView }) {
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  const [asking, setAsking] = useState(false);
+  const ask = useMutation({
+    mutationFn: (path: 'secret' | 'secret/rotate') => api.post<SecretView>(`${base}/webhooks/${path}`),
+    onSuccess: async () => {
+      setAsking(false);
+      await queries.invalidateQueries({ queryKey: [account.id, 'webhooks'] });
+    },
+    gcTime: 0, // the answer has the secret in it
+  });
+  const { data, error, isPending, mutate, reset } = ask;
+  const until = view.overlap_until;
+  return (
+    <Card title="Signing secret">
+      <Stack gap="sm">
+        <Text size="sm">
+          Every webhook of this account is signed with it, so that your program knows it is from here.
+        </Text>
+        {data ? <CodeBox text={data.secret} label="secret" /> : <Code block>{'whsec_' + '•'.repeat(32)}</Code>}
+        {data?.before && (
+          <div>
+            <Text size="sm" mb={4}>
+              The one before it:
+            </Text>
+            <CodeBox text={data.before} label="old secret" />
+          </div>
+        )}
+        {until !== null && (
+          <Text size="sm" c="dimmed" role="status">
+            It was rotated: the one before signs beside it until <Time at={until} />, in <Code>webhook-signature</Code>.
+          </Text>
+        )}
+        {error && !asking && <Failed error={error} />}
+        <Group gap="xs">
+          {data ? (
+            <Button variant="default" onClick={reset}>
+              Hide
+            </Button>
+          ) : (
+            <MayButton
+              right="webhooks"
+              variant="default"
+              loading={isPending && !asking}
+              onClick={() => mutate('secret')}
+            >
+              Reveal
+            </MayButton>
+          )}
+          <MayButton right="webhooks" variant="default" onClick={() => setAsking(true)}>
+            Rotate
+          </MayButton>
+        </Group>
+      </Stack>
+      <Modal opened={asking} onClose={() => setAsking(false)} title="Rotate the secret">
+        <Stack>
+          <Text size="sm">
+            From the next attempt on, webhooks are signed with a new secret. For 24 hours <Code>webhook-signature</Code>{' '}
+            carries a signature by the present one as well; <Code>x-service-signature</Code> has room for one only, the
+            new one.
+          </Text>
+          {until !== null && (
+            <Text size="sm" fw={600}>
+              A rotation is still under way: the secret before the present one stops now.
+            </Text>
+          )}
+          {error && <Failed error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={() => setAsking(false)}>
+              Cancel
+            </Button>
+            <Button loading={isPending} onClick={() => mutate('secret/rotate')}>
+              Rotate
+            </Button>
+          </Group>
+        </Stack>
+      </Modal>
+    </Card>
+  );
+}

@@ -1,0 +1,73 @@
+import { Code, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { TestSentView } from '../../../../src/dashboard/views/webhooks.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { MayButton } from '../../ui/MayButton.tsx';
+import { Card } from '../../ui/Page.tsx';
+import { Failed } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { durationText } from '../../ui/Time.tsx';
+
+/** A signed payload of a task without output, sent once, here and now. */
+export function SendTest() {
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  const [url, setUrl] = useState('');
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: () => api.post<TestSentView>(`${base}/webhooks/test`, { url }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'deliveries'] }),
+  });
+  return (
+    <Card title="Send a test">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          mutate();
+        }}
+      >
+        <Stack gap="sm">
+          <Group align="flex-end" gap="xs">
+            <TextInput
+              label="Address"
+              description="Gets the payload of a finished task without output, signed, once."
+              placeholder="https://example.com/hook"
+              type="url"
+              style={{ flex: 1, minWidth: 220 }}
+              value={url}
+              onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+            />
+            <MayButton right="webhooks" loading={isPending} onClick={() => mutate()}>
+              Send
+            </MayButton>
+          </Group>
+          <div role="status">{data && !isPending && <Outcome sent={data} />}</div>
+          {error && <Failed error={error} />}
+        </Stack>
+      </form>
+    </Card>
+  );
+}
+
+function Outcome({ sent: { id, delivered, status, error, duration_ms, answer } }: { sent: TestSentView }) {
+  return (
+    <Stack gap="xs">
+      <Group gap="xs">
+        <Status of={delivered ? 'delivered' : 'failed'} />
+        <Text size="sm">
+          {status === null ? (error ?? 'There was no answer.') : `Answered ${status}`} after {durationText(duration_ms)}
+        </Text>
+        <LinkTo href={`/webhooks/${id}`} size="sm">
+          What was sent
+        </LinkTo>
+      </Group>
+      {answer !== null && answer !== '' && (
+        <Code block mah={160} style={{ overflow: 'auto' }} tabIndex={0}>
+          {answer}
+        </Code>
+      )}
+    </Stack>
+  );
+}

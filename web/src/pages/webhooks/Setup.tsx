@@ -1,0 +1,28 @@
+import { Stack, Text } from '@mantine/core';
+import type { WebhooksView } from '../../../../src/dashboard/views/webhooks.ts';
+import { Card } from '../../ui/Page.tsx';
+import { Samples } from '../../ui/Samples.tsx';
+import { Secret } from './Secret.tsx';
+import { SendTest } from './SendTest.tsx';
+import { verify_snippets } from './verify.ts';
+
+/** What a receiver needs: the secret, the way to verify, and something to try it with. */
+export function Setup({ view }: { view: WebhooksView }) {
+  return (
+    <Stack>
+      <Secret view={view} />
+      <SendTest />
+      <Card title="Verify what you receive">
+        <Stack gap="sm">
+          <Text size="sm">
+            Anybody can post to your address: take only what is signed with your secret. These check the headers of
+            Standard Webhooks, which sign the time as well; while a secret is being rotated there are two signatures,
+            and one that fits is enough. Answer with any status from 200 to 299 within a few seconds; anything else is
+            tried again, {view.attempts_max} times in all.
+          </Text>
+          <Samples samples={[...verify_snippets]} />
+        </Stack>
+      </Card>
+    </Stack>
+  );
+}

@@ -1,0 +1,55 @@
+import { Tabs } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import type { WebhooksView } from '../../../../src/dashboard/views/webhooks.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Deliveries } from './Deliveries.tsx';
+import { Setup } from './Setup.tsx';
+
+const route = getRouteApi('/signed-in/webhooks');
+
+/** What is sent to programs when their tasks end. */
+export function Webhooks() {
+  const { tab = 'deliveries', state } = route.useSearch();
+  const navigate = useNavigate();
+  const query = useWebhooks();
+  return (
+    <Page title="Webhooks" about="Tasks with a webhook_url tell your program when they are done.">
+      <Tabs
+        value={tab}
+        keepMounted={false}
+        onChange={(next) => void navigate({ to: '/webhooks', search: next === 'setup' ? { tab: 'setup' } : {} })}
+      >
+        <Tabs.List mb="md">
+          <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
+          <Tabs.Tab value="setup">Secret and test</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="deliveries">
+          <Deliveries
+            state={state}
+            attempts_max={query.data?.attempts_max}
+            set={(chosen) =>
+              void navigate({ to: '/webhooks', search: chosen === undefined ? {} : { state: chosen }, replace: true })
+            }
+          />
+        </Tabs.Panel>
+        <Tabs.Panel value="setup">
+          <Loaded query={query} height={320}>
+            {(view) => <Setup view={view} />}
+          </Loaded>
+        </Tabs.Panel>
+      </Tabs>
+    </Page>
+  );
+}
+
+export function useWebhooks() {
+  const { account, base } = usePlace();
+  return useQuery({
+    queryKey: [account.id, 'webhooks'],
+    queryFn: ({ signal }) => api.get<WebhooksView>(`${base}/webhooks`, { signal }),
+  });
+}
