@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createAccount, findAccount, searchAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
-import { listKeys } from '../accounts/keys.ts';
+import { keyState, listKeys } from '../accounts/keys.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
 import { listMembers, ownerOf } from '../accounts/members.ts';
 import { audit } from '../accounts/audit.ts';
@@ -14,8 +14,7 @@ import { usageOf } from '../money/usage.ts';
 import { countedFailures } from '../tasks/pause.ts';
 import { readGiven, wrong } from './given.ts';
 import { session_endpoint } from './page.ts';
-import type { Page } from './views/activity.ts';
-import type { AdminAccount, AdminAccountPage } from './views/admin.ts';
+import type { AdminAccount, AdminAccountPage, AdminAccounts } from './views/admin.ts';
 
 const text = { type: 'string' };
 const filters = {
@@ -37,7 +36,8 @@ export const admin_accounts = session_endpoint(
     const found = await searchAccounts(app.db, { search, after, limit: page_size + 1 });
     const shown = found.slice(0, page_size);
     const data = await Promise.all(shown.map((account) => renderAccount(app, account)));
-    const page: Page<AdminAccount> = { data, has_more: found.length > page_size };
+    const currencies = [...app.catalog.current.settings.currencies.keys()];
+    const page: AdminAccounts = { data, has_more: found.length > page_size, currencies };
     return { status: 200, body: page };
   },
   { query: filters },
@@ -78,7 +78,12 @@ export const admin_account = session_endpoint('GET', '/dash/admin/accounts/{id}'
   const view: AdminAccountPage = {
     ...shown,
     members: members.map(({ name, email, role, two_factor }) => ({ name, email, role, two_factor })),
-    keys: keys.filter(({ deleted_at }) => deleted_at === null).length,
+    keys: keys
+      .filter((key) => keyState(key, now.getTime()) !== 'deleted')
+      .map(({ name, prefix, last_four, created_at }) => {
+        return { name, shown_as: `${prefix}…${last_four}`, created_at: created_at.toISOString() };
+      })
+      .toReversed(),
     failures: { counted, limit: app.catalog.current.settings.limits.failed_per_24h },
   };
   return { status: 200, body: view };
@@ -182,3 +187,10 @@ export const admin_login_link = session_endpoint(
     return { status: 200, body: { link, expires_in: '24 hours' } };
   },
 );
+
+/** That an operator looks at the account as its people do, which the account can read. */
+export const admin_view = session_endpoint('POST', '/dash/admin/accounts/{id}/view', 'operator', async (app, call) => {
+  const account = await accountIn(app, call);
+  await noteOn(app, call, account.id, 'account.view', {});
+  return { status: 200, body: { ok: true } };
+});

@@ -1,35 +1,20 @@
 import package_json from '../../package.json' with { type: 'json' };
-import { listAudit } from '../accounts/audit.ts';
 import { lookAtRoutes } from '../api/models.ts';
-import { moment, oneOf } from '../api/query.ts';
 import { reload_channel, type App } from '../app.ts';
 import { showProblem } from '../catalog/problem.ts';
 import { chatsOverview } from '../chat/overview.ts';
 import { service_rules } from '../chat/books.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
-import { isId } from '../lib/ids.ts';
 import { checkBooks } from '../money/books.ts';
-import { margin_groups, marginsOf } from '../money/margins.ts';
-import { costView } from '../money/money.ts';
 import { openRoutes, routeName } from '../routing/health.ts';
-import { failuresByRoute, tasksOverview } from '../tasks/overview.ts';
+import { tasksOverview } from '../tasks/overview.ts';
+import { marginViews, monthOf } from './admin-lists.ts';
 import { wrong } from './given.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
-import type { Page } from './views/activity.ts';
-import type {
-  AdminAudit,
-  AdminConfiguration,
-  AdminFailure,
-  AdminMargin,
-  AdminModel,
-  AdminOverview,
-  AdminQueue,
-  Light,
-} from './views/admin.ts';
+import type { AdminConfiguration, AdminFailure, AdminModel, AdminOverview, AdminQueue, Light } from './views/admin.ts';
 
 const day_ms = 86_400_000;
-const text = { type: 'string' };
 
 /** How the service is, in one look. */
 export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'operator', async (app) => {
@@ -131,95 +116,11 @@ export const admin_reset_route = session_endpoint('POST', '/dash/admin/routes/re
   return { status: 200, body: { ok: true } };
 });
 
-/** What went wrong in the last days, by route and kind. */
-export const admin_failures = session_endpoint(
-  'GET',
-  '/dash/admin/failures',
-  'operator',
-  async (app, { query }) => {
-    const now_ms = app.clock.now();
-    const since = moment(query, 'from') ?? new Date(now_ms - 7 * day_ms);
-    const data = (await failuresByRoute(app.db, since)).map(({ last_at, ...group }): AdminFailure => {
-      return { ...group, last_at: last_at.toISOString() };
-    });
-    return { status: 200, body: { data, since: since.toISOString() } };
-  },
-  { query: { from: { description: 'Since this time.', schema: text } } },
-);
-
 /** Jobs that wait and jobs that run, by their queue. */
 export const admin_queue = session_endpoint('GET', '/dash/admin/queue', 'operator', async (app) => {
   const view: AdminQueue = { queues: await app.engine.backlog() };
   return { status: 200, body: view };
 });
-
-function monthOf(now: Date): string {
-  return `${now.toISOString().slice(0, 7)}-01`;
-}
-
-async function marginViews(app: App, month: string, by: (typeof margin_groups)[number]): Promise<AdminMargin[]> {
-  return (await marginsOf(app.db, month, by)).map(
-    ({ name, currency, runs, revenue, upstream_cost, margin, unknown }) => ({
-      name,
-      currency,
-      runs: Number(runs),
-      revenue: costView(revenue, currency),
-      upstream_cost: costView(upstream_cost, currency),
-      margin: costView(margin, currency),
-      unknown: Number(unknown),
-    }),
-  );
-}
-
-/** Revenue, upstream cost and margin of a month. */
-export const admin_margins = session_endpoint(
-  'GET',
-  '/dash/admin/margins',
-  'operator',
-  async (app, { query }) => {
-    const month = query.get('month') ?? monthOf(new Date(app.clock.now())).slice(0, 7);
-    if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw wrong('month', 'month must be written as 2026-11.');
-    const by = oneOf(query, 'by', margin_groups) ?? 'model';
-    return { status: 200, body: { month, by, data: await marginViews(app, `${month}-01`, by) } };
-  },
-  {
-    query: {
-      month: { description: 'As 2026-11.', schema: text },
-      by: { description: 'What it is told by.', schema: { enum: [...margin_groups] } },
-    },
-  },
-);
-
-const audit_page_size = 50;
-
-/** Who did what, newest first. */
-export const admin_audit = session_endpoint(
-  'GET',
-  '/dash/admin/audit',
-  'operator',
-  async (app, { query }) => {
-    const [account_id, action, after] = [query.get('account'), query.get('action'), query.get('after')];
-    if (after !== undefined && !isId('audit', after)) throw wrong('after', 'after must be the id of an entry.');
-    const { entries, has_more } = await listAudit(app.db, {
-      limit: audit_page_size,
-      ...(account_id !== undefined && { account_id }),
-      ...(action !== undefined && { action }),
-      ...(after !== undefined && { after }),
-    });
-    const data = entries.map(({ created_at, user_id: _, ...entry }): AdminAudit => {
-      return { ...entry, at: created_at.toISOString() };
-    });
-    const page: Page<AdminAudit> = { data, has_more };
-    return { status: 200, body: page };
-  },
-  {
-    query: {
-      account: { description: 'Only of this account.', schema: text },
-      action: { description: 'Only this action.', schema: text },
-      after: { description: 'Older than this one.', schema: text },
-    },
-  },
-);
 
 /** What the service runs with; of secrets only whether they are there. */
 export const admin_configuration = session_endpoint('GET', '/dash/admin/configuration', 'operator', async (app) => {

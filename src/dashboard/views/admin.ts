@@ -1,3 +1,4 @@
+import type { DeliveryView, Page } from './activity.ts';
 import type { Cost } from './common.ts';
 
 export type AdminAccount = {
@@ -13,9 +14,15 @@ export type AdminAccount = {
   created_at: string;
 };
 
+export type AdminAccounts = Page<AdminAccount> & {
+  /** That a new account may have. */
+  currencies: string[];
+};
+
 export type AdminAccountPage = AdminAccount & {
   members: { name: string; email: string; role: string; two_factor: boolean }[];
-  keys: number;
+  /** Those that work, newest first. */
+  keys: { name: string; shown_as: string; created_at: string }[];
   failures: { counted: number; limit: number };
 };
 
@@ -64,6 +71,8 @@ export type AdminFailure = {
   example: string | null;
 };
 
+export type AdminFailures = { data: AdminFailure[]; since: string };
+
 export type AdminMargin = {
   name: string | null;
   currency: string;
@@ -72,6 +81,20 @@ export type AdminMargin = {
   upstream_cost: Cost;
   margin: Cost;
   unknown: number;
+};
+
+export type AdminMargins = {
+  month: string;
+  by: string;
+  data: AdminMargin[];
+  /** Of accounts, by id, where the rows are accounts. */
+  names: Record<string, string>;
+};
+
+export type AdminDelivery = DeliveryView & {
+  account_id: string;
+  last_status: number | null;
+  last_error: string | null;
 };
 
 export type AdminAudit = {

@@ -1,0 +1,226 @@
+import { findAccount } from '../accounts/accounts.ts';
+import { listAudit, type AuditEntry, type AuditFilter } from '../accounts/audit.ts';
+import type { Query } from '../api/endpoint.ts';
+import { moment, oneOf } from '../api/query.ts';
+import type { App } from '../app.ts';
+import { isId } from '../lib/ids.ts';
+import { margin_groups, marginsOf, type MarginGroup, type MarginRow } from '../money/margins.ts';
+import { costView, exact } from '../money/money.ts';
+import { failuresByRoute, type FailureGroup } from '../tasks/overview.ts';
+import { listDeliveries } from '../webhooks/delivery.ts';
+import { csvAnswer, type Cell } from './csv.ts';
+import { renderDelivery } from './deliveries.ts';
+import { wrong } from './given.ts';
+import { session_endpoint } from './page.ts';
+import type { Page } from './views/activity.ts';
+import type {
+  AdminAudit,
+  AdminDelivery,
+  AdminFailure,
+  AdminFailures,
+  AdminMargin,
+  AdminMargins,
+} from './views/admin.ts';
+
+/** Lists of operators over all accounts, and the same as files. */
+
+const text = { type: 'string' };
+const page_size = 50;
+
+const margin_query = {
+  month: { description: 'As 2026-11.', schema: text },
+  by: { description: 'What it is told by.', schema: { enum: [...margin_groups] } },
+};
+
+/** The first day of the month of this moment. */
+export function monthOf(now: Date): string {
+  return `${now.toISOString().slice(0, 7)}-01`;
+}
+
+/** Revenue, upstream cost and margin of a month, as `medley margins` tells them. */
+export async function marginViews(app: App, month: string, by: MarginGroup): Promise<AdminMargin[]> {
+  return (await marginsOf(app.db, month, by)).map((row) => {
+    const { name, currency, runs, revenue, upstream_cost, margin, unknown } = row;
+    return {
+      name,
+      currency,
+      runs: Number(runs),
+      revenue: costView(revenue, currency),
+      upstream_cost: costView(upstream_cost, currency),
+      margin: costView(margin, currency),
+      unknown: Number(unknown),
+    };
+  });
+}
+
+function askedMargins(app: App, query: Query): { month: string; by: MarginGroup } {
+  const month = query.get('month') ?? monthOf(new Date(app.clock.now())).slice(0, 7);
+  if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(month)) throw wrong('month', 'month must be written as 2026-11.');
+  return { month, by: oneOf(query, 'by', margin_groups) ?? 'model' };
+}
+
+/** Revenue, upstream cost and margin of a month. */
+export const admin_margins = session_endpoint(
+  'GET',
+  '/dash/admin/margins',
+  'operator',
+  async (app, { query }) => {
+    const { month, by } = askedMargins(app, query);
+    const data = await marginViews(app, `${month}-01`, by);
+    const names = by === 'account' ? await accountNames(app, data) : {};
+    const view: AdminMargins = { month, by, data, names };
+    return { status: 200, body: view };
+  },
+  { query: margin_query },
+);
+
+/** Accounts by their ids, for rows that name no more than those. */
+async function accountNames(app: App, rows: readonly AdminMargin[]): Promise<Record<string, string>> {
+  const ids = [...new Set(rows.map(({ name }) => name).filter((name) => name !== null))];
+  const accounts = await Promise.all(ids.slice(0, 200).map((id) => findAccount(app.db, id)));
+  return Object.fromEntries(accounts.flatMap((account) => (account ? [[account.id, account.name]] : [])));
+}
+
+export const admin_margins_file = session_endpoint(
+  'GET',
+  '/dash/admin/margins.csv',
+  'operator',
+  async (app, { query }) => {
+    const { month, by } = askedMargins(app, query);
+    const rows = await marginsOf(app.db, `${month}-01`, by);
+    const header = [by, 'currency', 'runs', 'revenue', 'upstream_cost', 'margin', 'cost_unknown'];
+    return csvAnswer(`margins-${month}-${by}`, header, rows.map(marginCells));
+  },
+  { query: margin_query },
+);
+
+function marginCells({ name, currency, runs, revenue, upstream_cost, margin, unknown }: MarginRow): Cell[] {
+  return [name, currency, runs, exact(revenue), exact(upstream_cost), exact(margin), unknown];
+}
+
+const failures_query = { from: { description: 'Since this time.', schema: text } };
+const failures_ms = 7 * 86_400_000;
+
+async function failuresAsked(app: App, query: Query): Promise<{ since: Date; groups: FailureGroup[] }> {
+  const since = moment(query, 'from') ?? new Date(app.clock.now() - failures_ms);
+  return { since, groups: await failuresByRoute(app.db, since) };
+}
+
+/** What went wrong in the last days, by route and kind. */
+export const admin_failures = session_endpoint(
+  'GET',
+  '/dash/admin/failures',
+  'operator',
+  async (app, { query }) => {
+    const { since, groups } = await failuresAsked(app, query);
+    const data = groups.map(({ last_at, ...group }): AdminFailure => ({ ...group, last_at: last_at.toISOString() }));
+    const view: AdminFailures = { data, since: since.toISOString() };
+    return { status: 200, body: view };
+  },
+  { query: failures_query },
+);
+
+export const admin_failures_file = session_endpoint(
+  'GET',
+  '/dash/admin/failures.csv',
+  'operator',
+  async (app, { query }) => {
+    const { since, groups } = await failuresAsked(app, query);
+    const header = ['route', 'state', 'reason', 'count', 'last_at', 'example'];
+    const rows = groups.map((group) => {
+      return [group.route, group.state, group.reason, group.count, group.last_at, group.example];
+    });
+    return csvAnswer(`failures-since-${since.toISOString().slice(0, 10)}`, header, rows);
+  },
+  { query: failures_query },
+);
+
+const audit_query = {
+  account: { description: 'Only of this account.', schema: text },
+  action: { description: 'Only this action.', schema: text },
+  after: { description: 'Older than this one.', schema: text },
+};
+
+function askedAudit(query: Query): Omit<AuditFilter, 'limit'> {
+  const [account_id, action, after] = [query.get('account'), query.get('action'), query.get('after')];
+  if (after !== undefined && !isId('audit', after)) throw wrong('after', 'after must be the id of an entry.');
+  return {
+    ...(account_id !== undefined && { account_id }),
+    ...(action !== undefined && { action }),
+    ...(after !== undefined && { after }),
+  };
+}
+
+/** Who did what, newest first. */
+export const admin_audit = session_endpoint(
+  'GET',
+  '/dash/admin/audit',
+  'operator',
+  async (app, { query }) => {
+    const { entries, has_more } = await listAudit(app.db, { limit: page_size, ...askedAudit(query) });
+    const data = entries.map(({ created_at, user_id: _, ...entry }): AdminAudit => {
+      return { ...entry, at: created_at.toISOString() };
+    });
+    const page: Page<AdminAudit> = { data, has_more };
+    return { status: 200, body: page };
+  },
+  { query: audit_query },
+);
+
+export const admin_audit_file = session_endpoint(
+  'GET',
+  '/dash/admin/audit.csv',
+  'operator',
+  (app, { query }) => {
+    const header = ['id', 'time', 'account', 'actor', 'action', 'subject', 'details', 'address'];
+    return csvAnswer('audit', header, auditRows(app, askedAudit(query)));
+  },
+  { query: audit_query },
+);
+
+/** Read a thousand at a time: there may be more than fit into memory. */
+async function* auditRows(app: App, asked: Omit<AuditFilter, 'limit'>): AsyncGenerator<Cell[]> {
+  let filter: AuditFilter = { limit: 1_000, ...asked };
+  for (;;) {
+    const { entries, has_more } = await listAudit(app.db, filter);
+    yield* entries.map(auditCells);
+    const last = entries.at(-1);
+    if (!has_more || !last) return;
+    filter = { ...filter, after: last.id };
+  }
+}
+
+function auditCells({ id, created_at, account_id, actor, action, subject, details, address }: AuditEntry): Cell[] {
+  return [id, created_at, account_id, actor, action, subject, details && JSON.stringify(details), address];
+}
+
+/** Webhooks of all accounts, newest first. */
+export const admin_deliveries = session_endpoint(
+  'GET',
+  '/dash/admin/deliveries',
+  'operator',
+  async (app, { query }) => {
+    const [account_id, after] = [query.get('account'), query.get('after')];
+    if (after !== undefined && !isId('dlv', after)) throw wrong('after', 'after must be the id of a delivery.');
+    const standing = oneOf(query, 'state', ['waiting', 'retrying', 'delivered', 'dropped']);
+    const { lines, has_more } = await listDeliveries(app.db, {
+      limit: page_size,
+      ...(account_id !== undefined && { account_id }),
+      ...(after !== undefined && { after }),
+      ...(standing && { standing }),
+    });
+    const data = lines.map((line): AdminDelivery => {
+      const { last_status, last_error } = line;
+      return { ...renderDelivery(line), account_id: line.account_id, last_status, last_error };
+    });
+    const page: Page<AdminDelivery> = { data, has_more };
+    return { status: 200, body: page };
+  },
+  {
+    query: {
+      account: { description: 'Only of this account.', schema: text },
+      after: { description: 'Older than this one.', schema: text },
+      state: { description: 'Only in this state.', schema: text },
+    },
+  },
+);
