@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, useContext, useMemo, useState, type ReactNode } from 'react';
 import type { Me, MyAccount } from '../../src/dashboard/views/common.ts';
-import { api, Failure } from './api.ts';
+import { api, Failure, queryOf } from './api.ts';
 
 export type { Me, MyAccount };
 
@@ -12,7 +12,7 @@ export function useMe() {
     staleTime: 60_000,
     queryFn: async ({ signal }): Promise<Me | null> => {
       try {
-        return await api.get<Me>('/dash/me', { signal });
+        return await api.get<Me>(`/dash/me${queryOf({ view: viewedAccount() })}`, { signal });
       } catch (error) {
         if (error instanceof Failure && error.status === 401) return null;
         throw error;
@@ -29,11 +29,28 @@ export type Place = {
   base: string;
   may(right: MyAccount['rights'][number]): boolean;
   choose(account_id: string): void;
+  /** For operators: looks at an account of others, which is written down there. */
+  look(account_id: string): Promise<void>;
+  /** Ends that. */
+  leave(): Promise<void>;
 };
 
 const PlaceContext = createContext<Place | undefined>(undefined);
 
 const remembered = 'medley.account';
+/** Of this tab alone: the account that an operator looks at. */
+const viewed = 'medley.view';
+
+function viewedAccount(): string | undefined {
+  return sessionStorage.getItem(viewed) ?? undefined;
+}
+
+/** Whoever signs in next does not look at it. */
+export function forgetView(): void {
+  if (viewedAccount() === undefined) return;
+  sessionStorage.removeItem(viewed);
+  sessionStorage.removeItem(remembered);
+}
 
 /** Each tab looks at one account; a new tab begins with the last one. */
 function rememberedAccount(): string | null {
@@ -43,20 +60,33 @@ function rememberedAccount(): string | null {
 export function PlaceProvider({ me, empty, children }: { me: Me; empty: ReactNode; children: ReactNode }) {
   const [chosen, setChosen] = useState(rememberedAccount);
   const account = me.accounts.find(({ id }) => id === chosen) ?? me.accounts[0];
+  const queries = useQueryClient();
   const place = useMemo(
-    () =>
+    (): Place | undefined =>
       account && {
         me,
         account,
         base: `/dash/accounts/${account.id}`,
-        may: (right: MyAccount['rights'][number]) => account.rights.includes(right),
-        choose: (id: string) => {
+        may: (right) => account.rights.includes(right),
+        choose: (id) => {
           sessionStorage.setItem(remembered, id);
-          localStorage.setItem(remembered, id);
+          if (id !== viewedAccount()) localStorage.setItem(remembered, id);
           setChosen(id);
         },
+        look: async (id) => {
+          await api.post(`/dash/admin/accounts/${id}/view`);
+          sessionStorage.setItem(viewed, id);
+          sessionStorage.setItem(remembered, id);
+          await queries.refetchQueries({ queryKey: ['me'] });
+          setChosen(id);
+        },
+        leave: async () => {
+          forgetView();
+          setChosen(rememberedAccount());
+          await queries.refetchQueries({ queryKey: ['me'] });
+        },
       },
-    [me, account],
+    [me, account, queries],
   );
   if (!place) return empty;
   return <PlaceContext value={place}>{children}</PlaceContext>;

@@ -43,8 +43,9 @@ import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-route
 import { useEffect, type ComponentType, type SVGProps } from 'react';
 import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
-import { usePlace } from '../session.tsx';
+import { forgetView, usePlace } from '../session.tsx';
 import { Money } from '../ui/Money.tsx';
+import { LookedAt } from './LookedAt.tsx';
 
 type Icon = ComponentType<SVGProps<SVGSVGElement>>;
 type Item = { to: string; label: string; icon: Icon };
@@ -136,6 +137,7 @@ export function AppFrame() {
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }}>
         <Box maw={1240} mx="auto">
+          <LookedAt />
           <Outlet />
         </Box>
       </AppShell.Main>
@@ -245,6 +247,7 @@ function PersonMenu() {
   const navigate = useNavigate();
   const signOut = async () => {
     await api.post('/auth/sign-out');
+    forgetView();
     queries.clear();
     await navigate({ to: '/sign-in' });
   };

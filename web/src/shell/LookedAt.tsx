@@ -1,0 +1,38 @@
+import { Button, Group, Paper, Text } from '@mantine/core';
+import { EyeIcon } from '@heroicons/react/24/outline';
+import { useNavigate } from '@tanstack/react-router';
+import { usePlace } from '../session.tsx';
+
+/** On every page, as long as an operator looks at an account of others. */
+export function LookedAt() {
+  const { account, leave } = usePlace();
+  const navigate = useNavigate();
+  if (account.role !== 'operator') return null;
+  const end = async () => {
+    await navigate({ to: `/admin/accounts/${account.id}` });
+    await leave();
+  };
+  return (
+    <Paper
+      component="aside"
+      aria-label="Looking at another account"
+      withBorder
+      px="md"
+      py="xs"
+      mb="lg"
+      style={{ borderColor: 'var(--mantine-color-orange-6)', background: 'var(--mantine-color-orange-light)' }}
+    >
+      <Group justify="space-between" gap="xs">
+        <Group gap="xs" wrap="nowrap" style={{ minWidth: 0, flex: '1 1 220px' }}>
+          <EyeIcon width={20} aria-hidden style={{ flexShrink: 0 }} />
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            You look at <b>{account.name}</b> as an operator. You see everything and change nothing.
+          </Text>
+        </Group>
+        <Button size="xs" variant="default" onClick={() => void end()}>
+          Leave
+        </Button>
+      </Group>
+    </Paper>
+  );
+}
