@@ -56,17 +56,20 @@ export const task_headers: Record<string, ParameterDocs> = {
 };
 
 /** A task that a call has created, or created before. */
-export type Begun = { created: Created; given: Given; headers: Record<string, string> };
+export type Begun = { created: Created; given: Given; wait_s: number; headers: Record<string, string> };
 
 /** Creates the task of a call. Throws ApiError: 400 naming the parameter, and those of `createTask`. */
 export async function begin(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
-  const idempotency_key = readIdempotencyKey(call.headers['idempotency-key']);
+  const wishes = {
+    idempotency_key: readIdempotencyKey(call.headers['idempotency-key']),
+    wait_s: call.query.has('wait') ? readWait(call.query.get('wait')) : wait_s_max,
+  };
   refuseBlocked(call.caller);
-  if (!call.readForm) return create(app, call, wanted, givenInJson(call), idempotency_key);
+  if (!call.readForm) return create(app, call, wanted, givenInJson(call), wishes);
   const { file_bytes_max } = app.catalog.current.settings.files;
   const limits = { files_max: form_files_max, file_bytes_max, files_bytes_max: file_bytes_max };
   return withForm(app, call, limits, async (form) =>
-    create(app, call, wanted, await givenInForm(call, form), idempotency_key),
+    create(app, call, wanted, await givenInForm(call, form), wishes),
   );
 }
 
@@ -75,7 +78,7 @@ async function create(
   call: Call,
   wanted: MediaCall,
   given: Given,
-  idempotency_key: string | undefined,
+  { idempotency_key, wait_s }: { idempotency_key: string | undefined; wait_s: number },
 ): Promise<Begun> {
   const model = modelOf(app, wanted, given);
   for (const name of wanted.required) {
@@ -90,7 +93,7 @@ async function create(
     'x-task-id': created.ref.task_id,
     ...(idempotency && { 'idempotency-replayed': String(created.replayed) }),
   };
-  return { created, given, headers };
+  return { created, given, wait_s, headers };
 }
 
 /** The model that is meant; 404 if there is none, or one of another kind. */
@@ -143,9 +146,8 @@ function inTheirWords(error: ApiError, { origins }: Carried): ApiError {
 }
 
 /** The final task. Throws ApiError: 504 while it still runs, and what a failure is called here. */
-export async function finalTask(app: App, call: Call, { created }: Begun): Promise<Task> {
+export async function finalTask(app: App, call: Call, { created, wait_s }: Begun): Promise<Task> {
   const { ref } = created;
-  const wait_s = call.query.has('wait') ? readWait(call.query.get('wait')) : wait_s_max;
   if (!created.is_final) {
     await untilFinal(app, ref, wait_s * 1000, AbortSignal.any([call.signal, call.draining]));
   }

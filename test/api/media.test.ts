@@ -106,11 +106,10 @@ describe('a call that is not answered in time', () => {
     await expect.poll(async () => (await tasks())[0]?.status, { timeout: 10_000 }).toBe('succeeded');
   });
 
-  it('wait is whole seconds', async () => {
-    expect(await generate(image('x'), {}, '?wait=soon')).toMatchObject({
-      status: 400,
-      json: { error: { param: 'wait' } },
-    });
+  it('wait is whole seconds, and looked at before there is a task', async () => {
+    const answer = await generate(image('x'), {}, '?wait=soon');
+    expect(answer).toMatchObject({ status: 400, json: { error: { param: 'wait' } } });
+    expect(await tasks()).toEqual([]);
   });
 });
 
@@ -282,6 +281,21 @@ describe('files', () => {
     }
     const files = () => service.app.db.query('select id from files where account_id = $1', [client.account_id]);
     await expect.poll(files, { timeout: 5_000 }).toEqual([{ id: uploaded.json.id }]);
+  });
+
+  it('a transcript of the sandbox follows the directives of its hint', async () => {
+    const write = (prompt: string) =>
+      send('/v1/audio/transcriptions', [
+        ['model', 'sandbox/transcript'],
+        ['file', { bytes: wav(1) }],
+        ['prompt', prompt],
+      ]);
+    expect((await write('[[delay 10ms]]')).json).toEqual({ text: 'A recording of 1 seconds.' });
+    expect(await write('Hello [[moderate]]')).toMatchObject({
+      status: 400,
+      json: { error: { code: 'content_policy_violation' } },
+    });
+    expect(await spent()).toBe('0.000100');
   });
 
   it('a transcript that is too long for its task is told whole', async () => {

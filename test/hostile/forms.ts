@@ -14,11 +14,19 @@ const names = fc.oneof(
     weight: 6,
     arbitrary: fc.constantFrom('file', 'file', 'purpose', 'expires_after[seconds]', 'expires_after[anchor]'),
   },
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom('model', 'prompt', 'size', 'image', 'image[]', 'mask', 'input_reference[image_url]'),
+  },
   { weight: 1, arbitrary: nastyText },
 );
 
 const values = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom('user_data', '3600', 'created_at').map((text) => Buffer.from(text)) },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom('sandbox/edit', 'sandbox/transcript', '16x16').map((text) => Buffer.from(text)),
+  },
   { weight: 4, arbitrary: fc.constant(pixel) },
   { weight: 2, arbitrary: nastyText.map((text) => Buffer.from(text)) },
   { weight: 2, arbitrary: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)) },
@@ -65,16 +73,35 @@ const wholes = fc.oneof(
   },
 );
 
+const field = (name: string, value: string | Buffer, filename = '') =>
+  Buffer.concat([
+    Buffer.from(`content-disposition: form-data; name="${name}"${filename}\r\n\r\n`),
+    Buffer.from(value),
+    Buffer.from('\r\n'),
+  ]);
+
+/** As the paths want them that take forms. */
+const fitting = {
+  upload: [field('file', pixel, '; filename="a.png"')],
+  edit: [
+    field('model', 'sandbox/edit'),
+    field('prompt', 'x'),
+    field('size', '16x16'),
+    field('image[]', pixel, '; filename="a.png"'),
+  ],
+};
+
 /** Forms with files: most as they should be, some not. */
 export const forms: fc.Arbitrary<{ type: string; bytes: Buffer }> = fc
-  .record({ boundary, parts: fc.array(part, { maxLength: 5 }), good: fc.boolean(), change: wholes })
-  .map(({ boundary: mark, parts, good, change }) => {
-    const file = Buffer.concat([
-      Buffer.from('content-disposition: form-data; name="file"; filename="a.png"\r\n\r\n'),
-      pixel,
-      Buffer.from('\r\n'),
-    ]);
-    const all = (good ? [file] : parts).flatMap((each) => [Buffer.from(`--${mark}\r\n`), each]);
+  .record({
+    boundary,
+    parts: fc.array(part, { maxLength: 5 }),
+    good: fc.boolean(),
+    kind: fc.constantFrom('upload' as const, 'edit' as const),
+    change: wholes,
+  })
+  .map(({ boundary: mark, parts, good, kind, change }) => {
+    const all = (good ? fitting[kind] : parts).flatMap((each) => [Buffer.from(`--${mark}\r\n`), each]);
     const whole = Buffer.concat([...all, Buffer.from(`--${mark}--\r\n`)]);
     return { type: `multipart/form-data; boundary="${mark}"`, bytes: Buffer.from(change(whole)) };
   });

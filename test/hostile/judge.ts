@@ -68,7 +68,9 @@ function statusComplaints(
   known_path: boolean,
 ): string[] {
   const { status } = reply;
-  const unknown = known_path ? [400, 401, 405, 429] : [200, 400, 401, 404, 405, 429]; // 200: pages that are not in the reference
+  const is_stored = /^[^?]*\/v1\/responses\/[^/]/.test(request.target); // answers 404, and is not in the reference
+  const known = is_stored ? [400, 401, 404, 405, 429] : [400, 401, 405, 429];
+  const unknown = known_path ? known : [200, 400, 401, 404, 405, 429]; // 200: pages that are not in the reference
   const allowed = documented ?? unknown;
   if (status >= 500 && !(status === 502 || status === 504)) return [`status ${status}`];
   return allowed.includes(status) ? [] : [`status ${status} is none of ${allowed.join(' ')} for ${request.method}`];
@@ -96,7 +98,7 @@ const formats: Record<ErrorFormat, { outer: string; inner: readonly string[] }> 
 const optional_inner = new Set(['code', 'param', 'details']);
 
 function formatOf(path: string): ErrorFormat {
-  if (/^\/v1\/chat\/completions(\/|$)/.test(path)) return 'completions';
+  if (/^\/v1\/(?:chat\/completions|embeddings|responses|images|audio|videos)(\/|$)/.test(path)) return 'completions';
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
 }
 
