@@ -1,5 +1,5 @@
 -- What upstreams charge us, in the ledger: beside the customer's money of the run or call, in the same row, since
--- both end in the same moment (docs/decisions/0016). Two more books: upstream_cost, and upstream_owed, which the
+-- both end in the same moment (docs/decisions/0017). Two more books: upstream_cost, and upstream_owed, which the
 -- provider's invoice will ask for; their legs add up to nothing by themselves.
 
 alter table ledger_entries

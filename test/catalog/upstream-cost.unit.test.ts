@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CostRow } from '../../src/catalog/model.ts';
-import { fitCosts, freeOfCharge, upstreamCharge } from '../../src/catalog/upstream-cost.ts';
+import { fitCosts, freeOfCharge, upstreamCharge, type CostGrounds } from '../../src/catalog/upstream-cost.ts';
 
 const settings = {
   currencies: new Map([
@@ -20,6 +20,22 @@ const row = (unit: CostRow['unit'], amount: string, more: Partial<CostRow> = {})
 const grounds = { rows: [], units: {}, held_units: {}, rate: '1' };
 const known = (basis: string, cost: bigint, base: bigint) => ({ basis, cost, base, currency: 'USD' });
 const unknown = { basis: 'unknown' };
+
+type Case = [what: string, given: Partial<CostGrounds>];
+
+const nonsense: Case[] = [
+  ['no word and no rows', {}],
+  ['a unit that nobody counted', { rows: [row('image', '1'), row('second', '1')], units: { image: '1' } }],
+  ['a run of which nobody counted anything', { rows: [row('image', '1')], units: undefined }],
+  ['a currency without a rate', { told: { amount: '1', currency: 'CNY' } }],
+  ['a row in a currency without a rate', { rows: [row('request', '1', { currency: 'CNY' })], units: { request: '1' } }],
+  ...['', '-1', 'NaN', 'Infinity', '1e3', '0x10', '1,5', ' 1', '1'.repeat(19), '999999999999999999', '{"a":1}'].map(
+    (amount): Case => [`told "${amount}"`, { told: { amount, currency: 'USD' } }],
+  ),
+  ['more than there is, by the rate', { told: { amount: '900000000', currency: 'USD' }, rate: '3.65' }],
+  ['more than there is, by the rows', { rows: [row('image', '999999999')], units: { image: '999999999' } }],
+  ['a rate that is none', { told: { amount: '1', currency: 'USD' }, rate: 'x' }],
+];
 
 describe('what an upstream charges', () => {
   it.each([
@@ -79,22 +95,7 @@ describe('what an upstream charges', () => {
     expect(upstreamCharge(settings, { ...grounds, ...given })).toEqual(charge);
   });
 
-  it.each([
-    ['no word and no rows', {}],
-    ['a unit that nobody counted', { rows: [row('image', '1'), row('second', '1')], units: { image: '1' } }],
-    ['a run of which nobody counted anything', { rows: [row('image', '1')], units: undefined }],
-    ['a currency without a rate', { told: { amount: '1', currency: 'CNY' } }],
-    [
-      'a row in a currency without a rate',
-      { rows: [row('request', '1', { currency: 'CNY' })], units: { request: '1' } },
-    ],
-    ...['', '-1', 'NaN', 'Infinity', '1e3', '0x10', '1,5', ' 1', '1'.repeat(19), '999999999999999999', '{"a":1}'].map(
-      (amount) => [`told "${amount}"`, { told: { amount, currency: 'USD' } }] as const,
-    ),
-    ['more than there is, by the rate', { told: { amount: '900000000', currency: 'USD' }, rate: '3.65' }],
-    ['more than there is, by the rows', { rows: [row('image', '999999999')], units: { image: '999999999' } }],
-    ['a rate that is none', { told: { amount: '1', currency: 'USD' }, rate: 'x' }],
-  ])('is unknown, and breaks nothing: %s', (_what, given) => {
+  it.each(nonsense)('is unknown, and breaks nothing: %s', (_what, given) => {
     expect(upstreamCharge(settings, { ...grounds, ...given })).toEqual(unknown);
   });
 

@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expectExactBooks } from '../helpers/app.ts';
+import { completion, hello, message, setStage, type Stage } from './setup.ts';
+
+const more = `
+  - id: acme/costly
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes:
+      - provider: oai
+        upstream_model: costly
+        timeout: { first_byte: 1s, idle: 1s, total: 4s }
+        cost:
+          - { unit: input_token, per: 1000000, amount: "1.50" }
+          - { unit: cached_input_token, per: 1000000, amount: "0.15" }
+          - { unit: output_token, per: 1000000, amount: "7.50", currency: EUR }
+      - provider: ant
+        upstream_model: second
+        cost: [{ unit: input_token, per: 1000000, amount: "3" }, { unit: output_token, per: 1000000, amount: "5" }]
+  - id: acme/vectors
+    kind: embedding
+    price: [{ unit: input_token, per: 1000000, amount: "0.10" }]
+    routes: [{ provider: oai, upstream_model: vectors, cost: [{ unit: input_token, per: 1000000, amount: "0.02" }] }]
+currencies: { USD: "1", EUR: "0.87" }
+`;
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await setStage({ more });
+});
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+const ask = (model: string, body: object = {}) =>
+  stage.client.call('POST', '/v1/chat/completions', { model, messages: hello, ...body });
+
+type Booked = { event: string; route: string; basis: string | null; cost: bigint; unknown: number };
+
+async function booked(headers: Headers): Promise<Booked[]> {
+  return stage.test.app.db.query(
+    `select event, route, upstream_basis as basis, upstream_cost as cost, upstream_unknown as unknown
+       from ledger_entries where ref = $1 and upstream_basis is not null order by event`,
+    [headers.get('x-request-id')],
+  );
+}
+
+const close = (route: string, basis: string, cost: bigint): Booked => ({
+  event: 'close',
+  route,
+  basis,
+  cost,
+  unknown: basis === 'unknown' ? 1 : 0,
+});
+
+test('the cost rows of the route that answered, by the same usage as the caller pays for', async () => {
+  const usage = {
+    prompt_tokens: 1_000,
+    completion_tokens: 87,
+    total_tokens: 1_087,
+    prompt_tokens_details: { cached_tokens: 900 },
+  };
+  stage.upstream.script('costly', { json: completion('x', usage) });
+  const { headers } = await ask('acme/costly');
+  // 100 × 1.5 + 900 × 0.15 + 87 × 7.5 / 0.87, by the million
+  expect(await booked(headers)).toEqual([close('acme/costly#oai', 'rows', 1_035n)]);
+  const [record] = await stage.test.app.db.query('select upstream_cost from chat_calls where id = $1', [
+    headers.get('x-request-id'),
+  ]);
+  expect(record).toEqual({ upstream_cost: 1_035n });
+});
+
+test('a stream that tells no usage is counted, as it is for the caller', async () => {
+  const chunk = (delta: object, finish: string | null = null) =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+  stage.upstream.script('costly', {
+    stream: [chunk({ role: 'assistant', content: 'Hello' }), chunk({}, 'stop'), 'data: [DONE]\n\n'],
+  });
+  const { headers } = await ask('acme/costly', { stream: true });
+  expect(await booked(headers)).toEqual([
+    { ...close('acme/costly#oai', 'counted', 0n), cost: expect.anything() as bigint },
+  ]);
+});
+
+test('a route without cost rows is unknown', async () => {
+  stage.upstream.script('gpt-x', { json: completion('x') });
+  const { headers } = await ask('acme/oai');
+  expect(await booked(headers)).toEqual([close('acme/oai#oai', 'unknown', 0n)]);
+});
+
+test('a refusal costs nothing; an answer that breaks off before its first word may, and is counted', async () => {
+  stage.upstream.script('second', { json: message('x') });
+  stage.upstream.script('costly', { status: 500, json: { error: { message: 'oops' } } });
+  const by_second = close('acme/costly#ant', 'rows', 55n); // 10 × 3 + 5 × 5
+  expect(await booked((await ask('acme/costly')).headers)).toEqual([by_second]);
+  stage.upstream.script('costly', 'cut');
+  const { headers } = await ask('acme/costly');
+  await expect
+    .poll(() => booked(headers))
+    .toEqual([by_second, { ...close('acme/costly#oai', 'unknown', 0n), event: 'upstream 1' }]);
+});
+
+test('embeddings', async () => {
+  const data = [{ object: 'embedding', index: 0, embedding: [0.1, 0.2] }];
+  const usage = { prompt_tokens: 5_000, total_tokens: 5_000 };
+  stage.upstream.script('vectors', { json: { object: 'list', data, model: 'vectors', usage } });
+  const { headers } = await stage.client.call('POST', '/v1/embeddings', { model: 'acme/vectors', input: 'x' });
+  expect(await booked(headers)).toEqual([close('acme/vectors#oai', 'rows', 100n)]);
+});
+
+test('what our own sandbox does is free', async () => {
+  const { headers, status } = await ask('sandbox/chat');
+  expect(status).toBe(200);
+  expect(await booked(headers)).toEqual([close('sandbox/chat#sandbox', 'free', 0n)]);
+});
