@@ -1,0 +1,116 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { firstOperator } from '../../src/accounts/members.ts';
+import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+
+/** Every page, light and dark, wide and narrow: axe finds nothing, nothing leaves the origin, nothing is cut off. */
+
+let service: TestApp;
+let client: Client;
+let chrome: { browser: Browser; close(): Promise<void> };
+let operator: string;
+let pages: Map<string, string>;
+
+beforeAll(async () => {
+  service = await startTestApp({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n' });
+  client = await service.client({ credit: '5', limit: '1.00' });
+  operator = await firstOperator(service.app.db, client.account_id, new Date());
+  const done = await generate('A red bicycle, leaning on a wall at dusk', '?wait=30');
+  const failed = await generate('[[fail]] a failure', '?wait=30', 'http://127.0.0.1:9/hook');
+  await generate('[[delay 600s]] a slow one', '');
+  const chat = await client.call('POST', '/v1/chat/completions', {
+    model: 'sandbox/chat',
+    messages: [{ role: 'user', content: 'Hello' }],
+  });
+  pages = new Map([
+    ['home', '/'],
+    ['playground', '/playground'],
+    ['models', '/models'],
+    ['model', '/models/sandbox/image'],
+    ['tasks', '/activity'],
+    ['chats', '/activity?tab=chats'],
+    ['task', `/tasks/${done}`],
+    ['failed task', `/tasks/${failed}`],
+    ['chat', `/chats/${chat.headers.get('x-request-id')}`],
+    ['usage', '/usage'],
+    ['billing', '/billing'],
+    ['keys', '/keys'],
+    ['webhooks', '/webhooks'],
+    ['settings', '/settings'],
+    ['admin', '/admin'],
+    ['admin accounts', '/admin/accounts'],
+    ['admin account', `/admin/accounts/${client.account_id}`],
+    ['admin models', '/admin/models'],
+    ['admin failures', '/admin/failures'],
+    ['admin queue', '/admin/queue'],
+    ['admin deliveries', '/admin/deliveries'],
+    ['admin prices', '/admin/prices'],
+    ['admin audit', '/admin/audit'],
+    ['admin configuration', '/admin/configuration'],
+  ]);
+  chrome = await launchBrowser();
+}, 120_000);
+
+afterAll(async () => {
+  await chrome.close();
+  await service.stop();
+});
+
+async function generate(prompt: string, query: string, webhook_url?: string): Promise<string> {
+  const body = { model: 'sandbox/image', input: { prompt }, ...(webhook_url !== undefined && { webhook_url }) };
+  return (await client.call('POST', `/v1/generate${query}`, body)).json.id;
+}
+
+const looks = [
+  { look: 'light', colorScheme: 'light', width: 1280 },
+  { look: 'dark', colorScheme: 'dark', width: 1280 },
+  { look: 'a phone', colorScheme: 'light', width: 360 },
+  { look: '400 % zoom', colorScheme: 'dark', width: 320 },
+] as const;
+
+describe.each(looks)('$look', ({ colorScheme, width }) => {
+  it('shows every page without a fault that axe finds, all of it, from this service alone', async () => {
+    const context = await chrome.browser.newContext({
+      colorScheme,
+      viewport: { width, height: 900 },
+      reducedMotion: 'reduce',
+    });
+    const { page, complaints } = await watchedPage(context, service.url);
+    await signIn(page, service.app, operator);
+    const faults: string[] = [];
+    page.setDefaultTimeout(15_000);
+    for (const [name, path] of pages) {
+      await page.goto(service.url + path);
+      const problem = await settled(page).catch((error: unknown) => `${name}: never came to rest (${error})`);
+      if (typeof problem === 'string') faults.push(problem);
+      for (const violation of await violationsIn(page)) faults.push(`${name}: ${violation}`);
+      const sideways = await sidewaysOf(page);
+      if (sideways > 0) faults.push(`${name}: is ${sideways} px wider than the window`);
+      if ((await page.getByRole('heading', { level: 1 }).count()) !== 1) faults.push(`${name}: has no single h1`);
+    }
+    await context.close();
+    expect(faults).toEqual([]);
+    expect(complaints).toEqual([]);
+  }, 180_000);
+});
+
+describe('before one has signed in', () => {
+  it.each(['/sign-in', '/reset-password?token=x', '/invitation?id=x', '/sign-in?token=wrong'])(
+    '%s is as sound',
+    async (path) => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const context = await chrome.browser.newContext({ colorScheme, viewport: { width: 360, height: 800 } });
+        const { page, complaints } = await watchedPage(context, service.url);
+        await page.goto(service.url + path);
+        await settled(page);
+        expect(await violationsIn(page)).toEqual([]);
+        expect(await sidewaysOf(page)).toBe(0);
+        expect(complaints).toEqual([]);
+        await context.close();
+      }
+    },
+    60_000,
+  );
+});

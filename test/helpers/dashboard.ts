@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { BrowserContext, Page } from 'playwright-core';
+import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import type { App } from '../../src/app.ts';
+
+const axe_source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What a page complained of while it was looked at: errors of scripts, and requests that left the origin. */
+export type Watched = { page: Page; complaints: string[] };
+
+/** A page that tells what goes wrong in it. */
+export async function watchedPage(context: BrowserContext, url: string): Promise<Watched> {
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(`script: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
+  });
+  page.on('request', (request) => {
+    const at = request.url();
+    if (!at.startsWith(url) && !/^(data|blob|about):/.test(at)) complaints.push(`left the origin: ${at}`);
+  });
+  return { page, complaints };
+}
+
+/** Signs this person in by a link, as the operator hands it over. */
+export async function signIn(page: Page, app: App, user_id: string): Promise<void> {
+  await page.goto(await makeLoginLink(app.db, app.base_url(), user_id, new Date()));
+  await page.waitForURL((url) => url.pathname === '/');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+}
+
+type Violation = { id: string; help: string; nodes: { html: string; failureSummary?: string }[] };
+
+/** As text: it runs in the page, which has a document and axe. */
+const run_axe = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+  .then(({ violations }) => violations)`;
+
+/** What axe has against the page, by WCAG 2.2 A and AA: a line for each kind of violation and its first place. */
+export async function violationsIn(page: Page): Promise<string[]> {
+  await page.evaluate(axe_source); // a policy that allows no inline script does not hold back a debugger
+  const violations: Violation[] = await page.evaluate(run_axe);
+  return violations.map(({ id, help, nodes }) => {
+    return `${id}: ${help} (${nodes.length}×) ${nodes[0]?.html.slice(0, 200)} ${nodes[0]?.failureSummary ?? ''}`;
+  });
+}
+
+/** How far the page could be scrolled sideways, in pixels. */
+export function sidewaysOf(page: Page): Promise<number> {
+  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
+
+/** Waits until nothing says that it is still loading. */
+export async function settled(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForFunction(`document.querySelector('[role=status][aria-label^=Loading]') === null`);
+}
