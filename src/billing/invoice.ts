@@ -118,6 +118,11 @@ export function isMonth(text: string): boolean {
   return /^20\d\d-(0[1-9]|1[0-2])$/.test(text);
 }
 
+/** Could this be the number of an invoice? */
+export function isInvoiceNumber(text: string): boolean {
+  return /^[A-Z0-9]{1,10}-\d{4}-\d{4,12}$/.test(text);
+}
+
 /** The moments at which a month begins and ends, UTC. */
 export function periodOf(month: string): { from: Date; to: Date } {
   const from = new Date(`${month}-01T00:00:00Z`);

@@ -9,7 +9,15 @@ import {
   admin_set_status,
   admin_view,
 } from './admin-accounts.ts';
-import { admin_audit, admin_audit_file, admin_deliveries, admin_failures, admin_failures_file, admin_margins, admin_margins_file } from './admin-lists.ts';
+import {
+  admin_audit,
+  admin_audit_file,
+  admin_deliveries,
+  admin_failures,
+  admin_failures_file,
+  admin_margins,
+  admin_margins_file,
+} from './admin-lists.ts';
 import {
   admin_configuration,
   admin_models,
@@ -27,6 +35,7 @@ import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
 import { change_key, create_key, delete_key, list_keys, rotate_key } from './keys.ts';
 import { get_ledger_file, list_ledger } from './ledger.ts';
+import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } from './invoices.ts';
 import { get_me } from './me.ts';
 import { get_model, list_models } from './models.ts';
 import { chat_run, estimate_run, generate_run, upload_for_run } from './playground.ts';
@@ -76,6 +85,10 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     generate_run,
     upload_for_run,
     chat_run,
+    list_invoices,
+    get_invoice_pdf,
+    get_invoice_csv,
+    get_invoice_json,
     list_keys,
     create_key,
     change_key,

@@ -1,0 +1,74 @@
+import type { Answer } from '../api/endpoint.ts';
+import { wholeNumber } from '../api/query.ts';
+import type { App } from '../app.ts';
+import { invoice_columns, invoiceRows } from '../billing/invoice-csv.ts';
+import { invoicePdf } from '../billing/invoice-pdf.ts';
+import { isInvoiceNumber, isMonth, type Invoice } from '../billing/invoice.ts';
+import { findInvoice, listInvoices } from '../billing/invoices.ts';
+import { ApiError } from '../errors.ts';
+import { costView } from '../money/money.ts';
+import { csvAnswer } from './csv.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import type { InvoicesView } from './views/invoices.ts';
+
+const filters = {
+  limit: { description: 'How many.', schema: { type: 'integer' } },
+  before: { description: 'Of months before this one.', schema: { type: 'string' } },
+};
+
+/** The account's invoices, newest first. */
+export const list_invoices = account_endpoint('GET', '/invoices', 'read', handleList, { query: filters });
+
+async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+  const before = query.get('before');
+  if (before !== undefined && !isMonth(before)) {
+    throw new ApiError('invalid_request', 'before must be a month such as 2026-01.', { param: 'before' });
+  }
+  const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 24;
+  const { lines, has_more } = await listInvoices(app.db, { account_id: account.id, limit, before });
+  const view: InvoicesView = {
+    data: lines.map(({ number, month, issued_at, total, currency }) => ({
+      number,
+      month,
+      issued_at: issued_at.toISOString(),
+      total: costView(total, currency),
+    })),
+    has_more,
+    issues: app.catalog.current.settings.issuer !== undefined,
+  };
+  return { status: 200, body: view };
+}
+
+export const get_invoice_pdf = account_endpoint('GET', '/invoices/{number}/pdf', 'read', async (app, call) => {
+  const invoice = await findOne(app, call);
+  return file(`${invoice.number}.pdf`, 'application/pdf', await invoicePdf(invoice));
+});
+
+export const get_invoice_csv = account_endpoint('GET', '/invoices/{number}/csv', 'read', async (app, call) => {
+  const invoice = await findOne(app, call);
+  return csvAnswer(invoice.number, invoice_columns, invoiceRows(invoice));
+});
+
+export const get_invoice_json = account_endpoint('GET', '/invoices/{number}/json', 'read', async (app, call) => {
+  const invoice = await findOne(app, call);
+  return file(`${invoice.number}.json`, 'application/json; charset=utf-8', `${JSON.stringify(invoice, null, 2)}\n`);
+});
+
+async function findOne(app: App, { account, params }: AccountCall): Promise<Invoice> {
+  const { number = '' } = params;
+  const invoice = isInvoiceNumber(number) ? await findInvoice(app.db, account.id, number) : undefined;
+  if (invoice) return invoice;
+  throw new ApiError('not_found', 'There is no such invoice.');
+}
+
+function file(name: string, type: string, body: Buffer | string): Answer {
+  return {
+    status: 200,
+    body,
+    headers: {
+      'content-type': type,
+      'content-disposition': `attachment; filename="${name}"`,
+      'cache-control': 'no-store',
+    },
+  };
+}
