@@ -55,7 +55,7 @@ export async function usageOf(db: Queryable, range: UsageRange & { group_by: Usa
          select ${list(names)}unit, trim_scale(sum(amount::numeric))::text as amount
            from charges, jsonb_each_text(units) as u (unit, amount) group by ${list(names)}unit) t ${grouped})
      select s.*, coalesce(u.units, '{}') as units from summed s left join used u on ${
-       names.length > 0 ? names.map((name) => `s.${name} is not distinct from u.${name}`).join(' and ') : 'true'
+       names.map((name) => `s.${name} = u.${name}`).join(' and ') || 'true'
      } ${names.length > 0 ? `order by ${names.map((name) => `s.${name}`).join(', ')}` : ''}`,
     [
       account_id,
@@ -76,9 +76,11 @@ export async function usageOf(db: Queryable, range: UsageRange & { group_by: Usa
 /**
  * What is behind the account's mark comes from the sums of whole days and hours, and for the rest of them from the
  * ledger; what is after it from the ledger alone. `offset 0`: one index range each, whatever the planner believes.
+ * Each range has both ends: with one alone the planner expects a third of the account and reads the whole table.
  */
 const charges_in_range = `mark as materialized (
-       select coalesce((select number from usage_marks where account_id = $1), 0) as number),
+       select coalesce(m.number, 0) as number, b.entries
+         from balances b left join usage_marks m using (account_id) where b.account_id = $1),
      found as (
        select s.start as at, s.model, s.key_id, s.kind, s.charges, s.cost, s.units
          from unnest($4::text[], $5::timestamptz[], $6::timestamptz[]) p (step, first, next)
@@ -93,7 +95,8 @@ const charges_in_range = `mark as materialized (
        union all
        select e.created_at, e.model, e.key_id, e.kind, 1, e.revenue + e.loss, e.units
          from mark m cross join lateral (
-           select * from ledger_entries e where e.account_id = $1 and e.number > m.number offset 0) e
+           select * from ledger_entries e
+            where e.account_id = $1 and e.number > m.number and e.number <= m.entries offset 0) e
         where e.type = 'settle' and e.created_at >= $2 and e.created_at < $3)`;
 
 type Part = { from: Date; to: Date };
