@@ -1,5 +1,13 @@
 import { Center, Loader } from '@mantine/core';
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import {
+  readAccountsSearch,
+  readAuditSearch,
+  readDeliveriesSearch,
+  readFailuresSearch,
+  readPricesSearch,
+  readRoutesSearch,
+} from './pages/admin/search.ts';
 import { readActivitySearch } from './pages/activity/search.ts';
 import { readKeysSearch } from './pages/keys/search.ts';
 import { readModelsSearch } from './pages/models/search.ts';
@@ -66,17 +74,19 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import('./pages/keys/Keys.tsx'), 'Keys'),
 });
 
-const models = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/models',
+const models = createRoute({ getParentRoute: () => signedIn, path: '/models' });
+
+const modelList = createRoute({
+  getParentRoute: () => models,
+  path: '/',
   validateSearch: readModelsSearch,
   component: lazyRouteComponent(() => import('./pages/models/Models.tsx'), 'Models'),
 });
 
 /** Ids of models have slashes. */
 const model = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/models/$',
+  getParentRoute: () => models,
+  path: '$',
   component: lazyRouteComponent(() => import('./pages/models/ModelPage.tsx'), 'ModelPage'),
 });
 
@@ -100,11 +110,87 @@ const delivery = createRoute({
   component: lazyRouteComponent(() => import('./pages/webhooks/DeliveryPage.tsx'), 'DeliveryPage'),
 });
 
+/** Everything below is for operators; others find nothing there. */
+const operating = createRoute({
+  getParentRoute: () => signedIn,
+  id: 'operating',
+  component: lazyRouteComponent(() => import('./pages/admin/Operating.tsx'), 'Operating'),
+});
+
+const adminPages = [
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin',
+    component: lazyRouteComponent(() => import('./pages/admin/Overview.tsx'), 'Overview'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/accounts',
+    validateSearch: readAccountsSearch,
+    component: lazyRouteComponent(() => import('./pages/admin/Accounts.tsx'), 'Accounts'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/accounts/$id',
+    component: lazyRouteComponent(() => import('./pages/admin/AccountPage.tsx'), 'AccountPage'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/models',
+    validateSearch: readRoutesSearch,
+    component: lazyRouteComponent(() => import('./pages/admin/AdminModels.tsx'), 'AdminModels'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/failures',
+    validateSearch: readFailuresSearch,
+    component: lazyRouteComponent(() => import('./pages/admin/Failures.tsx'), 'Failures'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/queue',
+    component: lazyRouteComponent(() => import('./pages/admin/Queue.tsx'), 'QueuePage'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/deliveries',
+    validateSearch: readDeliveriesSearch,
+    component: lazyRouteComponent(() => import('./pages/admin/AdminDeliveries.tsx'), 'AdminDeliveries'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/prices',
+    validateSearch: readPricesSearch,
+    component: lazyRouteComponent(() => import('./pages/admin/Prices.tsx'), 'Prices'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/audit',
+    validateSearch: readAuditSearch,
+    component: lazyRouteComponent(() => import('./pages/admin/Audit.tsx'), 'Audit'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/configuration',
+    component: lazyRouteComponent(() => import('./pages/admin/Configuration.tsx'), 'Configuration'),
+  }),
+] as const;
+
 const routeTree = root.addChildren([
   signIn,
   invitation,
   resetPassword,
-  signedIn.addChildren([home, activity, task, chat, keys, models, model, playground, webhooks, delivery]),
+  signedIn.addChildren([
+    home,
+    activity,
+    task,
+    chat,
+    keys,
+    models.addChildren([modelList, model, operating.addChildren([...adminPages])]),
+    playground,
+    webhooks,
+    delivery,
+  ]),
 ]);
 
 export const router = createRouter({

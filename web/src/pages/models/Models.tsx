@@ -16,7 +16,7 @@ import { durationText } from '../../ui/Time.tsx';
 import { useModels } from './queries.ts';
 import { kinds, type ModelsSearch } from './search.ts';
 
-const route = getRouteApi('/signed-in/models');
+const route = getRouteApi('/signed-in/models/');
 
 /** Everything that can be run here, and what it costs. */
 export function Models() {

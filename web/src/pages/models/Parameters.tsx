@@ -32,11 +32,11 @@ function Row({ field }: { field: Field }) {
   const usual = schema['default'];
   return (
     <Table.Tr style={{ verticalAlign: 'top' }}>
-      <Table.Td>
+      <Table.Td miw={150}>
         <Group gap={6} wrap="nowrap">
-          <Code>{name}</Code>
+          <Code style={{ whiteSpace: 'nowrap' }}>{name}</Code>
           {required && (
-            <Badge size="sm" variant="light" tt="none">
+            <Badge size="sm" variant="light" tt="none" miw="max-content">
               required
             </Badge>
           )}

@@ -33,7 +33,7 @@ export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }
         <Stack gap="md">
           {turns.length === 0 && (
             <Text size="sm" c="dimmed">
-              {priceTexts(model.pricing).join(', ')}
+              {priceTexts(model.pricing).join(', ')}. What each answer cost stands below it.
             </Text>
           )}
           {turns.map((turn, index) =>

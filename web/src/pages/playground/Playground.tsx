@@ -1,4 +1,4 @@
-import { Grid, Group, Select, Stack, Text } from '@mantine/core';
+import { Group, Select, Stack, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
@@ -123,39 +123,34 @@ function Picker({ models, model, choose }: PickerProps) {
   }, [model]);
   return (
     <Stack gap="xs">
-      <Grid align="end">
-        <Grid.Col span={{ base: 12, sm: 6 }}>
-          <Select
-            ref={box}
-            label="Model"
-            searchable
-            allowDeselect={false}
-            value={model?.id ?? null}
-            onChange={(id) => id !== null && choose(id)}
-            nothingFoundMessage="No model fits"
-            maxDropdownHeight={360}
-            data={groups.map(([kind, group]) => ({
-              group,
-              items: models
-                .filter(({ modality }) => modality === kind)
-                .map(({ id, display_name }) => ({ value: id, label: `${display_name} (${id})` })),
-            }))}
-          />
-        </Grid.Col>
-        {model && (
-          <Grid.Col span={{ base: 12, sm: 6 }}>
-            <Group gap="sm" mih={36}>
-              <ModelStatus of={model.status} />
-              <Text size="sm" className="figure">
-                {priceTexts(model.pricing).join(', ')}
-              </Text>
-              <LinkTo href={`/models/${encodeURI(model.id)}`} size="sm">
-                About it
-              </LinkTo>
-            </Group>
-          </Grid.Col>
-        )}
-      </Grid>
+      <Select
+        ref={box}
+        label="Model"
+        maw={560}
+        searchable
+        allowDeselect={false}
+        value={model?.id ?? null}
+        onChange={(id) => id !== null && choose(id)}
+        nothingFoundMessage="No model fits"
+        maxDropdownHeight={360}
+        data={groups.map(([kind, group]) => ({
+          group,
+          items: models
+            .filter(({ modality }) => modality === kind)
+            .map(({ id, display_name }) => ({ value: id, label: `${display_name} (${id})` })),
+        }))}
+      />
+      {model && (
+        <Group gap="sm">
+          <ModelStatus of={model.status} />
+          <Text size="sm" className="figure">
+            {priceTexts(model.pricing).join(', ')}
+          </Text>
+          <LinkTo href={`/models/${encodeURI(model.id)}`} size="sm">
+            About this model
+          </LinkTo>
+        </Group>
+      )}
       {!may('run') && (
         <Text role="note" fw={600}>
           Your role here ({account.role}) does not run models. Ask an owner of the account for the role of a developer.

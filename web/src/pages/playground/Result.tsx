@@ -1,4 +1,4 @@
-import { Button, Group, Loader, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Button, Center, Group, Loader, SimpleGrid, Stack, Text } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
@@ -19,7 +19,11 @@ export function Result({ id, model }: { id: string | undefined; model: ModelView
   if (id === undefined) {
     return (
       <Card title="Result">
-        <Text c="dimmed">What {model.display_name} makes appears here, with what it really cost.</Text>
+        <Center mih={220} style={{ border: '1px dashed var(--medley-line)', borderRadius: 8 }}>
+          <Text c="dimmed" ta="center" maw={320} p="md">
+            What {model.display_name} makes appears here, with what it really cost.
+          </Text>
+        </Center>
       </Card>
     );
   }

@@ -49,7 +49,7 @@ function Left({ told }: { told: EstimateView | undefined }) {
 function reasonOf({ told, is_stale, error }: Estimating) {
   if (error) return error.message;
   if (!told || is_stale) return undefined;
-  if (!told.ok) return told.errors[0]?.message ?? 'The input is not right yet.';
+  if (!told.ok) return told.errors[0]?.message.replace(/^input\./, '') ?? 'The input is not right yet.';
   if (told.obstacle === null) return undefined;
   if (told.obstacle === 'insufficient_balance') {
     return (

@@ -63,6 +63,7 @@ export function ListControl(props: ControlProps) {
             kind={kind}
             label={`Another of ${title}`}
             value={undefined}
+            late
             onChange={(next) => next !== undefined && tell([...rows, next])}
             disabled={disabled}
           />

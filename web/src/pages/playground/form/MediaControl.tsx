@@ -34,12 +34,14 @@ type Props = {
   value: string | undefined;
   onChange: (value: string | undefined) => void;
   disabled: boolean;
+  /** A link counts when it is complete: what appears at its first letter would take the focus away. */
+  late?: boolean;
 };
 
 const things: Record<MediaKind, string> = { image: 'an image', audio: 'a recording', video: 'a film' };
 
 /** A file by dropping or choosing it, which uploads it, or by its link. */
-export function MediaInput({ kind, label, value, onChange, disabled }: Props) {
+export function MediaInput({ kind, label, value, onChange, disabled, late = false }: Props) {
   const { base } = usePlace();
   const [over, setOver] = useState(false);
   const upload = useMutation({
@@ -95,17 +97,7 @@ export function MediaInput({ kind, label, value, onChange, disabled }: Props) {
         <Text size="xs" c="dimmed">
           or drop one here, or give its link:
         </Text>
-        <TextInput
-          flex={1}
-          miw={180}
-          size="xs"
-          type="url"
-          aria-label={`${label}: link`}
-          placeholder="https://…"
-          value={value ?? ''}
-          onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : currentTarget.value)}
-          disabled={disabled}
-        />
+        <LinkBox label={label} value={value} onChange={onChange} disabled={disabled} late={late} />
       </Group>
       {upload.error && (
         <Text size="sm" c="var(--mantine-color-error)" role="alert" mt={4}>
@@ -113,6 +105,37 @@ export function MediaInput({ kind, label, value, onChange, disabled }: Props) {
         </Text>
       )}
     </Box>
+  );
+}
+
+function LinkBox({
+  label,
+  value,
+  onChange,
+  disabled,
+  late,
+}: Omit<Required<Props>, 'kind' | 'value'> & Pick<Props, 'value'>) {
+  const [draft, setDraft] = useState('');
+  const tell = (text: string) => onChange(text.trim() === '' ? undefined : text.trim());
+  const complete = () => late && draft.trim() !== '' && tell(draft);
+  return (
+    <TextInput
+      flex={1}
+      miw={180}
+      size="xs"
+      type="url"
+      aria-label={`${label}: link`}
+      placeholder="https://…"
+      value={late ? draft : (value ?? '')}
+      onChange={({ currentTarget }) => (late ? setDraft(currentTarget.value) : tell(currentTarget.value))}
+      onBlur={complete}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || event.ctrlKey || event.metaKey) return;
+        event.preventDefault(); // this Enter means the link, not the run
+        complete();
+      }}
+      disabled={disabled}
+    />
   );
 }
 

@@ -28,7 +28,9 @@ export function NumberControl(props: ControlProps) {
     disabled,
   };
   if (min === undefined || max === undefined || (max - min) / step > steps_max) {
-    return <NumberInput {...{ label, description, withAsterisk, error }} {...box} maw={280} />;
+    return (
+      <NumberInput {...{ label, description, withAsterisk, error }} {...box} styles={{ wrapper: { maxWidth: 220 } }} />
+    );
   }
   return (
     <Input.Wrapper {...{ label, description, withAsterisk, error }} labelProps={{ htmlFor: id }}>

@@ -1,0 +1,90 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { ownerOf } from '../../src/accounts/members.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+
+/** The playground as somebody uses it who has a keyboard and no mouse. */
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let page: Page;
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  service = await startTestApp();
+  chromium = await launchBrowser();
+  const now = new Date();
+  const { db } = service.app;
+  const account = await createAccount(db, { name: 'Own', currency: 'USD', initial_credit: 5_000_000n }, now);
+  page = await chromium.browser.newPage({ viewport: { width: 1200, height: 900 } });
+  page.setDefaultTimeout(20_000);
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  await page.goto(await makeLoginLink(db, service.url, await ownerOf(db, account.id, now), now));
+  await page.waitForURL(({ pathname }) => pathname === '/');
+}, 120_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+});
+
+/** Goes on by Tab until this has the focus. */
+async function tabTo(name: string | RegExp, role: 'textbox' | 'button' | 'link' | 'radio'): Promise<void> {
+  const target = page.getByRole(role, { name }).first();
+  await target.waitFor();
+  for (let presses = 0; presses < 60; presses += 1) {
+    if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not lead to ${name}`);
+}
+
+test('a picture is made by keyboard alone: its price before, its cost after', async () => {
+  await page.goto(`${service.url}/playground?model=sandbox%2Fimage`);
+  await tabTo(/^Prompt/, 'textbox');
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('A green bicycle');
+  const run = page.getByRole('button', { name: /^Run/ });
+  await expect.poll(() => run.textContent(), { timeout: 10_000 }).toBe('Run · holds $0.01');
+  await page.keyboard.press('Control+Enter');
+  const picture = page.getByRole('img', { name: 'Result 1 of sandbox/image' });
+  await picture.waitFor();
+  await expect
+    .poll(() => picture.evaluate((image) => ('naturalWidth' in image ? image.naturalWidth : 0)), { timeout: 10_000 })
+    .toBe(768);
+  const facts = page.getByRole('region', { name: 'Result' });
+  await expect.poll(() => facts.innerText()).toMatch(/Held\s+\$0\.01\s+Cost\s+\$0\.01\s+Released\s+\$0\.00/);
+  await tabTo('The whole story of this task', 'link');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(({ pathname }) => pathname.startsWith('/tasks/task_'));
+  await page.getByText('Playground').first().waitFor();
+}, 60_000);
+
+test('what is wrong with the input is said where it is, and nothing can be run', async () => {
+  await page.goto(`${service.url}/playground?model=sandbox%2Fimage`);
+  const width = page.getByRole('textbox', { name: 'Width' });
+  await width.fill('5000');
+  await page.getByText('input.width must be', { exact: false }).first().waitFor();
+  await expect.poll(() => page.getByRole('button', { name: /^Run/ }).isDisabled()).toBe(true);
+  await width.fill('64');
+  await expect.poll(() => page.getByRole('button', { name: /^Run/ }).isEnabled()).toBe(true);
+}, 60_000);
+
+test('a chat answers word by word, and tells what it cost', async () => {
+  await page.goto(`${service.url}/playground?model=sandbox%2Fchat`);
+  await tabTo('Message', 'textbox');
+  await page.keyboard.type('Good morning');
+  await page.keyboard.press('Control+Enter');
+  const log = page.getByRole('log', { name: 'Conversation with Sandbox chat' });
+  await log.getByText(/\d+ in, \d+ out · \$0\.\d+/).waitFor();
+  expect(await log.innerText()).toContain('Good morning');
+}, 60_000);
+
+test('nothing complained in the meantime', () => {
+  expect(complaints).toEqual([]);
+});
