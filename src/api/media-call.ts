@@ -68,9 +68,7 @@ export async function begin(app: App, call: Call, wanted: MediaCall): Promise<Be
   if (!call.readForm) return create(app, call, wanted, givenInJson(call), wishes);
   const { file_bytes_max } = app.catalog.current.settings.files;
   const limits = { files_max: form_files_max, file_bytes_max, files_bytes_max: file_bytes_max };
-  return withForm(app, call, limits, async (form) =>
-    create(app, call, wanted, await givenInForm(call, form), wishes),
-  );
+  return withForm(app, call, limits, async (form) => create(app, call, wanted, await givenInForm(call, form), wishes));
 }
 
 async function create(
