@@ -4,6 +4,8 @@ import pg from 'pg';
 import type { Db, Queryable } from '../db/database.ts';
 import { loginEndpoints } from './login-endpoints.ts';
 import { password_length } from './login-rules.ts';
+import type { Mail } from './mailer.ts';
+import { passwordMail } from './mails.ts';
 
 /**
  * Who signs in to the dashboard: people, their passwords, second factors and sessions, and who belongs to
@@ -24,8 +26,6 @@ export type User = {
 
 export type Session = { user: User; id: string; expires_at: Date };
 
-export type Mail = { to: string; subject: string; text: string };
-
 export type LoginOptions = {
   db: Db;
   /** Signs cookies and encrypts second factors. */
@@ -33,8 +33,8 @@ export type LoginOptions = {
   /** Where browsers reach the service; https there means cookies that only go over https. */
   base_url(): string;
   now(): Date;
-  /** Absent: mails cannot be sent, and links are handed over by whoever runs the service. */
-  sendMail?: ((mail: Mail) => Promise<void>) | undefined;
+  /** Takes a mail and returns at once, so that nobody can tell by the time whether an address is known. */
+  sendMail(mail: Mail): void;
 };
 
 /** Where the pipeline puts the address of the client, behind trusted proxies too; never believed from outside. */
@@ -176,8 +176,7 @@ async function settings(options: LoginOptions, pool: pg.Pool): Promise<BetterAut
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: reset_s,
       sendResetPassword: async ({ user, token }) => {
-        const text = `To choose a new password, follow this link within 15 minutes:\n\n${base_url}/reset-password?token=${token}\n\nIf you did not ask for it, nothing has changed.\n`;
-        await sendMail?.({ to: user.email, subject: 'A new password for Medley', text });
+        sendMail(passwordMail(user.email, `${base_url}/reset-password?token=${token}`));
       },
     },
     rateLimit: { enabled: true, storage: 'memory', window: 60, max: 300, customRules: limits },
@@ -227,7 +226,10 @@ function cookies(secure: boolean): NonNullable<NonNullable<BetterAuthOptions['ad
   return Object.fromEntries(named.map((name) => [name, { name: prefix + name }]));
 }
 
-/** What of the library is reachable from outside: everything else is made by our own endpoints. */
+/**
+ * What of the library is reachable from outside: everything else is made by our own endpoints. Its list of sessions
+ * has their tokens in it.
+ */
 export const login_paths: ReadonlySet<string> = new Set([
   'POST /sign-in/email',
   'POST /sign-in/link',
@@ -238,9 +240,6 @@ export const login_paths: ReadonlySet<string> = new Set([
   'POST /request-password-reset',
   'POST /reset-password',
   'POST /update-user',
-  'GET /list-sessions',
-  'POST /revoke-session',
-  'POST /revoke-other-sessions',
   'POST /two-factor/enable',
   'POST /two-factor/disable',
   'POST /two-factor/verify-totp',

@@ -44,6 +44,7 @@ export async function admitPerson(
     if (need === 'signed in' || (need === 'operator' && user.is_operator)) return person;
     throw new ApiError('not_found', 'There is nothing here.');
   }
+  if (account_id.includes('\0')) throw new ApiError('not_found', 'There is no such account.'); // no text of a database
   const [account, own] = await Promise.all([findAccount(db, account_id), roleIn(db, user.id, account_id)]);
   const role = own ?? (user.is_operator ? 'operator' : undefined);
   if (!account || role === undefined) throw new ApiError('not_found', 'There is no such account.');

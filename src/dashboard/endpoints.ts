@@ -39,9 +39,11 @@ import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } fro
 import { get_me } from './me.ts';
 import { get_model, list_models } from './models.ts';
 import { chat_run, estimate_run, generate_run, upload_for_run } from './playground.ts';
+import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { stripe_webhook } from './stripe-webhook.ts';
 import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
+import { change_member, create_invitation, get_team, remove_member, withdraw_invitation } from './team.ts';
 import { webEndpoints } from './web.ts';
 import {
   get_delivery,
@@ -121,6 +123,14 @@ export function dashboardEndpoints(): Endpoint<App>[] {
     list_deliveries,
     get_delivery,
     resend_delivery,
+    list_sessions,
+    end_session,
+    end_other_sessions,
+    get_team,
+    change_member,
+    remove_member,
+    create_invitation,
+    withdraw_invitation,
     ...webEndpoints(),
   ];
 }

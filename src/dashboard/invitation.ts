@@ -6,7 +6,8 @@ import { session_endpoint } from './page.ts';
 import type { InvitationView } from './views/common.ts';
 
 async function findOne(app: App, id: string): Promise<Invitation> {
-  const invitation = await findInvitation(app.db, id, new Date(app.clock.now()));
+  const now = new Date(app.clock.now());
+  const invitation = id.includes('\0') ? undefined : await findInvitation(app.db, id, now);
   if (invitation) return invitation;
   throw new ApiError('not_found', 'This invitation has been used, was withdrawn, or is too old. Ask for a new one.');
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { audit } from '../accounts/audit.ts';
 import { login_paths } from '../accounts/login.ts';
 import { checkOrigin } from '../accounts/person.ts';
 import type { Endpoint, PublicCall } from '../api/endpoint.ts';
@@ -31,9 +32,26 @@ async function handleLogin(app: App, call: PublicCall) {
   if (call.method === 'POST') checkOrigin(call.headers, new URL(app.base_url()).origin);
   if (path === '/sign-in/email') await takeTry(app, call);
   const { method, headers, body_bytes, address } = call;
+  const deed = deeds.get(path);
+  const session = deed && (await app.login.sessionOf(headers)); // before it is replaced
   const answer = await app.login.answer({ method, path, headers, body: body_bytes, address });
+  if (deed && session && answer.status < 300) {
+    const { user } = session;
+    await audit(app.db, { user, action: deed, subject: user.id, address, now: new Date(app.clock.now()) });
+  }
   return { status: answer.status, headers: { ...answer.headers, 'cache-control': 'no-store' }, body: answer.body };
 }
+
+/** What the library does for somebody who is signed in, as it is written down. */
+const deeds: ReadonlyMap<string, string> = new Map([
+  ['/set-up', 'person.set_up'],
+  ['/update-user', 'person.rename'],
+  ['/change-password', 'person.change_password'],
+  ['/two-factor/enable', 'person.begin_two_factor'],
+  ['/two-factor/verify-totp', 'person.confirm_two_factor'],
+  ['/two-factor/disable', 'person.end_two_factor'],
+  ['/two-factor/generate-backup-codes', 'person.new_backup_codes'],
+]);
 
 async function takeTry(app: App, { body }: PublicCall): Promise<void> {
   const email = String(body?.['email'] ?? '').toLowerCase();

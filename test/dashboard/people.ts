@@ -12,7 +12,7 @@ export type Someone = Browser & { user_id: string; account_id: string; base: str
 export async function ownerOfNew(test: TestApp, name = 'Own', initial_credit = 10_000_000n): Promise<Someone> {
   const now = new Date();
   const account = await createAccount(test.app.db, { name, currency: 'USD', initial_credit }, now);
-  return arrive(test, await ownerOf(test.app.db, account.id, now), account.id);
+  return signInAs(test, await ownerOf(test.app.db, account.id, now), account.id);
 }
 
 /** Somebody else of the same account, signed in. */
@@ -25,10 +25,10 @@ export async function memberOf(test: TestApp, { account_id }: { account_id: stri
     `${user_id}@example.com`,
   ]);
   await addMember(test.app.db, { account_id, user_id, role }, now);
-  return arrive(test, user_id, account_id);
+  return signInAs(test, user_id, account_id);
 }
 
-async function arrive(test: TestApp, user_id: string, account_id: string): Promise<Someone> {
+export async function signInAs(test: TestApp, user_id: string, account_id: string): Promise<Someone> {
   const browser = browserOf(test.url);
   const link = await makeLoginLink(test.app.db, test.url, user_id, new Date());
   const { status } = await browser.post('/auth/sign-in/link', { token: new URL(link).searchParams.get('token') });

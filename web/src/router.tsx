@@ -13,6 +13,9 @@ import { readKeysSearch } from './pages/keys/search.ts';
 import { readModelsSearch } from './pages/models/search.ts';
 import { readPlaygroundSearch } from './pages/playground/search.ts';
 import { readWebhooksSearch } from './pages/webhooks/search.ts';
+import { readSettingsSearch } from './pages/settings/search.ts';
+import { readBillingSearch } from './pages/billing/search.ts';
+import { readUsageSearch } from './pages/usage/search.ts';
 import { Failed } from './ui/states.tsx';
 import { NotFound } from './shell/NotFound.tsx';
 import { SignedIn } from './shell/SignedIn.tsx';
@@ -176,6 +179,27 @@ const adminPages = [
   }),
 ] as const;
 
+const settings = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/settings',
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import('./pages/settings/Settings.tsx'), 'Settings'),
+});
+
+const usage = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/usage',
+  validateSearch: readUsageSearch,
+  component: lazyRouteComponent(() => import('./pages/usage/Usage.tsx'), 'Usage'),
+});
+
+const billing = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/billing',
+  validateSearch: readBillingSearch,
+  component: lazyRouteComponent(() => import('./pages/billing/Billing.tsx'), 'Billing'),
+});
+
 const routeTree = root.addChildren([
   signIn,
   invitation,
@@ -186,10 +210,11 @@ const routeTree = root.addChildren([
     task,
     chat,
     keys,
-    models.addChildren([modelList, model, operating.addChildren([...adminPages])]),
+    models.addChildren([modelList, model, operating.addChildren([...adminPages, usage, billing])]),
     playground,
     webhooks,
     delivery,
+    settings,
   ]),
 ]);
 

@@ -33,7 +33,7 @@ export function CodeBox({ text, label, height = 360 }: { text: string; label: st
           {text}
         </Code>
       </ScrollArea.Autosize>
-      <Box pos="absolute" top={6} right={6}>
+      <Box pos="absolute" top={4} right={4} style={{ background: 'var(--medley-surface)', borderRadius: 8 }}>
         <Copy text={text} label={`Copy ${label}`} />
       </Box>
     </Box>

@@ -24,7 +24,15 @@ const looks: Record<string, Look> = {
   available: { color: 'teal', label: 'Available', icon: CheckCircleIcon },
   degraded: { color: 'yellow', label: 'Degraded', icon: ExclamationCircleIcon },
   unavailable: { color: 'red', label: 'Unavailable', icon: MinusCircleIcon },
+  good: { color: 'teal', label: 'Good', icon: CheckCircleIcon },
+  warning: { color: 'yellow', label: 'Look at this', icon: ExclamationCircleIcon },
+  bad: { color: 'red', label: 'Bad', icon: MinusCircleIcon },
+  used: { color: 'teal', label: 'In use', icon: CheckCircleIcon },
+  paused: { color: 'yellow', label: 'Left out', icon: MinusCircleIcon },
+  present: { color: 'teal', label: 'Present', icon: CheckCircleIcon },
+  missing: { color: 'gray', label: 'Missing', icon: MinusCircleIcon },
   ending: { color: 'gray', label: 'Rotated', icon: ClockIcon },
+  off: { color: 'gray', label: 'Off', icon: MinusCircleIcon },
   deleted: { color: 'gray', label: 'Deleted', icon: MinusCircleIcon },
 };
 

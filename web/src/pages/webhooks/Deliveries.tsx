@@ -88,7 +88,7 @@ function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_
       </Table.Td>
       <Table.Td ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
         {attempts}
-        {attempts_max !== undefined && attempts <= attempts_max && `/${attempts_max}`}
+        {task_id !== null && attempts_max !== undefined && attempts <= attempts_max && `/${attempts_max}`}
       </Table.Td>
       <Table.Td maw={180}>
         <Text size="sm" truncate title={last_error ?? undefined}>

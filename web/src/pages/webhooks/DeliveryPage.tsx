@@ -98,7 +98,8 @@ function Facts({ delivery }: { delivery: DeliveryDetailView }) {
         </Text>
         <Text size="sm">
           {attempts}
-          {attempts_max !== undefined && attempts <= attempts_max && ` of ${attempts_max}`} attempts made
+          {task_id !== null && attempts_max !== undefined && attempts <= attempts_max && ` of ${attempts_max}`}{' '}
+          {attempts === 1 ? 'attempt' : 'attempts'} made
           {next_at === null ? (
             '.'
           ) : (

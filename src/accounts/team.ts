@@ -1,0 +1,126 @@
+import type { Db, Queryable } from '../db/database.ts';
+import { randomBase62 } from '../lib/ids.ts';
+import { no_mail_domain } from './login-rules.ts';
+import type { Role } from './roles.ts';
+
+/** Who belongs to an account. Written here rather than by the login library: an account always keeps an owner. */
+export type Member = {
+  user_id: string;
+  name: string;
+  /** Null: came by a link, and has not said. */
+  email: string | null;
+  role: Role;
+  two_factor: boolean;
+  created_at: Date;
+};
+
+/** Owners first, then by name. */
+export async function listMembers(db: Queryable, account_id: string): Promise<Member[]> {
+  return db.query<Member>(
+    `select m."userId" as user_id, u.name, case when u.email like '%@' || $2 then null else u.email end as email,
+            m.role, coalesce(u."twoFactorEnabled", false) as two_factor, m."createdAt" as created_at
+       from auth.member m join auth."user" u on u.id = m."userId"
+      where m."organizationId" = $1 order by m.role <> 'owner', lower(u.name), m."userId"`,
+    [account_id, no_mail_domain],
+  );
+}
+
+/** `last_owner`: nobody else could let people in then, so nothing was changed. */
+export type MemberAnswer = { outcome: 'done'; before: Role } | { outcome: 'missing' | 'last_owner' };
+
+/** Gives a member another role, or, without one, takes them out of the account. */
+export async function changeMember(
+  db: Db,
+  { account_id, user_id }: { account_id: string; user_id: string },
+  role: Role | undefined,
+): Promise<MemberAnswer> {
+  return db.tx(async (tx) => {
+    // Two owners who demote each other at the same moment wait for each other here.
+    await tx.query('select 1 from auth.organization where id = $1 for update', [account_id]);
+    const members = await tx.query<{ user_id: string; role: Role }>(
+      'select "userId" as user_id, role from auth.member where "organizationId" = $1',
+      [account_id],
+    );
+    const member = members.find((each) => each.user_id === user_id);
+    if (!member) return { outcome: 'missing' };
+    const others = members.filter((each) => each.role === 'owner' && each.user_id !== user_id);
+    if (member.role === 'owner' && role !== 'owner' && others.length === 0) return { outcome: 'last_owner' };
+    const values = [account_id, user_id];
+    if (role === undefined) {
+      await tx.query('delete from auth.member where "organizationId" = $1 and "userId" = $2', values);
+    } else {
+      await tx.query('update auth.member set role = $3 where "organizationId" = $1 and "userId" = $2', [
+        ...values,
+        role,
+      ]);
+    }
+    return { outcome: 'done', before: member.role };
+  });
+}
+
+/** Its id opens it, as a password would. */
+export type PendingInvitation = {
+  id: string;
+  email: string;
+  role: Role;
+  created_at: Date;
+  expires_at: Date;
+  inviter: string;
+};
+
+/** Those that can still be accepted, newest first. */
+export async function listInvitations(db: Queryable, account_id: string, now: Date): Promise<PendingInvitation[]> {
+  return db.query<PendingInvitation>(
+    `select i.id, i.email, coalesce(i.role, 'viewer') as role, i."createdAt" as created_at,
+            i."expiresAt" as expires_at, u.name as inviter
+       from auth.invitation i join auth."user" u on u.id = i."inviterId"
+      where i."organizationId" = $1 and i.status = 'pending' and i."expiresAt" > $2 order by i."createdAt" desc, i.id`,
+    [account_id, now],
+  );
+}
+
+const week_ms = 7 * 86_400_000;
+
+type Invited = { account_id: string; email: string; role: Role; inviter_id: string };
+
+/** Invites somebody for a week; an invitation that they had before ends. Undefined if they are a member already. */
+export async function invite(
+  db: Db,
+  invited: Invited,
+  now: Date,
+): Promise<{ id: string; expires_at: Date } | undefined> {
+  const { account_id, role, inviter_id } = invited;
+  const email = invited.email.toLowerCase();
+  const expires_at = new Date(now.getTime() + week_ms);
+  const id = randomBase62(32);
+  return db.tx(async (tx) => {
+    await tx.query('select 1 from auth.organization where id = $1 for update', [account_id]);
+    const known = await tx.query(
+      `select 1 from auth.member m join auth."user" u on u.id = m."userId"
+        where m."organizationId" = $1 and lower(u.email) = $2`,
+      [account_id, email],
+    );
+    if (known.length > 0) return undefined;
+    await tx.query(
+      `update auth.invitation set status = 'canceled'
+        where "organizationId" = $1 and lower(email) = $2 and status = 'pending'`,
+      [account_id, email],
+    );
+    await tx.query(
+      `insert into auth.invitation (id, "organizationId", email, role, status, "expiresAt", "createdAt", "inviterId")
+       values ($1, $2, $3, $4, 'pending', $5, $6, $7)`,
+      [id, account_id, email, role, expires_at, now, inviter_id],
+    );
+    return { id, expires_at };
+  });
+}
+
+/** Its link opens nothing any more. The address that it was for; undefined if there is no such one. */
+export async function withdrawInvitation(db: Queryable, account_id: string, id: string): Promise<string | undefined> {
+  const rows = await db.query<{ email: string }>(
+    `update auth.invitation set status = 'canceled' where id = $2 and "organizationId" = $1 and status = 'pending'
+     returning email`,
+    [account_id, id],
+  );
+  return rows[0]?.email;
+}

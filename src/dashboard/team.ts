@@ -1,0 +1,97 @@
+import { invitationMail } from '../accounts/mails.ts';
+import { role_names } from '../accounts/roles.ts';
+import {
+  changeMember,
+  invite,
+  listInvitations,
+  listMembers,
+  withdrawInvitation,
+  type MemberAnswer,
+} from '../accounts/team.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { readGiven, wrong } from './given.ts';
+import { note } from './note.ts';
+import { account_endpoint } from './page.ts';
+import type { InvitedView, MemberView, TeamView } from './views/settings.ts';
+
+/** Who belongs to the account; who is invited only for those who may invite, since an invitation's id opens it. */
+export const get_team = account_endpoint('GET', '/team', 'read', async (app, { account, person }) => {
+  const may_invite = person.role === 'owner';
+  const [members, invitations] = await Promise.all([
+    listMembers(app.db, account.id),
+    may_invite ? listInvitations(app.db, account.id, new Date(app.clock.now())) : null,
+  ]);
+  const view: TeamView = {
+    members: members.map((member): MemberView => ({ ...member, created_at: member.created_at.toISOString() })),
+    invitations:
+      invitations?.map(({ id, email, role, inviter, created_at, expires_at }) => {
+        const [created, expires] = [created_at.toISOString(), expires_at.toISOString()];
+        return { id, email, role, inviter, created_at: created, expires_at: expires, link: linkOf(app, id) };
+      }) ?? null,
+  };
+  return { status: 200, body: view };
+});
+
+function linkOf(app: App, id: string): string {
+  return `${app.base_url()}/invitation?id=${id}`;
+}
+
+/** Another role, from the member's next request on. */
+export const change_member = account_endpoint('PATCH', '/team/{user}', 'members', async (app, call) => {
+  const { account, params, body } = call;
+  const role = readGiven(body).oneOf('role', role_names);
+  const user_id = params['user'] ?? '';
+  const before = done(await changeMember(app.db, { account_id: account.id, user_id }, role));
+  await note(app, call, 'member.change', user_id, { role, role_before: before });
+  return { status: 200, body: { ok: true } };
+});
+
+/** Out of the account, from their next request on; what they made stays. */
+export const remove_member = account_endpoint('DELETE', '/team/{user}', 'members', async (app, call) => {
+  const { account, params } = call;
+  const user_id = params['user'] ?? '';
+  const before = done(await changeMember(app.db, { account_id: account.id, user_id }, undefined));
+  await note(app, call, 'member.remove', user_id, { role_before: before });
+  return { status: 200, body: { ok: true } };
+});
+
+function done(answer: MemberAnswer): string {
+  if (answer.outcome === 'done') return answer.before;
+  if (answer.outcome === 'missing') throw new ApiError('not_found', 'There is no such member.');
+  throw new ApiError('conflict', 'The account would have no owner. Make somebody else an owner first.');
+}
+
+/** A link for somebody: mailed where the service can, and to be handed over where it cannot. */
+export const create_invitation = account_endpoint('POST', '/team/invitations', 'members', async (app, call) => {
+  const { account, person, body } = call;
+  const given = readGiven(body);
+  const role = given.oneOf('role', role_names);
+  const email = given.text('email', 254);
+  if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');
+  const wanted = { account_id: account.id, email, role, inviter_id: person.user.id };
+  const invited = await invite(app.db, wanted, new Date(app.clock.now()));
+  if (!invited) throw new ApiError('conflict', `${email} is a member already.`);
+  await note(app, call, 'invitation.create', undefined, { email, role });
+  const link = linkOf(app, invited.id);
+  app.mailer.post(invitationMail({ to: email, from: person.user.name, account_name: account.name, link }));
+  const view: InvitedView = {
+    link,
+    expires_at: invited.expires_at.toISOString(),
+    mailed: app.mailer.ready(),
+  };
+  return { status: 201, body: view };
+});
+
+export const withdraw_invitation = account_endpoint(
+  'DELETE',
+  '/team/invitations/{id}',
+  'members',
+  async (app, call) => {
+    const { id = '' } = call.params;
+    const email = id.includes('\0') ? undefined : await withdrawInvitation(app.db, call.account.id, id);
+    if (email === undefined) throw new ApiError('not_found', 'There is no such invitation.');
+    await note(app, call, 'invitation.withdraw', undefined, { email });
+    return { status: 200, body: { ok: true } };
+  },
+);

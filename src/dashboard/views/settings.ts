@@ -1,0 +1,37 @@
+import type { Role } from '../../accounts/roles.ts';
+
+export type SessionView = {
+  id: string;
+  created_at: string;
+  used_at: string;
+  address: string | null;
+  /** As the browser calls itself. */
+  user_agent: string | null;
+  /** The one that asks. */
+  is_this: boolean;
+};
+
+export type MemberView = {
+  user_id: string;
+  name: string;
+  email: string | null;
+  role: Role;
+  two_factor: boolean;
+  created_at: string;
+};
+
+export type PendingInvitationView = {
+  id: string;
+  email: string;
+  role: Role;
+  inviter: string;
+  created_at: string;
+  expires_at: string;
+  /** To hand over: whoever has it can join. */
+  link: string;
+};
+
+/** `invitations` only for who may let people in. */
+export type TeamView = { members: MemberView[]; invitations: PendingInvitationView[] | null };
+
+export type InvitedView = { link: string; expires_at: string; mailed: boolean };

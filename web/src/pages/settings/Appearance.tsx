@@ -1,0 +1,32 @@
+import { Radio, Stack, useMantineColorScheme, type MantineColorScheme } from '@mantine/core';
+import { Card } from '../../ui/Page.tsx';
+
+const schemes: { value: MantineColorScheme; label: string; description: string }[] = [
+  { value: 'auto', label: 'As the system', description: 'Follows what this device is set to.' },
+  { value: 'light', label: 'Light', description: 'Dark words on a light page.' },
+  { value: 'dark', label: 'Dark', description: 'Light words on a dark page.' },
+];
+
+/** Kept in this browser. */
+export function Appearance() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <Card title="Colours">
+      <Radio.Group
+        aria-label="Colours"
+        description="Remembered in this browser."
+        value={colorScheme}
+        onChange={(chosen) => {
+          const scheme = schemes.find(({ value }) => value === chosen);
+          if (scheme) setColorScheme(scheme.value);
+        }}
+      >
+        <Stack gap="sm" mt="sm">
+          {schemes.map((scheme) => (
+            <Radio key={scheme.value} {...scheme} />
+          ))}
+        </Stack>
+      </Radio.Group>
+    </Card>
+  );
+}

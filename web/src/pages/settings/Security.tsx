@@ -1,0 +1,87 @@
+import { Button, Checkbox, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { Card } from '../../ui/Page.tsx';
+import { Failed } from '../../ui/states.tsx';
+import { SetUp } from '../home/SetUp.tsx';
+import { Sessions } from './Sessions.tsx';
+import { TwoFactor } from './TwoFactor.tsx';
+
+/** How one comes in, and where one is in. */
+export function Security() {
+  const { me } = usePlace();
+  return (
+    <Stack>
+      {me.user.is_new ? (
+        <SetUp />
+      ) : (
+        <>
+          <Password />
+          <TwoFactor on={me.user.two_factor} />
+        </>
+      )}
+      <Sessions />
+    </Stack>
+  );
+}
+
+type Values = { currentPassword: string; newPassword: string; revokeOtherSessions: boolean };
+
+const nothing: Values = { currentPassword: '', newPassword: '', revokeOtherSessions: true };
+
+function Password() {
+  const { me } = usePlace();
+  const queries = useQueryClient();
+  const form = useForm({ mode: 'uncontrolled', initialValues: nothing });
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (values: Values) => api.post('/auth/change-password', values),
+    onSuccess: async () => {
+      form.reset();
+      notifications.show({ message: 'Your password is changed.' });
+      await queries.invalidateQueries({ queryKey: ['sessions'] });
+    },
+    gcTime: 0,
+  });
+  return (
+    <Card title="Password">
+      <form onSubmit={form.onSubmit((values) => mutate(values))}>
+        <Stack maw={480}>
+          <input type="hidden" autoComplete="username" value={me.user.email} readOnly />
+          <PasswordInput
+            label="Present password"
+            autoComplete="current-password"
+            required
+            key={form.key('currentPassword')}
+            {...form.getInputProps('currentPassword')}
+          />
+          <PasswordInput
+            label="New password"
+            description="At least 10 characters."
+            autoComplete="new-password"
+            minLength={10}
+            required
+            key={form.key('newPassword')}
+            {...form.getInputProps('newPassword')}
+          />
+          <Checkbox
+            label="Sign out everywhere else"
+            key={form.key('revokeOtherSessions')}
+            {...form.getInputProps('revokeOtherSessions', { type: 'checkbox' })}
+          />
+          {error && <Failed error={error} />}
+          <Group>
+            <Button type="submit" loading={isPending}>
+              Change the password
+            </Button>
+          </Group>
+          <Text size="xs" c="dimmed">
+            Forgotten? Sign out, and ask for a new one on the page where you sign in.
+          </Text>
+        </Stack>
+      </form>
+    </Card>
+  );
+}

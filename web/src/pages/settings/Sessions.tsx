@@ -1,0 +1,113 @@
+import { Button, Stack, Table, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { SessionView } from '../../../../src/dashboard/views/settings.ts';
+import { api } from '../../api.ts';
+import { Card } from '../../ui/Page.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Failed, Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+
+/** Where one is signed in. */
+export function Sessions() {
+  const queries = useQueryClient();
+  const query = useQuery({
+    queryKey: ['sessions'],
+    queryFn: ({ signal }) => api.get<{ data: SessionView[] }>('/dash/sessions', { signal }),
+  });
+  const end = useMutation({
+    mutationFn: (id: string | undefined) =>
+      id === undefined ? api.post('/dash/sessions/end-others') : api.delete(`/dash/sessions/${encodeURIComponent(id)}`),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
+  });
+  const has_others = (query.data?.data.length ?? 0) > 1;
+  return (
+    <Card
+      title="Where you are signed in"
+      aside={
+        has_others && (
+          <Button size="xs" variant="default" loading={end.isPending} onClick={() => end.mutate(undefined)}>
+            Sign out everywhere else
+          </Button>
+        )
+      }
+    >
+      <Stack>
+        {end.error && <Failed error={end.error} />}
+        <Loaded query={query} height={120}>
+          {({ data }) => (
+            <ListTable
+              caption="Where you are signed in"
+              columns={[
+                { name: 'Browser' },
+                { name: 'Address' },
+                { name: 'Last used' },
+                { name: 'Action', hidden: true },
+              ]}
+            >
+              {data.map((session) => (
+                <Row key={session.id} session={session} end={end.mutate} />
+              ))}
+            </ListTable>
+          )}
+        </Loaded>
+      </Stack>
+    </Card>
+  );
+}
+
+function Row({ session, end }: { session: SessionView; end: (id: string) => void }) {
+  const { id, user_agent, address, used_at, is_this } = session;
+  const browser = browserText(user_agent);
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Text size="sm" title={user_agent ?? undefined}>
+          {browser}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm">{address ?? '–'}</Text>
+      </Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+        <Text size="sm">
+          <Time at={used_at} ago />
+        </Text>
+      </Table.Td>
+      <Table.Td ta="right">
+        {is_this ? (
+          <Status of="active" label="This one" />
+        ) : (
+          <Button size="compact-sm" variant="default" onClick={() => end(id)} aria-label={`Sign out ${browser}`}>
+            Sign out
+          </Button>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+const browsers: [RegExp, string][] = [
+  [/Edg\//, 'Edge'],
+  [/OPR\//, 'Opera'],
+  [/Firefox\//, 'Firefox'],
+  [/Chrome\//, 'Chrome'],
+  [/Safari\//, 'Safari'],
+  [/curl\//, 'curl'],
+];
+
+const systems: [RegExp, string][] = [
+  [/iPhone|iPad/, 'iOS'],
+  [/Android/, 'Android'],
+  [/Windows/, 'Windows'],
+  [/Mac OS X/, 'macOS'],
+  [/Linux/, 'Linux'],
+];
+
+/** `Firefox on Linux`: enough to tell one's own from somebody else's. */
+export function browserText(user_agent: string | null): string {
+  const named = (list: [RegExp, string][]) => list.find(([form]) => form.test(user_agent ?? ''))?.[1];
+  const [browser, system] = [named(browsers), named(systems)];
+  if (browser === undefined) return user_agent?.slice(0, 40) ?? 'Unknown';
+  return system === undefined ? browser : `${browser} on ${system}`;
+}

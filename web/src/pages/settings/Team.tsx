@@ -1,0 +1,169 @@
+import { Button, Group, Modal, Select, Stack, Table, Text } from '@mantine/core';
+import { XMarkIcon } from '@heroicons/react/24/outline';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { MemberView, TeamView } from '../../../../src/dashboard/views/settings.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { MayButton, MayIcon } from '../../ui/MayButton.tsx';
+import { Card } from '../../ui/Page.tsx';
+import { Failed, Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { Invitations, Invite } from './Invitations.tsx';
+import { role_choices, role_words } from './roles.ts';
+
+/** Who belongs to the account. */
+export function Team() {
+  const { account, base } = usePlace();
+  const [inviting, setInviting] = useState(false);
+  const [leaving, setLeaving] = useState<MemberView>();
+  const query = useQuery({
+    queryKey: [account.id, 'team'],
+    queryFn: ({ signal }) => api.get<TeamView>(`${base}/team`, { signal }),
+  });
+  return (
+    <Stack>
+      <Card
+        title={`People of ${account.name}`}
+        aside={
+          <MayButton right="members" size="xs" onClick={() => setInviting(true)}>
+            Invite somebody
+          </MayButton>
+        }
+      >
+        <Loaded query={query} height={160}>
+          {({ members }) => (
+            <ListTable
+              caption={`People of ${account.name}`}
+              columns={[
+                { name: 'Name' },
+                { name: 'Role' },
+                { name: 'Second factor' },
+                { name: 'Since' },
+                { name: 'Action', hidden: true },
+              ]}
+            >
+              {members.map((member) => (
+                <Row key={member.user_id} member={member} remove={() => setLeaving(member)} />
+              ))}
+            </ListTable>
+          )}
+        </Loaded>
+      </Card>
+      {query.data?.invitations && query.data.invitations.length > 0 && (
+        <Invitations invitations={query.data.invitations} />
+      )}
+      {inviting && <Invite close={() => setInviting(false)} />}
+      {leaving && <Remove member={leaving} close={() => setLeaving(undefined)} />}
+    </Stack>
+  );
+}
+
+function Row({ member, remove }: { member: MemberView; remove: () => void }) {
+  const { me } = usePlace();
+  const { user_id, name, email, two_factor, created_at } = member;
+  return (
+    <Table.Tr>
+      <Table.Td maw={280}>
+        <Text size="sm" fw={600} truncate title={name}>
+          {name}
+          {user_id === me.user.id && ' (you)'}
+        </Text>
+        <Text size="xs" c="dimmed" truncate>
+          {email ?? 'no e-mail address yet'}
+        </Text>
+      </Table.Td>
+      <Table.Td miw={190}>
+        <RoleOf member={member} />
+      </Table.Td>
+      <Table.Td>
+        <Status of={two_factor ? 'active' : 'off'} label={two_factor ? 'On' : 'Off'} />
+      </Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+        <Text size="sm">
+          <Time at={created_at} ago />
+        </Text>
+      </Table.Td>
+      <Table.Td ta="right">
+        <MayIcon right="members" label={`Remove ${name}`} color="red" onClick={remove}>
+          <XMarkIcon width={18} aria-hidden />
+        </MayIcon>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+/** A choice for owners, a word for everybody else. */
+function RoleOf({ member: { user_id, name, role } }: { member: MemberView }) {
+  const { account, base, may } = usePlace();
+  const queries = useQueryClient();
+  const change = useMutation({
+    mutationFn: (chosen: string) => api.patch(`${base}/team/${user_id}`, { role: chosen }),
+    onSettled: async () => {
+      await queries.invalidateQueries({ queryKey: [account.id, 'team'] });
+      await queries.invalidateQueries({ queryKey: ['me'] }); // one's own, perhaps
+    },
+  });
+  const { may: what, name: word } = role_words[role];
+  if (!may('members')) {
+    return (
+      <>
+        <Text size="sm">{word}</Text>
+        <Text size="xs" c="dimmed">
+          {what}
+        </Text>
+      </>
+    );
+  }
+  return (
+    <Select
+      size="xs"
+      aria-label={`Role of ${name}`}
+      value={role}
+      data={role_choices}
+      allowDeselect={false}
+      disabled={change.isPending}
+      description={what}
+      inputWrapperOrder={['input', 'description', 'error']}
+      error={change.error?.message}
+      onChange={(chosen) => {
+        if (chosen !== null && chosen !== role) change.mutate(chosen);
+      }}
+    />
+  );
+}
+
+function Remove({ member, close }: { member: MemberView; close: () => void }) {
+  const { account, base, me } = usePlace();
+  const queries = useQueryClient();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () => api.delete(`${base}/team/${member.user_id}`),
+    onSuccess: async () => {
+      close();
+      await queries.invalidateQueries({ queryKey: [account.id, 'team'] });
+      await queries.invalidateQueries({ queryKey: ['me'] });
+    },
+  });
+  const is_me = member.user_id === me.user.id;
+  return (
+    <Modal opened onClose={close} title={is_me ? `Leave ${account.name}` : `Remove ${member.name}`}>
+      <Stack>
+        <Text size="sm">
+          {is_me ? 'You see' : 'They see'} nothing of {account.name} any more, at once. The keys that{' '}
+          {is_me ? 'you have' : 'they have'} made go on working: rotate those that somebody may have copied.
+        </Text>
+        {error && <Failed error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button color="red" loading={isPending} onClick={() => mutate()}>
+            {is_me ? 'Leave' : 'Remove'}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

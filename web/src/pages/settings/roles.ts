@@ -1,0 +1,13 @@
+import type { Role } from '../../../../src/accounts/roles.ts';
+
+/** What each role is called, and what it may. */
+export const role_words: { readonly [role in Role]: { name: string; may: string } } = {
+  owner: { name: 'Owner', may: 'Everything, people and money too.' },
+  developer: { name: 'Developer', may: 'Runs models, makes keys, sets webhooks up.' },
+  billing: { name: 'Billing', may: 'Sees everything, pays, gets invoices.' },
+  viewer: { name: 'Viewer', may: 'Sees everything but secrets, changes nothing.' },
+};
+
+export const role_choices = (['owner', 'developer', 'billing', 'viewer'] as const).map((role) => {
+  return { value: role, label: role_words[role].name };
+});

@@ -1,0 +1,11 @@
+export const settings_tabs = ['profile', 'security', 'team', 'appearance'] as const;
+
+export type SettingsTab = (typeof settings_tabs)[number];
+
+/** What the address of the page says; the profile if nothing. */
+export type SettingsSearch = { tab?: SettingsTab | undefined };
+
+export function readSettingsSearch(search: Record<string, unknown>): SettingsSearch {
+  const tab = settings_tabs.find((known) => known === search['tab']);
+  return { tab: tab === 'profile' ? undefined : tab };
+}
