@@ -151,6 +151,10 @@ function askedAudit(query: Query): Omit<AuditFilter, 'limit'> {
   };
 }
 
+function renderEntry({ id, created_at, account_id, actor, action, subject, details, address }: AuditEntry): AdminAudit {
+  return { id, at: created_at.toISOString(), account_id, actor, action, subject, details, address };
+}
+
 /** Who did what, newest first. */
 export const admin_audit = session_endpoint(
   'GET',
@@ -158,9 +162,7 @@ export const admin_audit = session_endpoint(
   'operator',
   async (app, { query }) => {
     const { entries, has_more } = await listAudit(app.db, { limit: page_size, ...askedAudit(query) });
-    const data = entries.map(({ created_at, user_id: _, ...entry }): AdminAudit => {
-      return { ...entry, at: created_at.toISOString() };
-    });
+    const data = entries.map(renderEntry);
     const page: Page<AdminAudit> = { data, has_more };
     return { status: 200, body: page };
   },

@@ -1,6 +1,6 @@
 import package_json from '../../package.json' with { type: 'json' };
 import { lookAtRoutes } from '../api/models.ts';
-import { reload_channel, type App } from '../app.ts';
+import { reload_channel } from '../app.ts';
 import { showProblem } from '../catalog/problem.ts';
 import { chatsOverview } from '../chat/overview.ts';
 import { service_rules } from '../chat/books.ts';
@@ -12,7 +12,7 @@ import { marginViews, monthOf } from './admin-lists.ts';
 import { wrong } from './given.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
-import type { AdminConfiguration, AdminFailure, AdminModel, AdminOverview, AdminQueue, Light } from './views/admin.ts';
+import type { AdminConfiguration, AdminModel, AdminOverview, AdminQueue, AdminReload, Light } from './views/admin.ts';
 
 const day_ms = 86_400_000;
 
@@ -154,9 +154,11 @@ export const admin_configuration = session_endpoint('GET', '/dash/admin/configur
   return { status: 200, body: view };
 });
 
-/** All nodes read their configuration again; each logs how that went. */
+/** This node reads its configuration again and tells how that went; the others are asked to, and log it. */
 export const admin_reload = session_endpoint('POST', '/dash/admin/reload', 'operator', async (app, call) => {
+  const { ok, message } = await app.catalog.reload();
   app.notifier.notify(reload_channel, call.request_id);
-  await note(app, call, 'configuration.reload');
-  return { status: 202, body: { ok: true } };
+  await note(app, call, 'configuration.reload', undefined, { ok });
+  const view: AdminReload = { ok, message };
+  return { status: 200, body: view };
 });

@@ -122,3 +122,6 @@ export type AdminConfiguration = {
 export type AdminQueue = {
   queues: { name: string; waiting: number; deferred: number; active: number; oldest_s: number | null }[];
 };
+
+/** What became of reading the configuration again. */
+export type AdminReload = { ok: boolean; message: string };

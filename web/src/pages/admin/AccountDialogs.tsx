@@ -1,0 +1,90 @@
+import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { CodeBox } from '../../ui/Copy.tsx';
+import { Failed } from '../../ui/states.tsx';
+
+type Props = { account: AdminAccount; close: () => void };
+
+/** Blocked accounts begin nothing new; what runs goes on. */
+export function BlockAccount({ account: { id, name, status }, close }: Props) {
+  const queries = useQueryClient();
+  const blocked = status === 'blocked';
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () => api.post(`/dash/admin/accounts/${id}/status`, { status: blocked ? 'active' : 'blocked' }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['admin'] });
+      close();
+    },
+  });
+  return (
+    <Modal
+      opened
+      onClose={close}
+      title={`${blocked ? 'Unblock' : 'Block'} ${name}`}
+      centered
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Stack>
+        <Text size="sm">
+          {blocked
+            ? 'Its keys work again within a second.'
+            : 'Calls with its keys are refused within a second. What runs already goes on and is charged. Its people can still sign in and read.'}
+        </Text>
+        {error && <Failed error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button color={blocked ? 'orange' : 'red'} onClick={() => mutate()} loading={isPending} data-autofocus>
+            {blocked ? 'Unblock' : 'Block'}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+/** For an owner who has no password yet, or has lost it. */
+export function HandOver({ account: { id, name }, close }: Props) {
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: () => api.post<{ link: string; expires_in: string }>(`/dash/admin/accounts/${id}/login-link`),
+    gcTime: 0, // whoever has the link is the owner
+  });
+  return (
+    <Modal
+      opened
+      onClose={close}
+      title={`Link to hand over: ${name}`}
+      centered
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Stack>
+        <Text size="sm">
+          Whoever opens the link is signed in as the owner of this account, once, and can then choose a password. Send
+          it only to them. That you made one is written down.
+        </Text>
+        {data && (
+          <div role="status">
+            <CodeBox text={data.link} label="link" />
+            <Text size="sm" c="dimmed" mt="xs">
+              It works once, within {data.expires_in}. It is told only here.
+            </Text>
+          </div>
+        )}
+        {error && <Failed error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            {data ? 'Done' : 'Cancel'}
+          </Button>
+          {!data && (
+            <Button color="orange" onClick={() => mutate()} loading={isPending} data-autofocus>
+              Make a link
+            </Button>
+          )}
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

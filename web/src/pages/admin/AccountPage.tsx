@@ -1,0 +1,178 @@
+import { Button, Code, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { AdminAccountPage } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { Id } from '../../ui/Copy.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { Failed, Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { BlockAccount, HandOver } from './AccountDialogs.tsx';
+import { CreditAccount } from './CreditAccount.tsx';
+
+const route = getRouteApi('/signed-in/operating/admin/accounts/$id');
+
+type Doing = 'credit' | 'block' | 'link' | undefined;
+
+/** One account as operators see it. */
+export function AccountPage() {
+  const { id } = route.useParams();
+  const [doing, setDoing] = useState<Doing>();
+  const query = useQuery({
+    queryKey: ['admin', 'account', id],
+    queryFn: ({ signal }) => api.get<AdminAccountPage>(`/dash/admin/accounts/${encodeURIComponent(id)}`, { signal }),
+    refetchInterval: 15_000,
+  });
+  const close = () => setDoing(undefined);
+  const account = query.data;
+  return (
+    <Page
+      title={account?.name ?? 'Account'}
+      about={
+        <Stack gap={4} align="flex-start">
+          <LinkTo href="/admin/accounts">All accounts</LinkTo>
+          <Id id={id} />
+        </Stack>
+      }
+      actions={account && <Actions account={account} setDoing={setDoing} />}
+    >
+      <Loaded query={query} height={420}>
+        {(shown) => <Parts account={shown} />}
+      </Loaded>
+      {account && doing === 'credit' && <CreditAccount account={account} close={close} />}
+      {account && doing === 'block' && <BlockAccount account={account} close={close} />}
+      {account && doing === 'link' && <HandOver account={account} close={close} />}
+    </Page>
+  );
+}
+
+function Actions({ account, setDoing }: { account: AdminAccountPage; setDoing: (doing: Doing) => void }) {
+  const blocked = account.status === 'blocked';
+  return (
+    <>
+      <LookButton id={account.id} />
+      <Button variant="default" onClick={() => setDoing('link')}>
+        Link to hand over
+      </Button>
+      <Button variant="default" onClick={() => setDoing('block')}>
+        {blocked ? 'Unblock' : 'Block'}
+      </Button>
+      <Button color="orange" onClick={() => setDoing('credit')}>
+        Credit or debit
+      </Button>
+    </>
+  );
+}
+
+/** Its pages, as its people see them. Who belongs to it needs no permission for that. */
+function LookButton({ id }: { id: string }) {
+  const { me, look, choose } = usePlace();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const own = me.accounts.some((account) => account.id === id && account.role !== 'operator');
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: async () => {
+      if (own) choose(id);
+      else await look(id);
+      await navigate({ to: '/' });
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: [id] }),
+  });
+  return (
+    <>
+      <Button variant="default" onClick={() => mutate()} loading={isPending}>
+        {own ? 'Open' : 'View as'}
+      </Button>
+      {error && <Failed error={error} />}
+    </>
+  );
+}
+
+function Parts({ account }: { account: AdminAccountPage }) {
+  const { id, status, available, held, balance, spend, failures, keys, created_at } = account;
+  return (
+    <Stack gap="lg">
+      <Card>
+        <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }}>
+          <Figure name="Available" value={<Money cost={available} />} />
+          <Figure name="Balance" value={<Money cost={balance} />} />
+          <Figure name="Held" value={<Money cost={held} />} note="for running work" />
+          <Figure name="Spent" value={<Money cost={spend} />} note="in 30 days" />
+          <Figure name="Failures" value={`${failures.counted} of ${failures.limit}`} note="in 24 hours" />
+          <div>
+            <Text size="sm" c="dimmed" mb={4}>
+              Status
+            </Text>
+            <Status of={status} />
+            <Text size="xs" c="dimmed" mt={4}>
+              created <Time at={created_at} ago />
+            </Text>
+          </div>
+        </SimpleGrid>
+      </Card>
+      <Members account={account} />
+      <Card title="Keys">
+        {keys.length === 0 ? (
+          <Text c="dimmed">No key works.</Text>
+        ) : (
+          <ListTable caption="Keys that work" columns={[{ name: 'Name' }, { name: 'Key' }, { name: 'Created' }]}>
+            {keys.map((key) => (
+              <Table.Tr key={`${key.shown_as} ${key.created_at}`}>
+                <Table.Td maw={280}>
+                  <Text size="sm" truncate>
+                    {key.name}
+                  </Text>
+                </Table.Td>
+                <Table.Td>
+                  <Code>{key.shown_as}</Code>
+                </Table.Td>
+                <Table.Td style={{ whiteSpace: 'nowrap' }}>
+                  <Time at={key.created_at} ago />
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </ListTable>
+        )}
+      </Card>
+      <Group>
+        <LinkTo href={`/admin/audit?account=${id}`}>What was done here</LinkTo>
+        <LinkTo href={`/admin/deliveries?account=${id}`}>Its deliveries</LinkTo>
+      </Group>
+    </Stack>
+  );
+}
+
+function Members({ account: { members } }: { account: AdminAccountPage }) {
+  return (
+    <Card title="People">
+      {members.length === 0 ? (
+        <Text c="dimmed">Nobody yet. A link to hand over makes its first owner.</Text>
+      ) : (
+        <ListTable caption="People" columns={[{ name: 'Name' }, { name: 'E-mail' }, { name: 'Role' }, { name: '2FA' }]}>
+          {members.map(({ name, email, role, two_factor }) => (
+            <Table.Tr key={email}>
+              <Table.Td maw={240}>
+                <Text size="sm" truncate>
+                  {name}
+                </Text>
+              </Table.Td>
+              <Table.Td maw={280}>
+                <Text size="sm" truncate title={email}>
+                  {email}
+                </Text>
+              </Table.Td>
+              <Table.Td>{role}</Table.Td>
+              <Table.Td>{two_factor ? 'on' : 'off'}</Table.Td>
+            </Table.Tr>
+          ))}
+        </ListTable>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,128 @@
+import { Anchor, Stack, Table, Text } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import type { Page as ListPage } from '../../../../src/dashboard/views/activity.ts';
+import type { AdminDelivery } from '../../../../src/dashboard/views/admin.ts';
+import { api, queryOf } from '../../api.ts';
+import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
+import { ListTable, Pages } from '../../ui/ListTable.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Empty } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { SearchField } from './SearchField.tsx';
+import type { DeliveriesSearch } from './search.ts';
+
+const route = getRouteApi('/signed-in/operating/admin/deliveries');
+
+const states = ['waiting', 'retrying', 'delivered', 'dropped'] as const;
+
+/** Webhooks of all accounts. */
+export function AdminDeliveries() {
+  const { state: wanted, account } = route.useSearch();
+  const state = states.find((each) => each === wanted);
+  const navigate = useNavigate();
+  const set = (change: DeliveriesSearch) =>
+    void navigate({ to: '/admin/deliveries', search: (now) => ({ ...now, ...change }), replace: true });
+  const query = useInfiniteQuery({
+    queryKey: ['admin', 'deliveries', state, account],
+    queryFn: ({ pageParam, signal }) =>
+      api.get<ListPage<AdminDelivery>>(`/dash/admin/deliveries${queryOf({ state, account, after: pageParam })}`, {
+        signal,
+      }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: ListPage<AdminDelivery>) => (page.has_more ? page.data.at(-1)?.id : undefined),
+    refetchInterval: 15_000,
+  });
+  const isFiltered = state !== undefined || account !== undefined;
+  return (
+    <Page title="Deliveries" about="Webhooks of all accounts, newest first.">
+      <Filters isFiltered={isFiltered} clear={() => set({ state: undefined, account: undefined })}>
+        <ChoiceFilter
+          label="State"
+          value={state}
+          data={states.map((value) => ({ value, label: value.slice(0, 1).toUpperCase() + value.slice(1) }))}
+          onChange={(value) => set({ state: value })}
+        />
+        <SearchField label="Account" placeholder="acct_…" value={account} onChange={(text) => set({ account: text })} />
+      </Filters>
+      <Pages
+        query={query}
+        empty={
+          isFiltered ? (
+            <Empty title="Nothing fits these filters">Take one of them away.</Empty>
+          ) : (
+            <Empty title="No deliveries yet">Tasks that are made with a webhook_url appear here when they end.</Empty>
+          )
+        }
+      >
+        {(rows) => <DeliveryTable rows={rows} />}
+      </Pages>
+    </Page>
+  );
+}
+
+function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
+  return (
+    <ListTable
+      caption="Deliveries, newest first"
+      columns={[
+        { name: 'Created' },
+        { name: 'Account' },
+        { name: 'Event' },
+        { name: 'Address' },
+        { name: 'State' },
+        { name: 'Attempts', align: 'right' },
+        { name: 'Last answer' },
+      ]}
+    >
+      {rows.map((row) => (
+        <Table.Tr key={row.id}>
+          <Table.Td style={{ whiteSpace: 'nowrap' }}>
+            <Text size="sm">
+              <Time at={row.created_at} ago />
+            </Text>
+          </Table.Td>
+          <Table.Td maw={150}>
+            <Anchor
+              component={Link}
+              to={`/admin/accounts/${row.account_id}`}
+              size="sm"
+              truncate
+              display="block"
+              title={row.account_id}
+            >
+              {row.account_id}
+            </Anchor>
+          </Table.Td>
+          <Table.Td>
+            <Text size="sm">{row.event}</Text>
+          </Table.Td>
+          <Table.Td maw={300}>
+            <Text size="sm" truncate title={row.url}>
+              {row.url}
+            </Text>
+          </Table.Td>
+          <Table.Td>
+            <Stack gap={2} align="flex-start">
+              <Status of={row.state === 'waiting' ? 'pending' : row.state} />
+              {row.next_at !== null && (
+                <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+                  next <Time at={row.next_at} ago />
+                </Text>
+              )}
+            </Stack>
+          </Table.Td>
+          <Table.Td ta="right" className="figure">
+            {row.attempts}
+          </Table.Td>
+          <Table.Td maw={240}>
+            <Text size="sm" truncate title={row.last_error ?? ''}>
+              {row.last_status ?? row.last_error ?? '–'}
+            </Text>
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ListTable>
+  );
+}

@@ -1,0 +1,137 @@
+import { Anchor, Code, Table, Text } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import type { Page as ListPage } from '../../../../src/dashboard/views/activity.ts';
+import type { AdminAudit } from '../../../../src/dashboard/views/admin.ts';
+import { api, queryOf } from '../../api.ts';
+import { Filters } from '../../ui/Filters.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ListTable, Pages } from '../../ui/ListTable.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Empty } from '../../ui/states.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { FileButton } from './FileButton.tsx';
+import { SearchField } from './SearchField.tsx';
+import type { AuditSearch } from './search.ts';
+
+const route = getRouteApi('/signed-in/operating/admin/audit');
+
+/** Who did what, over all accounts. */
+export function Audit() {
+  const { account, action } = route.useSearch();
+  const navigate = useNavigate();
+  const set = (change: AuditSearch) =>
+    void navigate({ to: '/admin/audit', search: (now) => ({ ...now, ...change }), replace: true });
+  const query = useInfiniteQuery({
+    queryKey: ['admin', 'audit', account, action],
+    queryFn: ({ pageParam, signal }) =>
+      api.get<ListPage<AdminAudit>>(`/dash/admin/audit${queryOf({ account, action, after: pageParam })}`, { signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: ListPage<AdminAudit>) => (page.has_more ? page.data.at(-1)?.id : undefined),
+  });
+  const isFiltered = account !== undefined || action !== undefined;
+  return (
+    <Page
+      title="Audit log"
+      about="Who did what, newest first. Entries are never changed or deleted."
+      actions={<FileButton href={`/dash/admin/audit.csv${queryOf({ account, action })}`} />}
+    >
+      <Filters isFiltered={isFiltered} clear={() => set({ account: undefined, action: undefined })}>
+        <SearchField label="Account" placeholder="acct_…" value={account} onChange={(text) => set({ account: text })} />
+        <SearchField
+          label="Action"
+          placeholder="account.credit"
+          value={action}
+          onChange={(text) => set({ action: text })}
+          width={200}
+        />
+      </Filters>
+      <Pages
+        query={query}
+        empty={
+          isFiltered ? (
+            <Empty title="Nothing fits these filters">Both take whole words: an account's id, an action's name.</Empty>
+          ) : (
+            <Empty title="Nothing was done yet">What people change in the dashboard is written down here.</Empty>
+          )
+        }
+      >
+        {(entries) => <AuditTable entries={entries} />}
+      </Pages>
+    </Page>
+  );
+}
+
+function AuditTable({ entries }: { entries: AdminAudit[] }) {
+  return (
+    <ListTable
+      caption="What was done, newest first"
+      columns={[
+        { name: 'Time' },
+        { name: 'Who' },
+        { name: 'Action' },
+        { name: 'Account' },
+        { name: 'To what' },
+        { name: 'Details' },
+        { name: 'From' },
+      ]}
+    >
+      {entries.map((entry) => (
+        <Row key={entry.id} entry={entry} />
+      ))}
+    </ListTable>
+  );
+}
+
+function Row({ entry: { at, actor, action, account_id, subject, details, address } }: { entry: AdminAudit }) {
+  return (
+    <Table.Tr>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+        <Text size="sm">
+          <Time at={at} ago />
+        </Text>
+      </Table.Td>
+      <Table.Td maw={200}>
+        <Text size="sm" truncate title={actor}>
+          {actor}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <LinkTo href={`/admin/audit?action=${encodeURIComponent(action)}`} size="sm">
+          {action}
+        </LinkTo>
+      </Table.Td>
+      <Table.Td maw={150}>
+        {account_id === null ? (
+          '–'
+        ) : (
+          <Anchor
+            component={Link}
+            to={`/admin/accounts/${account_id}`}
+            size="sm"
+            truncate
+            display="block"
+            title={account_id}
+          >
+            {account_id}
+          </Anchor>
+        )}
+      </Table.Td>
+      <Table.Td maw={160}>
+        <Text size="sm" truncate title={subject ?? ''}>
+          {subject === null || subject === account_id ? '–' : subject}
+        </Text>
+      </Table.Td>
+      <Table.Td miw={180} maw={320}>
+        {details === null || Object.keys(details).length === 0 ? (
+          '–'
+        ) : (
+          <Code style={{ overflowWrap: 'anywhere' }}>{JSON.stringify(details)}</Code>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm">{address ?? '–'}</Text>
+      </Table.Td>
+    </Table.Tr>
+  );
+}

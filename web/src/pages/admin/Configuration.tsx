@@ -1,0 +1,145 @@
+import { Alert, Button, Code, List, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { AdminConfiguration, AdminReload } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Card, Page } from '../../ui/Page.tsx';
+import { Failed, Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+
+/** What the service runs with. */
+export function Configuration() {
+  const queries = useQueryClient();
+  const query = useQuery({
+    queryKey: ['admin', 'configuration'],
+    queryFn: ({ signal }) => api.get<AdminConfiguration>('/dash/admin/configuration', { signal }),
+  });
+  const reload = useMutation({
+    mutationFn: () => api.post<AdminReload>('/dash/admin/reload'),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['admin'] }),
+  });
+  return (
+    <Page
+      title="Configuration"
+      about="What this service runs with. It is changed in the file, never here; of secrets only whether they are there."
+      actions={
+        <Button color="orange" onClick={() => reload.mutate()} loading={reload.isPending}>
+          Read the file again
+        </Button>
+      }
+    >
+      <div role="status">{reload.data && <Outcome of={reload.data} />}</div>
+      {reload.error && <Failed error={reload.error} />}
+      <Loaded query={query} height={520}>
+        {(view) => <Parts view={view} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Outcome({ of }: { of: AdminReload }) {
+  if (of.ok)
+    return (
+      <Alert color="teal" title="The file was read">
+        {of.message}
+      </Alert>
+    );
+  return (
+    <Alert color="red" title="The file was refused" icon={<ExclamationTriangleIcon aria-hidden />}>
+      <Text size="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>
+        {of.message}
+      </Text>
+      <Text size="sm" mt="xs">
+        The service goes on with what it had before.
+      </Text>
+    </Alert>
+  );
+}
+
+function Parts({ view }: { view: AdminConfiguration }) {
+  const { file, version, node, database, migrations, warnings, settings } = view;
+  const facts = [
+    ['File', file ?? 'none: models of the sandbox and what the environment names'],
+    ['Version', version],
+    ['Node', node],
+    ['Database', database],
+    ['Migrations', `${migrations.applied} applied${pendingText(migrations.pending)}`],
+  ] as const;
+  return (
+    <Stack gap="lg">
+      {warnings.length > 0 && (
+        <Alert color="yellow" title="Warnings" icon={<ExclamationTriangleIcon aria-hidden />}>
+          <List size="sm">
+            {warnings.map((warning) => (
+              <List.Item key={warning}>{warning}</List.Item>
+            ))}
+          </List>
+        </Alert>
+      )}
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Card title="This service">
+          <Facts caption="This service" rows={facts} />
+        </Card>
+        <Card title="Settings">
+          <Facts caption="Settings" rows={settings.map(({ name, value }) => [name, value] as const)} />
+        </Card>
+      </SimpleGrid>
+      <Providers view={view} />
+    </Stack>
+  );
+}
+
+function pendingText(pending: readonly string[]): string {
+  return pending.length === 0 ? ', none pending' : `, pending: ${pending.join(', ')}`;
+}
+
+function Facts({ caption, rows }: { caption: string; rows: readonly (readonly [string, string])[] }) {
+  return (
+    <Table verticalSpacing={6} horizontalSpacing={0}>
+      <caption style={{ position: 'absolute', left: -9999 }}>{caption}</caption>
+      <Table.Tbody>
+        {rows.map(([name, value]) => (
+          <Table.Tr key={name}>
+            <Table.Th scope="row" fw={400} c="dimmed" pr="md" style={{ verticalAlign: 'top' }}>
+              {name}
+            </Table.Th>
+            <Table.Td style={{ overflowWrap: 'anywhere' }}>{value}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+function Providers({ view: { providers } }: { view: AdminConfiguration }) {
+  return (
+    <Card title="Providers">
+      {providers.length === 0 ? (
+        <Text c="dimmed">None are configured.</Text>
+      ) : (
+        <ListTable
+          caption="Providers"
+          columns={[{ name: 'Name' }, { name: 'Speaks' }, { name: 'Address' }, { name: 'Key' }]}
+        >
+          {providers.map(({ name, adapter, base_url, has_key }) => (
+            <Table.Tr key={name}>
+              <Table.Td>{name}</Table.Td>
+              <Table.Td>
+                <Code>{adapter}</Code>
+              </Table.Td>
+              <Table.Td maw={340}>
+                <Text size="sm" truncate title={base_url ?? ''}>
+                  {base_url ?? 'its own'}
+                </Text>
+              </Table.Td>
+              <Table.Td>
+                <Status of={has_key ? 'present' : 'missing'} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </ListTable>
+      )}
+    </Card>
+  );
+}

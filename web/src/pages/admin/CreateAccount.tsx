@@ -1,0 +1,70 @@
+import { Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { Failed } from '../../ui/states.tsx';
+
+type Props = { currencies: readonly string[]; close: () => void };
+
+/** An account without people: they come by a link to hand over. */
+export function CreateAccount({ currencies, close }: Props) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const form = useForm({
+    initialValues: { name: '', currency: currencies[0] ?? '', credit: '' },
+    validate: { name: (name) => (name.trim() === '' ? 'Give it a name.' : null) },
+  });
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: ({ name, currency, credit }: typeof form.values) => {
+      const amount = credit.trim().replace(',', '.');
+      return api.post<AdminAccount>('/dash/admin/accounts', { name, currency, ...(amount && { credit: amount }) });
+    },
+    onSuccess: async ({ id }) => {
+      await queries.invalidateQueries({ queryKey: ['admin', 'accounts'] });
+      close();
+      await navigate({ to: `/admin/accounts/${id}` });
+    },
+  });
+  return (
+    <Modal opened onClose={close} title="Create an account" centered closeButtonProps={{ 'aria-label': 'Close' }}>
+      <form onSubmit={form.onSubmit((values) => mutate(values))} noValidate>
+        <Stack>
+          <TextInput
+            label="Name"
+            description="As its people and its invoices will call it."
+            maxLength={200}
+            required
+            data-autofocus
+            {...form.getInputProps('name')}
+          />
+          <Select
+            label="Currency"
+            description="Can never be changed."
+            data={[...currencies]}
+            allowDeselect={false}
+            {...form.getInputProps('currency')}
+          />
+          <TextInput
+            label="Credit to begin with"
+            description="Nothing if left empty."
+            placeholder="25.00"
+            inputMode="decimal"
+            autoComplete="off"
+            {...form.getInputProps('credit')}
+          />
+          {error && <Failed error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button type="submit" color="orange" loading={isPending}>
+              Create
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

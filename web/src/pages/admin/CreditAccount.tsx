@@ -1,0 +1,96 @@
+import { Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { Money, moneyText } from '../../ui/Money.tsx';
+import { Failed } from '../../ui/states.tsx';
+
+type Props = { account: AdminAccount; close: () => void };
+
+/** Made once for each dialog: a click that is repeated, or a request that is sent again, books once. */
+function newRef(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(12)); // randomUUID is missing without https
+  return `dashboard-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
+const amount_form = /^\d{1,10}([.,]\d{1,6})?$/;
+
+export function CreditAccount({ account, close }: Props) {
+  const { id, name, currency, available } = account;
+  const queries = useQueryClient();
+  const [ref] = useState(newRef);
+  const form = useForm({
+    initialValues: { way: 'credit', amount: '', reason: '' },
+    validate: {
+      amount: (amount) =>
+        amount_form.test(amount.trim()) && /[1-9]/.test(amount) ? null : 'Write an amount such as 25.00.',
+      reason: (reason) => (reason.trim() === '' ? 'Say why: it stands in the ledger of the account.' : null),
+    },
+  });
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: ({ way, amount, reason }: typeof form.values) => {
+      const signed = `${way === 'debit' ? '-' : ''}${amount.trim().replace(',', '.')}`;
+      return api.post<AdminAccount>(`/dash/admin/accounts/${id}/credit`, { amount: signed, reason, ref });
+    },
+    onSuccess: async (after) => {
+      await queries.invalidateQueries({ queryKey: ['admin'] });
+      await queries.invalidateQueries({ queryKey: [id] });
+      notifications.show({ color: 'teal', message: `Booked. ${moneyText(after.available)} is available now.` });
+      close();
+    },
+  });
+  return (
+    <Modal
+      opened
+      onClose={close}
+      title={`Credit or debit ${name}`}
+      centered
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <form onSubmit={form.onSubmit((values) => mutate(values))} noValidate>
+        <Stack>
+          <Text size="sm">
+            Available now: <Money cost={available} />. What is booked cannot be deleted, only corrected by another
+            entry.
+          </Text>
+          <SegmentedControl
+            aria-label="Which way"
+            data={[
+              { value: 'credit', label: 'Credit: add' },
+              { value: 'debit', label: 'Debit: take away' },
+            ]}
+            {...form.getInputProps('way')}
+          />
+          <TextInput
+            label={`Amount in ${currency}`}
+            placeholder="25.00"
+            inputMode="decimal"
+            autoComplete="off"
+            required
+            data-autofocus
+            {...form.getInputProps('amount')}
+          />
+          <TextInput
+            label="Reason"
+            description="The account reads it in its ledger."
+            maxLength={500}
+            required
+            {...form.getInputProps('reason')}
+          />
+          {error && <Failed error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button type="submit" color="orange" loading={isPending}>
+              Book
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

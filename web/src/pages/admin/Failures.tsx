@@ -1,0 +1,123 @@
+import { Stack, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import type { AdminFailure, AdminFailures } from '../../../../src/dashboard/views/admin.ts';
+import { api, queryOf } from '../../api.ts';
+import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Empty, Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { FileButton } from './FileButton.tsx';
+import type { FailuresSearch } from './search.ts';
+
+const route = getRouteApi('/signed-in/operating/admin/failures');
+
+/** What upstreams did wrong, by route and kind. */
+export function Failures() {
+  const { from, route: wanted } = route.useSearch();
+  const navigate = useNavigate();
+  const set = (change: FailuresSearch) =>
+    void navigate({ to: '/admin/failures', search: (now) => ({ ...now, ...change }), replace: true });
+  const asked = queryOf({ from: from !== undefined && /^\d{4}-\d\d-\d\d$/.test(from) ? from : undefined });
+  const query = useQuery({
+    queryKey: ['admin', 'failures', asked || undefined],
+    queryFn: ({ signal }) => api.get<AdminFailures>(`/dash/admin/failures${asked}`, { signal }),
+    refetchInterval: 30_000,
+  });
+  const routes = [...new Set(query.data?.data.map((group) => group.route))].toSorted();
+  return (
+    <Page
+      title="Failures"
+      about="Tries of routes that went wrong, of generations. A task has failed only if its last try did."
+      actions={<FileButton href={`/dash/admin/failures.csv${asked}`} />}
+    >
+      <Filters
+        isFiltered={from !== undefined || wanted !== undefined}
+        clear={() => set({ from: undefined, route: undefined })}
+      >
+        <DayFilter label="Since (UTC)" value={from} onChange={(value) => set({ from: value })} />
+        <ChoiceFilter
+          label="Route"
+          value={wanted}
+          data={routes.map((value) => ({ value, label: value }))}
+          onChange={(value) => set({ route: value })}
+          width={300}
+        />
+      </Filters>
+      <Loaded query={query} height={320}>
+        {({ data, since }) => {
+          const rows = data.filter((group) => wanted === undefined || group.route === wanted);
+          if (rows.length === 0) {
+            return (
+              <Empty title={wanted === undefined ? 'Nothing has failed' : 'This route has not failed'}>
+                No try went wrong since <Time at={since} />.
+              </Empty>
+            );
+          }
+          return (
+            <Stack gap="xs">
+              <Text size="sm" c="dimmed">
+                Since <Time at={since} />
+              </Text>
+              <FailureTable rows={rows} />
+            </Stack>
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}
+
+const states: Record<string, { of: string; label: string }> = {
+  failed: { of: 'failed', label: 'Failed after its start' },
+  not_started: { of: 'retrying', label: 'Refused before its start' },
+  ambiguous: { of: 'failed', label: 'Nobody knows' },
+  abandoned: { of: 'dropped', label: 'Given up' },
+};
+
+function FailureTable({ rows }: { rows: AdminFailure[] }) {
+  return (
+    <ListTable
+      caption="Tries that went wrong, most often first"
+      columns={[
+        { name: 'Route' },
+        { name: 'What' },
+        { name: 'Why' },
+        { name: 'Times', align: 'right' },
+        { name: 'Last' },
+        { name: 'What the last one said' },
+      ]}
+    >
+      {rows.map(({ route: name, state, reason, count, last_at, example }) => (
+        <Table.Tr key={`${name} ${state} ${reason}`}>
+          <Table.Td maw={260}>
+            <Text size="sm" truncate title={name}>
+              {name}
+            </Text>
+          </Table.Td>
+          <Table.Td>
+            <Status {...(states[state] ?? { of: 'failed', label: state })} />
+          </Table.Td>
+          <Table.Td>
+            <Text size="sm">{reason?.replaceAll('_', ' ') ?? '–'}</Text>
+          </Table.Td>
+          <Table.Td ta="right" className="figure">
+            {count.toLocaleString('en-US')}
+          </Table.Td>
+          <Table.Td style={{ whiteSpace: 'nowrap' }}>
+            <Text size="sm">
+              <Time at={last_at} ago />
+            </Text>
+          </Table.Td>
+          <Table.Td miw={220} maw={380}>
+            <Text size="xs" c="dimmed" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+              {example ?? '–'}
+            </Text>
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ListTable>
+  );
+}

@@ -1,0 +1,17 @@
+import { Button } from '@mantine/core';
+import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
+
+/** What the page shows, with the same filters, as a file for spreadsheets. */
+export function FileButton({ href }: { href: string }) {
+  return (
+    <Button
+      component="a"
+      href={href}
+      download
+      variant="default"
+      leftSection={<ArrowDownTrayIcon width={16} aria-hidden />}
+    >
+      CSV
+    </Button>
+  );
+}

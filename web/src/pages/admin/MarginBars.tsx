@@ -1,0 +1,187 @@
+import '@mantine/charts/styles.css';
+import { BarChart } from '@mantine/charts';
+import { Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
+import { useState, type ReactNode } from 'react';
+import type { AdminMargin } from '../../../../src/dashboard/views/admin.ts';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { exactText, Money } from '../../ui/Money.tsx';
+import { shareText, sumOf } from './money.ts';
+
+const bars_max = 12;
+
+type Props = {
+  rows: AdminMargin[];
+  /** What a row is: `model`. */
+  by: string;
+  /** In words: `November 2026`. */
+  month: string;
+  label: (row: AdminMargin) => string;
+  link?: (row: AdminMargin) => ReactNode;
+};
+
+/** What came in and what went out, as bars or as a table. One currency at a time: sums over several mean nothing. */
+export function MarginBars({ rows, by, month, label, link }: Props) {
+  const [look, setLook] = useState('chart');
+  const currencies = [...new Set(rows.map(({ currency }) => currency))];
+  const [wanted, setCurrency] = useState<string>();
+  const currency = currencies.find((each) => each === wanted) ?? currencies[0] ?? 'USD';
+  const shown = rows.filter((row) => row.currency === currency);
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between" gap="sm">
+        <Summary rows={shown} currency={currency} month={month} />
+        <Group gap="xs">
+          {currencies.length > 1 && (
+            <SegmentedControl
+              aria-label="Currency"
+              size="xs"
+              value={currency}
+              data={currencies}
+              onChange={setCurrency}
+            />
+          )}
+          <SegmentedControl
+            aria-label="Show as"
+            size="xs"
+            value={look}
+            onChange={setLook}
+            data={[
+              { value: 'chart', label: 'Chart' },
+              { value: 'table', label: 'Table' },
+            ]}
+          />
+        </Group>
+      </Group>
+      {look === 'chart' ? (
+        <Chart rows={shown} currency={currency} by={by} label={label} />
+      ) : (
+        <MarginTable rows={shown} by={by} label={label} {...(link && { link })} />
+      )}
+    </Stack>
+  );
+}
+
+function Summary({ rows, currency, month }: { rows: AdminMargin[]; currency: string; month: string }) {
+  const sum = (name: 'revenue' | 'upstream_cost' | 'margin') =>
+    exactText(
+      sumOf(
+        rows.map((row) => row[name]),
+        currency,
+      ),
+    );
+  return (
+    <Text size="sm" c="dimmed" style={{ flex: '1 1 260px' }}>
+      {month}: {sum('revenue')} came in, {sum('upstream_cost')} went to upstreams, {sum('margin')} is left.
+    </Text>
+  );
+}
+
+function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { currency: string }) {
+  const by_size = rows.toSorted((a, b) => Number(b.revenue.amount) - Number(a.revenue.amount));
+  const shown = by === 'day' ? rows : by_size.slice(0, bars_max);
+  const data = shown.map((row) => ({
+    name: label(row),
+    Revenue: Number(row.revenue.exact), // for the height of a bar; amounts are told by the table
+    'Upstream cost': Number(row.upstream_cost.exact),
+  }));
+  return (
+    <div role="img" aria-label={`Revenue and upstream cost by ${by}, in ${currency}. The table tells the same.`}>
+      <BarChart
+        h={280}
+        data={data}
+        dataKey="name"
+        withLegend
+        legendProps={{ verticalAlign: 'top' }}
+        tickLine="y"
+        gridAxis="y"
+        valueFormatter={(value) => `${value.toLocaleString('en-US', { maximumFractionDigits: 4 })} ${currency}`}
+        yAxisProps={{ width: 90 }}
+        xAxisProps={{ interval: 'preserveStartEnd', tickFormatter: (text: string) => shortened(text) }}
+        series={[
+          { name: 'Revenue', color: 'brand.5' },
+          { name: 'Upstream cost', color: 'orange.6' },
+        ]}
+        barProps={({ name }) => (name === 'Upstream cost' ? { fill: 'url(#hatched)', stroke: '#e8590c' } : {})}
+      >
+        <defs>
+          <pattern
+            id="hatched"
+            width="7"
+            height="7"
+            patternUnits="userSpaceOnUse"
+            patternTransform="rotate(45)"
+            aria-hidden
+          >
+            <rect width="7" height="7" fill="#fd7e14" opacity="0.25" />
+            <rect width="3" height="7" fill="#e8590c" />
+          </pattern>
+        </defs>
+      </BarChart>
+      {by !== 'day' && rows.length > bars_max && (
+        <Text size="xs" c="dimmed">
+          The {bars_max} largest of {rows.length}; the table has all.
+        </Text>
+      )}
+    </div>
+  );
+}
+
+/** Names of models and routes are long; their end tells more than their beginning. */
+function shortened(text: string): string {
+  return text.length <= 18 ? text : `…${text.slice(-17)}`;
+}
+
+export function MarginTable({ rows, by, label, link }: Omit<Props, 'month'>) {
+  const title = by.slice(0, 1).toUpperCase() + by.slice(1);
+  return (
+    <ListTable
+      caption={`Margins by ${by}`}
+      columns={[
+        { name: title },
+        { name: 'Runs', align: 'right' },
+        { name: 'Revenue', align: 'right' },
+        { name: 'Upstream cost', align: 'right' },
+        { name: 'Margin', align: 'right' },
+        { name: '%', align: 'right' },
+        { name: 'Cost unknown', align: 'right' },
+      ]}
+    >
+      {rows.map((row) => (
+        <Table.Tr key={`${row.name} ${row.currency}`}>
+          <Table.Td maw={320}>
+            <Text size="sm" component="div" truncate title={label(row)}>
+              {link ? link(row) : label(row)}
+            </Text>
+          </Table.Td>
+          <Table.Td ta="right" className="figure">
+            {row.runs.toLocaleString('en-US')}
+          </Table.Td>
+          <Table.Td ta="right">
+            <Money cost={row.revenue} exact />
+          </Table.Td>
+          <Table.Td ta="right">
+            <Money cost={row.upstream_cost} exact />
+          </Table.Td>
+          <Table.Td ta="right">
+            <Money cost={row.margin} exact />
+          </Table.Td>
+          <Table.Td ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
+            {shareText(row)}
+          </Table.Td>
+          <Table.Td ta="right" className="figure">
+            {row.unknown === 0 ? '–' : row.unknown.toLocaleString('en-US')}
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ListTable>
+  );
+}
+
+/** `November 2026`, of `2026-11`. */
+export function monthText(month: string): string {
+  return new Date(`${month}-15T00:00:00Z`).toLocaleDateString('en-US', {
+    month: 'long',
+    year: 'numeric',
+    timeZone: 'UTC',
+  });
+}

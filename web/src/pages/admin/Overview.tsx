@@ -1,0 +1,162 @@
+import { SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { AdminFailure, AdminFailures, AdminOverview, Light } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { durationText, Time } from '../../ui/Time.tsx';
+import { MarginBars, monthText } from './MarginBars.tsx';
+
+/** How the service is, in one look. */
+export function Overview() {
+  const query = useQuery({
+    queryKey: ['admin', 'overview'],
+    queryFn: ({ signal }) => api.get<AdminOverview>('/dash/admin/overview', { signal }),
+    refetchInterval: 10_000,
+  });
+  return (
+    <Page title="Overview" about="How this service is, over all accounts.">
+      <Loaded query={query} height={520}>
+        {(view) => (
+          <Stack gap="lg">
+            <SimpleGrid
+              cols={{ base: 1, xs: 2, md: 3, lg: 5 }}
+              component="ul"
+              p={0}
+              m={0}
+              style={{ listStyle: 'none' }}
+            >
+              {view.lights.map((light) => (
+                <LightCard key={light.name} light={light} />
+              ))}
+            </SimpleGrid>
+            <Figures view={view} />
+            <TopFailures />
+            <Card title="Margins of this month" aside={<LinkTo href="/admin/prices">Prices & margins</LinkTo>}>
+              {view.margins.length === 0 ? (
+                <Text c="dimmed">Nothing was charged this month yet.</Text>
+              ) : (
+                <MarginBars
+                  rows={view.margins}
+                  by="model"
+                  month={monthText(new Date().toISOString().slice(0, 7))}
+                  label={({ name }) => name ?? 'not known'}
+                />
+              )}
+            </Card>
+          </Stack>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+const pages: Record<string, string> = {
+  Queue: '/admin/queue',
+  Routes: '/admin/models?state=open',
+  Generations: '/admin/failures',
+};
+
+function LightCard({ light: { name, state, detail } }: { light: Light }) {
+  const page = pages[name];
+  return (
+    <li>
+      <Card p="sm" h="100%">
+        <Stack gap={6} align="flex-start">
+          <Text fw={600}>{page === undefined ? name : <LinkTo href={page}>{name}</LinkTo>}</Text>
+          <Status of={state} />
+          <Text size="sm" c="dimmed">
+            {detail.slice(0, 1).toUpperCase() + detail.slice(1)}
+          </Text>
+        </Stack>
+      </Card>
+    </li>
+  );
+}
+
+function Figures({ view: { tasks, chats, jobs } }: { view: AdminOverview }) {
+  const count = (value: number) => value.toLocaleString('en-US');
+  const time = (value: number | null) => (value === null ? '–' : durationText(value));
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <Card title="Generations">
+        <SimpleGrid cols={{ base: 2, xs: 3 }}>
+          <Figure name="Queued" value={count(tasks.queued)} />
+          <Figure name="Running" value={count(tasks.running)} />
+          <Figure
+            name="Oldest waits for"
+            value={tasks.oldest_queued_s === null ? '–' : durationText(tasks.oldest_queued_s * 1000)}
+          />
+          <Figure name="Succeeded" value={count(tasks.succeeded_24h)} note="in 24 hours" />
+          <Figure name="Failed" value={count(tasks.failed_24h)} note="in 24 hours" />
+          <Figure name="Jobs that wait" value={count(jobs)} note="of all queues" />
+        </SimpleGrid>
+      </Card>
+      <Card title="Chat">
+        <SimpleGrid cols={{ base: 2, xs: 3 }}>
+          <Figure name="Calls" value={count(chats.calls_24h)} note="in 24 hours" />
+          <Figure name="Failed" value={count(chats.failed_24h)} note="in 24 hours" />
+          <Figure name="First words" value={time(chats.first_words_p50_ms)} note="for half of the calls" />
+          <Figure name="First words" value={time(chats.first_words_p95_ms)} note="for 95 of 100 calls" />
+        </SimpleGrid>
+      </Card>
+    </SimpleGrid>
+  );
+}
+
+const shown_max = 5;
+
+function TopFailures() {
+  const query = useQuery({
+    queryKey: ['admin', 'failures', undefined],
+    queryFn: ({ signal }) => api.get<AdminFailures>('/dash/admin/failures', { signal }),
+    refetchInterval: 30_000,
+  });
+  return (
+    <Card title="Routes that fail most" aside={<LinkTo href="/admin/failures">All failures</LinkTo>}>
+      <Loaded query={query} height={120}>
+        {({ data }) => {
+          const routes = topRoutes(data);
+          if (routes.length === 0) return <Text c="dimmed">No route has failed in the last 7 days.</Text>;
+          return (
+            <ListTable
+              caption="Routes that failed most in the last 7 days"
+              columns={[{ name: 'Route' }, { name: 'Tries that failed', align: 'right' }, { name: 'Last' }]}
+            >
+              {routes.map(({ route, count, last_at }) => (
+                <Table.Tr key={route}>
+                  <Table.Td>
+                    <LinkTo href={`/admin/failures?route=${encodeURIComponent(route)}`} size="sm">
+                      {route}
+                    </LinkTo>
+                  </Table.Td>
+                  <Table.Td ta="right" className="figure">
+                    {count.toLocaleString('en-US')}
+                  </Table.Td>
+                  <Table.Td style={{ whiteSpace: 'nowrap' }}>
+                    <Time at={last_at} ago />
+                  </Table.Td>
+                </Table.Tr>
+              ))}
+            </ListTable>
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}
+
+type Failing = Pick<AdminFailure, 'route' | 'count' | 'last_at'>;
+
+function topRoutes(groups: readonly AdminFailure[]): Failing[] {
+  const routes = new Map<string, Failing>();
+  for (const { route, count, last_at } of groups) {
+    const before = routes.get(route);
+    const last = before !== undefined && before.last_at > last_at ? before.last_at : last_at;
+    routes.set(route, { route, count: count + (before?.count ?? 0), last_at: last });
+  }
+  return [...routes.values()].toSorted((a, b) => b.count - a.count).slice(0, shown_max);
+}

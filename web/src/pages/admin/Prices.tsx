@@ -1,0 +1,101 @@
+import { Anchor, Select, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import type { AdminMargin, AdminMargins } from '../../../../src/dashboard/views/admin.ts';
+import { api, queryOf } from '../../api.ts';
+import { Filters } from '../../ui/Filters.tsx';
+import { Card, Page } from '../../ui/Page.tsx';
+import { Empty, Loaded } from '../../ui/states.tsx';
+import { FileButton } from './FileButton.tsx';
+import { MarginBars, monthText } from './MarginBars.tsx';
+import { margin_groups, type PricesSearch } from './search.ts';
+
+const route = getRouteApi('/signed-in/operating/admin/prices');
+
+/** The last twelve months (UTC), newest first. */
+function months(now: Date): string[] {
+  return Array.from({ length: 12 }, (_, back) => {
+    return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 7);
+  });
+}
+
+/** What came in, what upstreams charge for it, what is left. */
+export function Prices() {
+  const { month: wanted, by = 'model' } = route.useSearch();
+  const choices = months(new Date());
+  const month = wanted ?? choices[0] ?? '';
+  const all = choices.includes(month) ? choices : [...choices, month];
+  const navigate = useNavigate();
+  const set = (change: PricesSearch) =>
+    void navigate({ to: '/admin/prices', search: (now) => ({ ...now, ...change }), replace: true });
+  const asked = queryOf({ month, by });
+  const query = useQuery({
+    queryKey: ['admin', 'margins', month, by],
+    queryFn: ({ signal }) => api.get<AdminMargins>(`/dash/admin/margins${asked}`, { signal }),
+  });
+  return (
+    <Page
+      title="Prices & margins"
+      about="From the ledger, by months in UTC. What a run costs callers is in the catalogue; what it costs you is told by the upstream or by the cost rows of its route."
+      actions={<FileButton href={`/dash/admin/margins.csv${asked}`} />}
+    >
+      <Filters isFiltered={false} clear={() => set({ month: undefined, by: undefined })}>
+        <Select
+          label="Month"
+          value={month}
+          allowDeselect={false}
+          w={{ base: '100%', xs: 190 }}
+          data={all.map((value) => ({ value, label: monthText(value) }))}
+          onChange={(value) => set({ month: value ?? undefined })}
+        />
+        <Select
+          label="By"
+          value={by}
+          allowDeselect={false}
+          w={{ base: '100%', xs: 150 }}
+          data={margin_groups.map((value) => ({ value, label: value.slice(0, 1).toUpperCase() + value.slice(1) }))}
+          onChange={(value) => set({ by: margin_groups.find((group) => group === value) })}
+        />
+      </Filters>
+      <Loaded query={query} height={380}>
+        {({ data, names }) =>
+          data.length === 0 ? (
+            <Empty title={`Nothing was charged in ${monthText(month)}`}>Choose another month.</Empty>
+          ) : (
+            <Card>
+              <MarginBars
+                key={by}
+                rows={data}
+                by={by}
+                month={monthText(month)}
+                label={({ name }) => (name === null ? 'not known' : (names[name] ?? name))}
+                {...(by === 'account' && { link: (row: AdminMargin) => <AccountLink row={row} names={names} /> })}
+              />
+              <Unknown rows={data} />
+            </Card>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function AccountLink({ row: { name }, names }: { row: AdminMargin; names: Record<string, string> }) {
+  if (name === null) return 'not known';
+  return (
+    <Anchor component={Link} to={`/admin/accounts/${name}`} size="sm">
+      {names[name] ?? name}
+    </Anchor>
+  );
+}
+
+function Unknown({ rows }: { rows: readonly AdminMargin[] }) {
+  const unknown = rows.reduce((sum, row) => sum + row.unknown, 0);
+  if (unknown === 0) return null;
+  return (
+    <Text size="sm" c="dimmed" mt="sm">
+      Of {unknown.toLocaleString('en-US')} runs, calls and tries nobody knows what the upstream charges. They are in no
+      sum; cost rows of their routes would tell.
+    </Text>
+  );
+}

@@ -1,0 +1,88 @@
+import { Code, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { AdminQueue } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { Empty, Loaded } from '../../ui/states.tsx';
+import { durationText } from '../../ui/Time.tsx';
+
+type Queue = AdminQueue['queues'][number];
+
+/** What there is to do, and what is being done. */
+export function QueuePage() {
+  const query = useQuery({
+    queryKey: ['admin', 'queue'],
+    queryFn: ({ signal }) => api.get<AdminQueue>('/dash/admin/queue', { signal }),
+    refetchInterval: 2_000,
+  });
+  return (
+    <Page title="Queue & workers" about="Jobs of all workers together, as they are now.">
+      <Loaded query={query} height={320}>
+        {({ queues }) =>
+          queues.length === 0 ? (
+            <Empty title="There is nothing to do">Jobs appear here as soon as somebody makes something.</Empty>
+          ) : (
+            <Stack gap="lg">
+              <Sums queues={queues} />
+              <QueueTable queues={queues} />
+            </Stack>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function Sums({ queues }: { queues: readonly Queue[] }) {
+  const sum = (of: (queue: Queue) => number) =>
+    queues.reduce((all, queue) => all + of(queue), 0).toLocaleString('en-US');
+  const oldest_s = Math.max(...queues.map((queue) => queue.oldest_s ?? 0));
+  return (
+    <Card>
+      <SimpleGrid cols={{ base: 2, sm: 4 }}>
+        <Figure name="Wait" value={sum(({ waiting }) => waiting)} note="due, and nobody has taken them" />
+        <Figure name="Run" value={sum(({ active }) => active)} />
+        <Figure name="Later" value={sum(({ deferred }) => deferred)} note="not due yet: polls, retries, duties" />
+        <Figure name="Oldest waits for" value={oldest_s > 0 ? durationText(oldest_s * 1000) : '–'} />
+      </SimpleGrid>
+    </Card>
+  );
+}
+
+function QueueTable({ queues }: { queues: readonly Queue[] }) {
+  return (
+    <ListTable
+      caption="Jobs by queue"
+      columns={[
+        { name: 'Queue' },
+        { name: 'Wait', align: 'right' },
+        { name: 'Run', align: 'right' },
+        { name: 'Later', align: 'right' },
+        { name: 'Oldest waits for', align: 'right' },
+      ]}
+    >
+      {queues.map(({ name, waiting, active, deferred, oldest_s }) => (
+        <Table.Tr key={name}>
+          <Table.Td>
+            <Code>{name}</Code>
+          </Table.Td>
+          {[waiting, active, deferred].map((count, index) => (
+            <Table.Td key={index} ta="right" className="figure">
+              {count === 0 ? (
+                <Text span c="dimmed">
+                  0
+                </Text>
+              ) : (
+                count.toLocaleString('en-US')
+              )}
+            </Table.Td>
+          ))}
+          <Table.Td ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
+            {oldest_s === null ? '–' : durationText(oldest_s * 1000)}
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ListTable>
+  );
+}

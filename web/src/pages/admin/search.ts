@@ -1,0 +1,50 @@
+/** What the addresses of the operators' pages say. Values of an address may be anything. */
+
+type Search = Record<string, unknown>;
+
+function textOf(search: Search, name: string): string | undefined {
+  const value = search[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+export type AccountsSearch = { search?: string | undefined };
+
+export function readAccountsSearch(search: Search): AccountsSearch {
+  return { search: textOf(search, 'search') };
+}
+
+export type RoutesSearch = { search?: string | undefined; state?: 'open' | undefined };
+
+export function readRoutesSearch(search: Search): RoutesSearch {
+  return { search: textOf(search, 'search'), state: search['state'] === 'open' ? 'open' : undefined };
+}
+
+export type FailuresSearch = { from?: string | undefined; route?: string | undefined };
+
+export function readFailuresSearch(search: Search): FailuresSearch {
+  return { from: textOf(search, 'from'), route: textOf(search, 'route') };
+}
+
+export type DeliveriesSearch = { state?: string | undefined; account?: string | undefined };
+
+export function readDeliveriesSearch(search: Search): DeliveriesSearch {
+  return { state: textOf(search, 'state'), account: textOf(search, 'account') };
+}
+
+export const margin_groups = ['model', 'route', 'provider', 'account', 'day'] as const;
+
+export type PricesSearch = { month?: string | undefined; by?: (typeof margin_groups)[number] | undefined };
+
+export function readPricesSearch(search: Search): PricesSearch {
+  const month = textOf(search, 'month');
+  return {
+    month: month !== undefined && /^20\d\d-(0[1-9]|1[0-2])$/.test(month) ? month : undefined,
+    by: margin_groups.find((group) => group === search['by']),
+  };
+}
+
+export type AuditSearch = { account?: string | undefined; action?: string | undefined };
+
+export function readAuditSearch(search: Search): AuditSearch {
+  return { account: textOf(search, 'account'), action: textOf(search, 'action') };
+}
