@@ -69,7 +69,7 @@ test('what is wrong with the input is said where it is, and nothing can be run',
   await page.goto(`${service.url}/playground?model=sandbox%2Fimage`);
   const width = page.getByRole('textbox', { name: 'Width' });
   await width.fill('5000');
-  await page.getByText('input.width must be', { exact: false }).first().waitFor();
+  await page.getByText('width must be at most 2048 (got 5000).').first().waitFor();
   await expect.poll(() => page.getByRole('button', { name: /^Run/ }).isDisabled()).toBe(true);
   await width.fill('64');
   await expect.poll(() => page.getByRole('button', { name: /^Run/ }).isEnabled()).toBe(true);

@@ -50,7 +50,7 @@ const wrapped = { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' } as const;
 
 function Asked({ turn }: { turn: Exclude<Turn, Said> }) {
   return (
-    <Box p="sm" style={{ background: 'var(--medley-line)', borderRadius: 8 }}>
+    <Box p="sm" style={{ background: 'var(--mantine-primary-color-light)', borderRadius: 8 }}>
       <Text size="xs" fw={600} c="dimmed">
         {turn.role === 'user' ? 'You' : 'The tool'}
       </Text>

@@ -36,24 +36,6 @@ export function ChatPlayground({ model, others, beside, setBeside }: Props) {
   };
   return (
     <Grid gap="lg">
-      <Grid.Col span={{ base: 12, md: 4 }}>
-        <Stack>
-          <MultiSelect
-            label="Beside it"
-            description={`The same is asked of each: up to ${at_once_max} models at once.`}
-            searchable
-            maxValues={at_once_max - 1}
-            value={asked.map(({ id }) => id)}
-            onChange={setBeside}
-            data={others
-              .filter(({ id }) => id !== model.id)
-              .map(({ id, display_name }) => ({ value: id, label: display_name }))}
-            placeholder={asked.length === 0 ? 'Compare with…' : ''}
-            nothingFoundMessage="No other chat model"
-          />
-          <ChatSettings model={model} settings={settings} setSettings={setSettings} turns={turns[model.id] ?? []} />
-        </Stack>
-      </Grid.Col>
       <Grid.Col span={{ base: 12, md: 8 }}>
         <Stack>
           <SimpleGrid cols={{ base: 1, sm: models.length }}>
@@ -70,6 +52,24 @@ export function ChatPlayground({ model, others, beside, setBeside }: Props) {
             calls_tools={models.some(({ id }) => callsTools(turns[id]))}
             disabled={!may('run') || readTools(settings.tools) === undefined}
           />
+        </Stack>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 4 }}>
+        <Stack>
+          <MultiSelect
+            label="Beside it"
+            description={`The same is asked of each: up to ${at_once_max} models at once.`}
+            searchable
+            maxValues={at_once_max - 1}
+            value={asked.map(({ id }) => id)}
+            onChange={setBeside}
+            data={others
+              .filter(({ id }) => id !== model.id)
+              .map(({ id, display_name }) => ({ value: id, label: display_name }))}
+            placeholder={asked.length === 0 ? 'Compare with…' : ''}
+            nothingFoundMessage="No other chat model"
+          />
+          <ChatSettings model={model} settings={settings} setSettings={setSettings} turns={turns[model.id] ?? []} />
         </Stack>
       </Grid.Col>
     </Grid>

@@ -3,9 +3,10 @@ import { PlayIcon } from '@heroicons/react/24/solid';
 import type { EstimateView } from '../../../../src/dashboard/views/playground.ts';
 import { usePlace } from '../../session.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
-import { exactText } from '../../ui/Money.tsx';
+import { exactText, moneyText } from '../../ui/Money.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { problemText } from './form/problems.ts';
 import type { Estimating } from './MediaPlayground.tsx';
 
 type Props = { estimate: Estimating; starting: boolean; can_run: boolean; error: Error | null };
@@ -42,19 +43,19 @@ export function RunLine({ estimate, starting, can_run, error }: Props) {
 }
 
 function Left({ told }: { told: EstimateView | undefined }) {
-  return told?.ok ? <>{exactText(told.available)} available</> : null;
+  return told?.ok ? <>{moneyText(told.available)} available</> : null;
 }
 
 /** Why it cannot be run, in words; undefined if it can, or that is being found out. */
 function reasonOf({ told, is_stale, error }: Estimating) {
   if (error) return error.message;
   if (!told || is_stale) return undefined;
-  if (!told.ok) return told.errors[0]?.message.replace(/^input\./, '') ?? 'The input is not right yet.';
+  if (!told.ok) return told.errors[0] ? problemText(told.errors[0]) : 'The input is not right yet.';
   if (told.obstacle === null) return undefined;
   if (told.obstacle === 'insufficient_balance') {
     return (
       <>
-        Only {exactText(told.available)} are available. <LinkTo href="/billing">Add funds</LinkTo>
+        Only {moneyText(told.available)} are available. <LinkTo href="/billing">Add funds</LinkTo>
       </>
     );
   }
