@@ -1,0 +1,20 @@
+/** What the address of the page says: which part of it, which movements, and whether one comes back from paying. */
+export type BillingSearch = {
+  tab?: 'details' | undefined;
+  type?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+  paid?: 'yes' | 'no' | undefined;
+};
+
+/** Values of an address may be anything. */
+export function readBillingSearch(search: Record<string, unknown>): BillingSearch {
+  const text = (name: string) => (typeof search[name] === 'string' && search[name] !== '' ? search[name] : undefined);
+  return {
+    tab: search['tab'] === 'details' ? 'details' : undefined,
+    type: text('type'),
+    from: text('from'),
+    to: text('to'),
+    paid: search['paid'] === 'yes' ? 'yes' : search['paid'] === 'no' ? 'no' : undefined,
+  };
+}

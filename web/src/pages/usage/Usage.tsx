@@ -1,0 +1,233 @@
+import { Button, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
+import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import type { UsageView } from '../../../../src/dashboard/views/usage.ts';
+import { api, queryOf } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { CodeBox } from '../../ui/Copy.tsx';
+import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
+import { exactText, Money, moneyText } from '../../ui/Money.tsx';
+import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { Empty, Loaded } from '../../ui/states.tsx';
+import { useNow } from '../../ui/Time.tsx';
+import { useChoices } from '../activity/filters.ts';
+import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
+import { groups, periods, rangeOf, type Group, type Period, type UsageSearch } from './search.ts';
+import { StackedBars } from './StackedBars.tsx';
+import { changeText, UsageTable } from './UsageTable.tsx';
+import { decimalText, sortedUnits, unitName } from './units.ts';
+
+const route = getRouteApi('/signed-in/usage');
+
+const kinds = ['chat', 'embedding', 'image', 'video', 'audio'].map((value) => {
+  return { value, label: value.slice(0, 1).toUpperCase() + value.slice(1) };
+});
+
+/** Where the money goes: by day, by what, compared with before. */
+export function Usage() {
+  const { account, base, me } = usePlace();
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const set = (change: UsageSearch) => void navigate({ to: '/usage', search: { ...search, ...change }, replace: true });
+  const now_ms = useNow(60_000);
+  const { group = 'model', model, key, kind } = search;
+  const range = rangeOf(search, now_ms);
+  const query = queryOf({ ...range, group, model, key, kind });
+  const usage = useQuery({
+    queryKey: [account.id, 'usage', query],
+    queryFn: ({ signal }) => api.get<UsageView>(`${base}/usage${query}`, { signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: 30_000,
+  });
+  return (
+    <Page
+      title="Usage"
+      about="What was charged, by UTC days. It is read from the ledger, so it is exact to the millionth."
+      actions={
+        <>
+          <Download href={`${base}/usage/table.csv${query}`}>Table</Download>
+          <Download href={`${base}/usage/charges.csv${query}`}>Every charge</Download>
+        </>
+      }
+    >
+      <UsageFilters search={search} set={set} />
+      <Loaded query={usage} height={520}>
+        {(view) =>
+          view.total.count === 0 && view.total_before.count === 0 ? (
+            <Nothing isFiltered={[model, key, kind].some((value) => value !== undefined)} />
+          ) : (
+            <Found view={view} search={search} set={set} now_ms={now_ms} />
+          )
+        }
+      </Loaded>
+      <Card title="The same by the API">
+        <CodeBox text={snippetOf(me.base_url, range, group, usage.data?.step ?? 'day')} label="the request" />
+      </Card>
+    </Page>
+  );
+}
+
+function Download({ href, children }: { href: string; children: string }) {
+  return (
+    <Button
+      component="a"
+      href={href}
+      download
+      variant="default"
+      size="xs"
+      leftSection={<ArrowDownTrayIcon width={16} aria-hidden />}
+    >
+      {children} (CSV)
+    </Button>
+  );
+}
+
+function UsageFilters({ search, set }: { search: UsageSearch; set: (change: UsageSearch) => void }) {
+  const { period = '30d', from, to, model, key, kind } = search;
+  const choices = useChoices();
+  const setPeriod = (value: string | undefined) => {
+    const chosen: Period = periods.find((each) => each.value === value)?.value ?? '30d';
+    const days = chosen === 'custom' ? daysOf(rangeOf(search, Date.now())) : { from: undefined, to: undefined };
+    set({ period: chosen, ...days });
+  };
+  return (
+    <Filters
+      isFiltered={[model, key, kind].some((value) => value !== undefined)}
+      clear={() => set({ model: undefined, key: undefined, kind: undefined })}
+    >
+      <ChoiceFilter label="Period" value={period} data={periods} onChange={setPeriod} width={190} />
+      {period === 'custom' && (
+        <>
+          <DayFilter label="From (UTC)" value={from} onChange={(value) => set({ from: value })} />
+          <DayFilter label="To (UTC)" value={to} onChange={(value) => set({ to: value })} />
+        </>
+      )}
+      <ChoiceFilter
+        label="Model"
+        value={model}
+        data={choices.models}
+        onChange={(value) => set({ model: value })}
+        width={220}
+      />
+      <ChoiceFilter label="Key" value={key} data={choices.keys} onChange={(value) => set({ key: value })} />
+      <ChoiceFilter label="Kind" value={kind} data={kinds} onChange={(value) => set({ kind: value })} width={130} />
+    </Filters>
+  );
+}
+
+function daysOf({ from, to }: { from: string; to: string }) {
+  return { from: from.slice(0, 10), to: new Date(Date.parse(to) - 1).toISOString().slice(0, 10) };
+}
+
+type FoundProps = { view: UsageView; search: UsageSearch; set: (change: UsageSearch) => void; now_ms: number };
+
+function Found({ view, search, set, now_ms }: FoundProps) {
+  const { total, total_before, rows, step, before } = view;
+  const series = useMemo(() => seriesOf(view), [view]);
+  const bars = useMemo(() => barsOf(view, series, ({ cost }) => Number(cost.exact), now_ms), [view, series, now_ms]);
+  const { currency } = total.cost;
+  const textOf = (value: number) => exactText({ amount: value.toFixed(2), exact: value.toFixed(6), currency });
+  const step_name = step === 'hour' ? 'Hour' : 'Day';
+  const [first] = rows;
+  const summary = `${moneyText(total.cost)} for ${total.count.toLocaleString('en')} ${total.count === 1 ? 'charge' : 'charges'}, ${rangeText(view)}${first && first.count > 0 ? `; most for ${first.name}: ${moneyText(first.cost)}` : ''}.`;
+  return (
+    <Stack gap="lg">
+      <Card>
+        <SimpleGrid cols={{ base: 2, sm: 4 }}>
+          <Figure name="Spend" value={<Money cost={total.cost} exact />} note={rangeText(view)} />
+          <Figure name="Before" value={<Money cost={total_before.cost} exact />} note={rangeText(before)} />
+          <Figure name="Change" value={changeText(total.cost.exact, total_before.cost.exact)} note="of spend" />
+          <Figure
+            name="Charges"
+            value={total.count.toLocaleString('en')}
+            note={`${total_before.count.toLocaleString('en')} before`}
+          />
+        </SimpleGrid>
+      </Card>
+      <Card
+        title="Spend"
+        aside={
+          <SegmentedControl
+            aria-label="Group by"
+            size="xs"
+            value={view.group}
+            data={groups.map((each) => ({ ...each }))}
+            onChange={(value) => set({ group: groups.find((each) => each.value === value)?.value })}
+          />
+        }
+      >
+        <StackedBars
+          summary={summary}
+          caption={`Spend by ${step} and ${view.group}`}
+          bars={bars}
+          series={series}
+          textOf={textOf}
+          step={step_name}
+        />
+      </Card>
+      <UnitsCard view={view} series={series} search={search} set={set} now_ms={now_ms} />
+      <Card title={`By ${view.group}`}>
+        <UsageTable view={view} />
+      </Card>
+    </Stack>
+  );
+}
+
+function UnitsCard({ view, series, search, set, now_ms }: FoundProps & { series: Series[] }) {
+  const units = sortedUnits(view.total.units);
+  const unit = units.find((each) => each === search.unit) ?? units[0];
+  const bars = useMemo(
+    () => (unit === undefined ? [] : barsOf(view, series, ({ units: used }) => Number(used[unit] ?? 0), now_ms)),
+    [view, series, unit, now_ms],
+  );
+  if (unit === undefined) return null;
+  const using = series.filter(({ id }) => bars.some(({ values }) => (values[id] ?? 0) > 0));
+  return (
+    <Card
+      title="Units"
+      aside={
+        units.length > 1 && (
+          <ChoiceFilter
+            label="Unit"
+            value={unit}
+            data={units.map((value) => ({ value, label: unitName(value) }))}
+            onChange={(value) => set({ unit: value })}
+          />
+        )
+      }
+    >
+      <StackedBars
+        summary={`${decimalText(view.total.units[unit] ?? '0')} ${unitName(unit)}, ${rangeText(view)}; ${decimalText(view.total_before.units[unit] ?? '0')} in the period before.`}
+        caption={`${unitName(unit)} by ${view.step} and ${view.group}`}
+        bars={bars}
+        series={using}
+        textOf={(value) => decimalText(String(Math.round(value * 1000) / 1000))}
+        step={view.step === 'hour' ? 'Hour' : 'Day'}
+      />
+    </Card>
+  );
+}
+
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered)
+    return <Empty title="Nothing fits these filters">Take one of them away, or choose another period.</Empty>;
+  return (
+    <Empty
+      title="Nothing was charged in this period"
+      action={
+        <Button component={Link} to="/playground">
+          Open the playground
+        </Button>
+      }
+    >
+      <Text inherit>What you or your programs use appears here within a moment of its end.</Text>
+    </Empty>
+  );
+}
+
+function snippetOf(base_url: string, { from, to }: { from: string; to: string }, group: Group, step: string): string {
+  const by = group === 'kind' ? 'modality' : group;
+  return `curl "${base_url}/v1/usage?from=${from}&to=${to}&group_by=${step},${by}" \\\n  -H "Authorization: Bearer $MEDLEY_KEY"`;
+}

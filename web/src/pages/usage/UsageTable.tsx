@@ -1,0 +1,85 @@
+import { Table, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { Used, UsageView } from '../../../../src/dashboard/views/usage.ts';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { sortedUnits, unitText } from './units.ts';
+
+const names = { model: 'Model', key: 'Key', kind: 'Kind' };
+
+/** Sums of the range by group, beside those of the range before. */
+export function UsageTable({ view }: { view: UsageView }) {
+  const { rows, total, total_before, group } = view;
+  return (
+    <ListTable
+      caption={`Sums by ${group}`}
+      columns={[
+        { name: names[group] },
+        { name: 'Charges', align: 'right' },
+        { name: 'Units' },
+        { name: 'Cost', align: 'right' },
+        { name: 'Period before', align: 'right' },
+        { name: 'Change', align: 'right' },
+      ]}
+    >
+      {rows.map(({ id, name, before, ...used }) => (
+        <Row key={id} name={<RowName view={view} id={id} name={name} />} used={used} before={before ?? undefined} />
+      ))}
+      <Row name="Total" used={total} before={total_before} is_total />
+    </ListTable>
+  );
+}
+
+/** To the generations or calls of it. */
+function RowName({ view: { group }, id, name }: { view: UsageView; id: string; name: string }) {
+  if (group === 'kind') return name;
+  return (
+    <LinkTo href={`/activity?${new URLSearchParams({ [group]: id }).toString()}`} size="sm">
+      {name}
+    </LinkTo>
+  );
+}
+
+type RowProps = { name: ReactNode; used: Used; before: Used | undefined; is_total?: boolean };
+
+function Row({ name, used, before, is_total = false }: RowProps) {
+  const weight = is_total ? 650 : 400;
+  const zero = { ...used.cost, amount: '0.00', exact: '0.000000' };
+  return (
+    <Table.Tr fw={weight}>
+      <Table.Th scope="row" fw={weight}>
+        {name}
+      </Table.Th>
+      <Table.Td ta="right" className="figure">
+        {used.count.toLocaleString('en')}
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm" {...(!is_total && { c: 'dimmed' })}>
+          {sortedUnits(used.units)
+            .map((unit) => unitText(unit, used.units[unit] ?? '0'))
+            .join(', ') || '–'}
+        </Text>
+      </Table.Td>
+      <Table.Td ta="right">
+        <Money cost={used.cost} exact />
+      </Table.Td>
+      <Table.Td ta="right">
+        <Money cost={before?.cost ?? zero} exact />
+      </Table.Td>
+      <Table.Td ta="right" className="figure">
+        {changeText(used.cost.exact, before?.cost.exact ?? '0')}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+/** `+12 %`, for people; the numbers beside it are the exact ones. */
+export function changeText(now: string, before: string): string {
+  const [a, b] = [Number(now), Number(before)];
+  if (a === b) return '±0 %';
+  if (b === 0) return 'new';
+  const percent = Math.round(((a - b) / b) * 100);
+  if (percent > 999) return `×${Math.round(a / b).toLocaleString('en')}`;
+  return `${percent > 0 ? '+' : percent < 0 ? '−' : '±'}${Math.abs(percent)} %`;
+}

@@ -1,0 +1,60 @@
+import type { UsageView } from '../../../../src/dashboard/views/usage.ts';
+
+/** What is stacked: at most seven groups by name, and the others together. */
+export type Series = { id: string; name: string; color: string };
+
+/** One stack; `values` by the id of a series, for drawing, `texts` for reading. */
+export type Bar = { at: string; label: string; values: Record<string, number> };
+
+const colors = ['brand.6', 'teal.6', 'orange.6', 'grape.6', 'cyan.7', 'pink.6', 'lime.8'];
+const others = 'others';
+
+export function seriesOf(view: UsageView): Series[] {
+  const used = view.rows.filter(({ count }) => count > 0);
+  const named = used
+    .slice(0, colors.length)
+    .map(({ id, name }, index) => ({ id, name, color: colors[index] ?? 'gray.6' }));
+  return used.length > named.length ? [...named, { id: others, name: 'Others', color: 'gray.6' }] : named;
+}
+
+const hour_ms = 3_600_000;
+const bars_max = 500;
+
+/** Every hour or day of the range, also those without charges, up to now. */
+export function barsOf(
+  view: UsageView,
+  series: readonly Series[],
+  valueOf: (part: UsageView['bars'][number]['parts'][number]) => number,
+  now_ms: number,
+): Bar[] {
+  const step_ms = view.step === 'hour' ? hour_ms : 24 * hour_ms;
+  const found = new Map(view.bars.map(({ at, parts }) => [Date.parse(at), parts]));
+  const named = new Set(series.map(({ id }) => id));
+  const end_ms = Math.min(Date.parse(view.to), Math.max(now_ms, Date.parse(view.from)) + step_ms);
+  const bars: Bar[] = [];
+  for (let at_ms = Date.parse(view.from); at_ms < end_ms && bars.length < bars_max; at_ms += step_ms) {
+    const values: Record<string, number> = {};
+    for (const part of found.get(at_ms) ?? []) {
+      const id = named.has(part.id) ? part.id : others;
+      values[id] = (values[id] ?? 0) + valueOf(part);
+    }
+    bars.push({ at: new Date(at_ms).toISOString(), label: labelOf(at_ms, view.step), values });
+  }
+  return bars;
+}
+
+const day_form = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** `14 Nov`, `14 Nov 09:00`. */
+function labelOf(at_ms: number, step: 'hour' | 'day'): string {
+  const day = day_form.format(at_ms);
+  return step === 'day' ? day : `${day} ${new Date(at_ms).toISOString().slice(11, 16)}`;
+}
+
+/** `1 Nov to 30 Nov 2026`: both days included. */
+export function rangeText({ from, to }: { from: string; to: string }): string {
+  const [first, last] = [Date.parse(from), Date.parse(to) - 1];
+  const year = new Date(last).getUTCFullYear();
+  const [a, b] = [day_form.format(first), day_form.format(last)];
+  return a === b && last - first < 24 * hour_ms ? `${a} ${year}` : `${a} to ${b} ${year}`;
+}
