@@ -210,11 +210,14 @@ const routeTree = root.addChildren([
     task,
     chat,
     keys,
-    models.addChildren([modelList, model, operating.addChildren([...adminPages, usage, billing])]),
+    models.addChildren([modelList, model]),
+    usage,
+    billing,
     playground,
     webhooks,
     delivery,
     settings,
+    operating.addChildren([...adminPages]),
   ]),
 ]);
 
