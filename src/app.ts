@@ -5,6 +5,7 @@ import { pino, type Logger } from 'pino';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { openLogin, type Login } from './accounts/login.ts';
+import { openMailer, type Mailer } from './accounts/mailer.ts';
 import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog.ts';
 import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
@@ -48,6 +49,8 @@ export type App = {
   readonly authenticator: Authenticator;
   /** Who has signed in to the dashboard. */
   readonly login: Login;
+  /** Writes to people, where the operator has said how. */
+  readonly mailer: Mailer;
   readonly holds: HoldBatcher;
   /** Who may send a webhook now. */
   readonly places: Places;
@@ -187,7 +190,9 @@ async function openParts(
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
-  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()) });
+  const mailer = openMailer({ settings: () => catalog.current.settings.mail, log });
+  onStop(() => mailer.close());
+  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), sendMail: mailer.post });
   onStop(() => login.close());
   const track = makeTracker(onStop);
   const guard = openGuard(options);
@@ -214,6 +219,7 @@ async function openParts(
     secret,
     local_url: () => localUrl(listening),
     login,
+    mailer,
     base_url,
     setListening: (address) => (listening = address),
     addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),

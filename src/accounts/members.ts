@@ -93,6 +93,16 @@ export async function addMember(
   );
 }
 
+/** Where the people of an account who care for its money read mail. */
+export async function moneyAddresses(db: Queryable, account_id: string): Promise<string[]> {
+  const rows = await db.query<{ email: string }>(
+    `select u.email from auth.member m join auth."user" u on u.id = m."userId"
+      where m."organizationId" = $1 and m.role in ('owner', 'billing') and u.email not like $2 order by u.email`,
+    [account_id, `%@${no_mail_domain}`],
+  );
+  return rows.map(({ email }) => email);
+}
+
 /** For a link of an account: its first owner, made if there is none. */
 export async function ownerOf(db: Db, account_id: string, now: Date): Promise<string> {
   const rows = await db.query<{ user_id: string }>(
@@ -112,7 +122,14 @@ export async function ownerOf(db: Db, account_id: string, now: Date): Promise<st
   return id;
 }
 
-export type Member = { user_id: string; name: string; email: string; role: Role; two_factor: boolean; created_at: Date };
+export type Member = {
+  user_id: string;
+  name: string;
+  email: string;
+  role: Role;
+  two_factor: boolean;
+  created_at: Date;
+};
 
 /** The people of an account, oldest first. */
 export async function listMembers(db: Queryable, account_id: string): Promise<Member[]> {

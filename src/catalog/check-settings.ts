@@ -95,12 +95,22 @@ export function checkProvider(
   return false;
 }
 
+/** Mail without an address is only worth a warning: links can be handed over. */
+export function checkMail(reference: unknown, surroundings: Surroundings, report: Report): void {
+  const path = ['mail', 'url'];
+  if (typeof reference !== 'string' || report.wrong(path) || surroundings.secret(reference) !== undefined) return;
+  report.warn(path, `${missing(reference)}: no mail is sent.`);
+}
+
 function hasSecret(name: string, provider: ProviderEntry, surroundings: Surroundings, report: Report): boolean {
   const reference = provider.api_key;
   if (reference === undefined || surroundings.secret(reference) !== undefined) return true;
-  const what = reference.startsWith('env:')
+  report.warn(['providers', name, 'api_key'], `${missing(reference)}: the routes of ${name} are not used.`);
+  return false;
+}
+
+function missing(reference: string): string {
+  return reference.startsWith('env:')
     ? `the environment variable ${reference.slice('env:'.length)} is not set`
     : `${reference.slice('file:'.length)} cannot be read, or is empty`;
-  report.warn(['providers', name, 'api_key'], `${what}: the routes of ${name} are not used.`);
-  return false;
 }

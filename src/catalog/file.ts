@@ -3,6 +3,7 @@ import { checkModels, type KnownProvider } from './check-models.ts';
 import {
   checkCurrencies,
   checkDefaults,
+  checkMail,
   checkProvider,
   checkStranded,
   sandbox_name,
@@ -48,6 +49,7 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   if (isObject(currencies)) checkCurrencies(currencies, report);
   checkStranded(Object.keys(rates), surroundings, report);
   checkBase(value, Object.keys(rates), report);
+  checkMail(valueAt(value, ['mail', 'url']), surroundings, report);
   const providers = checkProviders(value, surroundings, report);
   const models = valueAt(value, ['models']);
   if (Array.isArray(models)) checkModels(models, { providers, currencies: Object.keys(rates) }, report);

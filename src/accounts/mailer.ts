@@ -1,0 +1,137 @@
+import type * as Nodemailer from 'nodemailer';
+import type { Logger } from 'pino';
+import { resolveSecret } from '../config.ts';
+
+/** A mail as plain text: nobody has to render what a stranger wrote. */
+export type Mail = { to: string | readonly string[]; subject: string; text: string };
+
+/** Where mail goes out. */
+export type MailSettings = { readonly url: string; readonly from: string };
+
+export type Mailer = {
+  /** Can mail be sent at all? Otherwise links are handed over by whoever runs the service. */
+  ready(): boolean;
+  /** Takes a mail and returns at once: a request never waits for a mail server. Tried three times, then logged. */
+  post(mail: Mail): void;
+  /** Sends a mail now, once. Throws what the server says. */
+  send(mail: Mail): Promise<void>;
+  /** Mails that still wait for another try are given up. */
+  close(): void;
+};
+
+type Options = {
+  /** Undefined: there is none. Asked each time, since the configuration may be read anew. */
+  settings(): MailSettings | undefined;
+  log: Logger;
+  retry_delays_ms?: readonly number[];
+  /** For one try, whatever the server does meanwhile. */
+  timeout_ms?: number;
+};
+
+const at_once_max = 4;
+const waiting_max = 1000;
+
+/** A mail that a server refuses for good, such as one to nobody: no use trying it again. */
+export function isRefusal(error: unknown): boolean {
+  const code = error instanceof Error && 'responseCode' in error ? error.responseCode : undefined;
+  return typeof code === 'number' && code >= 500;
+}
+
+/** Opens nothing yet: the library is loaded for the first mail. */
+export function openMailer({ settings, log, retry_delays_ms = [5_000, 60_000], timeout_ms = 30_000 }: Options): Mailer {
+  const waiting: { mail: Mail; tries: number }[] = [];
+  const timers = new Set<NodeJS.Timeout>();
+  let at_once = 0;
+  let closed = false;
+
+  const send = async (mail: Mail) => {
+    const { createTransport } = await import('nodemailer');
+    await within(timeout_ms, sendOne(createTransport, settings(), mail, timeout_ms));
+  };
+  const next = (): void => {
+    const job = closed || at_once >= at_once_max ? undefined : waiting.shift();
+    if (!job) return;
+    at_once++;
+    void send(job.mail)
+      .catch((error: unknown) => again(job, error))
+      .finally(() => {
+        at_once--;
+        next();
+      });
+    next();
+  };
+  const again = ({ mail, tries }: { mail: Mail; tries: number }, error: unknown): void => {
+    const delay_ms = isRefusal(error) || closed ? undefined : retry_delays_ms[tries];
+    // Never its text: the links in it are as good as passwords.
+    const told = { subject: mail.subject, err: error };
+    if (delay_ms === undefined) return log.error(told, 'a mail could not be sent');
+    log.warn({ ...told, delay_ms }, 'a mail could not be sent, and will be tried again');
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      waiting.push({ mail, tries: tries + 1 });
+      next();
+    }, delay_ms);
+    timers.add(timer.unref());
+  };
+
+  return {
+    ready: () => urlOf(settings()) !== undefined,
+    post: (mail) => {
+      if (closed || urlOf(settings()) === undefined) return;
+      if (waiting.length >= waiting_max)
+        return log.error({ subject: mail.subject }, 'too many mails wait: one was lost');
+      waiting.push({ mail, tries: 0 });
+      next();
+    },
+    send,
+    close: () => {
+      closed = true;
+      for (const timer of timers) clearTimeout(timer);
+    },
+  };
+}
+
+function urlOf(settings: MailSettings | undefined): string | undefined {
+  return settings && resolveSecret(settings.url);
+}
+
+async function sendOne(
+  createTransport: typeof Nodemailer.createTransport,
+  settings: MailSettings | undefined,
+  mail: Mail,
+  timeout_ms: number,
+): Promise<void> {
+  const url = urlOf(settings);
+  if (!settings || url === undefined) throw new Error('mail is not configured, or the variable of mail.url is not set');
+  if (!/^smtps?:\/\//.test(url))
+    throw new Error('the address of the mail server does not begin with smtp:// or smtps://');
+  const transport = createTransport({
+    connectionTimeout: timeout_ms,
+    greetingTimeout: timeout_ms,
+    socketTimeout: timeout_ms,
+    url,
+  });
+  const { to, subject, text } = mail;
+  await transport.sendMail({
+    from: settings.from,
+    to: [to].flat(),
+    subject,
+    text,
+    headers: { 'Auto-Submitted': 'auto-generated' }, // RFC 3834: nobody's holiday answers it
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
+
+async function within<T>(timeout_ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the mail server took more than ${timeout_ms} ms`)), timeout_ms);
+  });
+  work.catch(() => undefined); // it may fail after its time
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

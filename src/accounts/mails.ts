@@ -1,0 +1,51 @@
+import type { Mail } from './mailer.ts';
+
+/** What the service writes to people. */
+
+export function passwordMail(to: string, link: string): Mail {
+  return {
+    to,
+    subject: 'A new password for Medley',
+    text: `To choose a new password, follow this link within 15 minutes:\n\n${link}\n\nIf you did not ask for it, nothing has changed.\n`,
+  };
+}
+
+/** `link` is as good as a password. */
+export function invitationMail(invitation: { to: string; from: string; account_name: string; link: string }): Mail {
+  const { to, from, account_name, link } = invitation;
+  const account = oneLine(account_name);
+  return {
+    to,
+    subject: `An invitation to ${account} on Medley`,
+    text: `${oneLine(from)} invites you to the account "${account}" on Medley. To accept, follow this link:\n\n${link}\n\nIf you know nothing about it, do nothing.\n`,
+  };
+}
+
+export function invoiceMail(
+  to: readonly string[],
+  invoice: { number: string; month: string; total: string; link: string },
+): Mail {
+  const { number, month, total, link } = invoice;
+  return {
+    to,
+    subject: `Your invoice ${number}`,
+    text: `Your invoice ${number} for ${month} is ready: ${total}, paid from your balance.\n\n${link}\n`,
+  };
+}
+
+export function lowBalanceMail(
+  to: readonly string[],
+  balance: { account_name: string; available: string; threshold: string; link: string },
+): Mail {
+  const { account_name, available, threshold, link } = balance;
+  const account = oneLine(account_name);
+  return {
+    to,
+    subject: `Little is left in ${account}`,
+    text: `The account "${account}" has ${available} available, which is less than ${threshold}. Without money nothing new starts.\n\n${link}\n`,
+  };
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
+}

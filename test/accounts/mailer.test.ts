@@ -1,0 +1,102 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { openMailer, type Mailer } from '../../src/accounts/mailer.ts';
+import { invitationMail } from '../../src/accounts/mails.ts';
+import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
+
+let server: MailServer;
+let mailer: Mailer;
+let logged: { level: number; msg: string; subject?: string }[] = [];
+
+const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+const from = 'Medley Łódź <medley@example.com>';
+
+beforeAll(async () => {
+  server = await startMailServer();
+});
+
+afterAll(() => server.stop());
+
+beforeEach(() => {
+  logged = [];
+  server.mails.length = 0;
+  server.be('take');
+  mailer = openMailer({
+    settings: () => ({ url: server.reference, from }),
+    log,
+    retry_delays_ms: [20, 20],
+    timeout_ms: 400,
+  });
+});
+
+afterEach(() => mailer.close());
+
+const mail = (subject = 'A subject') => ({
+  to: 'anna@example.com',
+  subject,
+  text: 'A link: https://example.com/secret\n',
+});
+
+it('a mail arrives as it was written, Polish letters too, and no line of a name becomes one of the head', async () => {
+  const link = 'https://medley.example.com/invitation?id=abc';
+  const account_name = 'Żółw\r\nBcc: victim@example.com';
+  await mailer.send(invitationMail({ to: 'anna@example.com', from: 'Grażyna', account_name, link }));
+  const [got] = server.mails;
+  expect(got).toMatchObject({
+    from: 'medley@example.com',
+    to: ['anna@example.com'],
+    subject: 'An invitation to Żółw Bcc: victim@example.com on Medley',
+  });
+  expect(got?.text).toContain(`Grażyna invites you to the account "Żółw Bcc: victim@example.com"`);
+  expect(got?.text).toContain(`\n\n${link}\n\n`);
+  expect(got?.raw).toMatch(/^Auto-Submitted: auto-generated\r$/m);
+});
+
+it('a server that is out of order for a moment gets the mail in the end', async () => {
+  server.be('fail');
+  mailer.post(mail());
+  await expect.poll(() => logged.length).toBeGreaterThan(0);
+  server.be('take');
+  await expect.poll(() => server.mails.length).toBe(1);
+  expect(logged.every(({ level, msg }) => level === 40 && msg.includes('will be tried again'))).toBe(true);
+});
+
+it('one that stays out of order is given up after three tries, and the log keeps the secret', async () => {
+  server.be('fail');
+  const before = server.connections();
+  mailer.post(mail('Out of order'));
+  await expect.poll(() => logged.at(-1)?.level).toBe(50);
+  expect(server.connections() - before).toBe(3);
+  expect(logged.at(-1)).toMatchObject({ subject: 'Out of order', msg: 'a mail could not be sent' });
+  expect(JSON.stringify(logged)).not.toContain('secret');
+});
+
+it('what a server refuses for good is not tried again', async () => {
+  server.be('refuse');
+  const before = server.connections();
+  mailer.post(mail());
+  await expect.poll(() => logged.at(-1)?.level).toBe(50);
+  expect(server.connections() - before).toBe(1);
+});
+
+it('a server that hangs delays nobody: the caller is gone before, and the others follow', async () => {
+  server.be('hang');
+  const begun_ms = performance.now();
+  for (let count = 0; count < 8; count++) mailer.post(mail());
+  expect(performance.now() - begun_ms).toBeLessThan(100);
+  await expect.poll(() => logged.length, { timeout: 5_000 }).toBeGreaterThan(0);
+  server.be('take');
+  await expect.poll(() => server.mails.length, { timeout: 5_000 }).toBe(8);
+  await expect(Promise.resolve(mailer.ready())).resolves.toBe(true);
+});
+
+it('without an address nothing is sent, and posting is no mistake', async () => {
+  const none = openMailer({ settings: () => undefined, log });
+  const unset = openMailer({ settings: () => ({ url: 'env:MEDLEY_TEST_NO_SUCH_VARIABLE', from }), log });
+  for (const one of [none, unset]) {
+    expect(one.ready()).toBe(false);
+    one.post(mail());
+    await expect(one.send(mail())).rejects.toThrow('mail is not configured');
+  }
+  expect([logged, server.mails]).toEqual([[], []]);
+});
