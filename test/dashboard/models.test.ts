@@ -29,7 +29,7 @@ async function paceOf(id: string) {
   return (answer.json as ModelView).pace;
 }
 
-describe('models', () => {
+describe('models', { timeout: 120_000 }, () => {
   it('are those of the API, in the same words and order', async () => {
     const { json } = await client.call('GET', '/v1/models');
     const told = json.data.map(({ id, display_name, input_schema, pricing, status }) => {
@@ -65,7 +65,7 @@ describe('models', () => {
     expect((await client.call('POST', '/v1/chat/completions', body)).status).toBe(200);
     const wrong = { ...body, messages: [{ role: 'user', content: 'Hello [[fail before start]]' }] };
     expect((await client.call('POST', '/v1/chat/completions', wrong)).status).toBeGreaterThanOrEqual(500);
-    await expect.poll(() => paceOf('sandbox/chat')).toMatchObject({ ended: 2, succeeded: 1 });
+    await expect.poll(() => paceOf('sandbox/chat'), { timeout: 60_000 }).toMatchObject({ ended: 2, succeeded: 1 });
     const pace = await paceOf('sandbox/chat');
     expect(pace?.p50_ms).toBeGreaterThanOrEqual(pace?.first_p50_ms ?? Infinity);
   });

@@ -35,14 +35,14 @@ async function final({ json }: Seen): Promise<TaskView> {
   let task: TaskView | undefined;
   await expect
     .poll(async () => (task = (await owner.get(`${base}/tasks/${id}`)).json as TaskView).completed_at, {
-      timeout: 20_000,
+      timeout: 60_000,
     })
     .not.toBeNull();
   if (!task) throw new Error('there is no task');
   return task;
 }
 
-describe('an estimate', () => {
+describe('an estimate', { timeout: 120_000 }, () => {
   it('is that of the API', async () => {
     const { call } = await test.client({ account_id: owner.account_id });
     const { json } = await call('POST', '/v1/estimate', picture);
@@ -79,7 +79,7 @@ describe('an estimate', () => {
   });
 });
 
-describe('a run', () => {
+describe('a run', { timeout: 120_000 }, () => {
   it('holds what was estimated, then costs what was made, by a key with a limit of its own', async () => {
     const task = await final(await owner.post(`${base}/generate`, picture));
     expect(task).toMatchObject({ status: 'succeeded', key: { name: 'Playground' } });
@@ -105,7 +105,7 @@ describe('a run', () => {
     const { id } = begun.json as { id: string };
     // 409 while it is being handed to the provider
     const cancel = async () => (await owner.post(`${base}/tasks/${id}/cancel`)).status;
-    await expect.poll(cancel, { timeout: 10_000 }).toBe(200);
+    await expect.poll(cancel, { timeout: 60_000 }).toBe(200);
     expect(await final(begun)).toMatchObject({ status: 'failed', error: { type: 'canceled' } });
   });
 
@@ -132,7 +132,7 @@ describe('a run', () => {
   });
 });
 
-describe('a chat', () => {
+describe('a chat', { timeout: 120_000 }, () => {
   it('is streamed, and its record has what it cost', async () => {
     const answer = await owner.post(`${base}/chat`, { ...chat, stream: true });
     expect(answer.status).toBe(200);
@@ -159,7 +159,7 @@ const calls: [string, object][] = [
   ['files', {}],
 ];
 
-describe('rights', () => {
+describe('rights', { timeout: 120_000 }, () => {
   it.each(calls)('viewers may not use %s, and make no key', async (path, body) => {
     const viewer = await memberOf(test, await ownerOfNew(test), 'viewer');
     const answer = await viewer.post(`${viewer.base}/${path}`, body);

@@ -131,7 +131,7 @@ function ModelRow({ model }: { model: ModelView }) {
         </Group>
       </Table.Td>
       <Table.Td>
-        <Badge variant="default" tt="none" fw={500}>
+        <Badge variant="default" tt="none" fw={500} miw="max-content">
           {kindText(modality)}
         </Badge>
       </Table.Td>
