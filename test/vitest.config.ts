@@ -11,6 +11,7 @@ const begun_first = [
   'test/lifecycle/failpoints.test.ts',
   'test/webhooks/real-time.test.ts',
   'test/chaos/chaos.test.ts',
+  'test/providers/two-routes.test.ts',
 ];
 
 const { sort: sortAsUsual } = BaseSequencer.prototype;
