@@ -1,5 +1,12 @@
 import { Center, Loader } from '@mantine/core';
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
 import {
   readAccountsSearch,
   readAuditSearch,
@@ -200,6 +207,15 @@ const billing = createRoute({
   component: lazyRouteComponent(() => import('./pages/billing/Billing.tsx'), 'Billing'),
 });
 
+/** What mails name. */
+const invoices = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/billing/invoices',
+  beforeLoad: () => {
+    throw redirect({ to: '/billing', search: { tab: 'invoices' }, replace: true });
+  },
+});
+
 const routeTree = root.addChildren([
   signIn,
   invitation,
@@ -213,6 +229,7 @@ const routeTree = root.addChildren([
     models.addChildren([modelList, model]),
     usage,
     billing,
+    invoices,
     playground,
     webhooks,
     delivery,

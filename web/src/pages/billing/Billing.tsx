@@ -10,8 +10,9 @@ import { Loaded } from '../../ui/states.tsx';
 import { AlertCard } from './AlertCard.tsx';
 import { BalanceCard } from './BalanceCard.tsx';
 import { Details } from './Details.tsx';
+import { Invoices } from './Invoices.tsx';
 import { Ledger } from './Ledger.tsx';
-import type { BillingSearch } from './search.ts';
+import { readBillingSearch, type BillingSearch } from './search.ts';
 import { TopUpCard } from './TopUpCard.tsx';
 
 const route = getRouteApi('/signed-in/billing');
@@ -33,10 +34,11 @@ export function Billing() {
       <Paid paid={search.paid} close={() => set({ paid: undefined })} />
       <Tabs
         value={tab}
-        onChange={(next) => void navigate({ to: '/billing', search: next === 'details' ? { tab: 'details' } : {} })}
+        onChange={(next) => void navigate({ to: '/billing', search: readBillingSearch({ tab: next }) })}
       >
         <Tabs.List mb="md">
           <Tabs.Tab value="balance">Balance</Tabs.Tab>
+          <Tabs.Tab value="invoices">Invoices</Tabs.Tab>
           <Tabs.Tab value="details">Billing details</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="balance">
@@ -57,6 +59,7 @@ export function Billing() {
             {tab === 'balance' && <Ledger search={search} set={set} />}
           </Stack>
         </Tabs.Panel>
+        <Tabs.Panel value="invoices">{tab === 'invoices' && <Invoices />}</Tabs.Panel>
         <Tabs.Panel value="details">
           {tab === 'details' && (
             <Loaded query={billing} height={420}>

@@ -1,6 +1,6 @@
 /** What the address of the page says: which part of it, which movements, and whether one comes back from paying. */
 export type BillingSearch = {
-  tab?: 'details' | undefined;
+  tab?: 'invoices' | 'details' | undefined;
   type?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
@@ -11,7 +11,7 @@ export type BillingSearch = {
 export function readBillingSearch(search: Record<string, unknown>): BillingSearch {
   const text = (name: string) => (typeof search[name] === 'string' && search[name] !== '' ? search[name] : undefined);
   return {
-    tab: search['tab'] === 'details' ? 'details' : undefined,
+    tab: search['tab'] === 'details' || search['tab'] === 'invoices' ? search['tab'] : undefined,
     type: text('type'),
     from: text('from'),
     to: text('to'),

@@ -1,0 +1,112 @@
+import { Button, Group, Table, Text } from '@mantine/core';
+import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { InvoiceLineView, InvoicesView } from '../../../../src/dashboard/views/invoices.ts';
+import { api, queryOf } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ListTable, Pages } from '../../ui/ListTable.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Card } from '../../ui/Page.tsx';
+import { Empty } from '../../ui/states.tsx';
+
+const columns = [
+  { name: 'Number' },
+  { name: 'Month (UTC)' },
+  { name: 'Issued' },
+  { name: 'Total', align: 'right' },
+  { name: 'Download', align: 'right' },
+] as const;
+
+const month_name = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' });
+const day_name = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+
+/** What was charged in each month, on paper. */
+export function Invoices() {
+  const { account, base } = usePlace();
+  const query = useInfiniteQuery({
+    queryKey: [account.id, 'invoices'],
+    queryFn: ({ pageParam, signal }) =>
+      api.get<InvoicesView>(`${base}/invoices${queryOf({ before: pageParam })}`, { signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: InvoicesView) => (page.has_more ? page.data.at(-1)?.month : undefined),
+  });
+  const issues = query.data?.pages[0]?.issues ?? false;
+  return (
+    <Pages query={query} empty={<NoInvoices issues={issues} />}>
+      {(invoices) => (
+        <Card
+          title="Invoices"
+          aside={
+            <Text size="sm" c="dimmed">
+              Each comes within hours of the end of its month, paid from the balance.
+            </Text>
+          }
+        >
+          <ListTable caption="Invoices, newest first" columns={columns}>
+            {invoices.map((invoice) => (
+              <Line key={invoice.number} invoice={invoice} base={base} />
+            ))}
+          </ListTable>
+        </Card>
+      )}
+    </Pages>
+  );
+}
+
+function Line({ invoice, base }: { invoice: InvoiceLineView; base: string }) {
+  const { number, month, issued_at, total } = invoice;
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" fw={600} style={{ whiteSpace: 'nowrap' }}>
+        {number}
+      </Table.Th>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>{month_name.format(new Date(`${month}-01T00:00:00Z`))}</Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>{day_name.format(new Date(issued_at))}</Table.Td>
+      <Table.Td ta="right">
+        <Money cost={total} />
+      </Table.Td>
+      <Table.Td>
+        <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Download href={`${base}/invoices/${number}/pdf`} kind="PDF" number={number} icon />
+          <Download href={`${base}/invoices/${number}/csv`} kind="CSV" number={number} />
+          <Download href={`${base}/invoices/${number}/json`} kind="JSON" number={number} />
+        </Group>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+type DownloadProps = { href: string; kind: string; number: string; icon?: boolean };
+
+function Download({ href, kind, number, icon = false }: DownloadProps) {
+  return (
+    <Button
+      component="a"
+      href={href}
+      download
+      size="xs"
+      variant={icon ? 'light' : 'default'}
+      aria-label={`${kind} of ${number}`}
+      {...(icon && { leftSection: <ArrowDownTrayIcon width={15} aria-hidden /> })}
+    >
+      {kind}
+    </Button>
+  );
+}
+
+function NoInvoices({ issues }: { issues: boolean }) {
+  if (!issues) {
+    return (
+      <Empty title="No invoices here">
+        Whoever runs this service has not said who issues them: <code>billing.issuer</code> in <code>medley.yaml</code>.
+        Usage and every movement of the balance can be downloaded as CSV.
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No invoices yet" action={<LinkTo href="/billing?tab=details">Say what stands on them</LinkTo>}>
+      The first one comes when a month has ended in which something was charged or paid in.
+    </Empty>
+  );
+}
