@@ -54,5 +54,5 @@ export function sidewaysOf(page: Page): Promise<number> {
 /** Waits until nothing says that it is still loading. */
 export async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForFunction(`document.querySelector('[role=status][aria-label^=Loading]') === null`);
+  await page.locator('[role=status][aria-label^=Loading]').first().waitFor({ state: 'detached' });
 }

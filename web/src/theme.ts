@@ -29,6 +29,8 @@ export const theme = createTheme({
     sizes: { h1: { fontSize: '1.6rem' }, h2: { fontSize: '1.15rem' }, h3: { fontSize: '1rem' } },
   },
   components: {
+    // The page has one banner, and this is not it.
+    ModalHeader: { defaultProps: { component: 'div' } },
     Modal: Modal.extend({
       defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } },
       styles: { title: { fontWeight: 650, lineHeight: 1.35, overflowWrap: 'anywhere' } },

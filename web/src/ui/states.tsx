@@ -59,7 +59,7 @@ export function Empty({ title, children, action }: { title: string; children?: R
           {title}
         </Title>
         {children && (
-          <Text c="dimmed" ta="center" maw={520} component="div">
+          <Text c="dimmed" ta="center" w="100%" maw={520} component="div">
             {children}
           </Text>
         )}

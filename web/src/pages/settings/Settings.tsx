@@ -27,10 +27,18 @@ export function Settings() {
         }}
       >
         <Tabs.List mb="md">
-          <Tabs.Tab value="profile">Profile</Tabs.Tab>
-          <Tabs.Tab value="security">Security</Tabs.Tab>
-          <Tabs.Tab value="team">Team</Tabs.Tab>
-          <Tabs.Tab value="appearance">Appearance</Tabs.Tab>
+          <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="profile">
+            Profile
+          </Tabs.Tab>
+          <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="security">
+            Security
+          </Tabs.Tab>
+          <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="team">
+            Team
+          </Tabs.Tab>
+          <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="appearance">
+            Appearance
+          </Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="profile">
           <Profile />
