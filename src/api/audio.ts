@@ -121,9 +121,15 @@ async function answerText(app: App, call: Call): Promise<Answer> {
   const { text, content_type } = await textOf(app, task);
   const words = form === 'json' || form === 'text' ? wordsOf(text, content_type) : text;
   const headers = { ...begun.headers, ...costHeaders(task) };
-  if (form === 'json') return { status: 200, body: { text: words }, headers };
+  if (form === 'json') return { status: 200, body: { text: words, ...usageOf(task) }, headers };
   const type = form === 'text' ? 'text/plain; charset=utf-8' : content_type;
   return { status: 200, body: words, headers: { ...headers, 'content-type': type } };
+}
+
+/** How long the recording is, where that is what is paid for. */
+function usageOf({ pricing }: Task): object {
+  const { second } = pricing.input_units ?? {};
+  return second === undefined ? {} : { usage: { type: 'duration', seconds: Math.ceil(Number(second)) } };
 }
 
 function formOf({ parameters }: Given) {

@@ -290,7 +290,7 @@ describe('files', () => {
         ['file', { bytes: wav(1) }],
         ['prompt', prompt],
       ]);
-    expect((await write('[[delay 10ms]]')).json).toEqual({ text: 'A recording of 1 seconds.' });
+    expect((await write('[[delay 10ms]]')).json).toMatchObject({ text: 'A recording of 1 seconds.' });
     expect(await write('Hello [[moderate]]')).toMatchObject({
       status: 400,
       json: { error: { code: 'content_policy_violation' } },

@@ -121,8 +121,9 @@ describe.each([
           file: await file(),
           ...(response_format && { response_format }),
         });
-      expect(await create()).toEqual({ text: 'Dzień dobry' });
-      expect(await create('json')).toEqual({ text: 'Dzień dobry' });
+      const usage = { type: 'duration', seconds: 2 };
+      expect(await create()).toEqual({ text: 'Dzień dobry', usage });
+      expect(await create('json')).toEqual({ text: 'Dzień dobry', usage });
       expect(await create('text')).toBe('Dzień dobry');
       expect(await create('srt')).toBe('1\n00:00:00,000 --> 00:00:02,000\nDzień dobry\n');
       expect(await create('vtt')).toBe('WEBVTT\n\n00:00:00.000 --> 00:00:02.000\nDzień dobry\n');
