@@ -153,6 +153,7 @@ function Items({ items, path, color }: { items: Item[]; path: string; color?: st
         key={to}
         component={Link}
         to={to}
+        activeOptions={{ exact: to === '/' || to === '/admin' }}
         label={label}
         active={active}
         {...(color && { color })}

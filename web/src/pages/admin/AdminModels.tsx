@@ -97,10 +97,10 @@ function fits(model: AdminModel, each: AdminRoute, search: string | undefined, s
 }
 
 function Row({ model, route: each, is_first }: { model: AdminModel; route: AdminRoute; is_first: boolean }) {
-  const short = each.name.startsWith(`${model.id}/`) ? each.name.slice(model.id.length + 1) : each.name;
+  const short = each.name.startsWith(`${model.id}#`) ? each.name.slice(model.id.length + 1) : each.name;
   return (
     <Table.Tr>
-      <Table.Td maw={300}>
+      <Table.Td maw={280}>
         {is_first && (
           <Stack gap={4} align="flex-start">
             <Text size="sm" fw={600} truncate maw="100%" title={model.name} component="div">
@@ -114,7 +114,7 @@ function Row({ model, route: each, is_first }: { model: AdminModel; route: Admin
           </Stack>
         )}
       </Table.Td>
-      <Table.Td maw={220}>
+      <Table.Td maw={150}>
         <Text size="sm" truncate title={each.name}>
           {short}
         </Text>
@@ -127,7 +127,7 @@ function Row({ model, route: each, is_first }: { model: AdminModel; route: Admin
           {each.upstream_model}
         </Text>
       </Table.Td>
-      <Table.Td miw={170}>
+      <Table.Td miw={150}>
         <Stack gap={2} align="flex-start">
           <Status of={each.state === 'open' ? 'paused' : 'used'} />
           {each.cause !== null && (

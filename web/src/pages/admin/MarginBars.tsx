@@ -86,14 +86,13 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
   }));
   return (
     <div role="img" aria-label={`Revenue and upstream cost by ${by}, in ${currency}. The table tells the same.`}>
+      <Legend />
       <BarChart
         h={280}
         data={data}
         dataKey="name"
-        withLegend
-        legendProps={{ verticalAlign: 'top' }}
         tickLine="y"
-        gridAxis="y"
+        gridAxis="x"
         valueFormatter={(value) => `${value.toLocaleString('en-US', { maximumFractionDigits: 4 })} ${currency}`}
         yAxisProps={{ width: 90 }}
         xAxisProps={{ interval: 'preserveStartEnd', tickFormatter: (text: string) => shortened(text) }}
@@ -123,6 +122,24 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
         </Text>
       )}
     </div>
+  );
+}
+
+const hatched = 'repeating-linear-gradient(-45deg, #e8590c 0 3px, rgb(253 126 20 / 25%) 3px 7px)';
+
+function Legend() {
+  return (
+    <Group gap="md" justify="flex-end" mb="xs" aria-hidden>
+      {[
+        { name: 'Revenue', background: 'var(--mantine-color-brand-5)' },
+        { name: 'Upstream cost', background: hatched },
+      ].map(({ name, background }) => (
+        <Group key={name} gap={6}>
+          <span style={{ width: 14, height: 14, borderRadius: 3, background }} />
+          <Text size="sm">{name}</Text>
+        </Group>
+      ))}
+    </Group>
   );
 }
 

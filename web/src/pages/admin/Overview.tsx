@@ -96,11 +96,19 @@ function Figures({ view: { tasks, chats, jobs } }: { view: AdminOverview }) {
         </SimpleGrid>
       </Card>
       <Card title="Chat">
-        <SimpleGrid cols={{ base: 2, xs: 3 }}>
+        <SimpleGrid cols={2}>
           <Figure name="Calls" value={count(chats.calls_24h)} note="in 24 hours" />
           <Figure name="Failed" value={count(chats.failed_24h)} note="in 24 hours" />
-          <Figure name="First words" value={time(chats.first_words_p50_ms)} note="for half of the calls" />
-          <Figure name="First words" value={time(chats.first_words_p95_ms)} note="for 95 of 100 calls" />
+          <Figure
+            name="First words"
+            value={time(chats.first_words_p50_ms)}
+            note="half of the calls have them by then"
+          />
+          <Figure
+            name="Slow first words"
+            value={time(chats.first_words_p95_ms)}
+            note="95 of 100 calls have them by then"
+          />
         </SimpleGrid>
       </Card>
     </SimpleGrid>

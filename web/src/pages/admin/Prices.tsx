@@ -36,7 +36,7 @@ export function Prices() {
   return (
     <Page
       title="Prices & margins"
-      about="From the ledger, by months in UTC. What a run costs callers is in the catalogue; what it costs you is told by the upstream or by the cost rows of its route."
+      about="What callers paid, what upstreams charge for it, what is left. Months are those of UTC."
       actions={<FileButton href={`/dash/admin/margins.csv${asked}`} />}
     >
       <Filters isFiltered={false} clear={() => set({ month: undefined, by: undefined })}>

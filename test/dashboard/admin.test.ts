@@ -1,0 +1,311 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
+import type {
+  AdminAccount,
+  AdminAccountPage,
+  AdminAudit,
+  AdminConfiguration,
+  AdminDelivery,
+  AdminMargins,
+  AdminModel,
+  AdminOverview,
+  AdminReload,
+} from '../../src/dashboard/views/admin.ts';
+import type { Page } from '../../src/dashboard/views/activity.ts';
+import type { Me } from '../../src/dashboard/views/common.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { browserOf, type Seen } from '../helpers/person.ts';
+import { commandsBeside } from '../cli/medley.ts';
+import { ownerOfNew, type Someone } from './people.ts';
+
+const yaml = `
+version: 1
+net: { allow: ["127.0.0.0/8"] }
+providers:
+  sandbox: { adapter: sandbox }
+models:
+  - id: test/paid
+    kind: image
+    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
+    price: [{ unit: image, amount: "0.04" }]
+    routes: [{ provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.025" }] }]
+`;
+
+let test: TestApp;
+let operator: Someone;
+let owner: Someone;
+let stranger: Someone;
+let client: Client;
+
+beforeAll(async () => {
+  test = await startTestApp({ yaml });
+  [operator, owner, stranger] = await Promise.all([
+    ownerOfNew(test, 'Operating'),
+    ownerOfNew(test, 'Customer'),
+    ownerOfNew(test, 'Stranger'),
+  ]);
+  await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
+  client = await test.client({ account_id: owner.account_id });
+});
+
+afterAll(() => test.stop());
+
+/** The answer of an endpoint that worked. */
+function told<T>({ status, json, text }: Seen): T {
+  expect(status, text).toBeLessThan(300);
+  return json as T;
+}
+
+const accountPath = (id = owner.account_id) => `/dash/admin/accounts/${id}`;
+const filled = (path: string) =>
+  path.replace('{account}', owner.account_id).replaceAll(/\{\+?\w+\}/g, owner.account_id);
+
+const operating = dashboardEndpoints().filter(({ path }) => path.startsWith('/dash/admin'));
+const calls = operating.map(({ method, path }) => [method, path] as const);
+
+describe('who may not', () => {
+  it('there are endpoints for operators', () => {
+    expect(calls.length).toBeGreaterThan(15);
+    expect(operating.every(({ session }) => session === 'operator')).toBe(true);
+  });
+
+  it.each(calls)('%s %s: 404 for whoever is none, 401 without a session', async (method, path) => {
+    const body = method === 'GET' ? undefined : {};
+    const refused = await owner.send(method, filled(path), body);
+    expect(refused.status).toBe(404);
+    expect(refused.json).toMatchObject({ error: { message: 'There is nothing here.' } });
+    expect((await browserOf(test.url).send(method, filled(path), body)).status).toBe(401);
+  });
+
+  const changing = dashboardEndpoints().filter(
+    ({ method, path }) => method !== 'GET' && path.startsWith('/dash/accounts/{account}'),
+  );
+
+  it.each(changing.map(({ method, path }) => [method, path] as const))(
+    'an operator looks at accounts of others and changes nothing: %s %s',
+    async (method, path) => {
+      const { status, json } = await operator.send(method, filled(path), {});
+      expect(status).toBe(403);
+      expect(json).toMatchObject({ error: { message: expect.stringContaining('(operator)') } });
+    },
+  );
+});
+
+describe('an account', () => {
+  it('is found by a part of its name and by its id', async () => {
+    const named = told<Page<AdminAccount>>(await operator.get('/dash/admin/accounts?search=custom'));
+    expect(named.data.map(({ id }) => id)).toEqual([owner.account_id]);
+    const by_id = told<Page<AdminAccount>>(await operator.get(`/dash/admin/accounts?search=${stranger.account_id}`));
+    expect(by_id.data.map(({ name }) => name)).toEqual(['Stranger']);
+  });
+
+  it('is made with a currency and a credit, which its log tells', async () => {
+    const body = { name: ' New ', currency: 'USD', credit: '12.5' };
+    const made = told<AdminAccount>(await operator.post('/dash/admin/accounts', body));
+    expect(made).toMatchObject({ name: 'New', currency: 'USD', available: { amount: '12.50' }, status: 'active' });
+    expect((await entries(made.id))[0]).toMatchObject({ action: 'account.create', details: { credit: '12.500000' } });
+    for (const wrong of [{ currency: 'XXX' }, { name: ' ' }, { credit: '-1' }, { credit: '1e9' }]) {
+      const answer = await operator.post('/dash/admin/accounts', { ...body, ...wrong });
+      expect(answer.status).toBe(400);
+      expect(answer.json).toMatchObject({ error: { param: Object.keys(wrong)[0] } });
+    }
+  });
+
+  it('tells its people and the keys that work', async () => {
+    const page = told<AdminAccountPage>(await operator.get(accountPath()));
+    expect(page.members).toMatchObject([{ role: 'owner', two_factor: false }]);
+    expect(page.keys).toMatchObject([{ name: 'Test', shown_as: expect.stringContaining('…') }]);
+    expect((await operator.get(accountPath(`${owner.account_id.slice(0, -4)}0000`))).status).toBe(404);
+    expect((await operator.get(accountPath('x'))).status).toBe(404);
+  });
+
+  it('is credited once, however often the same is asked', async () => {
+    const fresh = await ownerOfNew(test, 'Credited');
+    const body = { amount: '25', reason: 'Paid by transfer', ref: 'click-1' };
+    const path = `${accountPath(fresh.account_id)}/credit`;
+    const answers = await Promise.all([1, 2, 3].map(() => operator.post(path, body)));
+    for (const answer of answers) expect(told<AdminAccount>(answer).available.amount).toBe('35.00');
+    const { data } = told<{ data: { reason: string; amount: { amount: string } }[] }>(
+      await fresh.get(`${fresh.base}/ledger`),
+    );
+    expect(JSON.stringify(data).split('Paid by transfer')).toHaveLength(2);
+    const audited = (await entries(fresh.account_id)).filter(({ action }) => action === 'account.credit');
+    expect(audited).toHaveLength(1);
+    expect(audited[0]).toMatchObject({ details: { amount: '25.000000', reason: 'Paid by transfer', ref: 'click-1' } });
+    expect((await operator.post(path, { ...body, amount: '26' })).status).toBe(409);
+  });
+
+  it('is debited no more than it has', async () => {
+    const fresh = await ownerOfNew(test, 'Debited');
+    const path = `${accountPath(fresh.account_id)}/credit`;
+    const less = told<AdminAccount>(await operator.post(path, { amount: '-4.5', reason: 'A mistake', ref: 'a' }));
+    expect(less.available.amount).toBe('5.50');
+    for (const amount of ['-5.51', '0', '', 'all', '1.0000001']) {
+      const { status, json } = await operator.post(path, { amount, reason: 'x', ref: `ref ${amount}` });
+      expect(status).toBe(400);
+      expect(json).toMatchObject({ error: { param: 'amount' } });
+    }
+    expect((await operator.post(path, { amount: '1', ref: 'b' })).json).toMatchObject({ error: { param: 'reason' } });
+    await expectExactBooks(test.app);
+  });
+
+  it('that is blocked begins nothing new, until it is unblocked', async () => {
+    const fresh = await ownerOfNew(test, 'Blocked');
+    const { call } = await test.client({ account_id: fresh.account_id });
+    const works = async () => {
+      const { status } = await call('POST', '/v1/generate?wait=30', { model: 'test/paid', input: { prompt: 'x' } });
+      return status;
+    };
+    expect(await works()).toBe(202);
+    const path = `${accountPath(fresh.account_id)}/status`;
+    expect(told<AdminAccount>(await operator.post(path, { status: 'blocked' })).status).toBe('blocked');
+    await expect.poll(works, { timeout: 5_000 }).toBe(403);
+    expect((await fresh.get(`${fresh.base}/balance`)).status).toBe(200);
+    expect((await operator.post(path, { status: 'gone' })).status).toBe(400);
+    told(await operator.post(path, { status: 'active' }));
+    await expect.poll(works, { timeout: 5_000 }).toBe(202);
+    const actions = (await entries(fresh.account_id)).map(({ action }) => action);
+    expect(actions).toEqual(['account.unblock', 'account.block']);
+  });
+
+  it('is handed over by a link that signs its owner in, once', async () => {
+    const fresh = await ownerOfNew(test, 'Handed over');
+    const { link } = told<{ link: string }>(await operator.post(`${accountPath(fresh.account_id)}/login-link`));
+    const token = new URL(link).searchParams.get('token');
+    const someone = browserOf(test.url);
+    expect((await someone.post('/auth/sign-in/link', { token })).status).toBe(200);
+    expect(told<Me>(await someone.get('/dash/me')).accounts).toMatchObject([{ id: fresh.account_id, role: 'owner' }]);
+    expect((await browserOf(test.url).post('/auth/sign-in/link', { token })).status).not.toBe(200);
+    expect(JSON.stringify(await entries(fresh.account_id))).not.toContain(token);
+  });
+});
+
+describe('looking at an account as its people do', () => {
+  it('is written down there, and adds it to what the operator sees', async () => {
+    told(await operator.post(`${accountPath()}/view`));
+    expect((await entries(owner.account_id))[0]).toMatchObject({ action: 'account.view' });
+    const { accounts } = told<Me>(await operator.get(`/dash/me?view=${owner.account_id}`));
+    expect(accounts.at(-1)).toMatchObject({ id: owner.account_id, role: 'operator', rights: ['read'] });
+    expect((await operator.get(`${owner.base}/balance`)).status).toBe(200);
+  });
+
+  it('is for operators alone', async () => {
+    const { accounts } = told<Me>(await owner.get(`/dash/me?view=${stranger.account_id}`));
+    expect(accounts.map(({ id }) => id)).toEqual([owner.account_id]);
+    expect((await owner.get(`${stranger.base}/balance`)).status).toBe(404);
+  });
+});
+
+describe('the service', () => {
+  const generate = (prompt: string, webhook_url?: string) =>
+    client.call('POST', '/v1/generate?wait=30', {
+      model: 'test/paid',
+      input: { prompt },
+      ...(webhook_url !== undefined && { webhook_url }),
+    });
+
+  beforeAll(async () => {
+    expect((await generate('One')).json.status).toBe('succeeded');
+    const failed = await generate('[[fail]]', 'http://127.0.0.1:9/hook');
+    expect(failed.json.status, failed.text).toBe('failed');
+  });
+
+  it('is told in one look', async () => {
+    const view = told<AdminOverview>(await operator.get('/dash/admin/overview'));
+    expect(view.lights.map(({ name }) => name)).toEqual(['Queue', 'Routes', 'Generations', 'Chat', 'Books']);
+    expect(view.lights.at(-1)).toMatchObject({ state: 'good' });
+    expect(view.tasks.failed_24h).toBeGreaterThan(0);
+  });
+
+  it('tells the margins that `medley margins` tells, on the page and in the file', async () => {
+    for (const by of ['model', 'route', 'provider', 'account', 'day']) {
+      const { month, data } = told<AdminMargins>(await operator.get(`/dash/admin/margins?by=${by}`));
+      const said = await commandsBeside(test).ok('margins', '--by', by, '--month', month);
+      const shown = data.map(({ revenue, upstream_cost, margin, ...row }) => {
+        return { ...row, revenue: revenue.exact, upstream_cost: upstream_cost.exact, margin: margin.exact };
+      });
+      const { rows } = said as unknown as { rows: Record<string, unknown>[] };
+      expect(shown).toEqual(rows.map(({ upstream_cost_base: _, ...row }) => row));
+      const file = await operator.get(`/dash/admin/margins.csv?by=${by}`);
+      expect(file.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+      const lines = file.text.trim().split('\r\n').slice(1);
+      expect(lines).toEqual(
+        rows.map((row) =>
+          [
+            row['name'],
+            row['currency'],
+            row['runs'],
+            row['revenue'],
+            row['upstream_cost'],
+            row['margin'],
+            row['unknown'],
+          ].join(','),
+        ),
+      );
+    }
+    expect((await operator.get('/dash/admin/margins?month=2026-13')).status).toBe(400);
+    expect((await operator.get('/dash/admin/margins?by=key')).status).toBe(400);
+  }, 60_000);
+
+  it('tells what failed, and the same as a file', async () => {
+    const { data } = told<{ data: { route: string }[] }>(await operator.get('/dash/admin/failures'));
+    expect(data).toMatchObject([{ route: expect.stringContaining('test/paid'), state: 'failed', count: 1 }]);
+    const { text } = await operator.get('/dash/admin/failures.csv');
+    expect(text).toContain(data[0]?.route);
+  });
+
+  it('tells deliveries of all accounts, page by page', async () => {
+    const path = '/dash/admin/deliveries';
+    const { data } = told<Page<AdminDelivery>>(await operator.get(path));
+    expect(data).toMatchObject([{ account_id: owner.account_id, url: 'http://127.0.0.1:9/hook' }]);
+    const of = async (query: string) => told<Page<AdminDelivery>>(await operator.get(path + query)).data.length;
+    expect(await of('?state=delivered')).toBe(0);
+    expect(await of(`?account=${stranger.account_id}`)).toBe(0);
+    expect(await of(`?account=${owner.account_id}`)).toBe(1);
+    expect(await of(`?after=${data[0]?.id}`)).toBe(0);
+    expect((await operator.get(`${path}?state=lost`)).status).toBe(400);
+  });
+
+  it('tells routes, and uses one again at once', async () => {
+    const models = async () => told<{ data: AdminModel[] }>(await operator.get('/dash/admin/models')).data;
+    const [route] = (await models()).find(({ id }) => id === 'test/paid')?.routes ?? [];
+    expect(route).toMatchObject({ state: 'closed', provider: 'sandbox' });
+    told(await operator.post('/dash/admin/routes/reset', { route: route?.name }));
+    expect((await entries())[0]).toMatchObject({ action: 'route.reset', subject: route?.name });
+    expect((await operator.post('/dash/admin/routes/reset', {})).status).toBe(400);
+  });
+
+  it('tells who did what, by account and action, and the same as a file', async () => {
+    const all = await entries();
+    expect(all.length).toBeGreaterThan(5);
+    const views = told<Page<AdminAudit>>(await operator.get('/dash/admin/audit?action=account.view')).data;
+    expect(views.map(({ account_id }) => account_id)).toEqual([owner.account_id]);
+    const older = told<Page<AdminAudit>>(await operator.get(`/dash/admin/audit?after=${all[0]?.id}`)).data;
+    expect(older.map(({ id }) => id)).toEqual(all.slice(1).map(({ id }) => id));
+    const { text } = await operator.get('/dash/admin/audit.csv');
+    for (const { id } of all) expect(text).toContain(id);
+    expect((await operator.get('/dash/admin/audit?after=x')).status).toBe(400);
+  });
+
+  it('tells its configuration without a secret, and reads it again', async () => {
+    const { providers, file } = told<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
+    expect(file).toBe(test.app.config.config_file);
+    expect(providers).toContainEqual({ name: 'sandbox', adapter: 'sandbox', base_url: null, has_key: false });
+    expect(told<AdminReload>(await operator.post('/dash/admin/reload'))).toMatchObject({ ok: true });
+    await expect(test.configure(`${yaml}\nnonsense: true\n`)).rejects.toThrow();
+    const refused = told<AdminReload>(await operator.post('/dash/admin/reload'));
+    expect(refused).toMatchObject({ ok: false, message: expect.stringContaining('nonsense') });
+    await test.configure(yaml);
+  });
+
+  it('tells its queues', async () => {
+    const { queues } = told<{ queues: { name: string }[] }>(await operator.get('/dash/admin/queue'));
+    expect(queues.length).toBeGreaterThan(0);
+  });
+});
+
+/** The log: of an account, or of the whole service. */
+async function entries(account?: string): Promise<AdminAudit[]> {
+  const query = account === undefined ? '' : `?account=${account}`;
+  return told<Page<AdminAudit>>(await operator.get(`/dash/admin/audit${query}`)).data;
+}
