@@ -31,13 +31,16 @@ export function ChoiceFilter(props: {
   data: readonly Choice[];
   onChange: (value: string | undefined) => void;
   width?: number;
+  /** One is always chosen. */
+  required?: boolean;
 }) {
-  const { label, value, data, onChange, width = 170 } = props;
+  const { label, value, data, onChange, width = 170, required = false } = props;
   return (
     <Select
       label={label}
       placeholder="All"
-      clearable
+      clearable={!required}
+      allowDeselect={!required}
       searchable={data.length > 8}
       w={{ base: '100%', xs: width }}
       value={value ?? null}

@@ -20,10 +20,15 @@ export function exactText({ amount, exact, currency }: Cost): string {
   return moneyText({ amount: digits, currency });
 }
 
-type Props = { cost: Cost; exact?: boolean; signed?: boolean };
+/** All six digits, for columns of amounts one below the other. */
+export function ledgerText({ amount, exact, currency }: Cost): string {
+  return moneyText({ amount: exact ?? amount, currency });
+}
+
+type Props = { cost: Cost; exact?: boolean | 'all'; signed?: boolean };
 
 export function Money({ cost, exact = false, signed = false }: Props) {
-  const text = exact ? exactText(cost) : moneyText(cost);
+  const text = exact === 'all' ? ledgerText(cost) : exact ? exactText(cost) : moneyText(cost);
   const shown = signed && !cost.amount.startsWith('-') && /[1-9]/.test(cost.exact ?? cost.amount) ? `+${text}` : text;
   return (
     <Text span inherit className="figure" title={`${cost.exact ?? cost.amount} ${cost.currency}`}>

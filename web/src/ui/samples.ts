@@ -1,4 +1,5 @@
 import type { ModelView } from '../../../src/dashboard/views/models.ts';
+import { isRecord } from '../api.ts';
 
 /** Programs that make one call of a model, for whoever wants to do by code what they see here. */
 export type Sample = { name: string; text: string };
@@ -126,7 +127,7 @@ function literal(value: unknown, indent: number): string {
 }
 
 /** Python writes three words of JSON otherwise; strings are the same. */
-export function pythonLiteral(value: unknown, indent: number): string {
+function pythonLiteral(value: unknown, indent: number): string {
   const pad = ' '.repeat(indent + 4);
   const end = ' '.repeat(indent);
   if (value === null || value === undefined) return 'None';
@@ -150,11 +151,11 @@ export function exampleInput(model: Pick<ModelView, 'modality' | 'input_schema'>
   if (model.modality === 'embedding') return { input: ['A red bicycle', 'A blue car'] };
   const { required, properties } = model.input_schema;
   const names = Array.isArray(required) ? required.map(String) : [];
-  const fields = isObject(properties) ? properties : {};
+  const fields = isRecord(properties) ? properties : {};
   return Object.fromEntries(
     names.flatMap((name) => {
       const field = fields[name];
-      const example = isObject(field) ? exampleOf(field) : undefined;
+      const example = isRecord(field) ? exampleOf(field) : undefined;
       return example === undefined ? [] : [[name, example]];
     }),
   );
@@ -165,8 +166,4 @@ function exampleOf(field: Record<string, unknown>): unknown {
   if (Array.isArray(examples) && examples.length > 0) return examples[0];
   if (usual !== undefined) return usual;
   return Array.isArray(choices) ? choices[0] : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

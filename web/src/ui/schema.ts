@@ -1,12 +1,10 @@
+import { isRecord } from '../api.ts';
+
 /** What the dashboard reads of a JSON Schema; everything of it may be missing or strange. */
 
 export type FieldSchema = Readonly<Record<string, unknown>>;
 
 export type Field = { name: string; schema: FieldSchema; required: boolean };
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** The fields of an object, required ones first, else as `x-order` or the schema has them. */
 export function fieldsOf(schema: FieldSchema): Field[] {

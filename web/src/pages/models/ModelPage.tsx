@@ -10,6 +10,7 @@ import { moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { conditionText, perText } from '../../ui/price.ts';
 import { exampleInput, samplesOf } from '../../ui/samples.ts';
+import { titleOf } from '../../ui/schema.ts';
 import { Samples } from '../../ui/Samples.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
@@ -169,7 +170,7 @@ function Limits({ model: { limits } }: { model: ModelView }) {
     <Card title="Limits">
       <SimpleGrid cols={2}>
         {entries.map(([name, value]) => (
-          <Figure key={name} name={name.replaceAll('_', ' ')} value={value.toLocaleString('en-US')} />
+          <Figure key={name} name={titleOf({ name, schema: {} })} value={value.toLocaleString('en-US')} />
         ))}
       </SimpleGrid>
     </Card>

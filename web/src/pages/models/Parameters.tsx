@@ -1,15 +1,7 @@
 import { Badge, Code, Group, Stack, Table, Text } from '@mantine/core';
+import { isRecord } from '../../api.ts';
 import { ListTable } from '../../ui/ListTable.tsx';
-import {
-  fieldsOf,
-  isRecord,
-  mediaOf,
-  numberOf,
-  textOf,
-  typeOf,
-  type Field,
-  type FieldSchema,
-} from '../../ui/schema.ts';
+import { fieldsOf, mediaOf, numberOf, textOf, typeOf, type Field, type FieldSchema } from '../../ui/schema.ts';
 
 /** What an input may have, read from its schema. */
 export function Parameters({ schema }: { schema: FieldSchema }) {

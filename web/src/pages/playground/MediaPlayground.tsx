@@ -4,12 +4,12 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { useState } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import type { EstimateView, FieldProblem } from '../../../../src/dashboard/views/playground.ts';
-import { api } from '../../api.ts';
+import { api, isRecord } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { exampleInput, samplesOf } from '../../ui/samples.ts';
 import { Samples } from '../../ui/Samples.tsx';
-import { isRecord } from '../../ui/schema.ts';
+
 import { Form } from './form/Form.tsx';
 import { Result } from './Result.tsx';
 import { RunLine } from './RunLine.tsx';
@@ -45,10 +45,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 6 }}>
         <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            go();
-          }}
+          onSubmit={(event) => event.preventDefault()} // an Enter in some box spends no money
           onKeyDown={(event) => {
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
               event.preventDefault();
@@ -59,7 +56,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
           <Card>
             <Stack>
               <InputTabs model={model} input={input} setInput={setInput} problems={problems} disabled={!may('run')} />
-              <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} />
+              <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} run={go} />
             </Stack>
           </Card>
         </form>

@@ -5,13 +5,13 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
-import { api } from '../../api.ts';
+import { api, isRecord } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { priceTexts } from '../../ui/price.ts';
-import { isRecord } from '../../ui/schema.ts';
+
 import { Empty, Failed, Loaded } from '../../ui/states.tsx';
 import { useModels } from '../models/queries.ts';
 import { ChatPlayground } from './ChatPlayground.tsx';
@@ -126,6 +126,7 @@ function Picker({ models, model, choose }: PickerProps) {
       <Select
         ref={box}
         label="Model"
+        placeholder="Choose a model"
         maw={560}
         searchable
         allowDeselect={false}

@@ -9,10 +9,10 @@ import { Time } from '../../ui/Time.tsx';
 import { problemText } from './form/problems.ts';
 import type { Estimating } from './MediaPlayground.tsx';
 
-type Props = { estimate: Estimating; starting: boolean; can_run: boolean; error: Error | null };
+type Props = { estimate: Estimating; starting: boolean; can_run: boolean; error: Error | null; run: () => void };
 
 /** The price, the button, and why it cannot be pressed. */
-export function RunLine({ estimate, starting, can_run, error }: Props) {
+export function RunLine({ estimate, starting, can_run, error, run }: Props) {
   const { may } = usePlace();
   const { told, is_stale } = estimate;
   const holds = told?.ok && !is_stale ? ` · holds ${exactText(told.estimated_cost)}` : '';
@@ -22,7 +22,7 @@ export function RunLine({ estimate, starting, can_run, error }: Props) {
       {error && <Failed error={error} />}
       <Group gap="md">
         <Button
-          type="submit"
+          onClick={run}
           size="md"
           loading={starting}
           disabled={!can_run}

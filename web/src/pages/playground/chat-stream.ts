@@ -1,5 +1,4 @@
-import { Failure } from '../../api.ts';
-import { isRecord } from '../../ui/schema.ts';
+import { Failure, isRecord } from '../../api.ts';
 
 /** One call of a chat model by the relay of the dashboard, read while it is being answered. */
 

@@ -1,11 +1,13 @@
 import { Input, Select, SegmentedControl, Switch, Textarea, TextInput } from '@mantine/core';
+import { isRecord } from '../../../api.ts';
 import { useId } from 'react';
-import { fieldsOf, isRecord, mediaOf, numberOf, typeOf } from '../../../ui/schema.ts';
+import { fieldsOf, mediaOf, numberOf, typeOf } from '../../../ui/schema.ts';
 import { JsonControl } from './JsonControl.tsx';
 import { ListControl } from './ListControl.tsx';
 import { MediaControl } from './MediaControl.tsx';
 import { NumberControl } from './NumberControl.tsx';
 import { ObjectControl } from './ObjectControl.tsx';
+import { VariantControl, variantsOf } from './VariantControl.tsx';
 import { itemsOf, saidOf, type ControlProps } from './said.ts';
 
 /** The control that suits a field; JSON where none does, so that no field is out of reach. */
@@ -26,6 +28,7 @@ export function Control(props: ControlProps) {
   if (type === 'object' && fieldsOf(schema).length > 0 && (value === undefined || isRecord(value))) {
     return <ObjectControl {...props} />;
   }
+  if (type === undefined && variantsOf(schema).length > 0) return <VariantControl {...props} />;
   return <JsonControl {...props} />;
 }
 

@@ -29,6 +29,7 @@ export function Form({ schema, value, onChange, problems, path, disabled }: Form
       path={`${path}.${field.name}`}
       disabled={disabled}
       renderForm={(form) => <Form {...form} />}
+      renderControl={(nested) => <Control {...nested} />}
     />
   );
   const shown = open || has_problem;

@@ -26,6 +26,7 @@ export function ListControl(props: ControlProps) {
               <MediaInput
                 kind={kind}
                 label={`${title} ${index + 1}`}
+                in_list
                 value={row}
                 onChange={(next) =>
                   next === undefined ? tell(rows.filter((_, at) => at !== index)) : set(index, next)

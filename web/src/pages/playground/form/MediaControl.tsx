@@ -36,12 +36,14 @@ type Props = {
   disabled: boolean;
   /** A link counts when it is complete: what appears at its first letter would take the focus away. */
   late?: boolean;
+  /** One of several, with a button beside it that takes it away. */
+  in_list?: boolean;
 };
 
 const things: Record<MediaKind, string> = { image: 'an image', audio: 'a recording', video: 'a film' };
 
 /** A file by dropping or choosing it, which uploads it, or by its link. */
-export function MediaInput({ kind, label, value, onChange, disabled, late = false }: Props) {
+export function MediaInput({ kind, label, value, onChange, disabled, late = false, in_list = false }: Props) {
   const { base } = usePlace();
   const [over, setOver] = useState(false);
   const upload = useMutation({
@@ -61,8 +63,9 @@ export function MediaInput({ kind, label, value, onChange, disabled, late = fals
     if (file && !disabled) upload.mutate(file);
   };
   if (value !== undefined && !isLink(value)) {
-    return <Chosen kind={kind} label={label} value={value} clear={() => onChange(undefined)} disabled={disabled} />;
+    return <Chosen {...{ kind, label, value, disabled, in_list }} clear={() => onChange(undefined)} />;
   }
+  if (in_list) return <LinkBox {...{ label, value, onChange, disabled, late }} />;
   return (
     <Box
       flex={1}
@@ -114,7 +117,7 @@ function LinkBox({
   onChange,
   disabled,
   late,
-}: Omit<Required<Props>, 'kind' | 'value'> & Pick<Props, 'value'>) {
+}: Omit<Required<Props>, 'kind' | 'value' | 'in_list'> & Pick<Props, 'value'>) {
   const [draft, setDraft] = useState('');
   const tell = (text: string) => onChange(text.trim() === '' ? undefined : text.trim());
   const complete = () => late && draft.trim() !== '' && tell(draft);
@@ -144,13 +147,9 @@ function isLink(value: string): boolean {
   return !value.startsWith('file_') && !value.startsWith('data:');
 }
 
-function Chosen({
-  kind,
-  label,
-  value,
-  clear,
-  disabled,
-}: Omit<Props, 'onChange' | 'value'> & { value: string; clear: () => void }) {
+type ChosenProps = Pick<Props, 'kind' | 'label' | 'disabled' | 'in_list'> & { value: string; clear: () => void };
+
+function Chosen({ kind, label, value, clear, disabled, in_list }: ChosenProps) {
   const preview = previews.get(value);
   const url = preview?.url;
   return (
@@ -167,16 +166,18 @@ function Chosen({
       <Text size="sm" truncate flex={1}>
         {preview?.name ?? (value.startsWith('data:') ? 'A data URL' : value)}
       </Text>
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        size={36}
-        aria-label={`${label}: take it away`}
-        onClick={clear}
-        disabled={disabled}
-      >
-        <TrashIcon width={18} aria-hidden />
-      </ActionIcon>
+      {!in_list && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size={36}
+          aria-label={`${label}: take it away`}
+          onClick={clear}
+          disabled={disabled}
+        >
+          <TrashIcon width={18} aria-hidden />
+        </ActionIcon>
+      )}
     </Group>
   );
 }

@@ -1,5 +1,6 @@
 import { Fieldset, Text } from '@mantine/core';
-import { isRecord } from '../../../ui/schema.ts';
+import { isRecord } from '../../../api.ts';
+
 import { saidOf, type ControlProps } from './said.ts';
 
 /** An object in the input: a form in the form. */

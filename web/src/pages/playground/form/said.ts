@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
+import { isRecord } from '../../../api.ts';
 import type { FieldProblem } from '../../../../../src/dashboard/views/playground.ts';
-import { isRecord, textOf, titleOf, type Field, type FieldSchema } from '../../../ui/schema.ts';
+import { textOf, titleOf, type Field, type FieldSchema } from '../../../ui/schema.ts';
 import { problemAt } from './problems.ts';
 
 export type FormProps = {
@@ -23,6 +24,7 @@ export type ControlProps = {
   disabled: boolean;
   /** For an object in the input: a form in the form. */
   renderForm: (form: FormProps) => ReactNode;
+  renderControl: (control: ControlProps) => ReactNode;
 };
 
 /** What every control says of its field. */
