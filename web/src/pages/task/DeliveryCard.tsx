@@ -1,5 +1,6 @@
 import { Code, Group, Stack, Text } from '@mantine/core';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
+import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
@@ -35,6 +36,9 @@ export function DeliveryCard({ delivery }: { delivery: NonNullable<TaskView['del
             )}
           </div>
         ))}
+        <LinkTo href={`/webhooks/${delivery.id}`} size="sm">
+          What was sent, and send it again
+        </LinkTo>
       </Stack>
     </Card>
   );
