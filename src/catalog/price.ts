@@ -189,7 +189,8 @@ const slack: { [unit in Unit]?: Rational } = {
 };
 const slack_share: Rational = { numerator: 2n, denominator: 100n };
 
-function chargedQuantity(unit: Unit, units: Units, held_units: Units): Rational {
+/** How many of a unit count: as measured, or as held where the measurement is hardly above that. */
+export function chargedQuantity(unit: Unit, units: Units, held_units: Units): Rational {
   const held = quantity(held_units, unit) ?? zero;
   const measured = quantity(units, unit) ?? held;
   const allowed = slack[unit];

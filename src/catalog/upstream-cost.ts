@@ -1,7 +1,7 @@
 import { divide, money_max, plus, rational, times, toMoney, zero, type Rational } from '../money/money.ts';
 import type { UpstreamCharge } from '../money/upstream.ts';
 import type { CostRow, JsonObject, Settings } from './model.ts';
-import { fits, quantity, rowsOfInput, type Units } from './price.ts';
+import { chargedQuantity, fits, quantity, rowsOfInput, type Units } from './price.ts';
 
 type Rates = Pick<Settings, 'currencies' | 'base_currency'>;
 
@@ -56,7 +56,7 @@ function byRows(settings: Rates, { rows, units, held_units }: CostGrounds): Rati
   if (rows.length === 0 || !units) return undefined;
   let sum: Rational = zero;
   for (const { unit, amount, per, currency } of rowsOfInput(rows, inputTokens(units))) {
-    const count = quantity(units, unit) ?? quantity(held_units, unit);
+    const count = quantity(held_units, unit) ? chargedQuantity(unit, units, held_units) : quantity(units, unit);
     const price = rational(amount);
     if (!count || !price) return undefined;
     const cost = inBase(settings, times(count, times(price, { numerator: 1n, denominator: BigInt(per) })), currency);

@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { freeOfCharge } from '../catalog/upstream-cost.ts';
 import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { loadAtWork, type TaskAtWork } from './attempts.ts';
@@ -44,6 +45,7 @@ async function stopAndFinish(app: App, ref: TaskRef, { task, open }: TaskAtWork)
       counts: 'if started', // else a cancel after the start would be a free run
       attempt: 'canceled',
       reason: 'canceled by the caller',
+      upstream: freeOfCharge(app.catalog.current.settings),
     },
     { attempt: open ?? 'none', task },
   );

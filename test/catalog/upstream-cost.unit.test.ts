@@ -78,6 +78,11 @@ describe('what an upstream charges', () => {
       known('rows', 5_000n, 5_000n),
     ],
     [
+      'as held where hardly more was measured',
+      { rows: [row('second', '0.1')], units: { second: '5.04' }, held_units: { second: '5' } },
+      known('rows', 500_000n, 500_000n),
+    ],
+    [
       'counted here',
       { rows: [row('output_token', '1', { per: 1000 })], units: { output_token: '7' }, is_counted: true },
       known('counted', 7_000n, 7_000n),
