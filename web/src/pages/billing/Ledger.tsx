@@ -8,7 +8,7 @@ import { usePlace } from '../../session.tsx';
 import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable, Pages } from '../../ui/ListTable.tsx';
-import { exactText, Money } from '../../ui/Money.tsx';
+import { ledgerText, Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
@@ -94,23 +94,23 @@ function Line({ line }: { line: LedgerLine }) {
         <Time at={created_at} />
       </Table.Td>
       <Table.Td>{names[type]}</Table.Td>
-      <Table.Td maw={340}>
+      <Table.Td miw={200} maw={340}>
         <Cause line={line} />
       </Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
         {direction === 'none' ? (
           <Text span inherit c="dimmed" className="figure" title="Moves nothing out of the balance">
-            {exactText(amount)}
+            {ledgerText(amount)}
           </Text>
         ) : (
-          <Money cost={direction === 'out' ? negative(amount) : amount} exact signed />
+          <Money cost={direction === 'out' ? negative(amount) : amount} exact="all" signed />
         )}
       </Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-        <Money cost={balance_after} exact />
+        <Money cost={balance_after} exact="all" />
       </Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-        <Money cost={available_after} exact />
+        <Money cost={available_after} exact="all" />
       </Table.Td>
     </Table.Tr>
   );

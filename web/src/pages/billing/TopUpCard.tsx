@@ -36,7 +36,8 @@ function ByCard({ smallest, largest }: { smallest: string; largest: string }) {
     mutationFn: () => api.post<{ url: string }>(`${base}/billing/top-up`, { amount: amount.trim().replace(',', '.') }),
     onSuccess: ({ url }) => window.location.assign(url),
   });
-  const shown = (text: string) => moneyText({ amount: text.replace(/\.0+$/, ''), currency });
+  const shown = (text: string) =>
+    moneyText({ amount: text.replace(/\.0+$/, '').replace(/\B(?=(\d{3})+$)/g, ','), currency });
   return (
     <form
       onSubmit={(event) => {

@@ -60,7 +60,7 @@ function Picture({ caption, summary, bars, series, textOf }: Omit<Props, 'step'>
             valueFormatter={textOf}
             withLegend={false}
             maxBarWidth={40}
-            gridAxis="y"
+            gridAxis="x"
             tickLine="none"
             yAxisProps={{ width: 64 }}
             xAxisProps={{ minTickGap: 24 }}

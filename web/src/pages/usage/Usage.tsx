@@ -97,7 +97,7 @@ function UsageFilters({ search, set }: { search: UsageSearch; set: (change: Usag
       isFiltered={[model, key, kind].some((value) => value !== undefined)}
       clear={() => set({ model: undefined, key: undefined, kind: undefined })}
     >
-      <ChoiceFilter label="Period" value={period} data={periods} onChange={setPeriod} width={190} />
+      <ChoiceFilter label="Period" value={period} data={periods} onChange={setPeriod} width={220} required />
       {period === 'custom' && (
         <>
           <DayFilter label="From (UTC)" value={from} onChange={(value) => set({ from: value })} />
@@ -136,8 +136,8 @@ function Found({ view, search, set, now_ms }: FoundProps) {
     <Stack gap="lg">
       <Card>
         <SimpleGrid cols={{ base: 2, sm: 4 }}>
-          <Figure name="Spend" value={<Money cost={total.cost} exact />} note={rangeText(view)} />
-          <Figure name="Before" value={<Money cost={total_before.cost} exact />} note={rangeText(before)} />
+          <Figure name="Spend" value={<Money cost={total.cost} />} note={rangeText(view)} />
+          <Figure name="Before" value={<Money cost={total_before.cost} />} note={rangeText(before)} />
           <Figure name="Change" value={changeText(total.cost.exact, total_before.cost.exact)} note="of spend" />
           <Figure
             name="Charges"
@@ -194,6 +194,7 @@ function UnitsCard({ view, series, search, set, now_ms }: FoundProps & { series:
             value={unit}
             data={units.map((value) => ({ value, label: unitName(value) }))}
             onChange={(value) => set({ unit: value })}
+            required
           />
         )
       }

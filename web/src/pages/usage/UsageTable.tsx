@@ -16,11 +16,11 @@ export function UsageTable({ view }: { view: UsageView }) {
       caption={`Sums by ${group}`}
       columns={[
         { name: names[group] },
-        { name: 'Charges', align: 'right' },
-        { name: 'Units' },
         { name: 'Cost', align: 'right' },
         { name: 'Period before', align: 'right' },
         { name: 'Change', align: 'right' },
+        { name: 'Charges', align: 'right' },
+        { name: 'Units' },
       ]}
     >
       {rows.map(({ id, name, before, ...used }) => (
@@ -51,16 +51,6 @@ function Row({ name, used, before, is_total = false }: RowProps) {
       <Table.Th scope="row" fw={weight}>
         {name}
       </Table.Th>
-      <Table.Td ta="right" className="figure">
-        {used.count.toLocaleString('en')}
-      </Table.Td>
-      <Table.Td>
-        <Text size="sm" {...(!is_total && { c: 'dimmed' })}>
-          {sortedUnits(used.units)
-            .map((unit) => unitText(unit, used.units[unit] ?? '0'))
-            .join(', ') || '–'}
-        </Text>
-      </Table.Td>
       <Table.Td ta="right">
         <Money cost={used.cost} exact />
       </Table.Td>
@@ -69,6 +59,16 @@ function Row({ name, used, before, is_total = false }: RowProps) {
       </Table.Td>
       <Table.Td ta="right" className="figure">
         {changeText(used.cost.exact, before?.cost.exact ?? '0')}
+      </Table.Td>
+      <Table.Td ta="right" className="figure">
+        {used.count.toLocaleString('en')}
+      </Table.Td>
+      <Table.Td miw={220}>
+        <Text size="sm" {...(!is_total && { c: 'dimmed' })}>
+          {sortedUnits(used.units)
+            .map((unit) => unitText(unit, used.units[unit] ?? '0'))
+            .join(', ') || '–'}
+        </Text>
       </Table.Td>
     </Table.Tr>
   );

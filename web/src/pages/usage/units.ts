@@ -1,5 +1,4 @@
 const names: Record<string, [one: string, many: string]> = {
-  request: ['request', 'requests'],
   image: ['image', 'images'],
   megapixel: ['megapixel', 'megapixels'],
   second: ['second', 'seconds'],
@@ -9,6 +8,7 @@ const names: Record<string, [one: string, many: string]> = {
   cached_input_token: ['cached input token', 'cached input tokens'],
   cache_write_token: ['cache write token', 'cache write tokens'],
   output_token: ['output token', 'output tokens'],
+  request: ['request', 'requests'],
 };
 
 export function unitName(unit: string): string {
@@ -28,8 +28,9 @@ export function decimalText(amount: string): string {
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
-/** In the order in which they are told; unknown ones last. */
+/** Those of which something was used, in the order in which they are told; unknown ones last. */
 export function sortedUnits(units: Record<string, string>): string[] {
   const order = Object.keys(names);
-  return Object.keys(units).toSorted((a, b) => (order.indexOf(a) + 1 || 99) - (order.indexOf(b) + 1 || 99));
+  const used = Object.keys(units).filter((unit) => /[1-9]/.test(units[unit] ?? ''));
+  return used.toSorted((a, b) => (order.indexOf(a) + 1 || 99) - (order.indexOf(b) + 1 || 99));
 }
