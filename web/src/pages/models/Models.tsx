@@ -153,7 +153,7 @@ function ModelRow({ model }: { model: ModelView }) {
       </Table.Td>
       <Table.Td ta="right">
         {modality !== 'embedding' && (
-          <ButtonTo href={playgroundOf(id)} size="xs" variant="light" aria-label={`Try ${display_name}`}>
+          <ButtonTo href={playgroundOf(id)} size="xs" variant="light" aria-label={`Try it: ${display_name}`}>
             Try it
           </ButtonTo>
         )}

@@ -110,7 +110,7 @@ function BillLine({ said: { bill, request_id } }: { said: Said }) {
     <Text size="xs" c="dimmed" className="figure">
       {bill.input_tokens} in, {bill.output_tokens} out · <Money cost={bill.cost} exact /> ·{' '}
       {durationText(bill.total_ms)} ·{' '}
-      <LinkTo href={`/chats/${request_id ?? ''}`} size="xs">
+      <LinkTo href={`/chats/${request_id ?? ''}`} size="xs" underline="always">
         details
       </LinkTo>
     </Text>

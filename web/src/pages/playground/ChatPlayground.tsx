@@ -36,7 +36,7 @@ export function ChatPlayground({ model, others, beside, setBeside }: Props) {
   };
   return (
     <Grid gap="lg">
-      <Grid.Col span={{ base: 12, md: 8 }}>
+      <Grid.Col span={{ base: 12, md: models.length > 1 ? 9 : 8 }}>
         <Stack>
           <SimpleGrid cols={{ base: 1, sm: models.length }}>
             {models.map((one) => (
@@ -54,7 +54,7 @@ export function ChatPlayground({ model, others, beside, setBeside }: Props) {
           />
         </Stack>
       </Grid.Col>
-      <Grid.Col span={{ base: 12, md: 4 }}>
+      <Grid.Col span={{ base: 12, md: models.length > 1 ? 3 : 4 }}>
         <Stack>
           <MultiSelect
             label="Beside it"

@@ -55,14 +55,20 @@ function reasonOf({ told, is_stale, error }: Estimating) {
   if (told.obstacle === 'insufficient_balance') {
     return (
       <>
-        Only {moneyText(told.available)} are available. <LinkTo href="/billing">Add funds</LinkTo>
+        Only {moneyText(told.available)} are available.{' '}
+        <LinkTo href="/billing" underline="always" size="sm">
+          Add funds
+        </LinkTo>
       </>
     );
   }
   if (told.obstacle === 'spend_limit') {
     return (
       <>
-        The monthly limit of the key “Playground” is reached. <LinkTo href="/keys">Change it</LinkTo>
+        The monthly limit of the key “Playground” is reached.{' '}
+        <LinkTo href="/keys" underline="always" size="sm">
+          Change it
+        </LinkTo>
       </>
     );
   }

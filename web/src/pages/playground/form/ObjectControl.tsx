@@ -8,7 +8,7 @@ export function ObjectControl(props: ControlProps) {
   const { field, value, onChange, problems, path, disabled, renderForm } = props;
   const { label, description } = saidOf(props);
   return (
-    <Fieldset legend={label}>
+    <Fieldset legend={label} styles={{ legend: { fontWeight: 600, fontSize: 'var(--mantine-font-size-sm)' } }}>
       {description !== undefined && (
         <Text size="sm" c="dimmed" mb="sm">
           {description}
