@@ -51,7 +51,12 @@ it('S2.6-2 a model has an id and an input_schema, a JSON Schema of 2020-12', asy
       chat: { messages: [{ role: 'user', content: 'x' }] },
       embedding: { input: 'x' },
     };
-    const input = of_calls[modality] ?? { prompt: 'x' };
+    const file = 'https://files.example/a';
+    const of_files: Record<string, object> = {
+      'sandbox/edit': { prompt: 'x', images: [file] },
+      'sandbox/transcript': { audio: file },
+    };
+    const input = of_calls[modality] ?? of_files[id] ?? { prompt: 'x' };
     expect([validate(input), validate({})]).toEqual([true, false]);
   }
 });
@@ -85,7 +90,7 @@ it('D-models-4 before_id: what is right before this model', async () => {
 
 it('D-models-5 modality: only models of this kind', async () => {
   expect(await idsOf('?modality=video')).toEqual(['sandbox/video']);
-  expect(await idsOf('?modality=audio')).toEqual(['sandbox/audio']);
+  expect(await idsOf('?modality=audio')).toEqual(['sandbox/audio', 'sandbox/transcript']);
   expect(await idsOf('?modality=chat')).toEqual(['sandbox/chat']);
   expect(await list('?modality=text')).toMatchObject(refusal('modality'));
 });
