@@ -90,7 +90,7 @@ describe('GET /v1/models', () => {
     const all = ['acme/pictures/v1', ...sandbox];
     const first = await get('/v1/models?limit=4');
     expect([ids(first), first.json.has_more, first.json.last_id]).toEqual([all.slice(0, 4), true, all[3]]);
-    const second = await get(`/v1/models?limit=4&after_id=${encodeURIComponent(first.json.last_id ?? '')}`);
+    const second = await get(`/v1/models?limit=9&after_id=${encodeURIComponent(first.json.last_id ?? '')}`);
     expect([ids(second), second.json.has_more]).toEqual([all.slice(4), false]);
     const back = await get(`/v1/models?limit=3&before_id=${second.json.first_id}`);
     expect([ids(back), back.json.has_more]).toEqual([all.slice(1, 4), true]);
