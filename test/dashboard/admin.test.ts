@@ -206,7 +206,7 @@ describe('the service', () => {
 
   beforeAll(async () => {
     expect((await generate('One')).json.status).toBe('succeeded');
-    const failed = await generate('[[fail]]', 'http://127.0.0.1:9/hook');
+    const failed = await generate('[[fail]]', 'http://127.0.0.1:65001/hook');
     expect(failed.json.status, failed.text).toBe('failed');
   });
 
@@ -257,7 +257,7 @@ describe('the service', () => {
   it('tells deliveries of all accounts, page by page', async () => {
     const path = '/dash/admin/deliveries';
     const { data } = told<Page<AdminDelivery>>(await operator.get(path));
-    expect(data).toMatchObject([{ account_id: owner.account_id, url: 'http://127.0.0.1:9/hook' }]);
+    expect(data).toMatchObject([{ account_id: owner.account_id, url: 'http://127.0.0.1:65001/hook' }]);
     const of = async (query: string) => told<Page<AdminDelivery>>(await operator.get(path + query)).data.length;
     expect(await of('?state=delivered')).toBe(0);
     expect(await of(`?account=${stranger.account_id}`)).toBe(0);

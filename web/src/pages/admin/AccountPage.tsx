@@ -130,7 +130,7 @@ function Parts({ account }: { account: AdminAccountPage }) {
                   </Text>
                 </Table.Td>
                 <Table.Td>
-                  <Code>{key.shown_as}</Code>
+                  <Code style={{ whiteSpace: 'nowrap' }}>{key.shown_as}</Code>
                 </Table.Td>
                 <Table.Td style={{ whiteSpace: 'nowrap' }}>
                   <Time at={key.created_at} ago />

@@ -69,7 +69,6 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
       columns={[
         { name: 'Created' },
         { name: 'Account' },
-        { name: 'Event' },
         { name: 'Address' },
         { name: 'State' },
         { name: 'Attempts', align: 'right' },
@@ -83,7 +82,7 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
               <Time at={row.created_at} ago />
             </Text>
           </Table.Td>
-          <Table.Td maw={150}>
+          <Table.Td maw={130}>
             <Anchor
               component={Link}
               to={`/admin/accounts/${row.account_id}`}
@@ -95,12 +94,12 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
               {row.account_id}
             </Anchor>
           </Table.Td>
-          <Table.Td>
-            <Text size="sm">{row.event}</Text>
-          </Table.Td>
-          <Table.Td maw={300}>
+          <Table.Td miw={200} maw={280}>
             <Text size="sm" truncate title={row.url}>
               {row.url}
+            </Text>
+            <Text size="xs" c="dimmed">
+              {row.event}
             </Text>
           </Table.Td>
           <Table.Td>
@@ -116,8 +115,8 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
           <Table.Td ta="right" className="figure">
             {row.attempts}
           </Table.Td>
-          <Table.Td maw={240}>
-            <Text size="sm" truncate title={row.last_error ?? ''}>
+          <Table.Td miw={140} maw={200}>
+            <Text size="sm" lineClamp={2} title={row.last_error ?? ''}>
               {row.last_status ?? row.last_error ?? '–'}
             </Text>
           </Table.Td>

@@ -22,14 +22,14 @@ export function Configuration() {
   return (
     <Page
       title="Configuration"
-      about="What this service runs with. It is changed in the file, never here; of secrets only whether they are there."
+      about="What this service runs with. It is changed in its file, never here."
       actions={
         <Button color="orange" onClick={() => reload.mutate()} loading={reload.isPending}>
           Read the file again
         </Button>
       }
     >
-      <div role="status">{reload.data && <Outcome of={reload.data} />}</div>
+      {reload.data && <Outcome of={reload.data} />}
       {reload.error && <Failed error={reload.error} />}
       <Loaded query={query} height={520}>
         {(view) => <Parts view={view} />}

@@ -87,21 +87,27 @@ function FailureTable({ rows }: { rows: AdminFailure[] }) {
         { name: 'Why' },
         { name: 'Times', align: 'right' },
         { name: 'Last' },
-        { name: 'What the last one said' },
       ]}
     >
       {rows.map(({ route: name, state, reason, count, last_at, example }) => (
         <Table.Tr key={`${name} ${state} ${reason}`}>
-          <Table.Td maw={260}>
-            <Text size="sm" truncate title={name}>
+          <Table.Td miw={170} maw={260}>
+            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
               {name}
             </Text>
           </Table.Td>
           <Table.Td>
             <Status {...(states[state] ?? { of: 'failed', label: state })} />
           </Table.Td>
-          <Table.Td>
-            <Text size="sm">{reason?.replaceAll('_', ' ') ?? '–'}</Text>
+          <Table.Td miw={220} maw={340}>
+            <Text size="sm" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+              {reason?.replaceAll('_', ' ') ?? '–'}
+            </Text>
+            {example !== null && example !== reason && (
+              <Text size="xs" c="dimmed" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+                {example}
+              </Text>
+            )}
           </Table.Td>
           <Table.Td ta="right" className="figure">
             {count.toLocaleString('en-US')}
@@ -109,11 +115,6 @@ function FailureTable({ rows }: { rows: AdminFailure[] }) {
           <Table.Td style={{ whiteSpace: 'nowrap' }}>
             <Text size="sm">
               <Time at={last_at} ago />
-            </Text>
-          </Table.Td>
-          <Table.Td miw={220} maw={380}>
-            <Text size="xs" c="dimmed" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
-              {example ?? '–'}
             </Text>
           </Table.Td>
         </Table.Tr>

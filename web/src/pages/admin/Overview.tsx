@@ -66,7 +66,15 @@ function LightCard({ light: { name, state, detail } }: { light: Light }) {
     <li>
       <Card p="sm" h="100%">
         <Stack gap={6} align="flex-start">
-          <Text fw={600}>{page === undefined ? name : <LinkTo href={page}>{name}</LinkTo>}</Text>
+          <Text fw={600}>
+            {page === undefined ? (
+              name
+            ) : (
+              <LinkTo href={page} inherit>
+                {name}
+              </LinkTo>
+            )}
+          </Text>
           <Status of={state} />
           <Text size="sm" c="dimmed">
             {detail.slice(0, 1).toUpperCase() + detail.slice(1)}

@@ -70,7 +70,7 @@ function QueueTable({ queues }: { queues: readonly Queue[] }) {
           {[waiting, active, deferred].map((count, index) => (
             <Table.Td key={index} ta="right" className="figure">
               {count === 0 ? (
-                <Text span c="dimmed">
+                <Text span inherit c="dimmed">
                   0
                 </Text>
               ) : (
