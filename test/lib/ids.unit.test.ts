@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isId, newId, randomBase62, toBase62 } from '../../src/lib/ids.ts';
+import { firstIdSince, isId, newId, randomBase62, toBase62 } from '../../src/lib/ids.ts';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
@@ -96,5 +96,15 @@ describe('toBase62', () => {
         expect(read).toBe(BigInt(value));
       }),
     );
+  });
+});
+
+describe('firstIdSince', () => {
+  it('sorts before the ids of its moment and of later ones, behind those of earlier ones', () => {
+    const at_ms = Date.now() + 60_000;
+    const [before, then] = [newId('task', at_ms - 1), newId('task', at_ms)];
+    const first = firstIdSince('task', at_ms);
+    expect([then, first, before].toSorted()).toEqual([before, first, then]);
+    expect(isId('task', first)).toBe(true);
   });
 });
