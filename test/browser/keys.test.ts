@@ -1,0 +1,138 @@
+import type { BrowserContext } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { addMember, ownerOf } from '../../src/accounts/members.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let account_id: string;
+let owner_id: string;
+
+beforeAll(async () => {
+  service = await startTestApp();
+  chromium = await launchBrowser();
+  const now = new Date();
+  const account = await createAccount(
+    service.app.db,
+    { name: 'Own', currency: 'USD', initial_credit: 5_000_000n },
+    now,
+  );
+  account_id = account.id;
+  owner_id = await ownerOf(service.app.db, account_id, now);
+}, 120_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+});
+
+async function contextOf(options: Parameters<typeof chromium.browser.newContext>[0] = {}): Promise<BrowserContext> {
+  const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(20_000);
+  return context;
+}
+
+/** What becomes of a picture that is asked for with this key: its status, or that of the refusal. */
+async function callWith(key: string): Promise<string | number> {
+  const response = await fetch(`${service.url}/v1/generate?wait=60`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sandbox/image', input: { prompt: 'x', width: 64, height: 64 } }),
+  });
+  return response.status === 202 ? ((await response.json()) as { status: string }).status : response.status;
+}
+
+test('an owner makes a key, uses it, rotates it and deletes it', { timeout: 180_000 }, async () => {
+  const context = await contextOf();
+  const { page, complaints } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner_id);
+  await page.goto(`${service.url}/keys`);
+  await settled(page);
+  expect(await violationsIn(page)).toEqual([]);
+
+  const create = page.getByRole('button', { name: 'Create a key' }).first();
+  await create.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('textbox', { name: 'Name' }).fill('Worker');
+  await page.getByRole('textbox', { name: /Monthly limit/ }).fill('2,5');
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: /Worker/ });
+  const secret = (await dialog.getByText(/^mdl_/).first().textContent()) ?? '';
+  expect(secret).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
+  expect(await violationsIn(page)).toEqual([]);
+  await dialog.getByRole('tab', { name: 'curl' }).click();
+  expect(await dialog.getByRole('tabpanel').textContent()).toContain(secret);
+  expect(await callWith(secret)).toBe('succeeded');
+  await dialog.getByRole('button', { name: 'I have copied it' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  expect(await page.content()).not.toContain(secret);
+  expect(page.url()).not.toContain('mdl_');
+
+  await page.reload();
+  await page.getByText('of $2.50').waitFor();
+  await page.getByRole('button', { name: 'Rotate Worker' }).click();
+  await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+  const fresh = (await page.getByRole('dialog').getByText(/^mdl_/).first().textContent()) ?? '';
+  expect([await callWith(secret), await callWith(fresh)]).toEqual(['succeeded', 'succeeded']);
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+  await page.getByText('Rotated').waitFor();
+
+  const old = page.getByRole('row', { name: /Rotated/ });
+  await old.getByRole('button', { name: 'Delete Worker' }).click();
+  const confirm = page.getByRole('button', { name: 'Delete', exact: true });
+  expect(await confirm.isDisabled()).toBe(true);
+  await page.getByRole('textbox', { name: /Type/ }).fill('Worker');
+  await confirm.click();
+  await old.waitFor({ state: 'hidden' });
+  await expect.poll(() => callWith(secret), { timeout: 5_000 }).toBe(401);
+  expect(await callWith(fresh)).toBe('succeeded');
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a viewer sees the keys, and why they make none', { timeout: 120_000 }, async () => {
+  const user_id = newId('user');
+  await service.app.db.query(
+    `insert into auth."user" (id, name, email, "emailVerified") values ($1, 'Vera', 'vera@example.com', false)`,
+    [user_id],
+  );
+  await addMember(service.app.db, { account_id, user_id, role: 'viewer' }, new Date());
+  const context = await contextOf();
+  const { page, complaints } = await watchedPage(context, service.url);
+  await signIn(page, service.app, user_id);
+  await page.goto(`${service.url}/keys`);
+  await settled(page);
+  const create = page.getByRole('button', { name: /Create a key/ }).first();
+  expect(await create.getAttribute('aria-disabled')).toBe('true');
+  expect(await violationsIn(page)).toEqual([]);
+  await create.focus();
+  await page.getByRole('tooltip').filter({ hasText: 'Your role here (viewer)' }).waitFor();
+  await page.keyboard.press('Enter');
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test.each(['light', 'dark'] as const)(
+  'webhooks and settings fit a phone, in %s',
+  { timeout: 240_000 },
+  async (scheme) => {
+    const context = await contextOf({ colorScheme: scheme, viewport: { width: 360, height: 780 } });
+    const { page, complaints } = await watchedPage(context, service.url);
+    await signIn(page, service.app, owner_id);
+    const paths = ['/keys', '/webhooks', '/webhooks?tab=setup'];
+    const tabs = ['profile', 'security', 'team', 'appearance'].map((tab) => `/settings?tab=${tab}`);
+    for (const path of [...paths, ...tabs]) {
+      await page.goto(service.url + path);
+      await settled(page);
+      expect([path, await sidewaysOf(page)]).toEqual([path, 0]);
+      expect([path, ...(await violationsIn(page))]).toEqual([path]);
+    }
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
