@@ -77,9 +77,9 @@ export function useChats() {
 /** The record of a call is written a moment behind its answer. */
 async function billOf(base: string, request_id: string): Promise<Bill | undefined> {
   for (let tries_left = 8; tries_left > 0; tries_left -= 1) {
+    await new Promise((resolve) => setTimeout(resolve, 300));
     const found = await api.get<ChatView>(`${base}/chats/${request_id}`).catch(() => undefined);
     if (found) return found;
-    await new Promise((resolve) => setTimeout(resolve, 400));
   }
   return undefined;
 }
