@@ -73,6 +73,7 @@ function inputTokens(units: Units): number {
 }
 
 function inBase({ currencies }: Rates, amount: Rational | undefined, currency: string): Rational | undefined {
+  if (amount?.numerator === 0n) return zero; // in any currency
   const rate = rational(currencies.get(currency) ?? '');
   return amount && rate && rate.numerator > 0n ? divide(amount, rate) : undefined;
 }

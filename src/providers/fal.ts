@@ -140,11 +140,15 @@ function failed(upstream: Upstream, answer: Answer, told: { message: string; typ
   const by_our_limit = answer.headers['x-fal-request-timeout-type'] === 'user';
   if (by_our_limit) throw new NotStarted('timeout', 'it did not start within the limit that it was given');
   if (before_the_start.test(type)) throw new NotStarted('unavailable', `ended before its start: ${type}`);
-  if (ran_too_long.test(type))
-    return { phase: 'failed', type: 'timeout', message: 'The model did not finish in time.' };
   const is_callers = answer.status < 500 && !own_trouble.test(type);
-  return upstream.failure({ code: type, message }, is_callers ? { ...hints, callers: /(?:)/ } : hints);
+  const state: RunState & { phase: 'failed' } = ran_too_long.test(type)
+    ? { phase: 'failed', type: 'timeout', message: 'The model did not finish in time.' }
+    : upstream.failure({ code: type, message }, is_callers ? { ...hints, callers: /(?:)/ } : hints);
+  return answer.status < 500 ? state : { ...state, upstream_cost: nothing };
 }
+
+/** Its own faults it never bills; what else has failed it may, by the time that it took. */
+const nothing = { amount: '0', currency: 'USD' };
 
 function succeeded(upstream: Upstream, run: RunContext, answer: Answer): RunState {
   const told = answer.object();

@@ -132,12 +132,19 @@ function stateOf(upstream: Upstream, run: RunContext, watch: Watch, told: JsonOb
       throw new NotStarted('timeout', 'the deadline came before the start');
     case 'canceled':
       if (!told['started_at']) throw new NotStarted('unavailable', 'the run was canceled before its start');
-      return { phase: 'failed', type: 'timeout', message: 'The model provider stopped the run before its end.' };
+      return stopped(run, told);
     case '':
       throw new Error('the answer to the poll has no status');
     default:
       return goingOn(watch, 'running', run.now_ms, pace);
   }
+}
+
+/** Stopped while it ran: the time until then is charged. */
+function stopped(run: RunContext, told: JsonObject): RunState {
+  const upstream_cost = costByTime(objectIn(told, 'metrics'), run.options);
+  const message = 'The model provider stopped the run before its end.';
+  return { phase: 'failed', type: 'timeout', message, ...(upstream_cost && { upstream_cost }) };
 }
 
 function troubleIn(told: JsonObject): { message?: string } {

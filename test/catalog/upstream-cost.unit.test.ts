@@ -82,6 +82,7 @@ describe('what an upstream charges', () => {
       { rows: [row('second', '0.1')], units: { second: '5.04' }, held_units: { second: '5' } },
       known('rows', 500_000n, 500_000n),
     ],
+    ['nothing, in a currency that has no rate', { told: { amount: '0', currency: 'CNY' } }, known('told', 0n, 0n)],
     [
       'counted here',
       { rows: [row('output_token', '1', { per: 1000 })], units: { output_token: '7' }, is_counted: true },

@@ -255,6 +255,16 @@ describe('fal', () => {
     expect(await runToEnd(provider, run())).not.toHaveProperty('upstream_cost');
   });
 
+  it('says that its own faults cost nothing, and says nothing of others', async () => {
+    const complaint = { detail: [{ loc: ['body'], msg: 'oops', type: 'generation_timeout' }] };
+    imitation.instead('result', { status: 504, json: complaint }, { status: 422, json: complaint });
+    expect(await runToEnd(provider, run())).toMatchObject({
+      phase: 'failed',
+      upstream_cost: { amount: '0', currency: 'USD' },
+    });
+    expect(await runToEnd(provider, run())).not.toHaveProperty('upstream_cost');
+  });
+
   it.each([
     [{ priority: 'high' }, [{ field: 'priority', message: 'must be one of: normal, low' }]],
     [{ credit_price: 1 }, [{ field: 'credit_price', message: 'must be a decimal in quotes, such as "0.01"' }]],

@@ -206,6 +206,15 @@ describe('replicate', () => {
     });
   });
 
+  it('tells what the time of a run has cost that was stopped', async () => {
+    const canceled = { status: 'canceled', started_at: '2026-08-01T10:00:01Z', metrics: { predict_time: 4 } };
+    imitation.instead('poll', { json: prediction(imitation.url, id, canceled) });
+    expect(await runToEnd(provider, run({ options: { second_price: '0.001' } }))).toMatchObject({
+      phase: 'failed',
+      upstream_cost: { amount: '0.004', currency: 'USD' },
+    });
+  });
+
   it.each([
     [{ version: 'newest' }, [{ field: 'version', message: 'must be one of: latest' }]],
     [{ second_price: 0.1 }, [{ field: 'second_price', message: 'must be a decimal in quotes, such as "0.000975"' }]],
