@@ -167,6 +167,8 @@ export type Settings = {
   };
   /** Who issues invoices; without one there are none. */
   readonly issuer?: Issuer;
+  /** How accounts top up where nobody can pay by card. */
+  readonly top_up_text?: string;
   /** How mail is sent; without it there is none. `url`: env:NAME or file:/path. */
   readonly mail?: { readonly url: string; readonly from: string };
   /** Currency → how much of it one unit of the base currency is, decimal text; the base currency is first. */

@@ -162,7 +162,8 @@ const billing = section(
       Type.String({
         minLength: 1,
         maxLength: 2_000,
-        description: 'Told to people who want to top up, unless they can pay by card: where to transfer money to, for example.',
+        description:
+          'Told to people who want to top up, unless they can pay by card: where to transfer money to, for example.',
       }),
     ),
   },

@@ -37,6 +37,7 @@ export function settingsOf(file: CatalogFile): Settings {
       account_files_max: files?.account_files_max ?? 1_000,
     },
     ...(billing?.issuer && { issuer: issuerOf(billing.issuer) }),
+    ...(billing?.top_up_text !== undefined && { top_up_text: billing.top_up_text }),
     ...(mail && { mail }),
     currencies,
     base_currency,

@@ -7,6 +7,7 @@ import { costView, type Money } from '../money/money.ts';
 import { listTaskLines } from '../tasks/list.ts';
 import { countedFailures, pausedUntil } from '../tasks/pause.ts';
 import { countUndelivered, hasDelivered } from '../webhooks/delivery.ts';
+import { alertOf } from './billing.ts';
 import { account_endpoint } from './page.ts';
 import { keyNames, renderLine } from './tasks.ts';
 import type { HomeView } from './views/home.ts';
@@ -17,17 +18,19 @@ const days_shown = 30;
 /** What one wants to know first: money, what is running, what came out, what needs attention. */
 export const get_home = account_endpoint('GET', '/home', 'read', async (app, { account }) => {
   const now = new Date(app.clock.now());
-  const [spend, work, failures, keys_near_limit, undelivered, delivered] = await Promise.all([
+  const [spend, work, failures, keys_near_limit, undelivered, delivered, alert] = await Promise.all([
     spendOf(app, account, now),
     workOf(app, account.id),
     failuresOf(app, account.id, now),
     keysNearLimit(app, account.id, now),
     countUndelivered(app.db, account.id, new Date(now.getTime() - day_ms)),
     hasDelivered(app.db, account.id),
+    alertOf(app, account.id, account.currency),
   ]);
   const { running, results, has_picture, has_called } = work;
   const steps = { picture: has_picture, api: has_called, webhook: delivered };
-  const view: HomeView = { spend, running, results, failures, keys_near_limit, undelivered, steps };
+  const low_balance = alert.is_low ? alert.threshold : null;
+  const view: HomeView = { spend, running, results, failures, keys_near_limit, undelivered, low_balance, steps };
   return { status: 200, body: view };
 });
 

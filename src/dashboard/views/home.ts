@@ -17,6 +17,8 @@ export type HomeView = {
   /** Keys that have used at least four fifths of their month. */
   keys_near_limit: { id: string; name: string; used_percent: number }[];
   undelivered: number;
+  /** Below how much the account wants to be told; null if there is more, or it does not. */
+  low_balance: Cost | null;
   /** What a new account has tried already. */
   steps: { picture: boolean; api: boolean; webhook: boolean };
 };

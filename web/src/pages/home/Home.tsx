@@ -113,8 +113,18 @@ function SpendCard({ spend }: { spend: HomeView['spend'] }) {
 }
 
 function Attention({ view }: { view: HomeView }) {
-  const { failures, keys_near_limit, undelivered } = view;
+  const { failures, keys_near_limit, undelivered, low_balance } = view;
   const told = [
+    ...(low_balance !== null
+      ? [
+          <Text key="balance" size="sm">
+            Less than {moneyText(low_balance)} is available.{' '}
+            <Anchor component={Link} to="/billing">
+              Top up
+            </Anchor>
+          </Text>,
+        ]
+      : []),
     ...(failures.paused_until !== null
       ? [
           <Text key="paused" size="sm">
