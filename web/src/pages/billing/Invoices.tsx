@@ -1,4 +1,4 @@
-import { Button, Group, Table, Text } from '@mantine/core';
+import { Anchor, Button, Group, Table, Text } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { InvoiceLineView, InvoicesView } from '../../../../src/dashboard/views/invoices.ts';
@@ -59,7 +59,9 @@ function Line({ invoice, base }: { invoice: InvoiceLineView; base: string }) {
   return (
     <Table.Tr>
       <Table.Th scope="row" fw={600} style={{ whiteSpace: 'nowrap' }}>
-        {number}
+        <Anchor href={`${base}/invoices/${number}/pdf`} download inherit>
+          {number}
+        </Anchor>
       </Table.Th>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>{month_name.format(new Date(`${month}-01T00:00:00Z`))}</Table.Td>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>{day_name.format(new Date(issued_at))}</Table.Td>
