@@ -97,7 +97,7 @@ test('a refusal costs nothing; an answer that breaks off before its first word m
   stage.upstream.script('costly', 'cut');
   const { headers } = await ask('acme/costly');
   await expect
-    .poll(() => booked(headers))
+    .poll(() => booked(headers), { timeout: 10_000 })
     .toEqual([by_second, { ...close('acme/costly#oai', 'unknown', 0n), event: 'upstream 1' }]);
 });
 
