@@ -1,4 +1,4 @@
-import { Anchor, Code, Table, Text } from '@mantine/core';
+import { Anchor, Table, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import type { Page as ListPage } from '../../../../src/dashboard/views/activity.ts';
@@ -73,7 +73,6 @@ function AuditTable({ entries }: { entries: AdminAudit[] }) {
         { name: 'Account' },
         { name: 'To what' },
         { name: 'Details' },
-        { name: 'From' },
       ]}
     >
       {entries.map((entry) => (
@@ -91,17 +90,22 @@ function Row({ entry: { at, actor, action, account_id, subject, details, address
           <Time at={at} ago />
         </Text>
       </Table.Td>
-      <Table.Td maw={200}>
+      <Table.Td maw={170}>
         <Text size="sm" truncate title={actor}>
           {actor}
         </Text>
+        {address !== null && (
+          <Text size="xs" c="dimmed" truncate>
+            from {address}
+          </Text>
+        )}
       </Table.Td>
       <Table.Td>
         <LinkTo href={`/admin/audit?action=${encodeURIComponent(action)}`} size="sm">
           {action}
         </LinkTo>
       </Table.Td>
-      <Table.Td maw={150}>
+      <Table.Td maw={130}>
         {account_id === null ? (
           '–'
         ) : (
@@ -117,21 +121,29 @@ function Row({ entry: { at, actor, action, account_id, subject, details, address
           </Anchor>
         )}
       </Table.Td>
-      <Table.Td maw={160}>
+      <Table.Td maw={130}>
         <Text size="sm" truncate title={subject ?? ''}>
           {subject === null || subject === account_id ? '–' : subject}
         </Text>
       </Table.Td>
-      <Table.Td miw={180} maw={320}>
+      <Table.Td miw={220} maw={360}>
         {details === null || Object.keys(details).length === 0 ? (
           '–'
         ) : (
-          <Code style={{ overflowWrap: 'anywhere' }}>{JSON.stringify(details)}</Code>
+          <Text size="xs" style={{ overflowWrap: 'anywhere' }}>
+            {detailsText(details)}
+          </Text>
         )}
-      </Table.Td>
-      <Table.Td>
-        <Text size="sm">{address ?? '–'}</Text>
       </Table.Td>
     </Table.Tr>
   );
+}
+
+/** `amount: 10.000000, reason: Paid by transfer`. */
+function detailsText(details: Record<string, unknown>): string {
+  return Object.entries(details)
+    .map(
+      ([name, value]) => `${name.replaceAll('_', ' ')}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    )
+    .join(', ');
 }

@@ -1,0 +1,122 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAccount, findAccount } from '../../src/accounts/accounts.ts';
+import { firstOperator, ownerOf } from '../../src/accounts/members.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { signIn, watchedPage } from '../helpers/dashboard.ts';
+
+/** What operators do with accounts, by clicking. */
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let context: BrowserContext;
+let page: Page;
+let complaints: string[];
+let customer: string;
+
+/** For a machine that has much else to do. */
+const patience_ms = 60_000;
+const limit = { timeout: 150_000 };
+
+beforeAll(async () => {
+  service = await startTestApp();
+  chromium = await launchBrowser();
+  const { db } = service.app;
+  const now = new Date();
+  const own = await createAccount(db, { name: 'House', currency: 'USD', initial_credit: 5_000_000n }, now);
+  customer = (await createAccount(db, { name: 'Northwind', currency: 'EUR', initial_credit: 5_000_000n }, now)).id;
+  context = await chromium.browser.newContext({ viewport: { width: 1200, height: 900 } });
+  context.setDefaultTimeout(patience_ms);
+  ({ page, complaints } = await watchedPage(context, service.url));
+  await signIn(page, service.app, await firstOperator(db, own.id, now));
+}, 180_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+});
+
+const heading = (name: string) => page.getByRole('heading', { level: 1, name });
+
+test('an operator finds an account, credits it, and sees the new balance', limit, async () => {
+  await page.goto(`${service.url}/admin/accounts`);
+  await page.getByRole('searchbox', { name: 'Search' }).fill('north');
+  await page.waitForURL(/search=north/);
+  await expect.poll(() => page.getByRole('row').count(), { timeout: patience_ms }).toBe(2);
+  await page.getByRole('link', { name: 'Northwind' }).click();
+  await heading('Northwind').waitFor();
+  await page.getByText('€5.00').first().waitFor();
+
+  await page.getByRole('button', { name: 'Credit or debit' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Book' }).click();
+  await dialog.getByText('Write an amount such as 25.00.').waitFor();
+  await dialog.getByText('Say why').waitFor();
+  await dialog.getByRole('textbox', { name: /^Amount/ }).fill('25,50');
+  await dialog.getByRole('textbox', { name: /^Reason/ }).fill('Paid by transfer');
+  await dialog.getByRole('button', { name: 'Book' }).dblclick();
+  await dialog.waitFor({ state: 'hidden' });
+  await page.getByText('€30.50').first().waitFor();
+  const entries = await service.app.db.query(
+    `select 1 from ledger_entries where account_id = $1 and type = 'topup' and available = 25500000`,
+    [customer],
+  );
+  expect(entries).toHaveLength(1);
+});
+
+test('blocks it after a question, and unblocks it', limit, async () => {
+  await page.goto(`${service.url}/admin/accounts/${customer}`);
+  await page.getByRole('button', { name: 'Block', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Block', exact: true }).click();
+  await page.getByText('Blocked', { exact: true }).waitFor();
+  expect(await findAccount(service.app.db, customer)).toMatchObject({ status: 'blocked' });
+  await page.getByRole('button', { name: 'Unblock' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Unblock' }).click();
+  await page.getByText('Active', { exact: true }).waitFor();
+  expect(await findAccount(service.app.db, customer)).toMatchObject({ status: 'active' });
+});
+
+test('looks at it as its people do, under a banner on every page, and leaves', limit, async () => {
+  await page.goto(`${service.url}/admin/accounts/${customer}`);
+  await page.getByRole('button', { name: 'View as' }).click();
+  const banner = page.getByRole('complementary', { name: 'Looking at another account' });
+  await banner.getByText('Northwind').waitFor();
+  await page.getByRole('link', { name: /Available: 30\.50 EUR/ }).waitFor();
+  await page.getByRole('navigation').getByRole('link', { name: 'API keys' }).click();
+  await heading('API keys').waitFor();
+  await banner.waitFor();
+  await page.reload();
+  await banner.waitFor();
+  await page
+    .getByRole('button', { name: /Create a key/ })
+    .first()
+    .waitFor();
+  expect(
+    await page
+      .getByRole('button', { name: /Create a key/ })
+      .first()
+      .getAttribute('aria-disabled'),
+  ).toBe('true');
+
+  await banner.getByRole('button', { name: 'Leave' }).click();
+  await heading('Northwind').waitFor();
+  await banner.waitFor({ state: 'hidden' });
+  await page.getByRole('link', { name: /Available: 5\.00 USD/ }).waitFor();
+  await page.getByRole('link', { name: 'What was done here' }).click();
+  await page.getByRole('cell', { name: 'account.view' }).first().waitFor();
+  await page.getByRole('cell', { name: 'account.credit' }).first().waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test('whoever is no operator finds nothing there', limit, async () => {
+  const other = await chromium.browser.newContext();
+  other.setDefaultTimeout(patience_ms);
+  const visit = await watchedPage(other, service.url);
+  await signIn(visit.page, service.app, await ownerOf(service.app.db, customer, new Date()));
+  expect(await visit.page.getByRole('link', { name: 'Audit log' }).count()).toBe(0);
+  for (const path of ['/admin', '/admin/accounts', `/admin/accounts/${customer}`, '/admin/nothing']) {
+    await visit.page.goto(service.url + path);
+    await visit.page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
+  }
+  await other.close();
+});
