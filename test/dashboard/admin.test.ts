@@ -204,7 +204,7 @@ describe('the service', () => {
       ...(webhook_url !== undefined && { webhook_url }),
     });
 
-  beforeAll(async () => {
+  it('has made one thing, and failed to make another', async () => {
     expect((await generate('One')).json.status).toBe('succeeded');
     const failed = await generate('[[fail]]', 'http://127.0.0.1:65001/hook');
     expect(failed.json.status, failed.text).toBe('failed');
