@@ -58,13 +58,13 @@ test('a picture is made by keyboard alone: its price before, its cost after', as
   await expect
     .poll(() => picture.evaluate((image) => ('naturalWidth' in image ? image.naturalWidth : 0)), patience)
     .toBe(768);
-  const facts = page.getByRole('region', { name: 'Result' });
+  const facts = page.getByRole('main');
   await expect.poll(() => facts.innerText(), patience).toMatch(/Held\s+\$0\.01\s+Cost\s+\$0\.01\s+Released\s+\$0\.00/);
   expect(await violationsIn(page)).toEqual([]);
   await tabTo('The whole story of this task', 'link');
   await page.keyboard.press('Enter');
   await page.waitForURL(({ pathname }) => pathname.startsWith('/tasks/task_'));
-  await page.getByText('Playground').first().waitFor();
+  await page.getByRole('heading', { name: 'Task', level: 1 }).waitFor();
 }, 180_000);
 
 test('what is wrong with the input is said where it is, and nothing can be run', async () => {

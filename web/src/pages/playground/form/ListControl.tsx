@@ -14,8 +14,6 @@ export function ListControl(props: ControlProps) {
   const most = numberOf(field.schema, 'maxItems') ?? 64;
   const tell = (next: string[]) => onChange(next.length === 0 ? undefined : next);
   const set = (index: number, text: string) => tell(rows.map((row, at) => (at === index ? text : row)));
-  const swap = (index: number, other: number) =>
-    tell(rows.map((row, at) => (at === index ? (rows[other] ?? row) : at === other ? (rows[index] ?? row) : row)));
   const { label, description, withAsterisk, error } = saidOf(props);
   return (
     <Input.Wrapper {...{ label, description, withAsterisk, error }} labelElement="div">
@@ -43,19 +41,7 @@ export function ListControl(props: ControlProps) {
                 error={problemAt(problems, `${path}[${index}]`)}
               />
             )}
-            <RowButton label="Move up" disabled={disabled || index === 0} onClick={() => swap(index, index - 1)}>
-              <ArrowUpIcon width={16} aria-hidden />
-            </RowButton>
-            <RowButton
-              label="Move down"
-              disabled={disabled || index === rows.length - 1}
-              onClick={() => swap(index, index + 1)}
-            >
-              <ArrowDownIcon width={16} aria-hidden />
-            </RowButton>
-            <RowButton label="Remove" disabled={disabled} onClick={() => tell(rows.filter((_, at) => at !== index))}>
-              <TrashIcon width={16} aria-hidden />
-            </RowButton>
+            <RowButtons rows={rows} index={index} tell={tell} disabled={disabled} />
           </Group>
         ))}
         {rows.length < most && kind && (
@@ -84,6 +70,26 @@ export function ListControl(props: ControlProps) {
         )}
       </Stack>
     </Input.Wrapper>
+  );
+}
+
+type RowProps = { rows: string[]; index: number; tell: (rows: string[]) => void; disabled: boolean };
+
+function RowButtons({ rows, index, tell, disabled }: RowProps) {
+  const swap = (other: number) =>
+    tell(rows.map((row, at) => (at === index ? (rows[other] ?? row) : at === other ? (rows[index] ?? row) : row)));
+  return (
+    <>
+      <RowButton label="Move up" disabled={disabled || index === 0} onClick={() => swap(index - 1)}>
+        <ArrowUpIcon width={16} aria-hidden />
+      </RowButton>
+      <RowButton label="Move down" disabled={disabled || index === rows.length - 1} onClick={() => swap(index + 1)}>
+        <ArrowDownIcon width={16} aria-hidden />
+      </RowButton>
+      <RowButton label="Remove" disabled={disabled} onClick={() => tell(rows.filter((_, at) => at !== index))}>
+        <TrashIcon width={16} aria-hidden />
+      </RowButton>
+    </>
   );
 }
 
