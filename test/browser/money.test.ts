@@ -1,0 +1,184 @@
+import { readFile } from 'node:fs/promises';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startStripe, type StripeImitation } from '../dashboard/stripe-imitation.ts';
+import { memberOf, ownerOfNew, type Someone } from '../dashboard/people.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { sidewaysOf, signIn, violationsIn, watchedPage, type Watched } from '../helpers/dashboard.ts';
+
+let test: TestApp;
+let stripe: StripeImitation;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let owner: Someone;
+let client: Client;
+const contexts: BrowserContext[] = [];
+
+beforeAll(async () => {
+  stripe = await startStripe('sk_test_browser');
+  test = await startTestApp({
+    env: { STRIPE_SECRET_KEY: 'sk_test_browser', STRIPE_WEBHOOK_SECRET: 'whsec_browser', STRIPE_API_URL: stripe.url },
+  });
+  chromium = await launchBrowser();
+  owner = await ownerOfNew(test);
+  client = await test.client({ account_id: owner.account_id });
+  const input = { prompt: 'a lake', width: 64, height: 64 };
+  await client.call('POST', '/v1/generate?wait=60', { model: 'sandbox/image', input });
+  await client.call('POST', '/v1/generate?wait=60', {
+    model: 'sandbox/image',
+    input: { ...input, prompt: '[[fail]]' },
+  });
+  const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 };
+  await client.call('POST', '/v1/chat/completions', chat);
+}, 120_000);
+
+afterAll(async () => {
+  await Promise.all(contexts.map((context) => context.close()));
+  await chromium?.close();
+  await expectExactBooks(test.app);
+  await test?.stop();
+  await stripe?.close();
+});
+
+async function open(
+  user_id: string,
+  options: Parameters<typeof chromium.browser.newContext>[0] = {},
+): Promise<Watched> {
+  const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  contexts.push(context);
+  const watched = await watchedPage(context, test.url);
+  watched.page.setDefaultTimeout(20_000);
+  await signIn(watched.page, test.app, user_id);
+  return watched;
+}
+
+const go = async (page: Page, path: string) => {
+  await page.goto(test.url + path);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+};
+
+const textOf = (cells: string[]) => cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim());
+
+describe('usage', { timeout: 90_000 }, () => {
+  it('has the numbers of the API, as bars, as a table and as a file, and its address says what is shown', async () => {
+    const { page, complaints } = await open(owner.user_id);
+    await go(page, '/usage?group=model');
+    const sums = page.getByRole('table', { name: 'Sums by model' });
+    const { json } = await client.call('GET', '/v1/usage?group_by=model');
+    for (const { model, cost, count } of json.data) {
+      const cells = textOf(
+        await sums
+          .getByRole('row', { name: new RegExp(model) })
+          .getByRole('cell')
+          .allTextContents(),
+      );
+      expect([cells[0], cells[3]]).toEqual([`$${cost.exact.replace(/(\.\d\d\d*?)0+$/, '$1')}`, String(count)]);
+    }
+    await page.getByRole('img', { name: /^Spend by day and model\. \$/ }).waitFor();
+    await page.getByRole('switch', { name: 'Show as table' }).first().click();
+    await page.getByRole('table', { name: 'Spend by day and model' }).waitFor();
+    await page.getByRole('radiogroup', { name: 'Group by' }).getByText('Kind').click();
+    await page.waitForURL((url) => url.searchParams.get('group') === 'kind');
+    await page.getByRole('table', { name: 'Sums by kind' }).waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Every charge (CSV)' }).click(),
+    ]);
+    expect(file.suggestedFilename()).toMatch(/^medley-charges-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
+    expect((await readFile(await file.path(), 'utf8')).trimEnd().split('\r\n')).toHaveLength(3);
+    expect(complaints).toEqual([]);
+  });
+
+  it('tells of nothing, and how to see more', async () => {
+    const { page } = await open(owner.user_id);
+    await go(page, '/usage?model=sandbox%2Fvideo');
+    await page.getByText('Nothing fits these filters').waitFor();
+    await page.getByRole('button', { name: 'Clear', exact: true }).click();
+    await page.getByRole('table', { name: 'Sums by model' }).waitFor();
+    expect(new URL(page.url()).searchParams.has('model')).toBe(false);
+  });
+});
+
+describe('billing', { timeout: 90_000 }, () => {
+  it('has every movement with its cause; a failed generation gave its money back', async () => {
+    const { page, complaints } = await open(owner.user_id);
+    await go(page, '/billing');
+    const rows = page.getByRole('table', { name: /^Movements/ }).getByRole('row');
+    await rows.nth(1).waitFor();
+    const { json } = await client.call('GET', '/v1/balance/transactions?limit=100');
+    expect(await rows.count()).toBe(json.data.length + 1);
+    const last = textOf(await rows.nth(1).getByRole('cell').allTextContents());
+    expect(last.at(-1)).toBe(`$${json.data[0]?.available_after.exact}`);
+    await page
+      .getByRole('row', { name: /Release/ })
+      .getByRole('link')
+      .click();
+    await page.waitForURL(/\/tasks\/task_/);
+    expect(complaints).toEqual([]);
+  });
+
+  it('leads to the payment page, and keeps details and an alert, which Home tells of', async () => {
+    const { page } = await open(owner.user_id);
+    await page.route('https://checkout.stripe.example/**', (route) => route.fulfill({ body: 'the payment page' }));
+    await go(page, '/billing');
+    await page.getByLabel('Less than, in USD').fill('5000');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Less than $5000.00 is available.').waitFor();
+    await go(page, '/billing?tab=details');
+    await page.getByLabel('Company or name').fill('Zażółć sp. z o.o.');
+    await page.getByLabel('Country').fill('pl');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await page.getByLabel('Country').inputValue()).toBe('PL');
+    await go(page, '/');
+    await page.getByText('Less than $5000.00 is available.').waitFor();
+    await go(page, '/billing');
+    await page.getByRole('button', { name: '$50', exact: true }).click();
+    await page.getByRole('button', { name: 'Pay by card' }).click();
+    await page.waitForURL(/checkout\.stripe\.example/);
+    expect(stripe.sessions.at(-1)).toMatchObject({ amount_total: 5_000, client_reference_id: owner.account_id });
+    await go(page, '/billing?paid=yes');
+    await page.getByText('The balance grows as soon as the payment is confirmed').waitFor();
+  });
+
+  it('tells a viewer why nothing can be changed', async () => {
+    const viewer = await memberOf(test, owner, 'viewer');
+    const { page } = await open(viewer.user_id);
+    await go(page, '/billing');
+    const pay = page.getByRole('button', { name: /Pay by card/ });
+    await pay.waitFor();
+    expect(await pay.getAttribute('aria-disabled')).toBe('true');
+    const before = stripe.forms.length;
+    await pay.click({ force: true });
+    await page.getByLabel(/Amount in/).press('Enter');
+    await page
+      .getByText(/does not allow this/)
+      .first()
+      .waitFor();
+    await go(page, '/billing?tab=details');
+    expect(await page.getByLabel('Company or name').isEditable()).toBe(false);
+    expect(stripe.forms.length).toBe(before);
+  });
+});
+
+it.each([
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 360],
+] as const)(
+  'both pages are accessible in %s, %d pixels wide, and scroll one way only',
+  { timeout: 120_000 },
+  async (colorScheme, width) => {
+    const { page, complaints } = await open(owner.user_id, { colorScheme, viewport: { width, height: 800 } });
+    for (const path of ['/usage', '/billing', '/billing?tab=details']) {
+      await go(page, path);
+      await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
+      expect({ path, found: await violationsIn(page) }).toEqual({ path, found: [] });
+      expect(await sidewaysOf(page)).toBe(0);
+    }
+    await go(page, '/usage');
+    for (const label of await page.getByRole('switch', { name: 'Show as table' }).all()) await label.click();
+    expect(await violationsIn(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  },
+);
