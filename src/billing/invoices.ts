@@ -8,7 +8,7 @@ import { monthBefore, periodOf, writeInvoice, type Customer, type Invoice, type 
  * Nothing of a month is booked so long after its end: a movement has the time at which its call began, and the clocks
  * of nodes are minutes apart at most. `medley books` would find one that was.
  */
-export const settled_after_ms = 3_600_000;
+const settled_after_ms = 3_600_000;
 
 /** How far back the service looks by itself, so that an issuer named for the first time does not bill old years. */
 const months_back = 3;

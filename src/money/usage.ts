@@ -108,8 +108,8 @@ const day_ms = 24 * hour_ms;
 function partsOf(from: Date, to: Date, by_hour: boolean): { sums: (Part & { step: 'hour' | 'day' })[]; rest: Part[] } {
   const [first_ms, last_ms] = [from.getTime(), to.getTime()];
   const [up, down] = [
-    (step_ms: number) => Math.ceil(first_ms / step_ms) * step_ms,
-    (step_ms: number) => Math.floor(last_ms / step_ms) * step_ms,
+    (step_ms: number) => first_ms + ((step_ms - (first_ms % step_ms)) % step_ms),
+    (step_ms: number) => last_ms - (last_ms % step_ms),
   ];
   const [hours_ms, hours_end_ms] = [up(hour_ms), down(hour_ms)];
   if (hours_ms >= hours_end_ms) return { sums: [], rest: [{ from, to }] };

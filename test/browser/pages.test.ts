@@ -18,7 +18,7 @@ beforeAll(async () => {
   client = await service.client({ credit: '5', limit: '1.00' });
   operator = await firstOperator(service.app.db, client.account_id, new Date());
   const done = await generate('A red bicycle, leaning on a wall at dusk', '?wait=30');
-  const failed = await generate('[[fail]] a failure', '?wait=30', 'http://127.0.0.1:9/hook');
+  const failed = await generate('[[fail]] a failure', '?wait=30', 'http://127.0.0.1:8099/hook');
   await generate('[[delay 600s]] a slow one', '');
   const chat = await client.call('POST', '/v1/chat/completions', {
     model: 'sandbox/chat',

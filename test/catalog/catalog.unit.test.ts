@@ -270,7 +270,7 @@ describe('a file with mistakes', () => {
     );
     expect(await checkCatalogFile(config_file, options)).toEqual({
       errors: [
-        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, files, sandbox, catalog, providers, models.`,
+        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, files, billing, mail, sandbox, catalog, providers, models.`,
       ],
       warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
     });

@@ -27,7 +27,7 @@ describe('what has the wrong shape', () => {
       ['version: 1\n▸limit: {}', 'limit: is not a known setting. Did you mean "limits"?'],
       [
         'version: 1\n▸__proto__: {}',
-        `__proto__: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, files, sandbox, catalog, providers, models.`,
+        `__proto__: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, files, billing, mail, sandbox, catalog, providers, models.`,
       ],
       [
         'version: 1\nserver: { ▸cache: 1 }',

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { service_rules } from '../../src/chat/books.ts';
+import { checkBooks } from '../../src/money/books.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { completion, hello, message, setStage, type Stage } from './setup.ts';
 
@@ -107,6 +109,24 @@ test('embeddings', async () => {
   stage.upstream.script('vectors', { json: { object: 'list', data, model: 'vectors', usage } });
   const { headers } = await stage.client.call('POST', '/v1/embeddings', { model: 'acme/vectors', input: 'x' });
   expect(await booked(headers)).toEqual([close('acme/vectors#oai', 'rows', 100n)]);
+});
+
+test('the books notice a millionth between the record of a call and the ledger', async () => {
+  const { db } = stage.test.app;
+  stage.upstream.script('costly', { json: completion('x') });
+  const { headers } = await ask('acme/costly');
+  const change = (by: number) =>
+    db.query('update chat_calls set upstream_cost = upstream_cost + $2 where id = $1 returning id', [
+      headers.get('x-request-id'),
+      by,
+    ]);
+  await expect.poll(() => change(1)).toHaveLength(1); // the record is written behind the answer
+  expect(await checkBooks(db, { full: true, more: service_rules })).toMatchObject({
+    ok: false,
+    difference: '0.000001',
+    findings: [{ rule: 'what the upstream charges for a chat call is what the ledger has' }],
+  });
+  await change(-1);
 });
 
 test('what our own sandbox does is free', async () => {

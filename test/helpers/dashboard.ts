@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import axe from 'axe-core';
 import type { BrowserContext, Page } from 'playwright-core';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import type { App } from '../../src/app.ts';
-
-const axe_source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** What a page complained of while it was looked at: errors of scripts, and requests that left the origin. */
 export type Watched = { page: Page; complaints: string[] };
@@ -39,7 +36,7 @@ const run_axe = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', '
 
 /** What axe has against the page, by WCAG 2.2 A and AA: a line for each kind of violation and its first place. */
 export async function violationsIn(page: Page): Promise<string[]> {
-  await page.evaluate(axe_source); // a policy that allows no inline script does not hold back a debugger
+  await page.evaluate(axe.source); // a policy that allows no inline script does not hold back a debugger
   const violations: Violation[] = await page.evaluate(run_axe);
   return violations.map(({ id, help, nodes }) => {
     return `${id}: ${help} (${nodes.length}×) ${nodes[0]?.html.slice(0, 200)} ${nodes[0]?.failureSummary ?? ''}`;

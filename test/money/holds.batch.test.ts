@@ -11,6 +11,7 @@ import {
   type HoldRequest,
 } from '../../src/money/holds.ts';
 import { credit } from '../../src/money/ledger.ts';
+import type { UpstreamUse } from '../../src/money/upstream.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openKey, openWallet, standingOf, type Wallet } from './setup.ts';
@@ -67,11 +68,19 @@ async function openWallets(db: Db): Promise<Wallet[]> {
   ];
 }
 
+const whose = { provider: 'p', route: 'm#p' };
+const uses: (UpstreamUse | undefined)[] = [
+  undefined,
+  { ...whose, basis: 'unknown' },
+  { ...whose, basis: 'told', cost: 999_999_999_999_999n, base: 7n, currency: 'EUR' },
+];
+
 function memberOf(plan: Plan, wallets: Wallet[]): Member {
   const wallet = wallets[plan.wallet];
   if (!wallet) throw new Error('there is no such wallet');
   if (plan.verb === 'hold') return { verb: 'hold', request: holdOf(wallet, plan.ref, plan.amount) };
-  const request = closeOf(wallet, plan.ref, plan.release ? null : plan.amount, plan.beyond);
+  const closed = closeOf(wallet, plan.ref, plan.release ? null : plan.amount, plan.beyond);
+  const request = { ...closed, upstream: uses[Number(plan.amount % 3n)] };
   return { verb: 'close', request: plan.release ? request : { ...request, units: { second: String(plan.amount) } } };
 }
 

@@ -39,8 +39,8 @@ describe.each(caller_names)('%s', (name) => {
     const unpaid = await ask('acme/oai', poor);
     expect([unpaid.status, unpaid.error.message]).toEqual([402, expect.stringMatching(/balance/i)]);
     sdk.upstream.script('broken', { status: 500, json: { error: { message: 'secret words' } } });
-    const broken = await ask('acme/broken');
-    expect([broken.status, broken.error.message]).toEqual([
+    const failed = await ask('acme/broken');
+    expect([failed.status, failed.error.message]).toEqual([
       502,
       expect.stringMatching(/could not be reached|not available/),
     ]);

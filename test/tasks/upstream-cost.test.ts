@@ -1,5 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { service_rules } from '../../src/chat/books.ts';
+import { checkBooks } from '../../src/money/books.ts';
 import { marginsOf } from '../../src/money/margins.ts';
 import { NotStarted, type RunState } from '../../src/providers/provider.ts';
 import { pollTask } from '../../src/tasks/poll.ts';
@@ -180,6 +182,22 @@ describe('what an upstream charges for a task', () => {
     const { json, text } = await client.call('GET', '/v1/balance/transactions');
     expect(json.data.map(({ type }) => type)).toEqual(['charge', 'hold', 'topup']);
     expect(text).not.toMatch(/0\.0375|32625|upstream|test\/rows#/);
+  });
+
+  it('the books notice a millionth between attempts and ledger', async () => {
+    const { task_id } = await run('test/rows', [done()]);
+    const change = (by: number) =>
+      service.app.db.query('update attempts set upstream_amount = upstream_amount + $2 where task_id = $1', [
+        task_id,
+        by,
+      ]);
+    await change(1);
+    expect(await checkBooks(service.app.db, { full: true, more: service_rules })).toMatchObject({
+      ok: false,
+      difference: '0.000001',
+      findings: [{ rule: 'what upstreams charge for a task is what the ledger has' }],
+    });
+    await change(-1);
   });
 
   it('margins are what callers paid without it, and add up by every name', async () => {

@@ -147,7 +147,7 @@ export const no_orphans: Rule = {
     const reached = new Set(entries);
     for (const file of reached) for (const each of graph.get(file) ?? []) reached.add(each.to);
     return tree.sources
-      .filter((source) => inSource(source.path) && !reached.has(source.path))
+      .filter(({ path }) => inSource(path) && !path.endsWith('.d.ts') && !reached.has(path))
       .map(({ path }) => ({
         file: path,
         line: 1,

@@ -6,7 +6,7 @@ const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyl
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
 /** `3 minutes ago`, for what is less than a day old. */
-export function agoText(at_ms: number, now_ms: number): string {
+function agoText(at_ms: number, now_ms: number): string {
   const seconds = Math.round((at_ms - now_ms) / 1000);
   const size = Math.abs(seconds);
   if (size < 60) return relative.format(seconds, 'second');

@@ -18,11 +18,10 @@ function newRef(): string {
 
 const amount_form = /^\d{1,10}([.,]\d{1,6})?$/;
 
-export function CreditAccount({ account, close }: Props) {
-  const { id, name, currency, available } = account;
-  const queries = useQueryClient();
-  const [ref] = useState(newRef);
-  const form = useForm({
+type Movement = { way: string; amount: string; reason: string };
+
+function useCreditForm() {
+  return useForm<Movement>({
     initialValues: { way: 'credit', amount: '', reason: '' },
     validate: {
       amount: (amount) =>
@@ -30,8 +29,13 @@ export function CreditAccount({ account, close }: Props) {
       reason: (reason) => (reason.trim() === '' ? 'Say why: it stands in the ledger of the account.' : null),
     },
   });
-  const { mutate, error, isPending } = useMutation({
-    mutationFn: ({ way, amount, reason }: typeof form.values) => {
+}
+
+function useBooking({ id }: AdminAccount, close: () => void) {
+  const queries = useQueryClient();
+  const [ref] = useState(newRef);
+  return useMutation({
+    mutationFn: ({ way, amount, reason }: Movement) => {
       const signed = `${way === 'debit' ? '-' : ''}${amount.trim().replace(',', '.')}`;
       return api.post<AdminAccount>(`/dash/admin/accounts/${id}/credit`, { amount: signed, reason, ref });
     },
@@ -42,6 +46,12 @@ export function CreditAccount({ account, close }: Props) {
       close();
     },
   });
+}
+
+export function CreditAccount({ account, close }: Props) {
+  const { name, currency, available } = account;
+  const form = useCreditForm();
+  const { mutate, error, isPending } = useBooking(account, close);
   return (
     <Modal
       opened

@@ -148,7 +148,7 @@ function shortened(text: string): string {
   return text.length <= 18 ? text : `…${text.slice(-17)}`;
 }
 
-export function MarginTable({ rows, by, label, link }: Omit<Props, 'month'>) {
+function MarginTable({ rows, by, label, link }: Omit<Props, 'month'>) {
   const title = by.slice(0, 1).toUpperCase() + by.slice(1);
   return (
     <ListTable

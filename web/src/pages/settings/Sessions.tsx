@@ -105,7 +105,7 @@ const systems: [RegExp, string][] = [
 ];
 
 /** `Firefox on Linux`: enough to tell one's own from somebody else's. */
-export function browserText(user_agent: string | null): string {
+function browserText(user_agent: string | null): string {
   const named = (list: [RegExp, string][]) => list.find(([form]) => form.test(user_agent ?? ''))?.[1];
   const [browser, system] = [named(browsers), named(systems)];
   if (browser === undefined) return user_agent?.slice(0, 40) ?? 'Unknown';

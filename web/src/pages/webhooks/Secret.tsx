@@ -67,28 +67,34 @@ export function Secret({ view }: { view: WebhooksView }) {
         </Group>
       </Stack>
       <Modal opened={asking} onClose={() => setAsking(false)} title="Rotate the secret">
-        <Stack>
-          <Text size="sm">
-            From the next attempt on, webhooks are signed with a new secret. For 24 hours <Code>webhook-signature</Code>{' '}
-            carries a signature by the present one as well; <Code>x-service-signature</Code> has room for one only, the
-            new one.
-          </Text>
-          {until !== null && (
-            <Text size="sm" fw={600}>
-              A rotation is still under way: the secret before the present one stops now.
-            </Text>
-          )}
-          {error && <Failed error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => setAsking(false)}>
-              Cancel
-            </Button>
-            <Button loading={isPending} onClick={() => mutate('secret/rotate')}>
-              Rotate
-            </Button>
-          </Group>
-        </Stack>
+        <RotationWords under_way={until !== null} />
+        {error && <Failed error={error} />}
+        <Group justify="flex-end" mt="md">
+          <Button variant="default" onClick={() => setAsking(false)}>
+            Cancel
+          </Button>
+          <Button loading={isPending} onClick={() => mutate('secret/rotate')}>
+            Rotate
+          </Button>
+        </Group>
       </Modal>
     </Card>
+  );
+}
+
+function RotationWords({ under_way }: { under_way: boolean }) {
+  return (
+    <Stack>
+      <Text size="sm">
+        From the next attempt on, webhooks are signed with a new secret. For 24 hours <Code>webhook-signature</Code>{' '}
+        carries a signature by the present one as well; <Code>x-service-signature</Code> has room for one only, the new
+        one.
+      </Text>
+      {under_way && (
+        <Text size="sm" fw={600}>
+          A rotation is still under way: the secret before the present one stops now.
+        </Text>
+      )}
+    </Stack>
   );
 }

@@ -44,32 +44,49 @@ export function ListControl(props: ControlProps) {
             <RowButtons rows={rows} index={index} tell={tell} disabled={disabled} />
           </Group>
         ))}
-        {rows.length < most && kind && (
-          <MediaInput
-            key={rows.length}
+        {rows.length < most && (
+          <OneMore
             kind={kind}
-            label={`Another of ${title}`}
-            value={undefined}
-            late
-            onChange={(next) => next !== undefined && tell([...rows, next])}
+            title={title}
+            count={rows.length}
+            add={(text) => tell([...rows, text])}
             disabled={disabled}
           />
         )}
-        {rows.length < most && !kind && (
-          <Group>
-            <Button
-              size="xs"
-              variant="light"
-              leftSection={<PlusIcon width={16} aria-hidden />}
-              onClick={() => tell([...rows, ''])}
-              disabled={disabled}
-            >
-              Add
-            </Button>
-          </Group>
-        )}
       </Stack>
     </Input.Wrapper>
+  );
+}
+
+type MoreProps = {
+  kind: ReturnType<typeof mediaOf>;
+  title: string;
+  count: number;
+  add: (text: string) => void;
+  disabled: boolean;
+};
+
+function OneMore({ kind, title, count, add, disabled }: MoreProps) {
+  if (kind) {
+    return (
+      <MediaInput
+        key={count}
+        kind={kind}
+        label={`Another of ${title}`}
+        value={undefined}
+        late
+        onChange={(next) => next !== undefined && add(next)}
+        disabled={disabled}
+      />
+    );
+  }
+  const plus = <PlusIcon width={16} aria-hidden />;
+  return (
+    <Group>
+      <Button size="xs" variant="light" leftSection={plus} onClick={() => add('')} disabled={disabled}>
+        Add
+      </Button>
+    </Group>
   );
 }
 

@@ -1,0 +1,110 @@
+import { readFile } from 'node:fs/promises';
+import type { BrowserContext } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { createKey } from '../../src/accounts/keys.ts';
+import { ownerOf } from '../../src/accounts/members.ts';
+import { makeInvoices } from '../../src/billing/invoices.ts';
+import { close, hold } from '../../src/money/holds.ts';
+import { exact } from '../../src/money/money.ts';
+import { usageOf } from '../../src/money/usage.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { pagesOfPdf } from '../helpers/pdf.ts';
+
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let account_id: string;
+let owner_id: string;
+
+const january = { from: new Date('2026-01-01T00:00:00Z'), to: new Date('2026-02-01T00:00:00Z') };
+
+beforeAll(async () => {
+  service = await startTestApp({ yaml: 'version: 1\nbilling: { issuer: { name: Żółw } }\n' });
+  chromium = await launchBrowser();
+  const { db, catalog } = service.app;
+  const now = new Date('2026-01-10T00:00:00Z');
+  const account = await createAccount(db, { name: 'Gęś', currency: 'USD', initial_credit: 5_000_000n }, now);
+  account_id = account.id;
+  owner_id = await ownerOf(db, account_id, now);
+  const { key } = await createKey(db, { account_id, name: 'Test', limit_month: null }, now);
+  const held = {
+    account_id,
+    key_id: key.id,
+    ref: 'task_1',
+    amount: 1_234_567n,
+    model: 'a/model',
+    kind: 'image',
+  } as const;
+  await hold(db, held, now);
+  await close(db, { account_id, ref: 'task_1', cost: 1_234_567n, beyond_hold: false }, now);
+  const { issuer } = catalog.current.settings;
+  if (!issuer) throw new Error('there is no issuer');
+  await makeInvoices(db, { issuer, month: '2026-01', now: new Date('2026-02-01T01:00:00Z') });
+}, 120_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+});
+
+async function contextOf(options: Parameters<typeof chromium.browser.newContext>[0] = {}): Promise<BrowserContext> {
+  const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(20_000);
+  return context;
+}
+
+test('an invoice is downloaded by keyboard, and its total is that of the ledger', { timeout: 120_000 }, async () => {
+  const context = await contextOf();
+  const { page, complaints } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner_id);
+  await page.goto(`${service.url}/billing`);
+  await settled(page);
+  await page.getByRole('tab', { name: 'Balance' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForURL(/tab=invoices/);
+  const file = page.getByRole('link', { name: 'PDF of MED-2026-0001' });
+  await file.focus();
+  const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
+  expect(download.suggestedFilename()).toBe('MED-2026-0001.pdf');
+  const [used] = await usageOf(service.app.db, { account_id, ...january, group_by: [] });
+  const total = exact(used?.cost ?? 0n);
+  expect(total).toBe('1.234567');
+  const text = (await pagesOfPdf(await readFile(await download.path()))).join('\n');
+  for (const part of ['Żółw', 'Gęś', 'MED-2026-0001', `${total} USD`]) expect(text).toContain(part);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('the address that mails name, in the dark, on a phone, under axe', { timeout: 120_000 }, async () => {
+  for (const options of [{}, { colorScheme: 'dark', viewport: { width: 360, height: 780 } }] as const) {
+    const context = await contextOf(options);
+    const { page, complaints } = await watchedPage(context, service.url);
+    await signIn(page, service.app, owner_id);
+    await page.goto(`${service.url}/billing/invoices`);
+    await page.getByRole('row', { name: /January 2026/ }).waitFor();
+    expect(new URL(page.url()).search).toBe('?tab=invoices');
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+    expect(complaints).toEqual([]);
+    await context.close();
+  }
+});
+
+test('without invoices it says why', { timeout: 120_000 }, async () => {
+  const { db } = service.app;
+  const now = new Date();
+  const account = await createAccount(db, { name: 'New', currency: 'USD', initial_credit: 0n }, now);
+  const context = await contextOf();
+  const { page } = await watchedPage(context, service.url);
+  await signIn(page, service.app, await ownerOf(db, account.id, now));
+  await page.goto(`${service.url}/billing/invoices`);
+  await page.getByRole('heading', { name: 'No invoices yet' }).waitFor();
+  expect(await violationsIn(page)).toEqual([]);
+  await service.configure('version: 1\n');
+  await page.reload();
+  await page.getByRole('heading', { name: 'No invoices here' }).waitFor();
+  await page.getByText('billing.issuer').waitFor();
+  await context.close();
+});
