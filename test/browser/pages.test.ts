@@ -97,6 +97,15 @@ describe.each(looks)('$look', ({ colorScheme, width }) => {
 });
 
 describe('before one has signed in', () => {
+  it('leads to the sign-in page, and from there to where one wanted to go', async () => {
+    const { page, complaints } = await watchedPage(await chrome.browser.newContext(), service.url);
+    await page.goto(`${service.url}/activity?status=failed`);
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+    expect(new URL(page.url()).search).toBe(`?next=${encodeURIComponent('/activity?status=failed')}`);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it.each(['/sign-in', '/reset-password?token=x', '/invitation?id=x', '/sign-in?token=wrong'])(
     '%s is as sound',
     async (path) => {

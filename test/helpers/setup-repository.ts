@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { delimiter, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { vi } from 'vitest';
+import { hashOfSources } from '../../scripts/web.mjs';
 import { temporaryFolder } from './embedded.ts';
 
 const repository = join(import.meta.dirname, '../..');
@@ -17,13 +18,21 @@ export class SetupRepository {
 
   constructor() {
     mkdirSync(join(this.folder, 'scripts'));
-    for (const name of ['start.mjs', 'test.mjs', 'setup.mjs', 'setup-lock.mjs', 'setup-process.mjs']) {
+    for (const name of ['start.mjs', 'test.mjs', 'setup.mjs', 'setup-lock.mjs', 'setup-process.mjs', 'web.mjs']) {
       copyFileSync(join(repository, 'scripts', name), join(this.folder, 'scripts', name));
     }
     this.writeProgram('pinned-node/node', `#!/bin/sh\nPINNED=yes exec '${process.execPath}' "$@"\n`);
     this.writePackage('.', 'pinned-node', { node: 'node' });
     this.write('src/main.ts', main_text);
+    this.writeWeb();
     this.write('stand-in/npm-cli.mjs', npm_text);
+  }
+
+  /** A dashboard that is built already; building it again takes a program that writes one page. */
+  writeWeb(): void {
+    this.write('web/vite/bin/vite.js', vite_text);
+    this.writePackage('web', 'vite', {});
+    this.write('web/dist/.stamp', hashOfSources(this.folder));
   }
 
   /** Adds the test package, with a vitest that says what it was called with. */
@@ -149,6 +158,14 @@ export class Run {
     process.kill(Number(service[1]), 'SIGUSR2');
   }
 }
+
+/** Told `--outDir FOLDER`. */
+const vite_text = `
+import { mkdirSync, writeFileSync } from 'node:fs';
+const folder = process.argv[process.argv.indexOf('--outDir') + 1];
+mkdirSync(folder, { recursive: true });
+writeFileSync(folder + '/index.html', 'built');
+`;
 
 const main_text = `
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => console.log('got', signal));

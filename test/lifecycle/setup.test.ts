@@ -137,7 +137,7 @@ describe('under a running instance', () => {
     await running.said(/^up /m);
     repository.addTests();
     expect(await repository.run('test').ended()).toBe(3);
-    expect(repository.installations()).toBe(2);
+    expect(repository.installations()).toBe(3);
     expect(await running.ended()).toBe(7);
   });
 });
@@ -185,11 +185,11 @@ describe('signals', () => {
 describe('npm test', () => {
   beforeEach(() => repository.addTests());
 
-  test('installs both packages, hands its words to vitest and ends with its code', async () => {
+  test('installs all packages, hands its words to vitest and ends with its code', async () => {
     const run = repository.run('test', { args: ['test/db', '--reporter=dot'] });
     expect(await run.ended()).toBe(3);
     expect(run.out).toBe('vitest yes run --config test/vitest.config.ts test/db --reporter=dot\n');
-    expect(repository.installations()).toBe(2);
+    expect(repository.installations()).toBe(3);
   });
 
   test('runs the checks first; their failure is one even if all tests pass', async () => {

@@ -184,7 +184,7 @@ describe('files of one account', () => {
 
 describe('functions of the operator', () => {
   test.each([
-    ...'/admin /v1/admin /v1/accounts /v1/keys /v1/users /v1/config /v1/reload /v1/webhooks /v1/deliveries'.split(' '),
+    ...'/v1/admin /v1/accounts /v1/keys /v1/users /v1/config /v1/reload /v1/webhooks /v1/deliveries'.split(' '),
     ...'/metrics /debug /debug/pprof /.env /.git/config /server-status /v1/invoices /graphql'.split(' '),
   ])('there is nothing at %s', async (path) => {
     for (const method of methods) {

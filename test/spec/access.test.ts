@@ -52,6 +52,9 @@ const paths = listEndpoints()
   .filter(({ path }) => path.startsWith('/v1/'))
   .map(({ method, path }) => ({ method, path: path.replace('{+id}', 'sandbox/image').replace('{id}', 'task_1') }));
 
+/** What comes behind the key: windows are its own, and forms are asked for after it. */
+const let_in = [200, 202, 204, 400, 404, 405, 415, 429];
+
 it('S4-2 all endpoints require authentication', async () => {
   expect(paths.length).toBeGreaterThanOrEqual(15);
   for (const { method, path } of paths) expect(await ask(method, path, {}), path).toMatchObject(unauthenticated);
@@ -60,7 +63,7 @@ it('S4-2 all endpoints require authentication', async () => {
 it('S5-1 every request carries the header Authorization: Bearer with the key', async () => {
   for (const { method, path } of paths) {
     const { status } = await ask(method, path, bearer(client.key));
-    expect([200, 202, 204, 400, 404, 405], path).toContain(status);
+    expect(let_in, path).toContain(status);
   }
 });
 
@@ -116,7 +119,7 @@ it('D-auth-1 the scheme Bearer is written in any case', async () => {
 it('D-auth-2 x-api-key does as well, on every path', async () => {
   for (const { method, path } of paths) {
     const { status } = await ask(method, path, { 'x-api-key': client.key });
-    expect([200, 202, 204, 400, 404, 405, 429], path).toContain(status);
+    expect(let_in, path).toContain(status);
   }
 });
 

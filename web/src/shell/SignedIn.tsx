@@ -1,5 +1,6 @@
 import { Center, Container, Loader } from '@mantine/core';
-import { Navigate, useRouterState } from '@tanstack/react-router';
+import { useRouter } from '@tanstack/react-router';
+import { useEffect } from 'react';
 import { PlaceProvider, useMe } from '../session.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { AppFrame } from './AppFrame.tsx';
@@ -7,7 +8,6 @@ import { AppFrame } from './AppFrame.tsx';
 /** Leads to the sign-in page, and back to where one wanted to go. */
 export function SignedIn() {
   const me = useMe();
-  const wanted = useRouterState({ select: (state) => state.location.href });
   if (me.isError) {
     return (
       <Container size="sm" py="xl" component="main">
@@ -15,19 +15,32 @@ export function SignedIn() {
       </Container>
     );
   }
-  if (me.data === undefined) {
-    return (
-      <Center h="100vh" role="status" aria-label="Loading">
-        <Loader />
-      </Center>
-    );
-  }
-  if (me.data === null) return <Navigate to="/sign-in" search={wanted === '/' ? {} : { next: wanted }} replace />;
+  if (me.data === undefined) return <Waiting />;
+  if (me.data === null) return <ToSignIn />;
   return (
     <PlaceProvider me={me.data} empty={<NoAccount />}>
       <AppFrame />
     </PlaceProvider>
   );
+}
+
+function Waiting() {
+  return (
+    <Center h="100vh" role="status" aria-label="Loading">
+      <Loader />
+    </Center>
+  );
+}
+
+/** Once: where one wanted to go is read before the address changes, or it would grow with every look at it. */
+function ToSignIn() {
+  const { history } = useRouter();
+  useEffect(() => {
+    const { pathname, search } = location;
+    if (pathname === '/sign-in') return;
+    history.replace(pathname === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(pathname + search)}`);
+  }, [history]);
+  return <Waiting />;
 }
 
 function NoAccount() {

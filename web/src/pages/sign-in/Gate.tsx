@@ -1,4 +1,4 @@
-import { Center, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Center, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useEffect, type ReactNode } from 'react';
 
 /** What stands before the dashboard: one question on an empty page. */
@@ -34,6 +34,9 @@ export function Gate({ title, about, children }: { title: string; about?: ReactN
             )}
           </div>
           {children}
+          <Anchor href="/docs" size="sm" c="dimmed">
+            API reference
+          </Anchor>
         </Stack>
       </Paper>
     </Center>
