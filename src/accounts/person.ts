@@ -35,9 +35,9 @@ export async function admitPerson(
   need: Need,
   account_id: string | undefined,
 ): Promise<Person> {
-  if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
   const session = await login.sessionOf(request.headers);
   if (!session) throw new ApiError('unauthenticated', 'Sign in to go on.');
+  if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
   const { user } = session;
   const person = { user, session_id: session.id, account: undefined, role: undefined };
   if (account_id === undefined) {

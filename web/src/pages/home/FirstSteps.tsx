@@ -45,7 +45,7 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
               <Stack gap="xs">
                 <Text size="sm">
                   With a key of yours from{' '}
-                  <Anchor component={Link} to="/keys">
+                  <Anchor component={Link} to="/keys" underline="always">
                     API keys
                   </Anchor>{' '}
                   in $KEY:
@@ -58,7 +58,7 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
             {!steps.webhook && (
               <Text size="sm">
                 Pass <code>webhook_url</code> when you create a task, or send a test from{' '}
-                <Anchor component={Link} to="/webhooks">
+                <Anchor component={Link} to="/webhooks" underline="always">
                   Webhooks
                 </Anchor>
                 .

@@ -129,21 +129,26 @@ function Attention({ view }: { view: HomeView }) {
       ? [
           <Text key="paused" size="sm">
             {failures.counted} generations failed within 24 hours: new ones are paused until{' '}
-            <Time at={failures.paused_until} />. <LinkTo href="/activity?status=failed">See what failed</LinkTo>
+            <Time at={failures.paused_until} />.{' '}
+            <LinkTo href="/activity?status=failed" c="inherit" underline="always">
+              See what failed
+            </LinkTo>
           </Text>,
         ]
       : failures.counted * 2 >= failures.limit
         ? [
             <Text key="failures" size="sm">
               {failures.counted} of {failures.limit} failed generations of 24 hours are used up.{' '}
-              <LinkTo href="/activity?status=failed">See what failed</LinkTo>
+              <LinkTo href="/activity?status=failed" c="inherit" underline="always">
+                See what failed
+              </LinkTo>
             </Text>,
           ]
         : []),
     ...keys_near_limit.map(({ id, name, used_percent }) => (
       <Text key={id} size="sm">
         The key {name} has used {used_percent} % of its month.{' '}
-        <Anchor component={Link} to="/keys">
+        <Anchor component={Link} to="/keys" c="inherit" underline="always">
           API keys
         </Anchor>
       </Text>
@@ -152,7 +157,7 @@ function Attention({ view }: { view: HomeView }) {
       ? [
           <Text key="webhooks" size="sm">
             {undelivered} {undelivered === 1 ? 'webhook' : 'webhooks'} of the last 24 hours did not arrive.{' '}
-            <Anchor component={Link} to="/webhooks">
+            <Anchor component={Link} to="/webhooks" c="inherit" underline="always">
               Deliveries
             </Anchor>
           </Text>,
@@ -202,15 +207,7 @@ function Results({ tasks }: { tasks: TaskLineView[] }) {
     >
       <SimpleGrid cols={{ base: 2, xs: 3, md: 6 }}>
         {tasks.map((task) => (
-          <MantineCard
-            key={task.id}
-            component={Link}
-            to={`/tasks/${task.id}`}
-            p={0}
-            radius="md"
-            bg="transparent"
-            aria-label={`${task.model}: ${task.prompt ?? 'result'}`}
-          >
+          <MantineCard key={task.id} component={Link} to={`/tasks/${task.id}`} p={0} radius="md" bg="transparent">
             <Thumbnail file={task.files[0]} size="100%" label="" />
             <Text size="xs" truncate mt={4}>
               {task.prompt ?? task.model}

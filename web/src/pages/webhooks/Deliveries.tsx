@@ -66,7 +66,7 @@ function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_
   return (
     <Table.Tr>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>
-        <Anchor component={Link} to={`/webhooks/${id}`} size="sm" aria-label={`Delivery ${id}`}>
+        <Anchor component={Link} to={`/webhooks/${id}`} size="sm">
           <Time at={created_at} ago />
         </Anchor>
       </Table.Td>
