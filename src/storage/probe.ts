@@ -39,9 +39,12 @@ export async function probeMedia(origin: string | Uint8Array): Promise<ProbeResu
   } else if (origin.byteLength > sent_bytes_max) {
     return probeThroughFile(origin);
   }
-  const first = await measureInProcess(origin);
-  const second = first === 'dead' ? await measureInProcess(origin) : first;
-  return second === 'dead' ? crashed : second;
+  // Each of the idle ones may be dead, and so may what others have put in their place meanwhile.
+  for (let tries = 0; tries <= 2 * processes_max; tries++) {
+    const measured = await measureInProcess(origin);
+    if (measured !== 'dead') return measured;
+  }
+  return crashed;
 }
 
 /** The same, once more when it took too long or crashed: a busy machine does that, too. */
