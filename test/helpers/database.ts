@@ -20,6 +20,21 @@ async function admin(sql: string): Promise<void> {
   }
 }
 
+const drop_tries_max = 20;
+
+/** An autovacuum that has just begun belongs to the cluster's superuser, whom a test's role may not end: it is over soon. */
+async function dropDatabase(name: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await admin(`drop database ${name} with (force)`);
+    } catch (error) {
+      const is_busy = error instanceof Error && /permission denied to terminate process/.test(error.message);
+      if (!is_busy || tries >= drop_tries_max) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
+}
+
 export type TestDatabase = { db: Db; url: string; name: string; drop(): Promise<void> };
 
 /** A fresh database with all migrations; drop it at the end of the file. */
@@ -38,7 +53,7 @@ export async function testDatabase(options: { connections_max?: number; empty?: 
     name,
     drop: async () => {
       await db.close();
-      await admin(`drop database ${name} with (force)`);
+      await dropDatabase(name);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -420,7 +421,9 @@ describe('the processes that measure', () => {
     return Number(fields[11]) + Number(fields[12]);
   };
   const killAll = async () => {
-    for (const pid of await childrenOf(process.pid)) process.kill(pid, 'SIGKILL');
+    for (const pid of (await childrenOf(process.pid)).filter((child) => existsSync(`/proc/${child}`))) {
+      process.kill(pid, 'SIGKILL'); // one that was replaced may be gone since it was listed
+    }
   };
 
   test('harm no file when they are killed at rest', async () => {
