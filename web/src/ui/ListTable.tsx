@@ -3,7 +3,7 @@ import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Loaded } from './states.tsx';
 
-type Column = { name: string; align?: 'right'; hidden?: boolean };
+export type Column = { name: string; align?: 'right'; hidden?: boolean };
 
 /** A real table that scrolls sideways by itself when it is wider than the screen. */
 export function ListTable({

@@ -1,17 +1,10 @@
-import { Anchor, Badge, Button, Stack, Table, Text } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { Anchor, Badge, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import type { ChatLineView, Page } from '../../../../src/dashboard/views/activity.ts';
-import { api, queryOf } from '../../api.ts';
-import { usePlace } from '../../session.tsx';
-import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
-import { ListTable, Pages } from '../../ui/ListTable.tsx';
+import type { ChatLineView } from '../../../../src/dashboard/views/activity.ts';
 import { Money } from '../../ui/Money.tsx';
-import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
-import type { ActivitySearch } from './search.ts';
-import { momentsOf, useChoices } from './filters.ts';
+import { ActivityList, type ListProps } from './ActivityList.tsx';
 
 const outcomes = [
   { value: 'ok', label: 'Answered' },
@@ -30,57 +23,26 @@ const columns = [
   { name: 'Cost', align: 'right' },
 ] as const;
 
-type Props = { search: ActivitySearch; set: (change: ActivitySearch) => void };
-
 /** Numbers of chat calls; what was said is not kept. */
-export function Chats({ search, set }: Props) {
-  const { account, base } = usePlace();
-  const { outcome, model, key, from, to } = search;
-  const filter = { outcome, model, key, ...momentsOf({ from, to }) };
-  const query = useInfiniteQuery({
-    queryKey: [account.id, 'chats', filter],
-    queryFn: ({ pageParam, signal }) =>
-      api.get<Page<ChatLineView>>(`${base}/chats${queryOf({ ...filter, after: pageParam })}`, { signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: Page<ChatLineView>) => (page.has_more ? page.data.at(-1)?.id : undefined),
-    refetchInterval: 10_000,
-  });
-  const choices = useChoices();
-  const isFiltered = [outcome, model, key, from, to].some((value) => value !== undefined);
+export function Chats(props: ListProps) {
   return (
-    <Stack>
-      <Filters
-        isFiltered={isFiltered}
-        clear={() => set({ outcome: undefined, model: undefined, key: undefined, from: undefined, to: undefined })}
-      >
-        <ChoiceFilter
-          label="Outcome"
-          value={outcome}
-          data={outcomes}
-          onChange={(value) => set({ outcome: value })}
-          width={140}
-        />
-        <ChoiceFilter
-          label="Model"
-          value={model}
-          data={choices.models}
-          onChange={(value) => set({ model: value })}
-          width={220}
-        />
-        <ChoiceFilter label="Key" value={key} data={choices.keys} onChange={(value) => set({ key: value })} />
-        <DayFilter label="From (UTC)" value={from} onChange={(value) => set({ from: value })} />
-        <DayFilter label="To (UTC)" value={to} onChange={(value) => set({ to: value })} />
-      </Filters>
-      <Pages query={query} empty={<NoCalls isFiltered={isFiltered} />}>
-        {(calls) => (
-          <ListTable caption="Chat calls, newest first" columns={columns}>
-            {calls.map((call) => (
-              <CallRow key={call.id} call={call} />
-            ))}
-          </ListTable>
-        )}
-      </Pages>
-    </Stack>
+    <ActivityList<ChatLineView>
+      {...props}
+      path="chats"
+      ending={{ name: 'outcome', label: 'Outcome', data: outcomes }}
+      caption="Chat calls, newest first"
+      columns={columns}
+      row={(call) => <CallRow key={call.id} call={call} />}
+      refreshAfterMs={() => 10_000}
+      none={{
+        title: 'No chat calls yet',
+        text: (
+          <>
+            Point an OpenAI-style SDK at <code>/v1</code>, or an Anthropic-style one at this address.
+          </>
+        ),
+      }}
+    />
   );
 }
 
@@ -133,21 +95,5 @@ function CallRow({ call }: { call: ChatLineView }) {
         <Money cost={cost} exact />
       </Table.Td>
     </Table.Tr>
-  );
-}
-
-function NoCalls({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="Nothing fits these filters">Take one of them away.</Empty>;
-  return (
-    <Empty
-      title="No chat calls yet"
-      action={
-        <Button component={Link} to="/playground">
-          Open the playground
-        </Button>
-      }
-    >
-      Point an OpenAI-style SDK at <code>/v1</code>, or an Anthropic-style one at this address.
-    </Empty>
   );
 }
