@@ -1,18 +1,17 @@
 import { Group, Select, Stack, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
-import { api, isRecord } from '../../api.ts';
+import { isRecord } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { priceTexts } from '../../ui/price.ts';
-
 import { Empty, Failed, Loaded } from '../../ui/states.tsx';
+import { useTask } from '../../ui/TaskResult.tsx';
 import { useModels } from '../models/queries.ts';
 import { ChatPlayground } from './ChatPlayground.tsx';
 import { MediaPlayground } from './MediaPlayground.tsx';
@@ -35,12 +34,7 @@ export function Playground() {
 /** "Run again" begins with the model and the input of a task. */
 function WithTask({ models }: { models: ModelView[] }) {
   const { task: id } = route.useSearch();
-  const { account, base } = usePlace();
-  const task = useQuery({
-    queryKey: [account.id, 'task', id],
-    queryFn: ({ signal }) => api.get<TaskView>(`${base}/tasks/${encodeURIComponent(id ?? '')}`, { signal }),
-    enabled: id !== undefined,
-  });
+  const task = useTask(id);
   if (id !== undefined && task.isPending) return <Loaded query={task}>{() => null}</Loaded>;
   return (
     <Stack>

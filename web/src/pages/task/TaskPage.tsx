@@ -2,7 +2,6 @@ import {
   Anchor,
   Badge,
   Breadcrumbs,
-  Button,
   Divider,
   Grid,
   Group,
@@ -12,20 +11,15 @@ import {
   Text,
   Timeline,
 } from '@mantine/core';
-import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { Moment, TaskView } from '../../../../src/dashboard/views/activity.ts';
-import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox, Id } from '../../ui/Copy.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
-import { fileText, Viewer } from '../../ui/Media.tsx';
-import { Money } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
-import { Failed, Loaded } from '../../ui/states.tsx';
-import { Status } from '../../ui/Status.tsx';
-import { durationText, Time, useNow } from '../../ui/Time.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { MoneyFigures, ResultCard, useTask } from '../../ui/TaskResult.tsx';
+import { durationText, Time } from '../../ui/Time.tsx';
 import { DeliveryCard } from './DeliveryCard.tsx';
 
 const route = getRouteApi('/signed-in/tasks/$id');
@@ -33,16 +27,7 @@ const route = getRouteApi('/signed-in/tasks/$id');
 /** One task: what came out, what it cost, and everything that happened to it in one line of time. */
 export function TaskPage() {
   const { id } = route.useParams();
-  const { account, base } = usePlace();
-  const query = useQuery({
-    queryKey: [account.id, 'task', id],
-    queryFn: ({ signal }) => api.get<TaskView>(`${base}/tasks/${encodeURIComponent(id)}`, { signal }),
-    refetchInterval: ({ state }) => {
-      const task = state.data;
-      if (!task || task.completed_at === null) return 1_500;
-      return task.delivery && ['waiting', 'retrying'].includes(task.delivery.state) ? 5_000 : false;
-    },
-  });
+  const query = useTask(id);
   return (
     <Page
       title="Task"
@@ -67,7 +52,7 @@ function Whole({ task }: { task: TaskView }) {
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 7 }}>
         <Stack gap="lg">
-          <Results task={task} />
+          <ResultCard task={task} />
           <Texts task={task} />
         </Stack>
       </Grid.Col>
@@ -84,103 +69,16 @@ function Whole({ task }: { task: TaskView }) {
   );
 }
 
-function Results({ task }: { task: TaskView }) {
-  const { files, status, error } = task;
-  return (
-    <Card title={files.length > 1 ? `${files.length} results` : 'Result'} aside={<Status of={status} />}>
-      <div aria-live="polite">
-        {task.completed_at === null && <Waiting task={task} />}
-        {error && (
-          <Stack gap={4}>
-            <Text fw={600}>{error.message}</Text>
-            <Text size="sm" c="dimmed">
-              {advice[error.type] ?? 'It costs nothing.'}
-            </Text>
-          </Stack>
-        )}
-        <Stack>
-          {files.map((file, index) => (
-            <div key={file.url ?? index}>
-              <Viewer file={file} label={`Result ${index + 1} of ${task.model}`} />
-              <Group justify="space-between" mt="xs">
-                <Text size="sm" c="dimmed">
-                  {fileText(file)}
-                </Text>
-                {file.url !== undefined && (
-                  <Button
-                    component="a"
-                    href={file.url}
-                    download
-                    size="xs"
-                    variant="light"
-                    leftSection={<ArrowDownTrayIcon width={16} aria-hidden />}
-                  >
-                    Download
-                  </Button>
-                )}
-              </Group>
-            </div>
-          ))}
-        </Stack>
-      </div>
-    </Card>
-  );
-}
-
-const advice: Record<string, string> = {
-  upstream_error: 'The model provider failed. It costs nothing; try again, or another model.',
-  timeout: 'It took too long and was stopped. It costs nothing.',
-  content_policy_violation: 'The provider refuses this content. It costs nothing; change the prompt.',
-  invalid_request: 'The provider did not accept the input. It costs nothing; change it.',
-  canceled: 'It was canceled, and costs nothing.',
-  internal_error: 'The fault was ours. It costs nothing.',
-};
-
-function Waiting({ task }: { task: TaskView }) {
-  const { base, account, may } = usePlace();
-  const queries = useQueryClient();
-  const now_ms = useNow(1_000);
-  const cancel = useMutation({
-    mutationFn: () => api.post(`${base}/tasks/${task.id}/cancel`),
-    onSettled: () => queries.invalidateQueries({ queryKey: [account.id, 'task', task.id] }),
-  });
-  return (
-    <Stack align="flex-start">
-      <Text>
-        {task.status === 'queued' ? 'Waiting for a route' : 'Running'} for{' '}
-        {durationText(now_ms - Date.parse(task.created_at))}.
-      </Text>
-      {cancel.error && <Failed error={cancel.error} />}
-      {may('run') && (
-        <Button variant="light" color="red" size="xs" onClick={() => cancel.mutate()} loading={cancel.isPending}>
-          Cancel
-        </Button>
-      )}
-    </Stack>
-  );
-}
-
 function Facts({ task }: { task: TaskView }) {
-  const { cost, estimated_cost, released, started_at, completed_at, created_at } = task;
-  const took = completed_at === null ? undefined : Date.parse(completed_at) - Date.parse(created_at);
-  const run =
-    completed_at === null || started_at === null ? undefined : Date.parse(completed_at) - Date.parse(started_at);
   return (
     <Card title="Money and time">
       <SimpleGrid cols={3}>
-        <Figure name="Held" value={<Money cost={estimated_cost} exact />} />
-        <Figure name="Cost" value={<Money cost={cost} exact />} />
-        <Figure name="Released" value={released ? <Money cost={released} exact /> : '–'} />
-        <Figure
-          name="Took"
-          value={took === undefined ? '–' : durationText(took)}
-          {...(run !== undefined && { note: `${durationText(run)} of it running` })}
-        />
+        <MoneyFigures task={task} />
         <Figure
           name="Created"
           value={
             <Text fz="sm">
-              <Time at={created_at} />
+              <Time at={task.created_at} />
             </Text>
           }
         />
