@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { Modal } from '../../ui/Modal.tsx';
 import { Failed } from '../../ui/states.tsx';
 
 type Props = { account: AdminAccount; close: () => void };

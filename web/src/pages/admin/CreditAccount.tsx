@@ -1,10 +1,11 @@
-import { Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
+import { Modal } from '../../ui/Modal.tsx';
 import { Money, moneyText } from '../../ui/Money.tsx';
 import { Failed } from '../../ui/states.tsx';
 

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { EyeIcon } from '@heroicons/react/24/outline';
 import { useQuery } from '@tanstack/react-query';
 import type { NewKeyView } from '../../../../src/dashboard/views/keys.ts';
@@ -6,6 +6,7 @@ import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { Modal } from '../../ui/Modal.tsx';
 import { Samples } from '../../ui/Samples.tsx';
 import { snippetsOf } from './snippets.ts';
 

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Radio, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Button, Group, Radio, Stack, Table, Text, TextInput } from '@mantine/core';
 import { XMarkIcon } from '@heroicons/react/24/outline';
 import { useForm } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -8,6 +8,7 @@ import { usePlace } from '../../session.tsx';
 import { CodeBox, Copy } from '../../ui/Copy.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { MayIcon } from '../../ui/MayButton.tsx';
+import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Select, Stack, Table, Text } from '@mantine/core';
+import { Button, Group, Select, Stack, Table, Text } from '@mantine/core';
 import { XMarkIcon } from '@heroicons/react/24/outline';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { MayButton, MayIcon } from '../../ui/MayButton.tsx';
+import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';

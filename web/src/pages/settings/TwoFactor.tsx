@@ -1,8 +1,9 @@
-import { Button, Center, Code, Group, Modal, PasswordInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Center, Code, Group, PasswordInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { api } from '../../api.ts';
 import { CodeBox, Copy } from '../../ui/Copy.tsx';
+import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';

@@ -1,4 +1,4 @@
-import { Button, Code, Group, Modal, Stack, Text } from '@mantine/core';
+import { Button, Code, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { SecretView, WebhooksView } from '../../../../src/dashboard/views/webhooks.ts';
@@ -6,6 +6,7 @@ import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { MayButton } from '../../ui/MayButton.tsx';
+import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';

@@ -1,0 +1,44 @@
+import { Modal as MantineModal, type ModalProps } from '@mantine/core';
+import { useLayoutEffect } from 'react';
+
+/**
+ * A dialog that gives the focus back to where it was. The library does so too, but only for one that stays in
+ * the page while it is closed, and not for a second one that takes the place of the first.
+ */
+export function Modal(props: ModalProps) {
+  useFocusBack(props.opened);
+  return <MantineModal returnFocus={false} {...props} />;
+}
+
+let open_count = 0;
+let before: HTMLElement | undefined;
+let returning: number | undefined;
+
+function useFocusBack(opened: boolean): void {
+  useLayoutEffect(() => {
+    if (!opened) return;
+    if (open_count === 0 && returning === undefined) before = focused();
+    open_count += 1;
+    clearTimeout(returning);
+    returning = undefined;
+    return () => {
+      open_count -= 1;
+      // Later: another may open at once, in whose place the first one's buttons are gone already.
+      if (open_count === 0) returning = setTimeout(giveBack);
+    };
+  }, [opened]);
+}
+
+function focused(): HTMLElement | undefined {
+  return document.activeElement instanceof HTMLElement ? document.activeElement : undefined;
+}
+
+/** The page's main part, if what opened the dialog is gone: a row that was deleted in it. */
+function giveBack(): void {
+  returning = undefined;
+  const now = focused();
+  if (now && now !== document.body && !now.closest('[role=dialog]')) return; // somebody else wanted it
+  const target = before?.isConnected ? before : document.getElementById('main');
+  target?.focus({ preventScroll: target === before });
+  before = undefined;
+}
