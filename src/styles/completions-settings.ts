@@ -1,21 +1,28 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { AnswerFormat, Conversation, Tool, ToolChoice } from './conversation.ts';
+import type { AnswerFormat, Conversation, Tool } from './conversation.ts';
 import {
   given,
   isObject,
   mistake,
-  needName,
   needObject,
   needText,
   notCarried,
   readBoolean,
   readCount,
   readList,
-  readNumber,
   readObject,
-  readText,
   wrongType,
 } from './fields.ts';
+import {
+  chooseOne,
+  readAllowed,
+  readChoiceWord,
+  readCommon,
+  readEffortWish,
+  readFunction,
+  readSchemaFormat,
+  type Chosen,
+} from './settings.ts';
 import { readEffort } from './thinking.ts';
 
 /** Everything in a chat-completions request but its messages. Throws ApiError 400 naming the field. */
@@ -29,24 +36,15 @@ export function readCompletionsSettings(body: JsonObject): Omit<Conversation, 't
   // An answer to `functions` has place for one call.
   const is_legacy = given(body, 'tools') === undefined && tools.length > 0;
   const parallel = is_legacy ? false : readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
-  const temperature = readNumber(body, 'temperature', 'temperature');
-  const top_p = readNumber(body, 'top_p', 'top_p');
   const { seed } = body;
-  const format = readFormat(body);
-  const thinking = readThinkingWish(body);
-  const user = readText(body, 'safety_identifier', 'safety_identifier') ?? readText(body, 'user', 'user');
+  const common = readCommon(body, { readFormat, readThinkingWish });
   return {
-    tools: chosen.tools,
+    ...chosen,
     stop: readStop(body),
-    ...(chosen.tool_choice && { tool_choice: chosen.tool_choice }),
     ...(parallel !== undefined && { parallel_tool_calls: parallel }),
     ...(max_tokens !== undefined && { max_tokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(top_p !== undefined && { top_p }),
     ...(typeof seed === 'number' && { seed }),
-    ...(format && { format }),
-    ...(thinking && { thinking }),
-    ...(user !== undefined && { user }),
+    ...common,
   };
 }
 
@@ -82,20 +80,6 @@ function readTools(body: JsonObject): Tool[] {
   return functions.map((value, index) => readFunction(value, `functions[${index}]`));
 }
 
-function readFunction(value: Json | undefined, at: string): Tool {
-  const tool = needObject(value, at);
-  const description = readText(tool, 'description', `${at}.description`);
-  const strict = readBoolean(tool, 'strict', `${at}.strict`);
-  return {
-    name: needName(tool, 'name', `${at}.name`),
-    schema: readObject(tool, 'parameters', `${at}.parameters`) ?? {},
-    ...(description !== undefined && { description }),
-    ...(strict !== undefined && { strict }),
-  };
-}
-
-type Chosen = { tools: Tool[]; tool_choice?: ToolChoice };
-
 function readChoice(body: JsonObject, tools: Tool[]): Chosen {
   const choice = given(body, 'tool_choice');
   if (choice !== undefined) return readToolChoice(choice, tools);
@@ -107,19 +91,17 @@ function readChoice(body: JsonObject, tools: Tool[]): Chosen {
 }
 
 function readToolChoice(choice: Json, tools: Tool[]): Chosen {
-  if (choice === 'none' || choice === 'auto') return { tools, tool_choice: { mode: choice } };
-  if (choice === 'required') {
-    if (tools.length === 0) throw mistake('tool_choice', 'must not be "required" without tools');
-    return { tools, tool_choice: { mode: 'any' } };
-  }
+  const word = readChoiceWord(choice, tools);
+  if (word) return word;
   if (!isObject(choice)) throw mistake('tool_choice', 'must be "none", "auto", "required" or an object');
+  const readName = (holder: JsonObject, at: string) => functionIn(holder, tools, at);
   switch (choice['type']) {
-    case 'function': {
-      const name = functionName(choice, 'tool_choice');
-      return { tools, tool_choice: chooseOne(name, tools, 'tool_choice.function.name') };
+    case 'function':
+      return { tools, tool_choice: { mode: 'one', name: readName(choice, 'tool_choice') } };
+    case 'allowed_tools': {
+      const at = 'tool_choice.allowed_tools';
+      return readAllowed({ holder: needObject(choice['allowed_tools'], at), at, readName }, tools);
     }
-    case 'allowed_tools':
-      return readAllowed(needObject(choice['allowed_tools'], 'tool_choice.allowed_tools'), tools);
     case 'custom':
       throw notCarried('tool_choice.type', 'A choice of a custom tool');
     default:
@@ -127,31 +109,10 @@ function readToolChoice(choice: Json, tools: Tool[]): Chosen {
   }
 }
 
-function functionName(holder: JsonObject, at: string): string {
-  return needText(needObject(holder['function'], `${at}.function`), 'name', `${at}.function.name`);
-}
-
-function chooseOne(name: string, tools: readonly Tool[], at: string): ToolChoice {
-  if (!tools.some((tool) => tool.name === name)) throw mistake(at, 'names no tool of this request');
-  return { mode: 'one', name };
-}
-
-/** Only the tools on the list are given on: neither style says it otherwise. */
-function readAllowed(allowed: JsonObject, tools: Tool[]): Chosen {
-  const at = 'tool_choice.allowed_tools';
-  const names = (readList(allowed, 'tools', `${at}.tools`) ?? []).map((value, index) => {
-    const where = `${at}.tools[${index}]`;
-    const name = functionName(needObject(value, where), where);
-    chooseOne(name, tools, `${where}.function.name`);
-    return name;
-  });
-  if (names.length === 0) throw mistake(`${at}.tools`, 'must not be empty');
-  const mode = readText(allowed, 'mode', `${at}.mode`) ?? 'auto';
-  if (mode !== 'auto' && mode !== 'required') throw mistake(`${at}.mode`, 'must be "auto" or "required"');
-  return {
-    tools: tools.filter(({ name }) => names.includes(name)),
-    tool_choice: { mode: mode === 'auto' ? 'auto' : 'any' },
-  };
+function functionIn(holder: JsonObject, tools: readonly Tool[], at: string): string {
+  const name = needText(needObject(holder['function'], `${at}.function`), 'name', `${at}.function.name`);
+  chooseOne(name, tools, `${at}.function.name`);
+  return name;
 }
 
 function readFormat(body: JsonObject): AnswerFormat | undefined {
@@ -168,30 +129,13 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
       throw mistake('response_format.type', 'must be "text", "json_object" or "json_schema"');
   }
   const at = 'response_format.json_schema';
-  const wanted = needObject(format['json_schema'], at);
-  const schema = readObject(wanted, 'schema', `${at}.schema`);
-  if (!schema) return { type: 'json' };
-  const description = readText(wanted, 'description', `${at}.description`);
-  const strict = readBoolean(wanted, 'strict', `${at}.strict`);
-  return {
-    type: 'json_schema',
-    name: needName(wanted, 'name', `${at}.name`),
-    schema,
-    ...(description !== undefined && { description }),
-    ...(strict !== undefined && { strict }),
-  };
+  return readSchemaFormat(needObject(format['json_schema'], at), at);
 }
 
 /** `reasoning_effort`, or what other vendors have in its place: `reasoning`, `thinking`. */
 function readThinkingWish(body: JsonObject): Conversation['thinking'] {
   const effort = given(body, 'reasoning_effort');
-  if (effort !== undefined) {
-    const known = readEffort(effort);
-    if (known === undefined) {
-      throw mistake('reasoning_effort', 'must be one of none, minimal, low, medium, high, xhigh, max');
-    }
-    return known === 'none' ? { mode: 'off' } : { mode: 'on', effort: known };
-  }
+  if (effort !== undefined) return readEffortWish(effort, 'reasoning_effort');
   const { reasoning, thinking } = body;
   if (isObject(reasoning)) {
     const known = readEffort(reasoning['effort']);

@@ -1,0 +1,103 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import type { AnswerFormat, Conversation, Tool, ToolChoice } from './conversation.ts';
+import { mistake, needName, needObject, readBoolean, readList, readNumber, readObject, readText } from './fields.ts';
+import { readEffort } from './thinking.ts';
+
+/** Settings that chat completions and responses read alike, wherever in the body each of them has them. */
+
+type Readers = {
+  readFormat: (body: JsonObject) => AnswerFormat | undefined;
+  readThinkingWish: (body: JsonObject) => Conversation['thinking'];
+};
+
+type Common = Pick<Conversation, 'temperature' | 'top_p' | 'format' | 'thinking' | 'user'>;
+
+/** What has the same name in both, around what has not: of several mistakes the first in this order is told. */
+export function readCommon(body: JsonObject, { readFormat, readThinkingWish }: Readers): Common {
+  const temperature = readNumber(body, 'temperature', 'temperature');
+  const top_p = readNumber(body, 'top_p', 'top_p');
+  const format = readFormat(body);
+  const thinking = readThinkingWish(body);
+  const user = readText(body, 'safety_identifier', 'safety_identifier') ?? readText(body, 'user', 'user');
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(top_p !== undefined && { top_p }),
+    ...(format && { format }),
+    ...(thinking && { thinking }),
+    ...(user !== undefined && { user }),
+  };
+}
+
+/** A function that the model may call. */
+export function readFunction(value: Json | undefined, at: string): Tool {
+  const tool = needObject(value, at);
+  const description = readText(tool, 'description', `${at}.description`);
+  const strict = readBoolean(tool, 'strict', `${at}.strict`);
+  return {
+    name: needName(tool, 'name', `${at}.name`),
+    schema: readObject(tool, 'parameters', `${at}.parameters`) ?? {},
+    ...(description !== undefined && { description }),
+    ...(strict !== undefined && { strict }),
+  };
+}
+
+export type Chosen = { tools: Tool[]; tool_choice?: ToolChoice };
+
+/** A choice that is one word; undefined if it is none of them. */
+export function readChoiceWord(choice: Json, tools: Tool[]): Chosen | undefined {
+  if (choice === 'none' || choice === 'auto') return { tools, tool_choice: { mode: choice } };
+  if (choice !== 'required') return undefined;
+  if (tools.length === 0) throw mistake('tool_choice', 'must not be "required" without tools');
+  return { tools, tool_choice: { mode: 'any' } };
+}
+
+/** The choice of this one tool, which must be there. */
+export function chooseOne(name: string, tools: readonly Tool[], at: string): ToolChoice {
+  if (!tools.some((tool) => tool.name === name)) throw mistake(at, 'names no tool of this request');
+  return { mode: 'one', name };
+}
+
+type Allowed = {
+  holder: JsonObject;
+  /** Where `holder` is in the body. */
+  at: string;
+  /** The name of one on the list, which is checked. */
+  readName: (tool: JsonObject, at: string) => string;
+};
+
+/** Only the tools on the list are given on: no style says it otherwise. */
+export function readAllowed({ holder, at, readName }: Allowed, tools: Tool[]): Chosen {
+  const names = (readList(holder, 'tools', `${at}.tools`) ?? []).map((value, index) => {
+    const where = `${at}.tools[${index}]`;
+    return readName(needObject(value, where), where);
+  });
+  if (names.length === 0) throw mistake(`${at}.tools`, 'must not be empty');
+  const mode = readText(holder, 'mode', `${at}.mode`) ?? 'auto';
+  if (mode !== 'auto' && mode !== 'required') throw mistake(`${at}.mode`, 'must be "auto" or "required"');
+  return {
+    tools: tools.filter(({ name }) => names.includes(name)),
+    tool_choice: { mode: mode === 'auto' ? 'auto' : 'any' },
+  };
+}
+
+/** A format by a schema; without one it is any JSON. */
+export function readSchemaFormat(wanted: JsonObject, at: string): AnswerFormat {
+  const schema = readObject(wanted, 'schema', `${at}.schema`);
+  if (!schema) return { type: 'json' };
+  const description = readText(wanted, 'description', `${at}.description`);
+  const strict = readBoolean(wanted, 'strict', `${at}.strict`);
+  return {
+    type: 'json_schema',
+    name: needName(wanted, 'name', `${at}.name`),
+    schema,
+    ...(description !== undefined && { description }),
+    ...(strict !== undefined && { strict }),
+  };
+}
+
+/** How much to think, in the words of these styles. */
+export function readEffortWish(effort: Json, at: string): Conversation['thinking'] {
+  const known = readEffort(effort);
+  if (known === undefined) throw mistake(at, 'must be one of none, minimal, low, medium, high, xhigh, max');
+  return known === 'none' ? { mode: 'off' } : { mode: 'on', effort: known };
+}
