@@ -7,6 +7,7 @@ import { makeAuthenticator, type Authenticator } from './accounts/authenticate.t
 import { openLogin, type Login } from './accounts/login.ts';
 import { openMailer, type Mailer } from './accounts/mailer.ts';
 import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog.ts';
+import { watchOverrides, type OverrideWatch } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
 import { openDatabase, type Db } from './db/database.ts';
@@ -42,6 +43,8 @@ export type App = {
   readonly listener: Listener;
   readonly storage: Storage;
   readonly catalog: CatalogHolder;
+  /** Keeps the catalogue at what operators changed while the service runs; absent in a command. */
+  readonly overrides: Pick<OverrideWatch, 'refresh'> | undefined;
   readonly providers: Providers;
   readonly health: RouteHealth;
   readonly windows: Windows;
@@ -178,6 +181,7 @@ async function openParts(
   await migrate(db);
   if (!options.command) await catalog.keepCurrencies(() => currenciesInUse(db));
   const onError = (error: Error) => log.warn({ err: error }, 'a NOTIFY connection failed');
+  const onBlind = (error: unknown) => log.warn({ err: error }, 'what operators changed about models cannot be read');
   const notifier = openNotifier(db, { onError });
   onStop(() => notifier.close());
   const listener = openListener(db, { onError });
@@ -187,6 +191,8 @@ async function openParts(
     await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
     await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
   }
+  const overrides = options.command ? undefined : await watchOverrides(db, catalog, listener, onBlind);
+  if (overrides) onStop(() => overrides.close());
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
@@ -208,6 +214,7 @@ async function openParts(
     listener,
     storage: await openDiskStorage(config.data_dir),
     catalog,
+    overrides,
     providers,
     health: openRouteHealth(db, clock),
     windows: memoryWindows(),
@@ -307,14 +314,14 @@ function makeProviders(
   guard: Guard,
 ): Providers & { close(): Promise<void> } {
   type Made = { media?: Provider | undefined; chat?: ChatProvider | undefined };
-  let made_for: Catalog | undefined;
+  let made_for: Catalog['providers'] | undefined;
   let made = new Map<string, Made>();
   const current = () => {
-    if (made_for === catalog.current) return made;
+    if (made_for === catalog.current.providers) return made;
     const before = made;
-    made_for = catalog.current;
+    made_for = catalog.current.providers;
     made = new Map();
-    for (const [name, config] of catalog.current.providers) {
+    for (const [name, config] of made_for) {
       const adapter = adapters[config.adapter];
       if (adapter)
         made.set(name, { media: adapter.open?.(config, { guard }), chat: adapter.openChat?.(config, { guard }) });

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { App } from '../app.ts';
 import { kinds, units, type Model } from '../catalog/model.ts';
+import { allRoutes } from '../catalog/overrides.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { ApiError } from '../errors.ts';
 import { routeName, type Standing } from '../routing/health.ts';
@@ -94,10 +95,14 @@ async function handleList(app: App, { query }: Call): Promise<Answer> {
   };
 }
 
-/** Whether a model takes work, by the health of its routes now. */
+/** Whether a model takes work, by the health of its routes now, and by what operators took away of them. */
 export async function lookAtRoutes(app: App): Promise<(model: Model) => Standing> {
   const standingOf = await app.health.look();
-  return ({ id, routes }) => standingOf(routes.map((route) => routeName(id, route.id)));
+  return (model) => {
+    const { id, routes } = model;
+    const standing = standingOf(routes.map((route) => routeName(id, route.id)));
+    return standing === 'available' && routes.length < allRoutes(model).length ? 'degraded' : standing;
+  };
 }
 
 function cutPage(models: readonly Model[], query: Query): { page: readonly Model[]; has_more: boolean } {

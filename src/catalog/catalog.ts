@@ -7,14 +7,15 @@ import { stranded, type Surroundings } from './check-settings.ts';
 import { checkDefaultCatalog, defaultPart, defaultProviders } from './default.ts';
 import { CatalogError, readCatalogFile, type Reading } from './file.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
+import { withOverrides, type Override } from './overrides.ts';
 import { showPath, showProblem, type Problem } from './problem.ts';
 import type { CatalogFile, ProviderEntry } from './schema.ts';
 import { settingsOf } from './settings.ts';
 
-/** What is offered, how it is run and what it costs. Never changed: a reload makes a new one. */
+/** What is offered, how it is run and what it costs. Never changed: a reload or an operator makes a new one. */
 export type Catalog = {
   readonly settings: Settings;
-  /** By id, in the order of the file, then the default ones, the sandbox last. Each has a usable route. */
+  /** By id, in the order of the file, then the default ones, the sandbox last. */
   readonly models: ReadonlyMap<string, Model>;
   /** By name; those whose secret is set and whose adapter there is. */
   readonly providers: ReadonlyMap<string, ProviderConfig>;
@@ -50,11 +51,19 @@ export type CatalogHolder = {
    * names those that are missing, if the current one does not.
    */
   keepCurrencies(inUse: () => Promise<ReadonlyMap<string, number>>): Promise<void>;
+  /** From now on this is what operators changed, over whatever the file says. */
+  override(overrides: readonly Override[]): void;
 };
 
 /** Opens the catalogue. Throws CatalogError, which tells every mistake, if the file has one. */
 export async function openCatalog(options: CatalogOptions): Promise<CatalogHolder> {
-  let catalog = needed(await load(options));
+  let configured = needed(await load(options));
+  let overrides: readonly Override[] = [];
+  let current = configured;
+  const take = (catalog: Catalog) => {
+    configured = catalog;
+    current = withOverrides(configured, overrides);
+  };
   let inUse: (() => Promise<ReadonlyMap<string, number>>) | undefined;
   const loadAgain = async () => load(inUse ? { ...options, currencies_in_use: await inUse() } : options);
   const reload = async (): Promise<ReloadResult> => {
@@ -64,21 +73,29 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
       const mistakes = again.problems.filter(({ severity }) => severity === 'error').map(showProblem);
       return rejected(mistakes, again.problems);
     }
-    catalog = again.catalog;
-    const warnings = catalog.warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
-    const message = `${catalog.models.size} models, ${catalog.providers.size} providers${warnings.join('')}`;
-    return { ok: true, message, problems: catalog.warnings };
+    take(again.catalog);
+    const { models, providers, warnings } = configured;
+    const told = warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
+    return {
+      ok: true,
+      message: `${models.size} models, ${providers.size} providers${told.join('')}`,
+      problems: warnings,
+    };
   };
   const keepCurrencies = async (ask: typeof inUse) => {
     inUse = ask;
-    catalog = needed(await loadAgain());
+    take(needed(await loadAgain()));
   };
   return {
     get current() {
-      return catalog;
+      return current;
     },
     reload,
     keepCurrencies,
+    override: (changed) => {
+      overrides = changed;
+      take(configured);
+    },
   };
 }
 

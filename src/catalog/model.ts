@@ -122,8 +122,10 @@ export type Model = {
   readonly price: readonly PriceRow[];
   readonly price_source?: PriceSource;
   readonly estimate: Estimate;
-  /** Usable ones in the order in which they are tried, at least one. */
+  /** Usable ones in the order in which they are tried; none only if an operator took them away (`changed`). */
   readonly routes: readonly Route[];
+  /** What operators changed while the service runs; absent: nothing. */
+  readonly changed?: ModelChanges;
   /** Public facts such as `max_output_tokens`. */
   readonly limits: { readonly [name: string]: number };
   readonly capabilities: readonly string[];
@@ -131,6 +133,16 @@ export type Model = {
   readonly hidden: boolean;
   /** Checks an input as it was given, then fills in the schema's defaults. The input stays as it is. */
   validateInput(input: unknown): InputCheck;
+};
+
+/** `routes` of a model before an operator took some of them away, in the order that holds now. */
+export type ModelChanges = {
+  /** It takes no new work; what it has accepted goes on. */
+  readonly is_off: boolean;
+  readonly is_reordered: boolean;
+  readonly routes: readonly Route[];
+  /** Those that are not drained. */
+  readonly startable: readonly Route[];
 };
 
 /** A provider with its secret resolved. */

@@ -1,18 +1,18 @@
 import package_json from '../../package.json' with { type: 'json' };
-import { lookAtRoutes } from '../api/models.ts';
 import { reload_channel } from '../app.ts';
+import { listOverrides, type Override } from '../catalog/overrides.ts';
+import type { Model } from '../catalog/model.ts';
 import { showProblem } from '../catalog/problem.ts';
 import { chatsOverview } from '../chat/overview.ts';
 import { service_rules } from '../chat/books.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { checkBooks } from '../money/books.ts';
-import { openRoutes, routeName } from '../routing/health.ts';
+import { openRoutes } from '../routing/health.ts';
 import { tasksOverview } from '../tasks/overview.ts';
 import { marginViews, monthOf } from './admin-lists.ts';
-import { wrong } from './given.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
-import type { AdminConfiguration, AdminModel, AdminOverview, AdminQueue, AdminReload, Light } from './views/admin.ts';
+import type { AdminConfiguration, AdminOverview, AdminQueue, AdminReload, Light } from './views/admin.ts';
 
 const day_ms = 86_400_000;
 
@@ -78,44 +78,6 @@ function shareLight(name: string, failed: number, all: number): Light {
   return { name, state, detail: `${failed} of ${all} failed in 24 hours (${percent.toFixed(1)} %)` };
 }
 
-/** Models in the order of the catalogue, with their routes and what is known of those. */
-export const admin_models = session_endpoint('GET', '/dash/admin/models', 'operator', async (app) => {
-  const [standingOf, open] = await Promise.all([lookAtRoutes(app), openRoutes(app.db)]);
-  const troubles = new Map(open.map((each) => [each.route, each]));
-  const data = [...app.catalog.current.models.values()].map((model): AdminModel => {
-    const routes = model.routes.map((route) => {
-      const name = routeName(model.id, route.id);
-      const trouble = troubles.get(name);
-      return {
-        name,
-        provider: route.provider,
-        upstream_model: route.upstream_model,
-        state: trouble ? ('open' as const) : ('closed' as const),
-        cause: trouble?.cause ?? null,
-        retry_at: trouble?.retry_at.toISOString() ?? null,
-      };
-    });
-    return {
-      id: model.id,
-      kind: model.kind,
-      name: model.name,
-      standing: standingOf(model),
-      hidden: model.hidden,
-      routes,
-    };
-  });
-  return { status: 200, body: { data } };
-});
-
-/** Lets a route be used again at once, whatever it did. */
-export const admin_reset_route = session_endpoint('POST', '/dash/admin/routes/reset', 'operator', async (app, call) => {
-  const route = call.body?.['route'];
-  if (typeof route !== 'string') throw wrong('route', 'route must be the name of a route.');
-  await app.health.succeeded(route);
-  await note(app, call, 'route.reset', route);
-  return { status: 200, body: { ok: true } };
-});
-
 /** Jobs that wait and jobs that run, by their queue. */
 export const admin_queue = session_endpoint('GET', '/dash/admin/queue', 'operator', async (app) => {
   const view: AdminQueue = { queues: await app.engine.backlog() };
@@ -124,10 +86,11 @@ export const admin_queue = session_endpoint('GET', '/dash/admin/queue', 'operato
 
 /** What the service runs with; of secrets only whether they are there. */
 export const admin_configuration = session_endpoint('GET', '/dash/admin/configuration', 'operator', async (app) => {
-  const { settings, providers, warnings } = app.catalog.current;
-  const [applied, pending, version] = await Promise.all([
+  const { settings, models, providers, warnings } = app.catalog.current;
+  const [applied, pending, overrides, version] = await Promise.all([
     appliedMigrations(app.db),
     pendingMigrations(app.db),
+    listOverrides(app.db),
     app.db.query<{ version: string }>('select version()'),
   ]);
   const view: AdminConfiguration = {
@@ -139,7 +102,7 @@ export const admin_configuration = session_endpoint('GET', '/dash/admin/configur
     providers: [...providers.values()].map(({ name, adapter, base_url, api_key }) => {
       return { name, adapter, base_url: base_url ?? null, has_key: api_key !== undefined };
     }),
-    warnings: warnings.map(showProblem),
+    warnings: [...warnings.map(showProblem), ...strayOverrides(overrides, models)],
     settings: [
       { name: 'Address', value: app.base_url() },
       { name: 'Currencies', value: [...settings.currencies.keys()].join(', ') },
@@ -153,6 +116,15 @@ export const admin_configuration = session_endpoint('GET', '/dash/admin/configur
   };
   return { status: 200, body: view };
 });
+
+/** What operators changed about models that there are no more: it counts again when they come back. */
+function strayOverrides(overrides: readonly Override[], models: ReadonlyMap<string, Model>): string[] {
+  return overrides
+    .filter(({ model }) => !models.has(model))
+    .map(
+      ({ model }) => `${model} was changed in Models & routes, but it is not configured, or no key for it is there.`,
+    );
+}
 
 /** This node reads its configuration again and tells how that went; the others are asked to, and log it. */
 export const admin_reload = session_endpoint('POST', '/dash/admin/reload', 'operator', async (app, call) => {

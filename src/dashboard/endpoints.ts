@@ -19,13 +19,13 @@ import {
   admin_margins_file,
 } from './admin-lists.ts';
 import {
-  admin_configuration,
+  admin_drain_route,
   admin_models,
-  admin_overview,
-  admin_queue,
-  admin_reload,
+  admin_order_routes,
   admin_reset_route,
-} from './admin.ts';
+  admin_switch_model,
+} from './admin-models.ts';
+import { admin_configuration, admin_overview, admin_queue, admin_reload } from './admin.ts';
 import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
 import { get_chat, list_chats } from './chats.ts';
@@ -96,6 +96,9 @@ const endpoints: readonly Endpoint<App>[] = [
   delete_key,
   admin_overview,
   admin_models,
+  admin_switch_model,
+  admin_order_routes,
+  admin_drain_route,
   admin_reset_route,
   admin_failures,
   admin_failures_file,

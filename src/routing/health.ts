@@ -33,8 +33,8 @@ export type Standing = 'available' | 'degraded' | 'unavailable';
  */
 export type RouteHealth = {
   /**
-   * May a task for a model with these routes be created? No if every route is open; but a route
-   * whose pause is over lets one request through, the probe.
+   * May a task for a model with these routes be created? No if there is none, or every route is open; but a
+   * route whose pause is over lets one request through, the probe.
    */
   admit(routes: readonly string[]): Promise<Admission>;
   /** How models with given routes stand now. Takes no probe; all looks of a second are one query. */
@@ -59,6 +59,8 @@ const pause_first_ms = 10_000;
 const pause_max_ms = 300_000;
 const probe_ms = 30_000; // a probe that tells nothing in this time lets another one through
 const rows_age_max_ms = 1_000;
+/** Nobody knows when an operator gives a model its routes back. */
+const taken_away_ms = 60_000;
 /** An account that used a route within this time would miss it. */
 const use_ms = 600_000;
 
@@ -105,6 +107,7 @@ class SharedRouteHealth implements RouteHealth {
   }
 
   async admit(routes: readonly string[]): Promise<Admission> {
+    if (routes.length === 0) return { admitted: false, cause: 'upstream_error', retry_after_ms: taken_away_ms };
     await this.#refresh();
     const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
     if (blocked.length < routes.length) return { admitted: true };
@@ -122,6 +125,7 @@ class SharedRouteHealth implements RouteHealth {
     await this.#refresh();
     return (routes) => {
       const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
+      if (routes.length === 0) return 'unavailable';
       if (blocked.length === 0) return 'available';
       const now_ms = this.#clock.now();
       return blocked.length < routes.length || blocked.some((row) => awaitsProbe(row, now_ms))

@@ -178,14 +178,16 @@ async function answered(
   return { ref, body: newBody(order, caller, id, created_at), replayed: false, is_final: false };
 }
 
-/** All routes are open-circuited: nothing is created, nothing held. */
+/** All routes are open-circuited, or taken away: nothing is created, nothing held. */
 function unavailable(model: Model, admission: Admission & { admitted: false }): ApiError {
   const headers = { 'retry-after': String(Math.ceil(admission.retry_after_ms / 1000)) };
   if (admission.cause === 'timeout') {
     const message = `${model.id} is not answering in time at the moment. Try again shortly.`;
     return new ApiError('timeout', message, { headers });
   }
-  const message = `${model.id} is not available upstream at the moment. Try again shortly.`;
+  const message = model.changed?.is_off
+    ? `${model.id} is switched off at the moment.`
+    : `${model.id} is not available upstream at the moment. Try again shortly.`;
   return new ApiError('upstream_error', message, { headers });
 }
 

@@ -51,3 +51,11 @@ export async function failuresByRoute(db: Queryable, since: Date): Promise<Failu
   );
   return rows.map((row) => ({ ...row, count: Number(row.count) }));
 }
+
+/** How many runs are under way, by their route. */
+export async function runsByRoute(db: Queryable): Promise<Map<string, number>> {
+  const rows = await db.query<{ route: string; count: bigint }>(
+    'select route, count(*) as count from attempts where ended_at is null group by route',
+  );
+  return new Map(rows.map(({ route, count }) => [route, Number(count)]));
+}

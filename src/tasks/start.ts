@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
+import { startableRoutes } from '../catalog/overrides.ts';
 import { fitCosts } from '../catalog/upstream-cost.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
@@ -62,7 +63,7 @@ async function tryRoutes(app: App, task: Task, model: Model, stopped: AbortSigna
   const ref = refOf(task);
   const attempts = await listAttempts(app.db, ref);
   const tried = new Set(attempts.map((attempt) => attempt.route));
-  const routes = new Map(model.routes.map((route) => [routeName(model.id, route.id), route]));
+  const routes = new Map(startableRoutes(model).map((route) => [routeName(model.id, route.id), route]));
   const untried = [...routes.keys()].filter((name) => !tried.has(name));
   const input = await loadInput(app.db, ref);
   let number = attempts.length;

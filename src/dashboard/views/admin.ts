@@ -45,12 +45,18 @@ export type AdminOverview = {
 };
 
 export type AdminRoute = {
+  id: string;
+  /** Of health, attempts and logs. */
   name: string;
   provider: string;
   upstream_model: string;
   state: 'open' | 'closed';
   cause: string | null;
   retry_at: string | null;
+  /** It takes nothing new. */
+  is_drained: boolean;
+  /** Generations that run on it now. */
+  running: number;
 };
 
 export type AdminModel = {
@@ -59,6 +65,11 @@ export type AdminModel = {
   name: string;
   standing: 'available' | 'degraded' | 'unavailable';
   hidden: boolean;
+  /** Switched off by an operator. */
+  is_off: boolean;
+  /** Its routes are in an order of their own, not in that of the configuration. */
+  is_reordered: boolean;
+  /** In the order in which they are tried. */
   routes: AdminRoute[];
 };
 

@@ -1,0 +1,137 @@
+import type { Db, Queryable } from '../db/database.ts';
+import type { Listener } from '../db/notify.ts';
+import type { Catalog, CatalogHolder } from './catalog.ts';
+import type { Model, Route } from './model.ts';
+
+/** What operators changed about one model while the service runs; the file says everything else (decision 19). */
+export type Override = {
+  model: string;
+  is_off: boolean;
+  /** Ids of routes; those that are not named follow in their own order. */
+  route_order: readonly string[];
+  /** Ids of routes that take nothing new. */
+  drained: readonly string[];
+};
+
+/** The catalogue with what operators changed. What names a model or a route that there is not changes nothing. */
+export function withOverrides(catalog: Catalog, overrides: readonly Override[]): Catalog {
+  const changed = overrides.flatMap((override): [string, Model][] => {
+    const model = catalog.models.get(override.model);
+    return model ? [[model.id, changedModel(model, override)]] : [];
+  });
+  if (changed.length === 0) return catalog;
+  const models = new Map(catalog.models);
+  for (const [id, model] of changed) models.set(id, model); // in its old place
+  return { ...catalog, models };
+}
+
+function changedModel(model: Model, { is_off, route_order, drained }: Override): Model {
+  const place = (route: Route) => route_order.indexOf(route.id) + 1 || Number.POSITIVE_INFINITY;
+  const routes = model.routes.toSorted((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
+  const startable = routes.filter(({ id }) => !drained.includes(id));
+  const is_reordered = routes.some((route, index) => route !== model.routes[index]);
+  return { ...model, routes: is_off ? [] : startable, changed: { is_off, is_reordered, routes, startable } };
+}
+
+/** Where a run that was accepted may be started: whether the model takes more does not matter to it. */
+export function startableRoutes({ routes, changed }: Model): readonly Route[] {
+  return changed?.startable ?? routes;
+}
+
+/** Every route that can be used, in the order in which they are tried, with those that take nothing new. */
+export function allRoutes({ routes, changed }: Model): readonly Route[] {
+  return changed?.routes ?? routes;
+}
+
+const columns = 'model, is_off, route_order, drained';
+
+export async function listOverrides(db: Queryable): Promise<Override[]> {
+  return db.query<Override>(`select ${columns} from model_overrides order by model`);
+}
+
+/** Switches a model off, or on again. */
+export async function switchModel(db: Queryable, model: string, is_off: boolean, now: Date): Promise<void> {
+  await db.query(
+    `insert into model_overrides (model, is_off, updated_at) values ($1, $2, $3)
+     on conflict (model) do update set is_off = $2, updated_at = $3`,
+    [model, is_off, now],
+  );
+  await forgetUnchanged(db, model);
+}
+
+/** In which order routes are tried; without any, that of the configuration. */
+export async function orderRoutes(db: Queryable, model: string, ids: readonly string[], now: Date): Promise<void> {
+  await db.query(
+    `insert into model_overrides (model, route_order, updated_at) values ($1, $2, $3)
+     on conflict (model) do update set route_order = $2, updated_at = $3`,
+    [model, ids, now],
+  );
+  await forgetUnchanged(db, model);
+}
+
+/** From now on the route takes nothing new, or does again. */
+export async function drainRoute(
+  db: Queryable,
+  { model, route, drained }: { model: string; route: string; drained: boolean },
+  now: Date,
+): Promise<void> {
+  await db.query(
+    `insert into model_overrides (model, drained, updated_at) values ($1, case when $3 then array[$2] else '{}' end, $4)
+     on conflict (model) do update set updated_at = $4, drained = array_remove(model_overrides.drained, $2)
+       || case when $3 then array[$2] else '{}' end`,
+    [model, route, drained, now],
+  );
+  await forgetUnchanged(db, model);
+}
+
+async function forgetUnchanged(db: Queryable, model: string): Promise<void> {
+  await db.query(
+    `delete from model_overrides where model = $1 and not is_off and route_order = '{}' and drained = '{}'`,
+    [model],
+  );
+}
+
+/** NOTIFY on this channel: a row has changed. */
+export const overrides_channel = 'model_overrides';
+
+/** A NOTIFY may be lost with its connection: a change counts within a second all the same. */
+const read_every_ms = 1_000;
+
+export type OverrideWatch = {
+  /** Reads the rows now. */
+  refresh(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** Keeps the catalogue at what operators changed, on this node. What cannot be read stays as it was. */
+export async function watchOverrides(
+  db: Db,
+  catalog: CatalogHolder,
+  listener: Listener,
+  onError: (error: unknown) => void,
+): Promise<OverrideWatch> {
+  let seen = '';
+  let reading: Promise<void> = Promise.resolve();
+  let waiting: Promise<void> | undefined;
+  const read = async () => {
+    const overrides = await listOverrides(db);
+    const text = JSON.stringify(overrides);
+    if (text === seen) return;
+    seen = text;
+    catalog.override(overrides);
+  };
+  /** One after the other, so that an older look never overwrites a newer one; what comes meanwhile shares the next. */
+  const refresh = () =>
+    (waiting ??= reading = reading.catch(() => undefined).then(() => ((waiting = undefined), read())));
+  const look = () => void refresh().catch(onError);
+  await refresh();
+  await listener.subscribe(overrides_channel, { onPayload: look, onGap: look });
+  const timer = setInterval(look, read_every_ms);
+  return {
+    refresh,
+    close: async () => {
+      clearInterval(timer);
+      await reading.catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { audit } from '../accounts/audit.ts';
+import { lookAtRoutes } from '../api/models.ts';
+import type { SessionCall } from '../api/endpoint.ts';
+import type { App } from '../app.ts';
+import type { Model, Route } from '../catalog/model.ts';
+import { allRoutes, drainRoute, orderRoutes, overrides_channel, switchModel } from '../catalog/overrides.ts';
+import type { Queryable } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
+import { openRoutes, routeName, type OpenRouteView, type Standing } from '../routing/health.ts';
+import { runsByRoute } from '../tasks/overview.ts';
+import { wrong } from './given.ts';
+import { note } from './note.ts';
+import { session_endpoint } from './page.ts';
+import type { AdminModel, AdminRoute } from './views/admin.ts';
+
+/** Models and routes: how they are, and what operators change about them while the service runs (decision 19). */
+
+type Known = {
+  standingOf: (model: Model) => Standing;
+  troubles: ReadonlyMap<string, OpenRouteView>;
+  running: ReadonlyMap<string, number>;
+};
+
+/** In the order of the catalogue, with their routes and what is known of those. */
+export const admin_models = session_endpoint('GET', '/dash/admin/models', 'operator', async (app) => {
+  const [standingOf, open, running] = await Promise.all([lookAtRoutes(app), openRoutes(app.db), runsByRoute(app.db)]);
+  const known = { standingOf, troubles: new Map(open.map((each) => [each.route, each])), running };
+  const data = [...app.catalog.current.models.values()].map((model) => renderModel(model, known));
+  return { status: 200, body: { data } };
+});
+
+function renderModel(model: Model, known: Known): AdminModel {
+  const { id, kind, name, hidden, changed } = model;
+  return {
+    id,
+    kind,
+    name,
+    standing: known.standingOf(model),
+    hidden,
+    is_off: changed?.is_off ?? false,
+    is_reordered: changed?.is_reordered ?? false,
+    routes: allRoutes(model).map((route) => renderRoute(model, route, known)),
+  };
+}
+
+function renderRoute(model: Model, route: Route, { troubles, running }: Known): AdminRoute {
+  const { id, provider, upstream_model } = route;
+  const name = routeName(model.id, id);
+  const trouble = troubles.get(name);
+  return {
+    id,
+    name,
+    provider,
+    upstream_model,
+    state: trouble ? 'open' : 'closed',
+    cause: trouble?.cause ?? null,
+    retry_at: trouble?.retry_at.toISOString() ?? null,
+    is_drained: model.changed !== undefined && !model.changed.startable.includes(route),
+    running: running.get(name) ?? 0,
+  };
+}
+
+/** The model that the body names. Ids have slashes, so they are no part of a path. */
+export function modelIn(app: App, { body }: Pick<SessionCall, 'body'>): Model {
+  const id = body?.['model'];
+  if (typeof id !== 'string') throw wrong('model', 'model must be the id of a model.');
+  const model = app.catalog.current.models.get(id);
+  if (!model) throw new ApiError('not_found', 'There is no such model.', { param: 'model' });
+  return model;
+}
+
+/** The route of this model that the body names. */
+export function routeIn(model: Model, { body }: Pick<SessionCall, 'body'>): Route {
+  const id = body?.['route'];
+  if (typeof id !== 'string') throw wrong('route', 'route must be the id of a route.');
+  const route = allRoutes(model).find((each) => each.id === id);
+  if (!route) throw new ApiError('not_found', 'There is no such route.', { param: 'route' });
+  return route;
+}
+
+function flagIn({ body }: SessionCall, name: string): boolean {
+  const flag = body?.[name];
+  if (typeof flag !== 'boolean') throw wrong(name, `${name} must be true or false.`);
+  return flag;
+}
+
+/** Changes rows and writes down who did, in one transaction; this node acts on it at once, the others are told. */
+async function change(
+  app: App,
+  call: SessionCall,
+  deed: { action: string; subject: string; details?: Record<string, unknown> },
+  work: (tx: Queryable, now: Date) => Promise<void>,
+): Promise<void> {
+  const now = new Date(app.clock.now());
+  await app.db.tx(async (tx) => {
+    await work(tx, now);
+    await audit(tx, { ...deed, user: call.person.user, address: call.address, now });
+  });
+  await app.overrides?.refresh();
+  app.notifier.notify(overrides_channel, deed.subject);
+}
+
+/** The model takes no new work, or does again. What it has accepted goes on. */
+export const admin_switch_model = session_endpoint(
+  'POST',
+  '/dash/admin/models/switch',
+  'operator',
+  async (app, call) => {
+    const { id } = modelIn(app, call);
+    const on = flagIn(call, 'on');
+    const deed = { action: on ? 'model.on' : 'model.off', subject: id };
+    await change(app, call, deed, (tx, now) => switchModel(tx, id, !on, now));
+    return { status: 200, body: { ok: true } };
+  },
+);
+
+/** In which order the routes of a model are tried; an empty list gives back that of the configuration. */
+export const admin_order_routes = session_endpoint(
+  'POST',
+  '/dash/admin/models/order',
+  'operator',
+  async (app, call) => {
+    const model = modelIn(app, call);
+    const given: unknown = call.body?.['routes'];
+    const known = allRoutes(model).map(({ id }) => id);
+    const ids = Array.isArray(given) ? known.filter((id) => given.includes(id)) : [];
+    if (!Array.isArray(given) || ids.length !== given.length) {
+      throw wrong('routes', `routes must be a list with each of these at most once: ${known.join(', ')}.`);
+    }
+    const wanted = ids.toSorted((a, b) => given.indexOf(a) - given.indexOf(b));
+    const deed = { action: 'model.order', subject: model.id, details: { before: known, routes: wanted } };
+    await change(app, call, deed, (tx, now) => orderRoutes(tx, model.id, wanted, now));
+    return { status: 200, body: { ok: true } };
+  },
+);
+
+/** The route takes nothing new, or does again. What runs on it goes on. */
+export const admin_drain_route = session_endpoint('POST', '/dash/admin/routes/drain', 'operator', async (app, call) => {
+  const model = modelIn(app, call);
+  const { id } = routeIn(model, call);
+  const drained = flagIn(call, 'drained');
+  const deed = { action: drained ? 'route.drain' : 'route.fill', subject: routeName(model.id, id) };
+  await change(app, call, deed, (tx, now) => drainRoute(tx, { model: model.id, route: id, drained }, now));
+  return { status: 200, body: { ok: true } };
+});
+
+/** Lets a route be used again at once, whatever it did. */
+export const admin_reset_route = session_endpoint('POST', '/dash/admin/routes/reset', 'operator', async (app, call) => {
+  const route = call.body?.['route'];
+  if (typeof route !== 'string') throw wrong('route', 'route must be the name of a route.');
+  await app.health.look(); // this node may not have met it yet
+  await app.health.succeeded(route);
+  await note(app, call, 'route.reset', route);
+  return { status: 200, body: { ok: true } };
+});
