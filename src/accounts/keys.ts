@@ -10,12 +10,16 @@ export type ApiKey = {
   id: string;
   account_id: string;
   name: string;
+  kind: KeyKind;
   prefix: string;
   last_four: string;
   created_at: Date;
   /** In the future: it was rotated, and works until then. */
   deleted_at: Date | null;
 };
+
+/** Whose it is: the programs of people, or the dashboard's playground, which has one key of each account. */
+export type KeyKind = 'program' | 'playground';
 
 export type KeyState = 'active' | 'ending' | 'deleted';
 
@@ -24,7 +28,7 @@ export function keyState({ deleted_at }: Pick<ApiKey, 'deleted_at'>, now_ms: num
   return deleted_at.getTime() > now_ms ? 'ending' : 'deleted';
 }
 
-const columns = 'id, account_id, name, prefix, last_four, created_at, deleted_at';
+const columns = 'id, account_id, name, kind, prefix, last_four, created_at, deleted_at';
 
 const prefix = 'mdl_';
 
@@ -60,15 +64,46 @@ export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: 
 
 async function insertKey(tx: Queryable, key: NewKey, now: Date): Promise<{ key: ApiKey; text: string }> {
   const text = newKeyText();
+  const made = await insertRow(tx, key, 'program', text, now);
+  if (!made) throw new Error('the key was not made');
+  return { key: made, text };
+}
+
+/** Undefined if the account has its one key of the playground. */
+async function insertRow(
+  tx: Queryable,
+  key: NewKey,
+  kind: KeyKind,
+  text: string,
+  now: Date,
+): Promise<ApiKey | undefined> {
+  const { account_id, name, limit_month } = key;
   const rows = await tx.query<ApiKey>(
-    `insert into api_keys (id, account_id, name, hash, prefix, last_four, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
-    [newId('key', now.getTime()), key.account_id, key.name, hashKey(text), text.slice(0, 8), text.slice(-4), now],
+    `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (account_id) where kind = 'playground' and deleted_at is null do nothing returning ${columns}`,
+    [newId('key', now.getTime()), account_id, name, kind, hashKey(text), text.slice(0, 8), text.slice(-4), now],
   );
   const made = rows[0];
-  if (!made) throw new Error('the key was not made');
-  await openBudget(tx, { id: made.id, account_id: made.account_id, limit_month: key.limit_month }, now);
-  return { key: made, text };
+  if (made) await openBudget(tx, { id: made.id, account_id, limit_month }, now);
+  return made;
+}
+
+/** The key by which the playground calls models. */
+export async function findPlaygroundKey(db: Queryable, account_id: string): Promise<ApiKey | undefined> {
+  const rows = await db.query<ApiKey>(
+    `select ${columns} from api_keys where account_id = $1 and kind = 'playground' and deleted_at is null`,
+    [account_id],
+  );
+  return rows[0];
+}
+
+/** Makes the key of the playground, whose text nobody is ever told; finds it, if another has made it meanwhile. */
+export async function openPlaygroundKey(db: Db, key: NewKey, now: Date): Promise<ApiKey> {
+  const made = await db.tx((tx) => insertRow(tx, key, 'playground', newKeyText(), now));
+  const own = made ?? (await findPlaygroundKey(db, key.account_id));
+  if (!own) throw new Error('the key of the playground is neither made nor there');
+  return own;
 }
 
 /** The account's keys, oldest first, deleted ones too. */

@@ -9,7 +9,7 @@ import { countedFailures, pausedUntil } from '../tasks/pause.ts';
 import { countUndelivered, hasDelivered } from '../webhooks/delivery.ts';
 import { alertOf } from './billing.ts';
 import { account_endpoint } from './page.ts';
-import { keyNames, renderLine } from './tasks.ts';
+import { renderLine } from './tasks.ts';
 import type { HomeView } from './views/home.ts';
 
 const day_ms = 86_400_000;
@@ -74,24 +74,23 @@ function sumOf(rows: readonly UsageRow[]): Money {
 const looked_at = 40;
 
 async function workOf(app: App, account_id: string) {
-  const [names, running, queued, done] = await Promise.all([
-    keyNames(app, account_id),
+  const [keys, running, queued, done] = await Promise.all([
+    listKeys(app.db, account_id),
     listTaskLines(app.db, { account_id, limit: 10, status: 'running' }),
     listTaskLines(app.db, { account_id, limit: 10, status: 'queued' }),
     listTaskLines(app.db, { account_id, limit: looked_at, status: 'succeeded' }),
   ]);
+  const names = new Map(keys.map(({ id, name }) => [id, name]));
+  const by_program = new Set(keys.filter(({ kind }) => kind === 'program').map(({ id }) => id));
   const lines = [...running.lines, ...queued.lines].toSorted((a, b) => (a.id < b.id ? 1 : -1));
   const kept = done.lines.filter(({ files, files_removed_at }) => files.length > 0 && files_removed_at === null);
   return {
     running: lines.slice(0, 10).map((line) => renderLine(account_id, line, names)),
     results: kept.slice(0, 6).map((line) => renderLine(account_id, line, names)),
     has_picture: done.lines.some(({ kind }) => kind === 'image'),
-    has_called: [...lines, ...done.lines].some(({ key_id }) => names.get(key_id) !== playground_key),
+    has_called: [...lines, ...done.lines].some(({ key_id }) => by_program.has(key_id)),
   };
 }
-
-/** The key by which the dashboard itself calls. */
-export const playground_key = 'Playground';
 
 async function failuresOf(app: App, account_id: string, now: Date): Promise<HomeView['failures']> {
   const limit = app.catalog.current.settings.limits.failed_per_24h;

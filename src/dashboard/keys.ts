@@ -37,6 +37,7 @@ function renderKey(key: ApiKey, budget: Budget | undefined, currency: string, no
   return {
     id: key.id,
     name: key.name,
+    kind: key.kind,
     shown_as: `${key.prefix}…${key.last_four}`,
     created_at: key.created_at.toISOString(),
     ends_at: key.deleted_at?.toISOString() ?? null,
@@ -91,7 +92,10 @@ export const change_key = account_endpoint('PATCH', '/keys/{id}', 'keys', async 
 /** A new key in the place of an old one, which still works for 0 or 24 hours. */
 export const rotate_key = account_endpoint('POST', '/keys/{id}/rotate', 'keys', async (app, call) => {
   const hours = readGiven(call.body).oneOf('overlap_hours', [0, 24]);
-  const { id } = await findOwn(app, call);
+  const { id, kind } = await findOwn(app, call);
+  if (kind === 'playground') {
+    throw new ApiError('conflict', 'Nobody was ever told the key of the playground: there is nothing to rotate.');
+  }
   const rotated = await rotateKey(app.db, id, hours * hour_ms, new Date(app.clock.now()));
   if (!rotated) throw new ApiError('conflict', 'This key is deleted, or was rotated before.');
   await note(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });

@@ -70,6 +70,7 @@ describe('keys', () => {
       id: expect.stringMatching(/^key_/),
       account_id,
       name: 'first',
+      kind: 'program',
       prefix: text.slice(0, 8),
       last_four: text.slice(-4),
       created_at: now,

@@ -6,6 +6,8 @@ export type KeyState = 'active' | 'ending' | 'deleted';
 export type KeyView = {
   id: string;
   name: string;
+  /** `playground`: the dashboard calls by it, and nobody was told its text. */
+  kind: 'program' | 'playground';
   /** `mdl_ab12…wxyz`. */
   shown_as: string;
   created_at: string;

@@ -30,14 +30,20 @@ export function KeyTable({ keys, setDoing }: Props) {
 }
 
 function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'] }) {
-  const { name, shown_as, created_at, state } = apiKey;
+  const { name, kind, shown_as, created_at, state } = apiKey;
   return (
     <Table.Tr>
       <Table.Td maw={280}>
         <Text size="sm" fw={600} truncate title={name}>
           {name}
         </Text>
-        <Code>{shown_as}</Code>
+        {kind === 'playground' ? (
+          <Text size="xs" c="dimmed">
+            by which the playground calls
+          </Text>
+        ) : (
+          <Code>{shown_as}</Code>
+        )}
       </Table.Td>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>
         <Text size="sm">
@@ -56,7 +62,7 @@ function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'
             <MayIcon right="keys" label={`Change ${name}`} onClick={() => setDoing({ what: 'change', key: apiKey })}>
               <PencilSquareIcon width={18} aria-hidden />
             </MayIcon>
-            {state === 'active' && (
+            {state === 'active' && kind === 'program' && (
               <MayIcon right="keys" label={`Rotate ${name}`} onClick={() => setDoing({ what: 'rotate', key: apiKey })}>
                 <ArrowPathIcon width={18} aria-hidden />
               </MayIcon>
