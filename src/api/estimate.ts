@@ -1,7 +1,7 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
-import { balanceView, estimateView, type Cost } from '../money/money.ts';
+import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
 import { readOrder } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
 import type { Answer, Call, Endpoint } from './endpoint.ts';
@@ -39,23 +39,33 @@ export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacl
 /** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
 export async function weigh(app: App, caller: Caller, body: Record<string, unknown>): Promise<Weighed> {
   const order = await readOrder(app, caller, body);
-  const now = new Date(app.clock.now());
-  const { id, currency, status } = caller.account;
+  const paused = await pausedUntil(
+    app.db,
+    caller.account.id,
+    app.catalog.current.settings.limits.failed_per_24h,
+    new Date(app.clock.now()),
+  );
+  const weighed = await weighHold(app, caller, order.estimate);
+  const is_paused = paused !== undefined && weighed.obstacle !== 'account_blocked';
+  return { ...weighed, ...(is_paused && { obstacle: 'failures_pause' }), paused_until: paused ?? null };
+}
+
+/** What a hold of this much would meet. */
+export async function weighHold(app: App, { account, key }: Caller, hold: Money): Promise<Weighed> {
+  const { id, currency, status } = account;
   const balance = await balanceOf(app.db, id);
   const available = (balance?.amount ?? 0n) - (balance?.held ?? 0n);
-  const [budget] = await budgetsOf(app.db, id, now, caller.key.id);
-  const within_limit = budget?.limit_month == null || budget.spent + budget.held + order.estimate <= budget.limit_month;
-  const paused = await pausedUntil(app.db, id, app.catalog.current.settings.limits.failed_per_24h, now);
+  const [budget] = await budgetsOf(app.db, id, new Date(app.clock.now()), key.id);
+  const within_limit = budget?.limit_month == null || budget.spent + budget.held + hold <= budget.limit_month;
   const obstacles: [Obstacle, boolean][] = [
     ['account_blocked', status !== 'active'],
-    ['failures_pause', paused !== undefined],
-    ['insufficient_balance', order.estimate > available],
+    ['insufficient_balance', hold > available],
     ['spend_limit', !within_limit],
   ];
   return {
-    estimated_cost: estimateView(order.estimate, currency),
+    estimated_cost: estimateView(hold, currency),
     available: balanceView(available, currency),
     obstacle: obstacles.find(([, stands]) => stands)?.[0] ?? null,
-    paused_until: paused ?? null,
+    paused_until: null,
   };
 }

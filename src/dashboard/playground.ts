@@ -1,14 +1,16 @@
 import { refuseBlocked } from '../api/blocked.ts';
 import { answerChat, body_limit_bytes as chat_body_limit_bytes } from '../api/chat.ts';
 import type { Call } from '../api/endpoint.ts';
-import { estimate, weigh } from '../api/estimate.ts';
+import { estimate, weigh, weighHold, type Weighed } from '../api/estimate.ts';
 import { handleUpload } from '../api/uploads.ts';
 import type { App } from '../app.ts';
+import { readOrder as readChatOrder } from '../chat/order.ts';
+import { holdFor } from '../chat/price.ts';
 import { ApiError } from '../errors.ts';
 import { createTask, readOrder } from '../tasks/create.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { playgroundCaller, takeWindow } from './playground-key.ts';
-import type { EstimateView, FieldProblem } from './views/playground.ts';
+import type { ChatStyle, EstimateView, FieldProblem } from './views/playground.ts';
 
 /** The playground: what `/v1` does for a key, done for a person by the account's key "Playground". */
 
@@ -20,9 +22,13 @@ export const estimate_run = account_endpoint('POST', '/estimate', 'run', handleE
 async function handleEstimate(app: App, { account, body }: AccountCall) {
   const caller = await playgroundCaller(app, account);
   await takeWindow(app, caller, 'other');
-  const view = await weigh(app, caller, body ?? {}).then(
-    ({ paused_until, ...weighed }): EstimateView => {
-      return { ok: true, ...weighed, paused_until: paused_until?.toISOString() ?? null };
+  return weighed(weigh(app, caller, body ?? {}));
+}
+
+async function weighed(weighing: Promise<Weighed>) {
+  const view = await weighing.then(
+    ({ paused_until, ...told }): EstimateView => {
+      return { ok: true, ...told, paused_until: paused_until?.toISOString() ?? null };
     },
     (error: unknown): EstimateView => ({ ok: false, errors: problemsOf(error) }),
   );
@@ -62,18 +68,40 @@ export const upload_for_run = account_endpoint(
   { form: true },
 );
 
-/** A chat call in the completions style, streamed if it asks for that. */
-export const chat_run = account_endpoint(
-  'POST',
-  '/chat',
-  'run',
-  async (app, call) => {
-    const keyed = await withCaller(app, call);
-    await takeWindow(app, keyed.caller, 'chat');
-    return answerChat(app, 'completions', keyed);
-  },
-  { body_limit_bytes: chat_body_limit_bytes },
-);
+/** A chat call in the style that its address names, streamed if it asks for that. */
+const chatIn = (style: ChatStyle) =>
+  account_endpoint(
+    'POST',
+    `/chat/${style}`,
+    'run',
+    async (app, call) => {
+      const keyed = await withCaller(app, call);
+      await takeWindow(app, keyed.caller, 'chat');
+      return answerChat(app, style, keyed);
+    },
+    { body_limit_bytes: chat_body_limit_bytes },
+  );
+
+/** What a chat call would hold: for its input, and for the longest answer that it may have. */
+const estimateIn = (style: ChatStyle) =>
+  account_endpoint(
+    'POST',
+    `/chat/${style}/estimate`,
+    'run',
+    async (app, call) => {
+      const keyed = await withCaller(app, call);
+      await takeWindow(app, keyed.caller, 'other');
+      return weighed(weighChat(app, style, keyed));
+    },
+    { body_limit_bytes: chat_body_limit_bytes },
+  );
+
+async function weighChat(app: App, style: ChatStyle, call: Call): Promise<Weighed> {
+  const { pricing, input_tokens_estimated, output_tokens_held } = readChatOrder(app, style, call);
+  return weighHold(app, call.caller, holdFor(pricing, input_tokens_estimated, output_tokens_held));
+}
+
+export const chat_runs = [chatIn('completions'), chatIn('messages'), estimateIn('completions'), estimateIn('messages')];
 
 async function withCaller(app: App, call: AccountCall): Promise<Call> {
   return Object.assign(call, { caller: await playgroundCaller(app, call.account) });

@@ -1,6 +1,6 @@
-import { listKeys } from '../accounts/keys.ts';
+import { findPlaygroundKey, listKeys } from '../accounts/keys.ts';
 import { serveStored } from '../api/files.ts';
-import type { Answer } from '../api/endpoint.ts';
+import type { Answer, Query } from '../api/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../api/query.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
@@ -24,6 +24,7 @@ const filters = {
   status: { description: 'Only this status.', schema: text },
   model: { description: 'Only this model.', schema: text },
   key: { description: 'Only of this key.', schema: text },
+  source: { description: 'Only those of the playground.', schema: { type: 'string', enum: ['playground'] } },
   from: { description: 'Created at this time or later.', schema: text },
   to: { description: 'Created before this time.', schema: text },
 };
@@ -35,7 +36,9 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
   const after = cursor(query.get('after'), 'after');
   const before = cursor(query.get('before'), 'before');
   const status = oneOf(query, 'status', ['queued', 'running', 'succeeded', 'failed']);
-  const [model, key_id] = [query.get('model'), query.get('key')];
+  const model = query.get('model');
+  const key_id = await keyIn(app, account.id, query);
+  if (key_id === null) return { status: 200, body: { data: [], has_more: false } satisfies Page<TaskLineView> };
   const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
   const { lines, has_more } = await listTaskLines(app.db, {
     account_id: account.id,
@@ -51,6 +54,12 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
   const names = await keyNames(app, account.id);
   const page: Page<TaskLineView> = { data: lines.map((line) => renderLine(account.id, line, names)), has_more };
   return { status: 200, body: page };
+}
+
+/** The key that is asked for by its id or as that of the playground; null if there is none of the latter yet. */
+async function keyIn(app: App, account_id: string, query: Query): Promise<string | undefined | null> {
+  if (oneOf(query, 'source', ['playground']) === undefined) return query.get('key');
+  return (await findPlaygroundKey(app.db, account_id))?.id ?? null;
 }
 
 function cursor(value: string | undefined, name: string): string | undefined {

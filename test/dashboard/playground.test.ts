@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listKeys } from '../../src/accounts/keys.ts';
-import type { TaskView } from '../../src/dashboard/views/activity.ts';
-import { budgetsOf } from '../../src/money/ledger.ts';
+import type { Page, TaskLineView, TaskView } from '../../src/dashboard/views/activity.ts';
+import type { KeysView, NewKeyView } from '../../src/dashboard/views/keys.ts';
+import { budgetsOf, entriesOfRef } from '../../src/money/ledger.ts';
+import { exact } from '../../src/money/money.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import type { Seen } from '../helpers/person.ts';
 import { memberOf, ownerOfNew, type Someone } from './people.ts';
@@ -26,7 +28,7 @@ const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello
 
 async function playgroundKeys(account_id: string) {
   const keys = await listKeys(test.app.db, account_id);
-  return keys.filter(({ name }) => name === 'Playground');
+  return keys.filter(({ kind }) => kind === 'playground');
 }
 
 /** The task of this answer, when it is final. */
@@ -124,6 +126,37 @@ describe('a run', { timeout: 120_000 }, () => {
     expect(await final(await owner.post(`${base}/generate`, edit))).toMatchObject({ status: 'succeeded' });
   });
 
+  it('leaves a key of the account alone that is called Playground, too', async () => {
+    const person = await ownerOfNew(test);
+    const made = await person.post(`${person.base}/keys`, { name: 'Playground', limit: '0' });
+    const own = (made.json as NewKeyView).key;
+    const task = await person.post(`${person.base}/generate`, picture);
+    expect(task.status).toBe(202); // the limit of their own key is used up
+    const [key, ...more] = await playgroundKeys(person.account_id);
+    expect(more).toEqual([]);
+    expect(key?.id).not.toBe(own.id);
+    const { data } = (await person.get(`${person.base}/keys`)).json as KeysView;
+    expect(data.map(({ name, kind }) => ({ name, kind }))).toEqual([
+      { name: 'Playground', kind: 'playground' },
+      { name: 'Playground', kind: 'program' },
+    ]);
+    const rotated = await person.post(`${person.base}/keys/${key?.id}/rotate`, { overlap_hours: 0 });
+    expect(rotated.status).toBe(409);
+    expect(await playgroundKeys(person.account_id)).toHaveLength(1);
+  });
+
+  it('is in the list of runs of the playground, where those of programs are not', async () => {
+    const person = await ownerOfNew(test);
+    const runs = async () =>
+      ((await person.get(`${person.base}/tasks?source=playground`)).json as Page<TaskLineView>).data;
+    expect(await runs()).toEqual([]);
+    const { call } = await test.client({ account_id: person.account_id });
+    await call('POST', '/v1/generate', picture);
+    expect(await runs()).toEqual([]);
+    const { json } = await person.post(`${person.base}/generate`, picture);
+    expect((await runs()).map(({ id }) => id)).toEqual([(json as { id: string }).id]);
+  });
+
   it('makes one key, however many begin at once', async () => {
     const person = await memberOf(test, await ownerOfNew(test), 'developer');
     const answers = await Promise.all(Array.from({ length: 8 }, () => person.post(`${person.base}/estimate`, picture)));
@@ -134,7 +167,7 @@ describe('a run', { timeout: 120_000 }, () => {
 
 describe('a chat', { timeout: 120_000 }, () => {
   it('is streamed, and its record has what it cost', async () => {
-    const answer = await owner.post(`${base}/chat`, { ...chat, stream: true });
+    const answer = await owner.post(`${base}/chat/completions`, { ...chat, stream: true });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toContain('text/event-stream');
     expect(answer.text).toContain('data: [DONE]');
@@ -146,16 +179,38 @@ describe('a chat', { timeout: 120_000 }, () => {
     expect(Number(cost.exact)).toBeGreaterThan(0);
   });
 
+  it('speaks the messages style, too', async () => {
+    const answer = await owner.post(`${base}/chat/messages`, { ...chat, stream: true });
+    expect(answer.status).toBe(200);
+    expect(answer.text).toContain('event: message_stop');
+    expect((await owner.post(`${base}/chat/messages`, { ...chat, messages: 3 })).status).toBe(400);
+  });
+
+  it.each(['completions', 'messages'])('is estimated at what it then holds: %s', async (style) => {
+    const estimate = await owner.post(`${base}/chat/${style}/estimate`, chat);
+    expect(estimate.json).toMatchObject({ ok: true, obstacle: null });
+    const { estimated_cost } = estimate.json as { estimated_cost: { exact: string } };
+    const answer = await owner.post(`${base}/chat/${style}`, chat);
+    const ref = answer.headers.get('x-request-id') ?? '';
+    const [hold] = await entriesOfRef(test.app.db, owner.account_id, ref);
+    expect(hold).toMatchObject({ type: 'hold' });
+    expect(estimated_cost.exact).toBe(exact(hold?.held ?? 0n));
+    const wrong = await owner.post(`${base}/chat/${style}/estimate`, { ...chat, max_tokens: -1 });
+    expect(wrong.json).toMatchObject({ ok: false, errors: [{ field: 'max_tokens' }] });
+  });
+
   it('is refused as the API refuses it', async () => {
-    expect((await owner.post(`${base}/chat`, { ...chat, model: 'sandbox/image' })).status).toBe(404);
-    expect((await owner.post(`${base}/chat`, { model: 'sandbox/chat' })).status).toBe(400);
+    expect((await owner.post(`${base}/chat/completions`, { ...chat, model: 'sandbox/image' })).status).toBe(404);
+    expect((await owner.post(`${base}/chat/completions`, { model: 'sandbox/chat' })).status).toBe(400);
   });
 });
 
 const calls: [string, object][] = [
   ['estimate', picture],
   ['generate', picture],
-  ['chat', chat],
+  ['chat/completions', chat],
+  ['chat/messages', chat],
+  ['chat/completions/estimate', chat],
   ['files', {}],
 ];
 
@@ -184,6 +239,6 @@ describe('rights', { timeout: 120_000 }, () => {
     const at = person.base;
     expect((await person.post(`${at}/estimate`, picture)).json).toMatchObject({ obstacle: 'account_blocked' });
     expect((await person.post(`${at}/generate`, picture)).status).toBe(403);
-    expect((await person.post(`${at}/chat`, chat)).status).toBe(403);
+    expect((await person.post(`${at}/chat/completions`, chat)).status).toBe(403);
   });
 });

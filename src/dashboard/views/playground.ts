@@ -1,5 +1,8 @@
 import type { Cost } from './common.ts';
 
+/** The styles in which the playground can talk to a chat model. */
+export type ChatStyle = 'completions' | 'messages';
+
 export type FieldProblem = { field: string; message: string };
 
 /** What a run would hold, or what is wrong with its input. */

@@ -46,7 +46,7 @@ export function useChats() {
     let request_id: string | undefined;
     try {
       const { finish } = await streamChat({
-        path: `${base}/chat`,
+        path: `${base}/chat/completions`,
         body: bodyOf(model, asked, settings),
         signal: controller.signal,
         onBegin: (id) => (request_id = id),
