@@ -181,18 +181,13 @@ async function openParts(
   await migrate(db);
   if (!options.command) await catalog.keepCurrencies(() => currenciesInUse(db));
   const onError = (error: Error) => log.warn({ err: error }, 'a NOTIFY connection failed');
-  const onBlind = (error: unknown) => log.warn({ err: error }, 'what operators changed about models cannot be read');
   const notifier = openNotifier(db, { onError });
   onStop(() => notifier.close());
   const listener = openListener(db, { onError });
   onStop(() => listener.close());
   const authenticator = makeAuthenticator(db);
-  if (!options.command) {
-    await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
-    await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
-  }
-  const overrides = options.command ? undefined : await watchOverrides(db, catalog, listener, onBlind);
-  if (overrides) onStop(() => overrides.close());
+  const heard = { db, log, notifier, listener, catalog, authenticator };
+  const overrides = options.command ? undefined : await hearOthers(heard, onStop);
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
@@ -236,6 +231,26 @@ async function openParts(
   };
 }
 
+/** What other nodes and commands change counts here, too. */
+async function hearOthers(
+  {
+    db,
+    log,
+    notifier,
+    listener,
+    catalog,
+    authenticator,
+  }: Pick<App, 'db' | 'log' | 'notifier' | 'listener' | 'catalog' | 'authenticator'>,
+  onStop: App['onStop'],
+): Promise<OverrideWatch> {
+  await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
+  await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
+  const onError = (error: unknown) => log.warn({ err: error }, 'what operators changed about models cannot be read');
+  const overrides = await watchOverrides(db, catalog, listener, onError);
+  onStop(() => overrides.close());
+  return overrides;
+}
+
 function makeTracker(onStop: App['onStop']): App['track'] {
   const tracked = new Set<Promise<unknown>>();
   onStop(async () => {
@@ -265,11 +280,15 @@ function localUrl(address: { host: string; port: number }): string {
 }
 
 /**
- * The database alone, for a command that looks at nothing else, and closes it again. Undefined where
- * none was ever made.
+ * The database alone, as it is, for a command that looks at nothing else, and closes it again. Where none
+ * was ever made: undefined, or with `made` an empty one.
  */
-export async function withDatabase<T>(config: Config, work: (db: Db) => Promise<T>): Promise<T | undefined> {
-  if (config.database_url === undefined && findHome(config.data_dir) === undefined) return undefined;
+export async function withDatabase<T>(
+  config: Config,
+  work: (db: Db) => Promise<T>,
+  { made = false } = {},
+): Promise<T | undefined> {
+  if (!made && config.database_url === undefined && findHome(config.data_dir) === undefined) return undefined;
   const closers: (() => Promise<void> | void)[] = [];
   try {
     const onStop = (close: () => Promise<void> | void) => void closers.unshift(close);

@@ -11,8 +11,8 @@ import { listOf } from './schemas.ts';
 
 const status_description = [
   '`available`: every route of the model takes tasks.',
-  '`degraded`: some are paused because they kept failing, or the next task is a try whether they work again.',
-  '`unavailable`: all are paused; creating a task answers 502 `upstream_error` or 504 `timeout` until a pause is over, after 5 minutes at most.',
+  '`degraded`: some are paused because they kept failing, or were taken out by the operator, or the next task is a try whether they work again.',
+  '`unavailable`: all are paused; creating a task answers 502 `upstream_error` or 504 `timeout` until a pause is over, after 5 minutes at most. Or the operator has switched the model off: 502 until it is on again.',
   'At most a second old.',
 ].join(' ');
 
