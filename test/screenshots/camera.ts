@@ -1,0 +1,101 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import sharp from 'sharp';
+import { signIn } from '../helpers/dashboard.ts';
+import type { TestApp } from '../helpers/app.ts';
+import type { Look, Shot } from './shots.ts';
+import type { World } from './world.ts';
+
+const looks = {
+  light: { colorScheme: 'light', width: 1280, height: 800, height_max: 1700 },
+  dark: { colorScheme: 'dark', width: 1280, height: 800, height_max: 1700 },
+  phone: { colorScheme: 'light', width: 360, height: 740, height_max: 1900 },
+} as const;
+
+/** Ids and durations differ from run to run: a picture of which less than this differs stays as it is. */
+const changed_share_min = 0.004;
+
+export type Camera = { browser: Browser; service: TestApp; world: World; folder: string; shown_at: string };
+
+/** Somebody's browser, in which it is the time of the pictures. */
+export async function openContext({ browser, service, world, shown_at }: Camera, who: Shot['who'], look: Look) {
+  const { colorScheme, width, height } = looks[look];
+  const context = await browser.newContext({
+    colorScheme,
+    viewport: { width, height },
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+  });
+  context.setDefaultTimeout(20_000);
+  await context.clock.setFixedTime(new Date(shown_at));
+  if (who === 'nobody') return context;
+  const page = await context.newPage();
+  await signIn(page, service.app, world.who[who]);
+  await page.close();
+  return context;
+}
+
+/** Takes the picture; answers its size in bytes, or that the old one stays. */
+export async function take(camera: Camera, context: BrowserContext, shot: Shot, look: Look): Promise<string> {
+  const page = await context.newPage();
+  try {
+    if (shot.state) await hold(page, shot.state);
+    await page.goto(camera.service.app.base_url() + shot.path);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    if (shot.state === 'error') await page.getByRole('alert').first().waitFor();
+    if (shot.state === undefined) await atRest(page);
+    await shot.prepare?.(page);
+    await stretch(page, looks[look]);
+    await page.waitForTimeout(400); // charts measure their place, pictures and films show their first frame
+    const png = await sharp(await page.screenshot())
+      .png({ palette: true, colours: 96, effort: 8 })
+      .toBuffer();
+    return await keep(join(camera.folder, `${shot.name}-${look}.png`), png);
+  } finally {
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.close();
+  }
+}
+
+/** What is on every page is answered as always. */
+async function hold(page: Page, state: 'loading' | 'error'): Promise<void> {
+  await page.route(/\/dash\/(accounts\/[^/]+\/(?!balance)|admin\/)/, async (route) => {
+    if (state === 'loading') return; // for as long as the page is open
+    const error = {
+      type: 'internal_error',
+      message: 'Something went wrong on our side.',
+      request_id: 'req_01kade0example',
+    };
+    await route.fulfill({ status: 500, contentType: 'application/json', body: JSON.stringify({ error }) });
+  });
+}
+
+async function atRest(page: Page): Promise<void> {
+  await page.locator('[role=status][aria-label^=Loading]').first().waitFor({ state: 'detached' });
+  await page.waitForLoadState('networkidle');
+}
+
+/** The window becomes as high as the page, so that what stands fixed in it is as high, too. */
+async function stretch(page: Page, { width, height, height_max }: (typeof looks)[Look]): Promise<void> {
+  const wanted = await page.evaluate<number>('document.documentElement.scrollHeight');
+  await page.setViewportSize({ width, height: Math.min(Math.max(wanted, height), height_max) });
+}
+
+async function keep(path: string, png: Buffer): Promise<string> {
+  if (existsSync(path) && (await shareOfDifference(path, png)) < changed_share_min) return 'as it was';
+  mkdirSync(join(path, '..'), { recursive: true });
+  writeFileSync(path, png);
+  return `${Math.ceil(png.length / 1024)} KiB`;
+}
+
+async function shareOfDifference(path: string, png: Buffer): Promise<number> {
+  const [a, b] = await Promise.all(
+    [path, png].map((one) => sharp(one).greyscale().raw().toBuffer({ resolveWithObject: true })),
+  );
+  if (!a || !b || a.info.width !== b.info.width || a.info.height !== b.info.height) return 1;
+  let differ = 0;
+  for (let at = 0; at < a.data.length; at++) if (Math.abs((a.data[at] ?? 0) - (b.data[at] ?? 0)) > 24) differ++;
+  return differ / a.data.length;
+}

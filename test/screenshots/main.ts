@@ -1,0 +1,83 @@
+/**
+ * npm run screenshots -- [NAME…] [--into FOLDER] [--look light|dark|phone]
+ *
+ * Every page of the dashboard as a picture in docs/screenshots, of a service of its own with a PostgreSQL of its
+ * own, in which an agency has worked for two months. Names: only pictures whose names begin so.
+ */
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startTestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import setUpCluster from '../helpers/global-setup.ts';
+import { startReceiver } from '../helpers/receiver.ts';
+import { openContext, take, type Camera } from './camera.ts';
+import { settingsYaml } from './settings.ts';
+import { fullShots, momentShots, stateShots, type Look, type Shot } from './shots.ts';
+import { setTime } from './time.ts';
+import { begins_at, makeWorld, shown_at } from './world.ts';
+
+const { values, positionals } = parseArgs({
+  options: {
+    into: { type: 'string', default: join(import.meta.dirname, '../../docs/screenshots') },
+    look: { type: 'string', multiple: true, default: ['light', 'dark', 'phone'] },
+  },
+  allowPositionals: true,
+});
+
+/** The address in the pictures; the browser is told where that is. */
+const host = 'medley.example.com';
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+
+async function main(): Promise<void> {
+  const closing: (() => Promise<unknown>)[] = [];
+  try {
+    setTime(begins_at);
+    const stopCluster = await setUpCluster();
+    if (stopCluster) closing.push(stopCluster);
+    const receiver = await startReceiver();
+    closing.push(receiver.stop);
+    const env = { MEDLEY_BASE_URL: `http://${host}` };
+    const started = await startTestApp({ yaml: settingsYaml('1s, 1s, 1s, 1s, 1s'), env });
+    closing.push(started.stop);
+    const service = { ...started, url: started.app.local_url() };
+    const world = await makeWorld(service, receiver, say);
+    const args = [
+      `--host-resolver-rules=MAP ${host}:80 ${new URL(service.url).host}`,
+      `--unsafely-treat-insecure-origin-as-secure=http://${host}`,
+    ];
+    const { browser, close } = await launchBrowser(args);
+    closing.push(close);
+    await takeAll({ browser, service, world, folder: values.into, shown_at });
+  } finally {
+    for (const close of closing.toReversed()) await close();
+  }
+}
+
+async function takeAll(camera: Camera): Promise<void> {
+  const { world } = camera;
+  const all = [...fullShots(world), ...momentShots(world), ...stateShots(world)];
+  const wanted = all.filter(
+    ({ name }) => positionals.length === 0 || positionals.some((word) => name.startsWith(word)),
+  );
+  const jobs = wanted.flatMap((shot) => looksOf(shot).map((look) => ({ shot, look })));
+  const groups = Map.groupBy(jobs, ({ shot, look }) => `${shot.who} ${look}`);
+  let done = 0;
+  for (const group of groups.values()) {
+    const [first] = group;
+    if (!first) continue;
+    const context = await openContext(camera, first.shot.who, first.look);
+    for (const { shot, look } of group) {
+      const result = await take(camera, context, shot, look).catch((error: unknown) => `FAILED: ${error}`);
+      if (result.startsWith('FAILED')) process.exitCode = 1;
+      say(`${++done} of ${jobs.length}  ${shot.name}-${look}  ${result}`);
+    }
+    await context.close();
+  }
+}
+
+function looksOf({ looks = ['light', 'dark', 'phone'] }: Shot): Look[] {
+  return looks.filter((look) => values.look.includes(look));
+}
+
+await main();

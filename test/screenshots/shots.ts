@@ -1,0 +1,154 @@
+import type { Page } from 'playwright-core';
+import type { World } from './world.ts';
+
+export type Look = 'light' | 'dark' | 'phone';
+
+/** A picture: whose page, in which state, and what is done before it is taken. */
+export type Shot = {
+  name: string;
+  path: string;
+  who: keyof World['who'] | 'nobody';
+  /** All three where nothing is said. */
+  looks?: readonly Look[];
+  /** `loading`: nothing of the page is answered. `error`: everything is answered with a 500. */
+  state?: 'loading' | 'error';
+  prepare?: (page: Page) => Promise<void>;
+};
+
+const clip = 'studio/clip-with-a-remarkably-long-name-2.1-preview';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first();
+
+/** Every page of the dashboard with work in it. */
+export function fullShots({ tasks, chat, accounts, deliveries, invitation }: World): Shot[] {
+  const own = (name: string, path: string, prepare?: Shot['prepare']): Shot => {
+    return { name, path, who: 'owner', ...(prepare && { prepare }) };
+  };
+  const admin = (name: string, path: string): Shot => ({ name: `admin-${name}`, path, who: 'operator' });
+  return [
+    own('home', '/'),
+    own('playground', `/playground?model=studio/poster&task=${tasks.picture}`),
+    own('playground-result', `/playground?model=studio/poster&task=${tasks.picture}&run=${tasks.picture}`),
+    own('playground-chat', '/playground?model=studio/assistant&beside=sandbox/chat', talk),
+    own('models', '/models'),
+    own('model', '/models/studio/poster'),
+    own('activity-tasks', '/activity'),
+    own('activity-chats', '/activity?tab=chats'),
+    own('task-picture', `/tasks/${tasks.picture}`),
+    own('task-film', `/tasks/${tasks.film}`),
+    own('task-sound', `/tasks/${tasks.sound}`),
+    own('task-failed', `/tasks/${tasks.failed}`),
+    own('task-moved-on', `/tasks/${tasks.moved}`),
+    own('task-running', `/tasks/${tasks.running}`),
+    own('chat', `/chats/${chat}`),
+    own('usage', '/usage'),
+    own('usage-keys', '/usage?period=7d&group=key'),
+    own('billing', '/billing'),
+    own('billing-invoices', '/billing?tab=invoices'),
+    own('billing-details', '/billing?tab=details'),
+    own('keys', '/keys'),
+    own('webhooks', '/webhooks'),
+    own('webhooks-setup', '/webhooks?tab=setup'),
+    own('delivery', `/webhooks/${deliveries.delivered}`),
+    own('delivery-failing', `/webhooks/${deliveries.failing}`),
+    own('settings-profile', '/settings'),
+    own('settings-security', '/settings?tab=security'),
+    own('settings-team', '/settings?tab=team'),
+    own('settings-appearance', '/settings?tab=appearance'),
+    own('not-found', '/nowhere'),
+    { name: 'sign-in', path: '/sign-in', who: 'nobody' },
+    { name: 'invitation', path: `/invitation?id=${invitation}`, who: 'nobody' },
+    { name: 'reset-password', path: '/reset-password?token=x', who: 'nobody' },
+    admin('overview', '/admin'),
+    admin('accounts', '/admin/accounts'),
+    admin('account', `/admin/accounts/${accounts.main}`),
+    admin('account-long-name', `/admin/accounts/${accounts.long}`),
+    admin('models', '/admin/models'),
+    admin('failures', '/admin/failures'),
+    admin('queue', '/admin/queue'),
+    admin('deliveries', '/admin/deliveries'),
+    admin('prices', '/admin/prices'),
+    admin('audit', '/admin/audit'),
+    admin('configuration', '/admin/configuration'),
+  ];
+}
+
+async function talk(page: Page): Promise<void> {
+  await page.getByRole('textbox', { name: /message/i }).fill('Write a product description for a ceramic teapot.');
+  await page.keyboard.press('Control+Enter');
+  await page
+    .getByText(/tokens/)
+    .first()
+    .waitFor();
+}
+
+/** Dialogs, and what one sees with fewer rights. */
+export function momentShots({ accounts }: World): Shot[] {
+  const looks = ['light', 'dark', 'phone'] as const;
+  return [
+    { name: 'keys-create', path: '/keys', who: 'owner', looks, prepare: (page) => button(page, /^Create/).click() },
+    { name: 'keys-viewer', path: '/keys', who: 'viewer', looks: ['light'] },
+    { name: 'home-viewer', path: '/', who: 'viewer', looks: ['light'] },
+    { name: 'settings-team-viewer', path: '/settings?tab=team', who: 'viewer', looks: ['light'] },
+    {
+      name: 'menu',
+      path: '/',
+      who: 'operator',
+      looks: ['phone'],
+      prepare: (page) => button(page, 'Open the menu').click(),
+    },
+    {
+      name: 'admin-credit',
+      path: `/admin/accounts/${accounts.main}`,
+      who: 'operator',
+      looks,
+      prepare: (page) => button(page, /^Credit/).click(),
+    },
+  ];
+}
+
+const listed = [
+  ['home', '/', 'owner'],
+  ['playground', '/playground', 'owner'],
+  ['models', '/models', 'owner'],
+  ['activity-tasks', '/activity', 'owner'],
+  ['activity-chats', '/activity?tab=chats', 'owner'],
+  ['usage', '/usage', 'owner'],
+  ['billing', '/billing', 'owner'],
+  ['billing-invoices', '/billing?tab=invoices', 'owner'],
+  ['keys', '/keys', 'owner'],
+  ['webhooks', '/webhooks', 'owner'],
+  ['settings-team', '/settings?tab=team', 'owner'],
+  ['admin-overview', '/admin', 'operator'],
+  ['admin-accounts', '/admin/accounts', 'operator'],
+  ['admin-audit', '/admin/audit', 'operator'],
+] as const;
+
+/** What one sees before anything is there, while it comes, and when it does not. */
+export function stateShots({ tasks }: World): Shot[] {
+  const bare = (name: string, path: string): Shot => ({ name: `${name}-empty`, path, who: 'newcomer' });
+  return [
+    bare('home', '/'),
+    bare('activity-tasks', '/activity'),
+    bare('activity-chats', '/activity?tab=chats'),
+    bare('usage', '/usage'),
+    bare('billing', '/billing'),
+    bare('billing-invoices', '/billing?tab=invoices'),
+    bare('keys', '/keys'),
+    bare('webhooks', '/webhooks'),
+    bare('settings-team', '/settings?tab=team'),
+    {
+      name: 'activity-tasks-filtered',
+      path: `/activity?status=failed&model=${encodeURIComponent(clip)}`,
+      who: 'owner',
+      looks: ['light'],
+    },
+    { name: 'task-unknown', path: `/tasks/${tasks.picture.slice(0, -2)}00`, who: 'owner', looks: ['light'] },
+    { name: 'task-loading', path: `/tasks/${tasks.picture}`, who: 'owner', state: 'loading', looks: ['light'] },
+    { name: 'task-error', path: `/tasks/${tasks.picture}`, who: 'owner', state: 'error', looks: ['light'] },
+    ...listed.flatMap(([name, path, who]): Shot[] => [
+      { name: `${name}-loading`, path, who, state: 'loading', looks: ['light'] },
+      { name: `${name}-error`, path, who, state: 'error', looks: ['dark'] },
+    ]),
+  ];
+}

@@ -1,0 +1,16 @@
+const RealDate = Date;
+let shift_ms = 0;
+
+const now = () => RealDate.now() + shift_ms;
+
+/**
+ * From now on this process takes it to be `at`, and time runs on from there: the service, its login library and
+ * whatever else asks. PostgreSQL keeps its own time, by which jobs become due.
+ */
+export function setTime(at: string | number): void {
+  shift_ms = new RealDate(at).getTime() - RealDate.now();
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (real, given, target) => Reflect.construct(real, given.length === 0 ? [now()] : given, target),
+    get: (real, name) => (name === 'now' ? now : Reflect.get(real, name)),
+  });
+}
