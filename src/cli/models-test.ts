@@ -1,20 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { mapInput } from '../catalog/input.ts';
-import { isObject } from '../catalog/input-schema.ts';
-import { isMediaKind, type JsonObject, type MediaKind, type Model } from '../catalog/model.ts';
-import { estimateUnits, freezePricing, holdAmount } from '../catalog/price.ts';
-import { sampleInput } from '../catalog/sample.ts';
-import { ApiError } from '../errors.ts';
-import { exact } from '../money/money.ts';
-import { adapters } from '../providers/index.ts';
-import { Maker } from '../providers/sandbox/maker.ts';
-import { readOrder } from '../providers/sandbox/order.ts';
+import type { JsonObject } from '../catalog/model.ts';
+import { planTrial, TrialError } from '../trials/plan.ts';
+import type { Trial } from '../trials/run.ts';
+import { tryRoute } from '../trials/trial.ts';
 import { CommandError, says, type Said } from './command.ts';
 import { foundModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
-import { tryCall } from './trial-call.ts';
-import { tryRun, type Trial } from './trial-run.ts';
 
 export function testCommand(models: Command): void {
   const test = models.command('test <model>').description('what a route would be sent; with --real, one call of it');
@@ -22,7 +14,7 @@ export function testCommand(models: Command): void {
   test.option('--real', 'make the call: the provider charges for it');
   test.option('--input <json>', "the input (of chat models: the message), instead of the schema's examples");
   test.option('--out <folder>', 'where files go', '.');
-  says(test, (id = '') => testOne(id, test.opts()));
+  says(test, (id = '') => testOne(id, test.opts()).catch(asCommandError));
 }
 
 type Options = { route?: string; real?: boolean; input?: string; out?: string };
@@ -34,26 +26,28 @@ async function testOne(id: string, options: Options): Promise<Said> {
   const { route } = chooseRoute(found, options.route);
   const provider = catalog.providers.get(route.provider);
   if (!provider) throw new CommandError(`The provider ${route.provider} cannot be used.`);
-  const input = isMediaKind(model.kind) ? await readInput(model, options.input) : readMessage(options.input);
-  const sent = isMediaKind(model.kind) ? mapInput(route, input) : input;
-  const plan = { model: id, route: route.id, provider: route.provider, upstream_model: route.upstream_model, sent };
-  const { base_currency: currency } = catalog.settings;
-  const estimate = isMediaKind(model.kind) ? estimateOf(model, input, currency) : null;
+  const { settings } = catalog;
+  const { input, ...costs } = await planTrial({ model, route, settings }, options.input);
+  const { sent, estimated_cost, upstream_estimate, currency } = costs;
+  const plan = { model: id, route: route.id, provider: route.provider, upstream_model: route.upstream_model, ...costs };
   if (options.real !== true) {
-    const json = { ...plan, real: false, estimated_cost: estimate, currency };
     const lines = [
       `${id} by ${route.id} would be sent:`,
       shortened(sent),
-      ...(estimate === null ? [] : [`It would cost about ${estimate} ${currency}.`]),
+      ...(estimated_cost === null ? [] : [`It would cost about ${estimated_cost} ${currency}.`]),
+      ...(upstream_estimate === null ? [] : [`The provider would charge about ${upstream_estimate} ${currency}.`]),
       'Nothing was sent; --real makes the call.',
     ];
-    return { json, text: lines.join('\n') };
+    return { json: { ...plan, real: false }, text: lines.join('\n') };
   }
-  const adapter = adapters[provider.adapter];
-  if (!adapter) throw new CommandError(`There is no adapter ${provider.adapter}.`);
-  const job = { model, route, provider, adapter, input, sent, currency };
-  const trial = isMediaKind(model.kind) ? await tryRun(job) : await tryCall(job);
-  return report({ ...plan, real: true, estimated_cost: estimate, currency }, trial, options.out ?? '.');
+  const trial = await tryRoute({ model, route, provider, settings }, { input, ...costs });
+  return report({ ...plan, real: true }, trial, options.out ?? '.');
+}
+
+/** What was asked wrongly is usage. */
+function asCommandError(error: unknown): never {
+  if (error instanceof TrialError) throw new CommandError(error.message, error.is_input ? 2 : 1);
+  throw error;
 }
 
 function chooseRoute({ model, routes }: Surveyed, wanted: string | undefined): SurveyedRoute {
@@ -66,58 +60,6 @@ function chooseRoute({ model, routes }: Surveyed, wanted: string | undefined): S
   if (chosen.usable) return chosen;
   const reason = chosen.missing === undefined ? 'cannot be used here' : `needs a key in ${chosen.missing}`;
   throw new CommandError(`The route ${chosen.route.id} of ${model.id} ${reason}.`);
-}
-
-/** The given input or one of the schema's examples, with defaults. Throws CommandError (usage) naming wrong fields. */
-async function readInput(model: Model, given: string | undefined): Promise<JsonObject> {
-  const input = given === undefined ? await sampleOf(model) : parseInput(given);
-  const checked = model.validateInput(input);
-  if (checked.ok) return checked.input;
-  throw new CommandError(checked.errors.map(({ message }) => message).join('\n'), 2);
-}
-
-function parseInput(given: string): JsonObject {
-  try {
-    const parsed: unknown = JSON.parse(given);
-    if (isObject(parsed)) return parsed;
-  } catch {
-    // told below
-  }
-  throw new CommandError('--input must be a JSON object.', 2);
-}
-
-/** Files for what takes files: the sandbox makes them. */
-async function sampleOf(model: Model): Promise<JsonObject> {
-  const files = new Map<MediaKind, string>();
-  const maker = new Maker();
-  try {
-    for (const { kind } of model.media) {
-      const order = readOrder(kind, kind === 'image' ? { width: 768, height: 768 } : { duration: 3 }, 'Hello');
-      const made = await maker.make(order, AbortSignal.timeout(30_000));
-      const [bytes] = made === 'busy' ? [] : made;
-      if (bytes) files.set(kind, `data:${types[kind]};base64,${bytes.toString('base64')}`);
-    }
-  } finally {
-    await maker.close();
-  }
-  return sampleInput(model, (kind) => files.get(kind) ?? '');
-}
-
-const types = { image: 'image/png', video: 'video/mp4', audio: 'audio/wav' };
-
-/** What a chat model is asked, and an embedding model is to embed. */
-function readMessage(given: string | undefined): JsonObject {
-  return { message: given ?? 'Say hello in one word.' };
-}
-
-function estimateOf(model: Model, input: JsonObject, currency: string): string | null {
-  try {
-    const pricing = freezePricing(model, input, currency, { currencies: new Map([[currency, '1']]) });
-    return exact(holdAmount(pricing, estimateUnits(model, input)));
-  } catch (error) {
-    if (error instanceof ApiError) return null; // it depends on how long a file is
-    throw error;
-  }
 }
 
 /** JSON with files told by their length. */
@@ -159,6 +101,7 @@ type JsonPlan = {
   sent: JsonObject;
   real: boolean;
   estimated_cost: string | null;
+  upstream_estimate: string | null;
   currency: string;
 };
 

@@ -25,6 +25,7 @@ import {
   admin_reset_route,
   admin_switch_model,
 } from './admin-models.ts';
+import { admin_trial, admin_trial_file, admin_try_route } from './admin-trials.ts';
 import { admin_configuration, admin_overview, admin_queue, admin_reload } from './admin.ts';
 import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
@@ -100,6 +101,9 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_order_routes,
   admin_drain_route,
   admin_reset_route,
+  admin_try_route,
+  admin_trial,
+  admin_trial_file,
   admin_failures,
   admin_failures_file,
   admin_queue,

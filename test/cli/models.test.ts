@@ -146,7 +146,7 @@ catalog: { default: [fal] }
 
   it.each([
     [2, ['black-forest-labs/flux-2-pro', '--input', '{"promt":1}'], 'input.prompt is required.'],
-    [2, ['black-forest-labs/flux-2-pro', '--input', 'x'], '--input must be a JSON object.'],
+    [2, ['black-forest-labs/flux-2-pro', '--input', 'x'], 'The input must be a JSON object.'],
     [1, ['black-forest-labs/flux-2-pro', '--route', 'bfl'], 'has no route "bfl"; it has fal.'],
     [1, ['black-forest-labs/flux-3'], 'There is no model "black-forest-labs/flux-3".'],
   ])('%d: %j', async (code, words, message) => {

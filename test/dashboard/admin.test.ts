@@ -10,6 +10,8 @@ import type {
   AdminModel,
   AdminOverview,
   AdminReload,
+  AdminTrial,
+  AdminTrialPlan,
 } from '../../src/dashboard/views/admin.ts';
 import type { Page } from '../../src/dashboard/views/activity.ts';
 import type { Me } from '../../src/dashboard/views/common.ts';
@@ -385,6 +387,44 @@ describe('models and routes are changed while the service runs', () => {
     expect(await statusOf()).toBe('available');
     expect((await drain('c', true)).status).toBe(404);
     expect((await operator.post('/dash/admin/routes/drain', { model: 'no/model', route: 'a' })).status).toBe(404);
+  });
+});
+
+describe('a test call of a route', () => {
+  const path = '/dash/admin/routes/test';
+  const route = { model: 'test/paid', route: 'sandbox' };
+
+  it('tells what would be sent and what it would cost, and sends nothing', async () => {
+    const plan = told<AdminTrialPlan>(await operator.post(path, route));
+    expect(plan).toMatchObject({ estimated_cost: '0.040000', upstream_estimate: '0.025000', currency: 'USD' });
+    expect(plan.sent).toContain('prompt');
+    const wrong = await operator.post(path, { ...route, input: '{"prompt": 5}' });
+    expect(wrong).toMatchObject({ status: 422, json: { error: { param: 'input' } } });
+    expect((await operator.post(path, { model: 'test/paid', route: 'none' })).status).toBe(404);
+    const chat = told<AdminTrialPlan>(await operator.post(path, { model: 'sandbox/chat', route: 'sandbox' }));
+    expect(chat.input).toContain('hello');
+  });
+
+  it('is made for real on request: it is in the log, and no account pays', async () => {
+    const before = await test.app.db.query('select count(*) from ledger_entries');
+    const begun = await operator.post(path, { ...route, real: true, input: '{"prompt": "[[delay 1s]] A test"}' });
+    expect(begun.status).toBe(202);
+    expect((await operator.post(path, { ...route, real: true })).status).toBe(409);
+    const { id } = told<AdminTrial>(begun);
+    const now = async () => told<AdminTrial>(await operator.get(`/dash/admin/trials/${id}`));
+    await expect.poll(async () => (await now()).is_running, { timeout: 30_000 }).toBe(false);
+    const { outcome, files, cost } = await now();
+    expect({ outcome, cost }).toEqual({ outcome: 'done', cost: '0.040000' });
+    const picture = await fetch(test.url + files[0]?.url);
+    expect(picture.status).toBe(401);
+    const { status, headers } = await operator.get(files[0]?.url ?? '');
+    expect([status, headers.get('content-type')]).toEqual([200, 'image/png']);
+    expect(await test.app.db.query('select count(*) from ledger_entries')).toEqual(before);
+    expect((await entries()).slice(0, 2)).toMatchObject([
+      { action: 'route.tested', subject: 'test/paid#sandbox', details: { outcome: 'done' } },
+      { action: 'route.test', account_id: null, details: { upstream_estimate: '0.025000' } },
+    ]);
+    expect((await operator.get('/dash/admin/trials/none')).status).toBe(404);
   });
 });
 

@@ -136,3 +136,32 @@ export type AdminQueue = {
 
 /** What became of reading the configuration again. */
 export type AdminReload = { ok: boolean; message: string };
+
+/** What a route would be sent. */
+export type AdminTrialPlan = {
+  /** As JSON, to be changed; of models that answer at once a message. Null where files belong into it. */
+  input: string | null;
+  /** As JSON in the upstream's words, with long texts shortened. */
+  sent: string;
+  /** For a customer. */
+  estimated_cost: string | null;
+  /** What the provider charges about, where its rows tell. */
+  upstream_estimate: string | null;
+  currency: string;
+};
+
+/** One call of a route by an operator. */
+export type AdminTrial = {
+  id: string;
+  is_running: boolean;
+  outcome: 'done' | 'failed' | 'refused' | 'not started' | 'unknown' | null;
+  took_ms: number;
+  steps: { at_ms: number; phase: string }[];
+  message: string | null;
+  text: string | null;
+  files: { url: string; content_type: string; size_bytes: number }[];
+  /** What a customer would have paid. */
+  cost: string | null;
+  currency: string;
+  upstream_cost: { amount: string; currency: string } | null;
+};

@@ -9,8 +9,8 @@ import { renderAnswer } from '../styles/answer.ts';
 import { readAsk, type Ask } from '../styles/ask.ts';
 import { readQuirks } from '../styles/quirks.ts';
 import { upstreamBody } from '../styles/upstream.ts';
-import { CommandError } from './command.ts';
-import { nothing, whyNot, type Trial, type TrialJob } from './trial-run.ts';
+import { TrialError } from './plan.ts';
+import { nothing, whyNot, type Trial, type TrialJob } from './run.ts';
 
 const answer_bytes_max = 16_777_216;
 
@@ -20,7 +20,7 @@ const max_tokens = 1_024;
 /** Asks a chat or an embedding model once. */
 export async function tryCall(job: TrialJob): Promise<Trial> {
   const provider = job.adapter.openChat?.(job.provider, { guard: openGuard() });
-  if (!provider) throw new CommandError(`The adapter ${job.provider.adapter} answers no ${job.model.kind}.`);
+  if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} answers no ${job.model.kind}.`);
   const begun_at_ms = performance.now();
   const signal = AbortSignal.timeout(job.route.timeout_ms.total);
   try {
@@ -43,7 +43,7 @@ type Told = Pick<Trial, 'text' | 'units' | 'cost'>;
 async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal): Promise<Told> {
   const { model, route, sent } = job;
   const [style] = provider.styles;
-  if (style === undefined) throw new CommandError(`${route.provider} speaks no style.`);
+  if (style === undefined) throw new TrialError(`${route.provider} speaks no style.`);
   const content = String(sent['message']);
   const ask = readAsk('completions', { model: model.id, max_tokens, messages: [{ role: 'user', content }] });
   const { quirks } = readQuirks(route.options);
@@ -74,7 +74,7 @@ function readAnswer(
 
 async function embed(job: TrialJob, provider: ChatProvider, signal: AbortSignal): Promise<Told> {
   const { model, route, sent, currency } = job;
-  if (!provider.embed) throw new CommandError(`${route.provider} makes no embeddings.`);
+  if (!provider.embed) throw new TrialError(`${route.provider} makes no embeddings.`);
   const body = { model: route.upstream_model, input: String(sent['message']) };
   const call = { request_id: newId('req'), model: route.upstream_model, body };
   const reply = await provider.embed({ ...call, timeout_ms: route.timeout_ms, options: route.options }, signal);

@@ -10,7 +10,6 @@ import {
 } from '../catalog/price.ts';
 import { GuardError, openGuard, type Guard } from '../lib/guard.ts';
 import { isDataUrl } from '../lib/data-url.ts';
-import { newId } from '../lib/ids.ts';
 import { exact } from '../money/money.ts';
 import {
   InputRefused,
@@ -24,7 +23,7 @@ import {
 } from '../providers/provider.ts';
 import { textExtension } from '../storage/media-types.ts';
 import { probeAgain } from '../storage/probe.ts';
-import { CommandError } from './command.ts';
+import { TrialError } from './plan.ts';
 
 /** One call of a route by an operator: no account, no hold, no task. */
 
@@ -38,6 +37,8 @@ export type TrialJob = {
   /** The same in the upstream's words. */
   sent: JsonObject;
   currency: string;
+  /** An upstream may take what has the same id for the same run. */
+  task_id: string;
 };
 
 export type Trial = {
@@ -70,7 +71,7 @@ const file_bytes_max = 1_073_741_824;
 export async function tryRun(job: TrialJob): Promise<Trial> {
   const guard = openGuard();
   const provider = job.adapter.open?.(job.provider, { guard });
-  if (!provider) throw new CommandError(`The adapter ${job.provider.adapter} makes no ${job.model.kind}.`);
+  if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} makes no ${job.model.kind}.`);
   assertFilesFit(job, provider);
   const begun_at_ms = performance.now();
   const steps: Trial['steps'] = [];
@@ -94,7 +95,7 @@ function assertFilesFit({ model, input }: TrialJob, { media = 'either' }: Provid
       const form = typeof value === 'string' && isDataUrl(value) ? 'data' : 'link';
       if (media === 'either' || media === form) continue;
       const wanted = media === 'link' ? 'an https link' : 'a data URL';
-      throw new CommandError(`This upstream takes ${wanted} in ${name}: give one with --input.`);
+      throw new TrialError(`This upstream takes ${wanted} in ${name}: give one with --input.`);
     }
   }
 }
@@ -131,11 +132,9 @@ async function runOnce(
   return { outcome: 'failed', message: state.phase === 'failed' ? `${state.type}: ${state.message}` : state.phase };
 }
 
-const task_id = newId('task');
-
-function requestOf({ model, route, sent }: TrialJob): RunRequest {
+function requestOf({ model, route, sent, task_id }: TrialJob): RunRequest {
   const { kind } = model;
-  if (kind === 'chat' || kind === 'embedding') throw new CommandError(`${model.id} makes no files.`);
+  if (kind === 'chat' || kind === 'embedding') throw new TrialError(`${model.id} makes no files.`);
   return {
     task_id,
     kind,

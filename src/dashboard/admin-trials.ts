@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import type { SessionCall } from '../api/endpoint.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { routeName } from '../routing/health.ts';
+import { planTrial, TrialError, type TrialPlan } from '../trials/plan.ts';
+import type { Trial } from '../trials/run.ts';
+import { tryRoute, type TrialRoute } from '../trials/trial.ts';
+import { modelIn, routeIn } from './admin-models.ts';
+import { note } from './note.ts';
+import { session_endpoint } from './page.ts';
+import type { AdminTrial, AdminTrialPlan } from './views/admin.ts';
+
+/** Test calls of operators: what `medley models test` does, and nobody's account pays for them. */
+
+/** A real call; its result is kept in memory, for as long as an operator may look at it. */
+type Kept = { id: string; name: string; currency: string; begun_at_ms: number; trial?: Trial; failure?: string };
+
+const kept = new WeakMap<App, Map<string, Kept>>();
+const kept_max = 10;
+const given_length_max = 100_000;
+const files_bytes_max = 64_000_000;
+
+function keptOf(app: App): Map<string, Kept> {
+  const known = kept.get(app) ?? new Map<string, Kept>();
+  kept.set(app, known);
+  return known;
+}
+
+/** What the route would be sent; with `real` one call of it, which goes on behind the answer. */
+export const admin_try_route = session_endpoint(
+  'POST',
+  '/dash/admin/routes/test',
+  'operator',
+  async (app, call) => {
+    const wanted = wantedRoute(app, call);
+    const plan = await planned(wanted, call);
+    if (call.body?.['real'] !== true) return { status: 200, body: planView(wanted, plan) };
+    const made = begin(app, wanted, plan);
+    const { estimated_cost, upstream_estimate, currency } = plan;
+    await note(app, call, 'route.test', made.name, { estimated_cost, upstream_estimate, currency });
+    void finish(app, call, made, wanted, plan);
+    return { status: 202, body: trialView(made) };
+  },
+  { body_limit_bytes: 1_000_000 },
+);
+
+function wantedRoute(app: App, call: SessionCall): TrialRoute {
+  const model = modelIn(app, call);
+  const route = routeIn(model, call);
+  const { providers, settings } = app.catalog.current;
+  const provider = providers.get(route.provider);
+  if (!provider) throw new ApiError('not_found', `The provider ${route.provider} cannot be used.`, { param: 'route' });
+  return { model, route, provider, settings };
+}
+
+async function planned(wanted: TrialRoute, { body }: SessionCall): Promise<TrialPlan> {
+  const given = body?.['input'];
+  const text = typeof given === 'string' && given.trim() !== '' ? given.slice(0, given_length_max) : undefined;
+  try {
+    return await planTrial(wanted, text);
+  } catch (error) {
+    if (error instanceof TrialError) throw new ApiError('invalid_input', error.message, { param: 'input' });
+    throw error;
+  }
+}
+
+function planView({ model }: TrialRoute, { input, sent, ...costs }: TrialPlan): AdminTrialPlan {
+  const short = (_: string, each: unknown) =>
+    typeof each === 'string' && each.length > 200 ? `${each.slice(0, 60)}… (${each.length} characters)` : each;
+  const message = typeof input['message'] === 'string' ? input['message'] : '';
+  const is_called = model.kind === 'chat' || model.kind === 'embedding';
+  const editable = model.media.length > 0 ? null : JSON.stringify(input, undefined, 2);
+  return { input: is_called ? message : editable, sent: JSON.stringify(sent, short, 2), ...costs };
+}
+
+/** One at a time on each route: a second click must not cost twice. */
+function begin(app: App, { model, route }: TrialRoute, { currency }: TrialPlan): Kept {
+  const known = keptOf(app);
+  const name = routeName(model.id, route.id);
+  const running = [...known.values()].some((each) => each.name === name && isRunning(each));
+  if (running) throw new ApiError('conflict', 'A test call of this route is under way.', { code: 'conflict' });
+  const made: Kept = { id: randomUUID(), name, currency, begun_at_ms: performance.now() };
+  known.set(made.id, made);
+  for (const [id, old] of known) if (known.size > kept_max && !isRunning(old)) known.delete(id);
+  return made;
+}
+
+function isRunning({ trial, failure }: Kept): boolean {
+  return trial === undefined && failure === undefined;
+}
+
+/** The log keeps what came of it, for the day on which the provider's bill comes. */
+async function finish(app: App, call: SessionCall, made: Kept, wanted: TrialRoute, plan: TrialPlan): Promise<void> {
+  try {
+    const trial = await tryRoute(wanted, plan);
+    const too_large = trial.files.reduce((sum, { size_bytes }) => sum + size_bytes, 0) > files_bytes_max;
+    made.trial = too_large ? { ...trial, files: [], message: 'It made files that are too large to show here.' } : trial;
+    const { outcome, took_ms, message, cost, upstream_cost } = trial;
+    await note(app, call, 'route.tested', made.name, { outcome, took_ms, message, cost, upstream_cost });
+  } catch (error) {
+    made.failure ??=
+      error instanceof TrialError ? error.message : 'The test call broke off; the log of the service tells why.';
+    app.log.error({ route: made.name, err: error }, 'a test call of an operator broke off');
+  }
+}
+
+function trialView(made: Kept): AdminTrial {
+  const { id, trial, failure, currency, begun_at_ms } = made;
+  return {
+    id,
+    is_running: isRunning(made),
+    outcome: trial?.outcome ?? (failure === undefined ? null : 'failed'),
+    took_ms: trial?.took_ms ?? Math.round(performance.now() - begun_at_ms),
+    steps: trial?.steps ?? [],
+    message: failure ?? trial?.message ?? null,
+    text: trial?.text ?? null,
+    files: (trial?.files ?? []).map(({ content_type, size_bytes }, index) => {
+      return { url: `/dash/admin/trials/${id}/files/${index}`, content_type, size_bytes };
+    }),
+    cost: trial?.cost ?? null,
+    currency,
+    upstream_cost: trial?.upstream_cost ?? null,
+  };
+}
+
+function keptIn(app: App, { params }: SessionCall): Kept {
+  const made = keptOf(app).get(params['id'] ?? '');
+  if (!made) throw new ApiError('not_found', 'There is no such test call, or its result is kept no more.');
+  return made;
+}
+
+/** How a real call goes, and what came of it. */
+export const admin_trial = session_endpoint('GET', '/dash/admin/trials/{id}', 'operator', (app, call) => {
+  return { status: 200, body: trialView(keptIn(app, call)) };
+});
+
+const shown_types = /^(image\/(png|jpeg|webp|gif|avif)|video\/(mp4|webm)|audio\/[\w.-]+|text\/plain)$/;
+
+/** A file that it made. Nothing in it may run as a page of this service. */
+export const admin_trial_file = session_endpoint(
+  'GET',
+  '/dash/admin/trials/{id}/files/{index}',
+  'operator',
+  (app, call) => {
+    const { index = '' } = call.params;
+    const file = /^\d$/.test(index) ? keptIn(app, call).trial?.files[Number(index)] : undefined;
+    if (!file) throw new ApiError('not_found', 'There is no such file.');
+    const type = file.content_type.split(';')[0] ?? '';
+    const headers = {
+      'content-type': shown_types.test(type) ? type : 'application/octet-stream',
+      'content-disposition': `${shown_types.test(type) ? 'inline' : 'attachment'}; filename="test.${file.extension}"`,
+      'content-security-policy': "default-src 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'private, no-store',
+    };
+    return { status: 200, body: file.bytes, headers };
+  },
+);

@@ -1,0 +1,125 @@
+import { mapInput } from '../catalog/input.ts';
+import { isObject } from '../catalog/input-schema.ts';
+import {
+  isMediaKind,
+  type JsonObject,
+  type MediaKind,
+  type Model,
+  type Route,
+  type Settings,
+} from '../catalog/model.ts';
+import { estimateUnits, freezePricing, holdAmount, type Units } from '../catalog/price.ts';
+import { sampleInput } from '../catalog/sample.ts';
+import { fitCosts, upstreamCharge } from '../catalog/upstream-cost.ts';
+import { ApiError } from '../errors.ts';
+import { exact } from '../money/money.ts';
+import { Maker } from '../providers/sandbox/maker.ts';
+import { readOrder } from '../providers/sandbox/order.ts';
+
+/** Why a route cannot be tried. `is_input`: what was given for it is wrong. */
+export class TrialError extends Error {
+  override name = 'TrialError';
+  readonly is_input: boolean;
+
+  constructor(message: string, options: { is_input?: boolean } = {}) {
+    super(message);
+    this.is_input = options.is_input ?? false;
+  }
+}
+
+/** What a route would be sent, and what that would cost about, in the base currency. */
+export type TrialPlan = {
+  /** As a caller would give it, with defaults. */
+  input: JsonObject;
+  /** The same in the upstream's words. */
+  sent: JsonObject;
+  /** For a caller; null where it depends on what comes back. */
+  estimated_cost: string | null;
+  /** By the cost rows of the route; null where there are none that tell. */
+  upstream_estimate: string | null;
+  currency: string;
+};
+
+/**
+ * Plans a trial with the given input (of models that answer at once: the message), or one of the schema's
+ * examples. Throws TrialError naming wrong fields.
+ */
+export async function planTrial(
+  { model, route, settings }: { model: Model; route: Route; settings: Settings },
+  given: string | undefined,
+): Promise<TrialPlan> {
+  const { base_currency: currency } = settings;
+  if (!isMediaKind(model.kind)) {
+    const input = { message: given ?? 'Say hello in one word.' };
+    return { input, sent: input, estimated_cost: null, upstream_estimate: null, currency };
+  }
+  const input = await readInput(model, given);
+  const units = unitsHeld(model, input);
+  return {
+    input,
+    sent: mapInput(route, input),
+    estimated_cost: units && estimateOf(model, input, units, currency),
+    upstream_estimate: units && upstreamEstimate(route, input, units, settings),
+    currency,
+  };
+}
+
+async function readInput(model: Model, given: string | undefined): Promise<JsonObject> {
+  const input = given === undefined ? await sampleOf(model) : parseInput(given);
+  const checked = model.validateInput(input);
+  if (checked.ok) return checked.input;
+  throw new TrialError(checked.errors.map(({ message }) => message).join('\n'), { is_input: true });
+}
+
+function parseInput(given: string): JsonObject {
+  try {
+    const parsed: unknown = JSON.parse(given);
+    if (isObject(parsed)) return parsed;
+  } catch {
+    // told below
+  }
+  throw new TrialError('The input must be a JSON object.', { is_input: true });
+}
+
+/** Files for what takes files: the sandbox makes them. */
+async function sampleOf(model: Model): Promise<JsonObject> {
+  const files = new Map<MediaKind, string>();
+  const maker = new Maker();
+  try {
+    for (const { kind } of model.media) {
+      const order = readOrder(kind, kind === 'image' ? { width: 768, height: 768 } : { duration: 3 }, 'Hello');
+      const made = await maker.make(order, AbortSignal.timeout(30_000));
+      const [bytes] = made === 'busy' ? [] : made;
+      if (bytes) files.set(kind, `data:${types[kind]};base64,${bytes.toString('base64')}`);
+    }
+  } finally {
+    await maker.close();
+  }
+  return sampleInput(model, (kind) => files.get(kind) ?? '');
+}
+
+const types = { image: 'image/png', video: 'video/mp4', audio: 'audio/wav' };
+
+/** Null if they depend on how long a file is. */
+function unitsHeld(model: Model, input: JsonObject): Units | null {
+  try {
+    return estimateUnits(model, input);
+  } catch (error) {
+    if (error instanceof ApiError) return null;
+    throw error;
+  }
+}
+
+function estimateOf(model: Model, input: JsonObject, units: Units, currency: string): string {
+  return exact(holdAmount(freezePricing(model, input, currency, { currencies: new Map([[currency, '1']]) }), units));
+}
+
+function upstreamEstimate(route: Route, input: JsonObject, units: Units, settings: Settings): string | null {
+  const charge = upstreamCharge(settings, {
+    rows: fitCosts(route.cost, () => input),
+    units,
+    held_units: units,
+    rate: '1',
+  });
+  return charge.basis === 'unknown' ? null : exact(charge.base);
+}
