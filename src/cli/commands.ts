@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { accountCommands } from './account.ts';
+import { backupCommands } from './backup.ts';
 import { booksCommand } from './books.ts';
 import { marginsCommand } from './margins.ts';
 import { configCommands } from './config.ts';
@@ -24,4 +25,5 @@ export function addCommands(program: Command): void {
   modelCommands(program);
   configCommands(program);
   doctorCommands(program);
+  backupCommands(program);
 }

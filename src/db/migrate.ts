@@ -39,24 +39,36 @@ const advisory_lock = 7_633_529_001;
  */
 export async function migrate(db: Db): Promise<string[]> {
   return withConnection(db, async (client) => {
-    await client.query('select pg_advisory_lock($1)', [advisory_lock]);
-    await client.query(`create table if not exists migrations (
-      number int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`);
-    return applyMissing(client);
+    await lockMigrations(client);
+    return applyMissing(client, readMigrations(), async (migration) => {
+      await client.query('begin');
+      try {
+        await applyOne(client, migration);
+        await client.query('commit');
+      } catch (error) {
+        await client.query('rollback');
+        throw error;
+      }
+    });
   });
 }
 
-async function applyMissing(client: pg.Client): Promise<string[]> {
-  const known = readMigrations();
+async function applyMissing(
+  client: pg.Client,
+  wanted: readonly Migration[],
+  apply: (migration: Migration) => Promise<void>,
+): Promise<string[]> {
+  await client.query(`create table if not exists migrations (
+    number int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`);
   const { rows } = await client.query<{ number: number; name: string; checksum: string }>('select * from migrations');
   const applied = new Map(rows.map((row) => [row.number, row]));
-  for (const row of rows) checkKnown(row, known);
-  const missing = known.filter((migration) => !applied.has(migration.number));
-  for (const migration of missing) await applyOne(client, migration);
+  for (const row of rows) checkKnown(row, wanted);
+  const missing = wanted.filter((migration) => !applied.has(migration.number));
+  for (const migration of missing) await apply(migration);
   return missing.map((migration) => migration.name);
 }
 
-function checkKnown(row: { number: number; name: string; checksum: string }, known: Migration[]): void {
+function checkKnown(row: { number: number; name: string; checksum: string }, known: readonly Migration[]): void {
   const ours = known.find((migration) => migration.number === row.number);
   if (!ours) {
     throw new MigrationError(
@@ -68,20 +80,59 @@ function checkKnown(row: { number: number; name: string; checksum: string }, kno
   }
 }
 
-async function applyOne(client: pg.Client, migration: Migration): Promise<void> {
-  await client.query('begin');
+async function applyOne(client: pg.Client, { sql, number, name, checksum }: Migration): Promise<void> {
+  await client.query(sql);
+  await client.query('insert into migrations (number, name, checksum) values ($1, $2, $3)', [number, name, checksum]);
+}
+
+/** A migration as a backup names it. */
+export type MigrationName = Pick<Migration, 'name' | 'checksum'>;
+
+/** This program's migrations of these names. Throws MigrationError for one that it does not have, or has in another form. */
+export function findMigrations(names: readonly MigrationName[]): Migration[] {
+  const known = readMigrations();
+  return names.map(({ name, checksum }) => {
+    const found = known.find((migration) => migration.name === name && migration.checksum === checksum);
+    if (found) return found;
+    throw new MigrationError(
+      `It has the migration ${name}, which this version does not know in this form: use a newer Medley.`,
+    );
+  });
+}
+
+/**
+ * Applies what of `wanted`, or of all migrations, the database lacks, within the caller's transaction. Returns the
+ * names. Throws MigrationError if the database has others. The caller holds the lock of `lockMigrations`.
+ */
+export async function migrateWithin(
+  client: pg.Client,
+  wanted: readonly Migration[] = readMigrations(),
+): Promise<string[]> {
+  return applyMissing(client, wanted, (migration) => applyOne(client, migration));
+}
+
+/** Until the session of `client` ends, nobody else changes the schema. */
+export async function lockMigrations(client: pg.Client): Promise<void> {
+  await client.query('select pg_advisory_lock($1)', [advisory_lock]);
+}
+
+/** Nobody changes the schema while `work` runs; others may look at it in the same way. */
+export async function withSteadySchema<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
+  await client.query('select pg_advisory_lock_shared($1)', [advisory_lock]);
   try {
-    await client.query(migration.sql);
-    await client.query('insert into migrations (number, name, checksum) values ($1, $2, $3)', [
-      migration.number,
-      migration.name,
-      migration.checksum,
-    ]);
-    await client.query('commit');
-  } catch (error) {
-    await client.query('rollback');
-    throw error;
+    return await work();
+  } finally {
+    await client.query('select pg_advisory_unlock_shared($1)', [advisory_lock]);
   }
+}
+
+/** What the database has, lowest number first, as a backup names it; null where there was never a service. */
+export async function namedMigrations(client: pg.Client): Promise<MigrationName[] | null> {
+  const { rows: found } = await client.query<{ there: boolean }>(
+    `select to_regclass('migrations') is not null as there`,
+  );
+  if (!found[0]?.there) return null;
+  return (await client.query<MigrationName>('select name, checksum from migrations order by number')).rows;
 }
 
 /** Names of migrations that this program has and the database has not; [] when it is current. */

@@ -27,6 +27,12 @@ export type CallerFile = {
 const columns = `account_id, id, task_id, filename, purpose, storage_key, kind, content_type, size_bytes, width, height,
   duration_ms, created_at, expires_at`;
 
+/** For backups: the storage `key` of every file of a caller's that is whole, as a row set, and the table behind it. */
+export const stored_uploads = {
+  table: 'public.files',
+  keys: `(select storage_key as key from files where ready)`,
+};
+
 /** What this room needs of the service. */
 export type FilesParts = { db: Queryable; storage: Storage };
 

@@ -5,6 +5,12 @@ import { unknownTask } from './cancel.ts';
 import { linkOutputs } from './outputs.ts';
 import { loadTask, type OutputItem, type Task, type TaskRef } from './task.ts';
 
+/** For backups: the storage `key` of every output that is kept, as a row set, and the table behind it. */
+export const stored_outputs = {
+  table: 'public.tasks',
+  keys: `(select f ->> 'key' as key from tasks, jsonb_array_elements(files) f where files_removed_at is null)`,
+};
+
 /** Removes the files of a finished task; its body stays as it is, their links answer 404. */
 export async function removeOutput(app: App, ref: TaskRef): Promise<void> {
   const task = await finished(app, ref);

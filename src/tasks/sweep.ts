@@ -21,13 +21,15 @@ export async function sweepTasks(app: App): Promise<Swept> {
   return { ...(await rescueTasks(app)), ...(await removeOld(app)) };
 }
 
-/** Unfinished tasks without a live job get one again, and tasks past their deadline end. */
-export async function rescueTasks(app: App): Promise<Pick<Swept, 'resent' | 'expired'>> {
-  return { resent: await resendJobs(app), expired: await endOverdue(app) };
+/**
+ * Unfinished tasks without a live job get one again, and tasks past their deadline end. A few seconds of grace:
+ * a job may have been taken while this node looks at older rows. None is needed where no worker runs.
+ */
+export async function rescueTasks(app: App, grace_ms = resend_after_ms): Promise<Pick<Swept, 'resent' | 'expired'>> {
+  return { resent: await resendJobs(app, grace_ms), expired: await endOverdue(app) };
 }
 
-/** A few seconds of grace: a job may have been taken while this node looks at older rows. */
-async function resendJobs(app: App): Promise<number> {
+async function resendJobs(app: App, grace_ms: number): Promise<number> {
   const now = new Date(app.clock.now());
   const resent = await app.db.tx(async (tx) => {
     const rows = await tx.query<{ account_id: string; task_id: string; accepted: boolean }>(
@@ -35,7 +37,7 @@ async function resendJobs(app: App): Promise<number> {
          from tasks t left join attempts a on a.account_id = t.account_id and a.task_id = t.id and a.state = 'accepted'
         where t.completed_at is null and t.created_at < $1
           and not exists (select from ${live_keys} live where live.key = t.id) limit ${batch_max}`,
-      [new Date(now.getTime() - resend_after_ms)],
+      [new Date(now.getTime() - grace_ms)],
     );
     for (const { account_id, task_id, accepted } of rows) {
       await app.engine.send(tx, accepted ? 'task.poll' : 'task.start', { account_id, task_id }, { key: task_id });

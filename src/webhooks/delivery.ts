@@ -134,6 +134,14 @@ export async function countUndelivered(db: Queryable, account_id: string, since:
   return Number(rows[0]?.undelivered ?? 0);
 }
 
+/** How many of all accounts are still to be sent. */
+export async function countWaiting(db: Queryable): Promise<number> {
+  const rows = await db.query<{ waiting: bigint }>(
+    `select count(*) as waiting from deliveries where state = 'waiting'`,
+  );
+  return Number(rows[0]?.waiting ?? 0);
+}
+
 /** Whether any webhook of the account has ever arrived. */
 export async function hasDelivered(db: Queryable, account_id: string): Promise<boolean> {
   const rows = await db.query(`select 1 from deliveries where account_id = $1 and state = 'delivered' limit 1`, [

@@ -18,14 +18,14 @@ const day_ms = 86_400_000;
 
 /**
  * The net under all deliveries: what waits without a job, a place or a line gets a job, and lines
- * that nobody moves go on. Answers how many got a job.
+ * that nobody moves go on, after a few seconds of grace. Answers how many got a job.
  */
-export async function rescueDeliveries(app: Parts): Promise<number> {
+export async function rescueDeliveries(app: Parts, grace_ms = settled_after_ms): Promise<number> {
   const now_ms = app.clock.now();
   const now = new Date(now_ms);
   const rows = await app.db.query<{ sent: number }>('select rescue_deliveries($1, $2) as sent', [
     now,
-    new Date(now_ms - settled_after_ms),
+    new Date(now_ms - grace_ms),
   ]);
   const hosts = await app.db.query<{ host: string }>('select distinct host from parked');
   for (const { host } of hosts) await app.db.query('select move_lines($1, $2)', [host, now]);

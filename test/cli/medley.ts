@@ -9,12 +9,17 @@ const script = join(import.meta.dirname, '../../src/cli.ts');
 export type Said = { code: number | null; out: string; error: string };
 
 /** An operator command as a process of its own: what it printed, and its exit code. */
-export async function medley(words: string[], env: Record<string, string>): Promise<Said> {
+export async function medley(
+  words: string[],
+  env: Record<string, string>,
+  onStart: (kill: () => void) => void = () => undefined,
+): Promise<Said> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !setting.test(name)));
   const child = spawn(process.execPath, [script, ...words], {
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  onStart(() => child.kill('SIGKILL'));
   const said: Said = { code: null, out: '', error: '' };
   child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));

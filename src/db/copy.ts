@@ -1,0 +1,31 @@
+import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
+import type pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+
+/**
+ * What COPY writes depends on these. Set on a connection that copies out and on one that copies in, they
+ * make the text of a value the same everywhere; and no limit of the server ends a long copy.
+ */
+export const copy_settings = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres';
+  set bytea_output = 'hex'; set extra_float_digits = 1; set statement_timeout = 0; set lock_timeout = 0;
+  set idle_in_transaction_session_timeout = 0; set search_path = public`;
+
+/** Hands what `copy … to stdout` sends to `take`, at its pace. Answers the number of rows. */
+export async function copyOut(
+  client: pg.Client,
+  statement: string,
+  take: (rows: Readable) => Promise<void>,
+): Promise<number> {
+  const rows = client.query(copyTo(statement));
+  await take(rows);
+  await client.query('select'); // behind it the end of the copy has been read, and its count
+  return rows.rowCount;
+}
+
+/** Feeds `copy … from stdin`. Answers the number of rows; throws what either side complains of. */
+export async function copyIn(client: pg.Client, statement: string, source: AsyncIterable<Buffer>): Promise<number> {
+  const rows = client.query(copyFrom(statement));
+  await pipeline(source, rows);
+  return rows.rowCount;
+}

@@ -1,0 +1,60 @@
+import pg from 'pg';
+
+/** A table as the catalogue of the database tells of it. */
+export type Table = {
+  /** `public.tasks`; what its part of a backup is called. */
+  name: string;
+  /** Those that are written; what the database computes is left out. */
+  columns: string[];
+};
+
+/** Where our migrations make tables. */
+const schemas = ['public', 'auth'];
+
+/**
+ * Every table of ours, as the database itself tells, so that none can be forgotten: those of our schemas,
+ * and `more` by their full names. Whoever refers to another one comes after it. Throws if they refer to
+ * each other in a circle.
+ */
+export async function listTables(client: pg.Client, more: readonly string[]): Promise<Table[]> {
+  const { rows } = await client.query<Table & { needs: string[] }>(
+    `with ours as (
+       select c.oid, n.nspname || '.' || c.relname as name
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where (n.nspname = any($1) or n.nspname || '.' || c.relname = any($2))
+          and c.relkind in ('r', 'p') and not c.relispartition
+          and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'))
+     select o.name,
+            array(select a.attname::text from pg_attribute a
+                   where a.attrelid = o.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' order by a.attnum) as columns,
+            array(select distinct p.name from ours p join pg_constraint f on f.confrelid = p.oid
+                   where f.contype = 'f' and p.oid <> o.oid
+                     and (f.conrelid = o.oid or f.conrelid in (select relid from pg_partition_tree(o.oid)))) as needs
+       from ours o order by o.name`,
+    [schemas, more],
+  );
+  return inOrder(rows).map(({ name, columns }) => ({ name, columns }));
+}
+
+function inOrder<T extends { name: string; needs: string[] }>(tables: readonly T[]): T[] {
+  const ordered: T[] = [];
+  let waiting = [...tables];
+  while (waiting.length > 0) {
+    const ready = waiting.filter(({ needs }) => needs.every((need) => ordered.some(({ name }) => name === need)));
+    if (ready.length === 0)
+      throw new Error(`tables refer to each other: ${waiting.map(({ name }) => name).join(', ')}`);
+    ordered.push(...ready);
+    waiting = waiting.filter((table) => !ready.includes(table));
+  }
+  return ordered;
+}
+
+/** Its name as SQL. */
+export function sqlName({ name }: Pick<Table, 'name'>): string {
+  return name.split('.').map(pg.escapeIdentifier).join('.');
+}
+
+/** Its columns as SQL, in their order. */
+export function sqlColumns({ columns }: Pick<Table, 'columns'>): string {
+  return columns.map(pg.escapeIdentifier).join(', ');
+}
