@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { fragmentAt } from '../lib/json-pointer.ts';
-import { compileSchema, isObject } from './input-schema.ts';
+import { compileSchema, isObject, schemaMistakes } from './input-schema.ts';
 import { media_keyword } from './media-fields.ts';
 import type { Json, JsonObject, MediaKind } from './model.ts';
 
@@ -120,11 +120,8 @@ function shortened(text: string): string {
 
 /** A default that its own field refuses would be sent in place of what the provider takes. */
 function fits(field: JsonObject, value: Json): boolean {
-  try {
-    return compileSchema({ type: 'object', properties: { field } }, false)({ field: value });
-  } catch {
-    return false;
-  }
+  const schema = { type: 'object', properties: { field } };
+  return schemaMistakes(schema).length === 0 && compileSchema(schema, true)({ field: value });
 }
 
 const media_words: readonly [MediaKind, RegExp][] = [

@@ -121,7 +121,7 @@ const shared = { thorough: makeAjv(true), quick: makeAjv(false) };
 /**
  * The validating function of a schema, made once. `thorough` reports every error; that costs memory for
  * each of them, and keywords that are meant to stop the others (`maxItems` before `uniqueItems`) do not.
- * Throws if the schema does not compile.
+ * Throws if the schema does not compile; whether it makes sense is `schemaMistakes`' matter.
  */
 export function compileSchema(schema: JsonObject, thorough: boolean): ValidateFunction {
   const known = compiled.get(schema) ?? {};
@@ -148,6 +148,7 @@ function makeAjv(thorough: boolean): Ajv2020 {
     strict: false, // providers' keywords (x-order, nullable) stay in imported schemas
     ownProperties: true, // `required: [constructor]` is not met by what every object inherits
     logger: false,
+    validateSchema: false, // schemaMistakes does, once: here each instance would compile the meta-schema, in 0.1 s
   });
   addFormats.default(ajv);
   return ajv;

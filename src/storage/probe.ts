@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { access, constants, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assert } from '../lib/assert.ts';
 import { failed, type ProbeResult } from './probe-result.ts';
@@ -145,9 +146,10 @@ function keepAlive(child: ChildProcess, yes: boolean): void {
 async function startProcess(): Promise<ChildProcess> {
   const source = fileURLToPath(new URL('./probe-process.ts', import.meta.url));
   const file = source.replace(/\.ts$/, extname(import.meta.url)); // `.js` once published
+  const compiled = getCompileCacheDir(); // with it, loading takes half as long
   const child = fork(file, {
     execArgv: [],
-    env: {},
+    env: compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) },
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });

@@ -1,7 +1,14 @@
 /** The service as src/main.ts starts it, with adapters of the tests beside its own. */
-import { runService } from '../../src/main/service.ts';
-import { adapters } from '../../src/providers/index.ts';
-import { scripted } from './upstream.ts';
+import { enableCompileCache, flushCompileCache } from 'node:module';
+import { join } from 'node:path';
 
+enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/medley'));
+
+const [{ runService }, { adapters }, { scripted }] = await Promise.all([
+  import('../../src/main/service.ts'),
+  import('../../src/providers/index.ts'),
+  import('./upstream.ts'),
+]);
 adapters['scripted'] = scripted;
 await runService({ alone: false }); // beside the API of the test
+flushCompileCache();
