@@ -15,43 +15,49 @@ export type KeyHeaders = { authorization?: string | undefined; 'x-api-key'?: str
 export type Authenticator = {
   /** The caller, or ApiError 401. */
   authenticate(headers: KeyHeaders): Promise<Caller>;
-  /** Drops everything remembered, at most a second of look-ups; NOTIFY leads here. */
+  /** Drops everything remembered; NOTIFY leads here. */
   forget(): void;
 };
 
 /** A deleted or blocked key must be so on every node within a second, even if a NOTIFY is lost. */
-const cache_ms = 900;
+const unchecked_ms_max = 900;
+/** Asked for so early, the answer is there before anybody has to wait for it. */
+const check_after_ms = 450;
 const cache_entries_max = 20_000;
 
 const message = 'Invalid API key. Send it as "Authorization: Bearer <API_KEY>".';
 
-type Remembered = { caller: Promise<Caller | undefined>; until_ms: number };
+type Remembered = { caller: Promise<Found | undefined> };
 
 /**
- * Looks keys up by their hash and remembers each caller for less than a second; that a key is unknown
- * is not remembered, so a new one works at once and guesses do not fill the memory. `elapsed_ms` is
- * a monotonic clock, so that a step of the wall clock cannot keep a deleted key alive.
+ * Looks keys up by their hash and remembers the callers for as long as nothing about callers changes, which it
+ * asks at least every 900 ms; that a key is unknown is not remembered, so a new one works at once and guesses
+ * do not fill the memory. `elapsed_ms` is a monotonic clock, so that a step of the wall clock cannot keep a
+ * deleted key alive.
  */
 export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () => performance.now()): Authenticator {
   const cache = new Map<string, Remembered>(); // oldest first
-  const find = makeBatcher<Buffer, Caller | undefined>({ together: (hashes) => findCallers(db, hashes) });
+  const find = makeBatcher<Buffer, Found | undefined>({ together: (hashes) => findCallers(db, hashes, elapsed_ms()) });
+  const changes = watchChanges(db, elapsed_ms, () => cache.clear());
 
-  const lookUp = (text: string): Promise<Caller | undefined> => {
+  const lookUp = async (text: string): Promise<Caller | undefined> => {
+    await changes.checked(); // before the look-up, so that what is remembered is never older than the number
     const hash = hashKey(text);
     const name = hash.toString('base64');
-    const now_ms = elapsed_ms();
-    const known = cache.get(name);
-    if (known && known.until_ms > now_ms) return known.caller;
-    const made = { caller: find(hash), until_ms: now_ms + cache_ms };
-    cache.delete(name);
+    const known = cache.get(name) ?? remember(name, hash);
+    const found = await known.caller;
+    return found && found.until_ms > elapsed_ms() ? found.caller : undefined;
+  };
+  const remember = (name: string, hash: Buffer): Remembered => {
+    const made = { caller: find(hash) };
     cache.set(name, made);
     for (const [oldest] of cache) {
       if (cache.size <= cache_entries_max) break;
       cache.delete(oldest);
     }
     const forgetThis = () => void (cache.get(name) === made && cache.delete(name));
-    made.caller.then((caller) => caller ?? forgetThis(), forgetThis);
-    return made.caller;
+    made.caller.then((found) => found ?? forgetThis(), forgetThis);
+    return made;
   };
 
   return {
@@ -72,10 +78,38 @@ function keyOf(headers: KeyHeaders): string | undefined {
   return headers['x-api-key'];
 }
 
+/** `checked` resolves when the number was seen less than 900 ms ago; a new one calls `onChange` first. */
+function watchChanges(db: Queryable, elapsed_ms: () => number, onChange: () => void): { checked(): Promise<void> } {
+  let version: bigint | undefined;
+  let checked_at_ms = Number.NEGATIVE_INFINITY;
+  let checking: Promise<void> | undefined;
+  const check = async () => {
+    const asked_at_ms = elapsed_ms();
+    const [row] = await db.query<{ version: bigint }>('select version from callers_version');
+    if (row?.version !== version) onChange();
+    version = row?.version;
+    checked_at_ms = asked_at_ms;
+  };
+  const share = () => (checking ??= check().finally(() => (checking = undefined)));
+  return {
+    checked: async () => {
+      const unchecked_ms = elapsed_ms() - checked_at_ms;
+      if (unchecked_ms < check_after_ms) return;
+      if (unchecked_ms < unchecked_ms_max) return void share().catch(() => undefined); // the next one will be told
+      if (checking) await checking.catch(() => undefined); // it may have asked long ago
+      if (elapsed_ms() - checked_at_ms >= unchecked_ms_max) await share();
+    },
+  };
+}
+
+/** A caller, and when its key ends on the clock of this process. */
+type Found = { caller: Caller; until_ms: number };
+
 type Row = {
   hash: Buffer;
   key_id: string;
   key_name: string;
+  left_ms: number | null;
   id: string;
   name: string;
   currency: string;
@@ -83,10 +117,11 @@ type Row = {
 };
 
 /** Of each hash its caller: keys asked for in the same moment share a round trip. */
-async function findCallers(db: Queryable, hashes: readonly Buffer[]): Promise<(Caller | undefined)[]> {
+async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: number): Promise<(Found | undefined)[]> {
   const rows = await db.query<Row>(
-    `select k.hash, k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status
-       from api_keys k join accounts a on a.id = k.account_id 
+    `select k.hash, k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status,
+            (extract(epoch from k.deleted_at - now()) * 1000)::float8 as left_ms
+       from api_keys k join accounts a on a.id = k.account_id
       where k.hash = any($1) and (k.deleted_at is null or k.deleted_at > now())`,
     [hashes],
   );
@@ -94,7 +129,8 @@ async function findCallers(db: Queryable, hashes: readonly Buffer[]): Promise<(C
   return hashes.map((hash) => {
     const row = found.get(hash.toString('latin1'));
     if (!row) return undefined;
-    const { key_id, key_name, hash: _, ...account } = row;
-    return { account, key: { id: key_id, name: key_name } };
+    const { key_id, key_name, left_ms, hash: _, ...account } = row;
+    const until_ms = left_ms === null ? Number.POSITIVE_INFINITY : now_ms + left_ms;
+    return { caller: { account, key: { id: key_id, name: key_name } }, until_ms };
   });
 }

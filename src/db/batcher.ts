@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { assert } from '../lib/assert.ts';
 
@@ -10,6 +11,8 @@ export type BatcherOptions<Member, Answer> = {
   nameOf?(member: Member): string;
   /** 256 unless told: larger ones were hardly cheaper (bench/results/money.md) and hold their locks longer. */
   batch_max?: number;
+  /** For writes that nobody waits for: each call waits this long for company, unless it is full already. */
+  linger_ms?: number;
 };
 
 /** Resolves or rejects with what became of this member. */
@@ -22,12 +25,13 @@ export type Batcher<Member, Answer> = (member: Member) => Promise<Answer>;
  * although it may have happened: both calls must be safe to repeat.
  */
 export function makeBatcher<Member, Answer>(options: BatcherOptions<Member, Answer>): Batcher<Member, Answer> {
-  const { batch_max = 256, nameOf } = options;
+  const { batch_max = 256, linger_ms, nameOf } = options;
   let waiting: Waiter<Member, Answer>[] = [];
   let under_way = false;
 
   const pump = async () => {
     while (waiting.length > 0) {
+      if (linger_ms !== undefined && waiting.length < batch_max) await sleep(linger_ms);
       const { batch, rest } = takeBatch(waiting, batch_max, nameOf);
       waiting = rest;
       const unreachable = await send(options, batch);

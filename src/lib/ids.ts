@@ -35,12 +35,19 @@ function uuid7Bytes(now_ms: number): Buffer {
   return bytes;
 }
 
+/** 128 bits as 26 characters of 5 bits, the first of which has only 3. */
 function base32(bytes: Buffer): string {
-  let bits = BigInt('0x' + bytes.toString('hex'));
   let text = '';
-  for (let i = 0; i < 26; i++) {
-    text = alphabet[Number(bits & 31n)] + text;
-    bits >>= 5n;
+  let bits = 0;
+  let held = 2; // two zeros before the first bit
+  for (const byte of bytes) {
+    bits = (bits << 8) | byte;
+    held += 8;
+    while (held >= 5) {
+      held -= 5;
+      text += alphabet.charAt((bits >> held) & 31);
+      bits &= (1 << held) - 1;
+    }
   }
   return text;
 }

@@ -49,6 +49,20 @@ describe('a batcher', () => {
     expect(calls.at(-1)).toEqual([4]);
   });
 
+  it('waits for company where nobody waits for the answer, but not once a call is full', async () => {
+    const { calls, together } = database();
+    const send = makeBatcher({ together, batch_max: 4, linger_ms: 30 });
+    const answers = [send(1)];
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    answers.push(send(2));
+    await Promise.all(answers);
+    expect(calls).toEqual([[1, 2]]);
+    const begun_ms = performance.now();
+    await Promise.all(from(1, 4).map(makeBatcher({ together, batch_max: 4, linger_ms: 60_000 })));
+    expect(calls.at(-1)).toEqual(from(1, 4));
+    expect(performance.now() - begun_ms).toBeLessThan(30_000);
+  });
+
   it('lets members of one name wait for each other, and nobody else', async () => {
     const { calls, together } = database();
     const send = makeBatcher({ together, nameOf: (n: number) => String(n % 10) });
