@@ -19,6 +19,7 @@ type Kept = { id: string; name: string; currency: string; begun_at_ms: number; t
 const kept = new WeakMap<App, Map<string, Kept>>();
 const kept_max = 10;
 const given_length_max = 100_000;
+const text_bytes_max = 20_000;
 const files_bytes_max = 64_000_000;
 
 function keptOf(app: App): Map<string, Kept> {
@@ -115,8 +116,10 @@ function trialView(made: Kept): AdminTrial {
     steps: trial?.steps ?? [],
     message: failure ?? trial?.message ?? null,
     text: trial?.text ?? null,
-    files: (trial?.files ?? []).map(({ content_type, size_bytes }, index) => {
-      return { url: `/dash/admin/trials/${id}/files/${index}`, content_type, size_bytes };
+    files: (trial?.files ?? []).map(({ bytes, content_type, size_bytes }, index) => {
+      const is_short_text = content_type.startsWith('text/') && size_bytes <= text_bytes_max;
+      const url = `/dash/admin/trials/${id}/files/${index}`;
+      return { url, content_type, size_bytes, ...(is_short_text && { text: bytes.toString() }) };
     }),
     cost: trial?.cost ?? null,
     currency,

@@ -21,13 +21,10 @@ export function useMe() {
   });
 }
 
-/** The account that is looked at, and what this person may do with it. */
-export type Place = {
+/** Who is here, and which account they look at, if there is one: an operator may belong to none. */
+export type Session = {
   me: Me;
-  account: MyAccount;
-  /** The beginning of all its paths: `/dash/accounts/acct_…`. */
-  base: string;
-  may(right: MyAccount['rights'][number]): boolean;
+  account: MyAccount | undefined;
   choose(account_id: string): void;
   /** For operators: looks at an account of others, which is written down there. */
   look(account_id: string): Promise<void>;
@@ -35,7 +32,15 @@ export type Place = {
   leave(): Promise<void>;
 };
 
-const PlaceContext = createContext<Place | undefined>(undefined);
+/** The account that is looked at, and what this person may do with it. */
+export type Place = Session & {
+  account: MyAccount;
+  /** The beginning of all its paths: `/dash/accounts/acct_…`. */
+  base: string;
+  may(right: MyAccount['rights'][number]): boolean;
+};
+
+const SessionContext = createContext<Session | undefined>(undefined);
 
 const remembered = 'medley.account';
 /** Of this tab alone: the account that an operator looks at. */
@@ -57,43 +62,53 @@ function rememberedAccount(): string | null {
   return sessionStorage.getItem(remembered) ?? localStorage.getItem(remembered);
 }
 
-export function PlaceProvider({ me, empty, children }: { me: Me; empty: ReactNode; children: ReactNode }) {
+export function SessionProvider({ me, children }: { me: Me; children: ReactNode }) {
   const [chosen, setChosen] = useState(rememberedAccount);
   const account = me.accounts.find(({ id }) => id === chosen) ?? me.accounts[0];
   const queries = useQueryClient();
-  const place = useMemo(
-    (): Place | undefined =>
-      account && {
-        me,
-        account,
-        base: `/dash/accounts/${account.id}`,
-        may: (right) => account.rights.includes(right),
-        choose: (id) => {
-          sessionStorage.setItem(remembered, id);
-          if (id !== viewedAccount()) localStorage.setItem(remembered, id);
-          setChosen(id);
-        },
-        look: async (id) => {
-          await api.post(`/dash/admin/accounts/${id}/view`);
-          sessionStorage.setItem(viewed, id);
-          sessionStorage.setItem(remembered, id);
-          await queries.refetchQueries({ queryKey: ['me'] });
-          setChosen(id);
-        },
-        leave: async () => {
-          forgetView();
-          setChosen(rememberedAccount());
-          await queries.refetchQueries({ queryKey: ['me'] });
-        },
+  const session = useMemo(
+    (): Session => ({
+      me,
+      account,
+      choose: (id) => {
+        sessionStorage.setItem(remembered, id);
+        if (id !== viewedAccount()) localStorage.setItem(remembered, id);
+        setChosen(id);
       },
+      look: async (id) => {
+        await api.post(`/dash/admin/accounts/${id}/view`);
+        sessionStorage.setItem(viewed, id);
+        sessionStorage.setItem(remembered, id);
+        await queries.refetchQueries({ queryKey: ['me'] });
+        setChosen(id);
+      },
+      leave: async () => {
+        forgetView();
+        setChosen(rememberedAccount());
+        await queries.refetchQueries({ queryKey: ['me'] });
+      },
+    }),
     [me, account, queries],
   );
-  if (!place) return empty;
-  return <PlaceContext value={place}>{children}</PlaceContext>;
+  return <SessionContext value={session}>{children}</SessionContext>;
 }
 
+/** For what is there without an account, too. */
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (!session) throw new Error('nobody has signed in here');
+  return session;
+}
+
+/** For pages of an account. */
 export function usePlace(): Place {
-  const place = useContext(PlaceContext);
-  if (!place) throw new Error('there is no account here');
-  return place;
+  const session = useSession();
+  const { account } = session;
+  if (!account) throw new Error('there is no account here');
+  return {
+    ...session,
+    account,
+    base: `/dash/accounts/${account.id}`,
+    may: (right) => account.rights.includes(right),
+  };
 }

@@ -159,7 +159,8 @@ export type AdminTrial = {
   steps: { at_ms: number; phase: string }[];
   message: string | null;
   text: string | null;
-  files: { url: string; content_type: string; size_bytes: number }[];
+  /** `text`: of a short one that is text. */
+  files: { url: string; content_type: string; size_bytes: number; text?: string }[];
   /** What a customer would have paid. */
   cost: string | null;
   currency: string;

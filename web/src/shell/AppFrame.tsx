@@ -43,9 +43,10 @@ import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-route
 import { useEffect, type ComponentType, type SVGProps } from 'react';
 import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
-import { forgetView, usePlace } from '../session.tsx';
+import { forgetView, usePlace, useSession } from '../session.tsx';
 import { Money } from '../ui/Money.tsx';
 import { LookedAt } from './LookedAt.tsx';
+import { WithoutAccount } from './WithoutAccount.tsx';
 
 type Icon = ComponentType<SVGProps<SVGSVGElement>>;
 type Item = { to: string; label: string; icon: Icon };
@@ -76,7 +77,7 @@ const operating: Item[] = [
 
 /** What is around every page: where one is, whose money it is, who one is. */
 export function AppFrame() {
-  const { me } = usePlace();
+  const { me, account } = useSession();
   const [open, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(close, [path, close]);
@@ -107,10 +108,10 @@ export function AppFrame() {
                 </Text>
               </Group>
             </Link>
-            <AccountSwitch />
+            {account && <AccountSwitch />}
           </Group>
           <Group gap="xs" wrap="nowrap">
-            <BalancePill />
+            {account && <BalancePill />}
             <ThemeSwitch />
             <PersonMenu />
           </Group>
@@ -118,7 +119,7 @@ export function AppFrame() {
       </AppShell.Header>
       <AppShell.Navbar aria-label="Pages">
         <ScrollArea type="hover" scrollbarSize={6} p="sm">
-          <Items items={own} path={path} />
+          <Items items={account ? own : own.filter(({ to }) => to === '/settings')} path={path} />
           <NavLink
             component="a"
             href="/docs"
@@ -138,11 +139,16 @@ export function AppFrame() {
       <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }}>
         <Box maw={1240} mx="auto">
           <LookedAt />
-          <Outlet />
+          {account || needsNoAccount(path) ? <Outlet /> : <WithoutAccount />}
         </Box>
       </AppShell.Main>
     </AppShell>
   );
+}
+
+/** What operators do, and one's own settings. */
+function needsNoAccount(path: string): boolean {
+  return /^\/(admin|settings)(\/|$)/.test(path);
 }
 
 function Items({ items, path, color }: { items: Item[]; path: string; color?: string }) {
@@ -243,7 +249,7 @@ function ThemeSwitch() {
 }
 
 function PersonMenu() {
-  const { me, account } = usePlace();
+  const { me, account } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
   const signOut = async () => {
@@ -265,7 +271,7 @@ function PersonMenu() {
           <br />
           {me.user.is_new ? 'no e-mail address yet' : me.user.email}
           <br />
-          {account.role} of {account.name}
+          {account ? `${account.role} of ${account.name}` : 'operator'}
         </Menu.Label>
         <Menu.Item component={Link} to="/settings">
           Settings

@@ -1,13 +1,13 @@
 import { Button, Group, Paper, Text } from '@mantine/core';
 import { EyeIcon } from '@heroicons/react/24/outline';
 import { useNavigate } from '@tanstack/react-router';
-import { usePlace } from '../session.tsx';
+import { useSession } from '../session.tsx';
 
 /** On every page, as long as an operator looks at an account of others. */
 export function LookedAt() {
-  const { account, leave } = usePlace();
+  const { account, leave } = useSession();
   const navigate = useNavigate();
-  if (account.role !== 'operator') return null;
+  if (account?.role !== 'operator') return null;
   const end = async () => {
     await navigate({ to: `/admin/accounts/${account.id}` });
     await leave();

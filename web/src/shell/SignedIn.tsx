@@ -1,7 +1,7 @@
 import { Center, Container, Loader } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import { PlaceProvider, useMe } from '../session.tsx';
+import { SessionProvider, useMe } from '../session.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { AppFrame } from './AppFrame.tsx';
 
@@ -17,10 +17,11 @@ export function SignedIn() {
   }
   if (me.data === undefined) return <Waiting />;
   if (me.data === null) return <ToSignIn />;
+  if (me.data.accounts.length === 0 && !me.data.user.is_operator) return <NoAccount />;
   return (
-    <PlaceProvider me={me.data} empty={<NoAccount />}>
+    <SessionProvider me={me.data}>
       <AppFrame />
-    </PlaceProvider>
+    </SessionProvider>
   );
 }
 

@@ -29,6 +29,7 @@ const looks: Record<string, Look> = {
   bad: { color: 'red', label: 'Bad', icon: MinusCircleIcon },
   used: { color: 'teal', label: 'In use', icon: CheckCircleIcon },
   paused: { color: 'yellow', label: 'Left out', icon: MinusCircleIcon },
+  drained: { color: 'yellow', label: 'Drained', icon: MinusCircleIcon },
   present: { color: 'teal', label: 'Present', icon: CheckCircleIcon },
   missing: { color: 'gray', label: 'Missing', icon: MinusCircleIcon },
   ending: { color: 'gray', label: 'Rotated', icon: ClockIcon },

@@ -4,7 +4,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminAccountPage } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
-import { usePlace } from '../../session.tsx';
+import { useSession } from '../../session.tsx';
 import { Id } from '../../ui/Copy.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
@@ -72,7 +72,7 @@ function Actions({ account, setDoing }: { account: AdminAccountPage; setDoing: (
 
 /** Its pages, as its people see them. Who belongs to it needs no permission for that. */
 function LookButton({ id }: { id: string }) {
-  const { me, look, choose } = usePlace();
+  const { me, look, choose } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
   const own = me.accounts.some((account) => account.id === id && account.role !== 'operator');

@@ -1,6 +1,7 @@
-import { Button, Stack, Switch, Table, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Group, Stack, Switch, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { AdminModel, AdminRoute } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { Filters } from '../../ui/Filters.tsx';
@@ -10,8 +11,12 @@ import { Page } from '../../ui/Page.tsx';
 import { Empty, Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { RouteActions } from './RouteActions.tsx';
 import { SearchField } from './SearchField.tsx';
 import type { RoutesSearch } from './search.ts';
+import { SwitchOff } from './SwitchOff.tsx';
+import { TestCall } from './TestCall.tsx';
+import { useChange, type Change } from './useChange.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/models');
 
@@ -29,7 +34,7 @@ export function AdminModels() {
   return (
     <Page
       title="Models & routes"
-      about="Routes are tried in this order. One that keeps failing is left out for a while, then tried again by itself."
+      about="Routes are tried in this order. One that keeps failing is left out for a while, then tried again by itself. What you change here counts on every node within a second, and beyond restarts; everything else stands in the configuration."
     >
       <Filters
         isFiltered={search !== undefined || state !== undefined}
@@ -56,7 +61,12 @@ export function AdminModels() {
   );
 }
 
+/** What is open over the list. */
+type Opened = { dialog: 'test'; model: AdminModel; route: AdminRoute } | { dialog: 'off'; model: AdminModel };
+
 function Models({ models, search, state }: { models: AdminModel[] } & RoutesSearch) {
+  const [opened, setOpened] = useState<Opened>();
+  const change = useChange();
   if (models.length === 0) {
     return <Empty title="No models are configured">The configuration file names providers, models and routes.</Empty>;
   }
@@ -71,65 +81,64 @@ function Models({ models, search, state }: { models: AdminModel[] } & RoutesSear
       <Empty title="Nothing fits these filters">Take one of them away.</Empty>
     );
   }
+  const close = () => setOpened(undefined);
   return (
-    <ListTable
-      caption="Models and their routes, in the order of the catalogue"
-      columns={[
-        { name: 'Model' },
-        { name: 'Route' },
-        { name: 'Provider' },
-        { name: 'Model upstream' },
-        { name: 'State' },
-        { name: 'Actions', hidden: true },
-      ]}
-    >
-      {rows.map(({ model, route: each, is_first }) => (
-        <Row key={each.name} model={model} route={each} is_first={is_first} />
-      ))}
-    </ListTable>
+    <>
+      {change.error && <Failed error={change.error} />}
+      <ListTable
+        caption="Models and their routes, in the order of the catalogue"
+        columns={[
+          { name: 'Model' },
+          { name: 'Route' },
+          { name: 'Provider' },
+          { name: 'State' },
+          { name: 'Run now', align: 'right' },
+          { name: 'Actions', hidden: true },
+        ]}
+      >
+        {rows.map(({ model, route: each, is_first }) => (
+          <Row key={each.name} model={model} route={each} is_first={is_first} change={change} open={setOpened} />
+        ))}
+      </ListTable>
+      {opened?.dialog === 'test' && <TestCall model={opened.model} route={opened.route} close={close} />}
+      {opened?.dialog === 'off' && <SwitchOff model={opened.model} close={close} />}
+    </>
   );
 }
 
 function fits(model: AdminModel, each: AdminRoute, search: string | undefined, state: 'open' | undefined): boolean {
-  if (state !== undefined && each.state !== state) return false;
+  if (state !== undefined && each.state !== state && !each.is_drained && !model.is_off) return false;
   const texts = [model.id, model.name, each.name, each.provider, each.upstream_model];
   return search === undefined || texts.some((text) => text.toLowerCase().includes(search.toLowerCase()));
 }
 
-function Row({ model, route: each, is_first }: { model: AdminModel; route: AdminRoute; is_first: boolean }) {
-  const short = each.name.startsWith(`${model.id}#`) ? each.name.slice(model.id.length + 1) : each.name;
+type RowProps = {
+  model: AdminModel;
+  route: AdminRoute;
+  is_first: boolean;
+  change: Change;
+  open: (opened: Opened) => void;
+};
+
+function Row({ model, route: each, is_first, change, open }: RowProps) {
+  const state = model.is_off ? 'off' : each.is_drained ? 'drained' : each.state === 'open' ? 'paused' : 'used';
   return (
     <Table.Tr>
-      <Table.Td maw={280}>
-        {is_first && (
-          <Stack gap={4} align="flex-start">
-            <Text size="sm" fw={600} truncate maw="100%" title={model.name} component="div">
-              <LinkTo href={`/models/${model.id}`}>{model.id}</LinkTo>
-            </Text>
-            <Text size="xs" c="dimmed">
-              {model.kind}
-              {model.hidden && ', hidden'}
-            </Text>
-            {model.standing !== 'available' && <Status of={model.standing} />}
-          </Stack>
-        )}
-      </Table.Td>
+      <Table.Td maw={280}>{is_first && <ModelCell model={model} change={change} open={open} />}</Table.Td>
       <Table.Td maw={150}>
         <Text size="sm" truncate title={each.name}>
-          {short}
+          {each.id}
         </Text>
       </Table.Td>
-      <Table.Td>
+      <Table.Td maw={220}>
         <Text size="sm">{each.provider}</Text>
-      </Table.Td>
-      <Table.Td maw={240}>
-        <Text size="sm" truncate title={each.upstream_model}>
+        <Text size="xs" c="dimmed" truncate title={each.upstream_model}>
           {each.upstream_model}
         </Text>
       </Table.Td>
-      <Table.Td miw={150}>
+      <Table.Td miw={130}>
         <Stack gap={2} align="flex-start">
-          <Status of={each.state === 'open' ? 'paused' : 'used'} />
+          <Status of={state} />
           {each.cause !== null && (
             <Text size="xs" c="dimmed">
               {each.cause.replaceAll('_', ' ')}
@@ -142,24 +151,46 @@ function Row({ model, route: each, is_first }: { model: AdminModel; route: Admin
           )}
         </Stack>
       </Table.Td>
-      <Table.Td ta="right">{each.state === 'open' && <Reset name={each.name} />}</Table.Td>
+      <Table.Td ta="right" className="figure">
+        {each.running === 0 ? '–' : each.running.toLocaleString('en-US')}
+      </Table.Td>
+      <Table.Td>
+        <RouteActions
+          model={model}
+          route={each}
+          change={change}
+          test={() => open({ dialog: 'test', model, route: each })}
+        />
+      </Table.Td>
     </Table.Tr>
   );
 }
 
-/** Uses a route again at once, whatever it did. */
-function Reset({ name }: { name: string }) {
-  const queries = useQueryClient();
-  const { mutate, error, isPending } = useMutation({
-    mutationFn: () => api.post('/dash/admin/routes/reset', { route: name }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['admin'] }),
-  });
+function ModelCell({ model, change, open }: Pick<RowProps, 'model' | 'change' | 'open'>) {
+  const flip = () =>
+    model.is_off ? change.make('models/switch', { model: model.id, on: true }) : open({ dialog: 'off', model });
   return (
-    <>
-      <Button size="xs" variant="default" onClick={() => mutate()} loading={isPending} aria-label={`Use ${name} again`}>
-        Use again
-      </Button>
-      {error && <Failed error={error} />}
-    </>
+    <Stack gap={4} align="flex-start">
+      <Text size="sm" fw={600} truncate maw="100%" title={model.name} component="div">
+        <LinkTo href={`/models/${model.id}`}>{model.id}</LinkTo>
+      </Text>
+      <Text size="xs" c="dimmed">
+        {model.kind}
+        {model.hidden && ', hidden'}
+        {model.is_reordered && ', in an order of its own'}
+      </Text>
+      <Group gap="xs">
+        <Switch
+          size="sm"
+          color="orange"
+          label={model.is_off ? 'Off' : 'On'}
+          aria-label={`${model.id} takes new work`}
+          checked={!model.is_off}
+          disabled={change.isPending}
+          onChange={flip}
+        />
+        {!model.is_off && model.standing !== 'available' && <Status of={model.standing} />}
+      </Group>
+    </Stack>
   );
 }

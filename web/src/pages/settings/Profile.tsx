@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
-import { usePlace } from '../../session.tsx';
+import { useSession } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Failed } from '../../ui/states.tsx';
@@ -12,7 +12,7 @@ import { role_words } from './roles.ts';
 
 /** Who one is here, and where. */
 export function Profile() {
-  const { me } = usePlace();
+  const { me } = useSession();
   return (
     <Stack>
       {me.user.is_new && <SetUp />}
@@ -41,7 +41,7 @@ export function Profile() {
 }
 
 function Name() {
-  const { me } = usePlace();
+  const { me } = useSession();
   const queries = useQueryClient();
   const form = useForm({ mode: 'uncontrolled', initialValues: { name: me.user.name } });
   const { mutate, error, isPending } = useMutation({

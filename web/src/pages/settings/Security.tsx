@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
-import { usePlace } from '../../session.tsx';
+import { useSession } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { SetUp } from '../home/SetUp.tsx';
@@ -12,7 +12,7 @@ import { TwoFactor } from './TwoFactor.tsx';
 
 /** How one comes in, and where one is in. */
 export function Security() {
-  const { me } = usePlace();
+  const { me } = useSession();
   return (
     <Stack>
       {me.user.is_new ? (
@@ -33,7 +33,7 @@ type Values = { currentPassword: string; newPassword: string; revokeOtherSession
 const nothing: Values = { currentPassword: '', newPassword: '', revokeOtherSessions: true };
 
 function Password() {
-  const { me } = usePlace();
+  const { me } = useSession();
   const queries = useQueryClient();
   const form = useForm({ mode: 'uncontrolled', initialValues: nothing });
   const { mutate, error, isPending } = useMutation({

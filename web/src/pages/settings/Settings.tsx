@@ -1,5 +1,6 @@
 import { Tabs } from '@mantine/core';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useSession } from '../../session.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Appearance } from './Appearance.tsx';
 import { Profile } from './Profile.tsx';
@@ -11,6 +12,7 @@ const route = getRouteApi('/signed-in/settings');
 
 /** One's own things, and the people of the account. */
 export function Settings() {
+  const { account } = useSession();
   const { tab = 'profile' } = route.useSearch();
   const navigate = useNavigate();
   return (
@@ -33,9 +35,11 @@ export function Settings() {
           <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="security">
             Security
           </Tabs.Tab>
-          <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="team">
-            Team
-          </Tabs.Tab>
+          {account && (
+            <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="team">
+              Team
+            </Tabs.Tab>
+          )}
           <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="appearance">
             Appearance
           </Tabs.Tab>
@@ -46,9 +50,11 @@ export function Settings() {
         <Tabs.Panel value="security">
           <Security />
         </Tabs.Panel>
-        <Tabs.Panel value="team">
-          <Team />
-        </Tabs.Panel>
+        {account && (
+          <Tabs.Panel value="team">
+            <Team />
+          </Tabs.Panel>
+        )}
         <Tabs.Panel value="appearance">
           <Appearance />
         </Tabs.Panel>

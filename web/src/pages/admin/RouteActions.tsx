@@ -1,0 +1,55 @@
+import { ActionIcon, Button, Group, Menu } from '@mantine/core';
+import { EllipsisVerticalIcon } from '@heroicons/react/24/outline';
+import type { AdminModel, AdminRoute } from '../../../../src/dashboard/views/admin.ts';
+import type { Change } from './useChange.ts';
+
+type Props = { model: AdminModel; route: AdminRoute; change: Change; test: () => void };
+
+/** What can be done with one route of a model. */
+export function RouteActions({ model, route, change, test }: Props) {
+  const ids = model.routes.map(({ id }) => id);
+  const place = ids.indexOf(route.id);
+  const move = (to: number) => {
+    const routes = ids.filter((id) => id !== route.id).toSpliced(to, 0, route.id);
+    change.make('models/order', { model: model.id, routes });
+  };
+  const drain = (drained: boolean) => change.make('routes/drain', { model: model.id, route: route.id, drained });
+  return (
+    <Group gap={4} wrap="nowrap" justify="flex-end">
+      <Button size="xs" variant="default" onClick={test} aria-label={`Test ${route.name}`}>
+        Test
+      </Button>
+      <Menu position="bottom-end" width={230}>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" size="md" aria-label={`More for ${route.name}`}>
+            <EllipsisVerticalIcon width={20} aria-hidden />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {route.state === 'open' && (
+            <Menu.Item onClick={() => change.make('routes/reset', { route: route.name })}>Use again now</Menu.Item>
+          )}
+          <Menu.Item onClick={() => drain(!route.is_drained)}>
+            {route.is_drained ? 'Give it new work again' : 'Drain: no new work'}
+          </Menu.Item>
+          {ids.length > 1 && (
+            <>
+              <Menu.Divider />
+              <Menu.Item disabled={place === 0} onClick={() => move(place - 1)}>
+                Try it earlier
+              </Menu.Item>
+              <Menu.Item disabled={place === ids.length - 1} onClick={() => move(place + 1)}>
+                Try it later
+              </Menu.Item>
+              {model.is_reordered && (
+                <Menu.Item onClick={() => change.make('models/order', { model: model.id, routes: [] })}>
+                  Order of the configuration
+                </Menu.Item>
+              )}
+            </>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+    </Group>
+  );
+}

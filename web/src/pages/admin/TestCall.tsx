@@ -1,0 +1,90 @@
+import { Alert, Button, Group, Stack, Text, Textarea } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { AdminModel, AdminRoute, AdminTrial, AdminTrialPlan } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { CodeBox } from '../../ui/Copy.tsx';
+import { Modal } from '../../ui/Modal.tsx';
+import { Failed, Loaded } from '../../ui/states.tsx';
+import { TestResult } from './TestResult.tsx';
+
+type Props = { model: AdminModel; route: AdminRoute; close: () => void };
+
+/** What a route would be sent, and on request one real call of it. */
+export function TestCall({ model, route, close }: Props) {
+  const [input, setInput] = useState<string>();
+  const [planned, setPlanned] = useState<string>();
+  const asked = { model: model.id, route: route.id };
+  const plan = useQuery({
+    queryKey: ['admin', 'test', asked, planned],
+    queryFn: ({ signal }) =>
+      api.post<AdminTrialPlan>('/dash/admin/routes/test', { ...asked, input: planned }, { signal }),
+    retry: false,
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: (before) => before,
+  });
+  const call = useMutation({
+    mutationFn: () => api.post<AdminTrial>('/dash/admin/routes/test', { ...asked, input, real: true }),
+  });
+  return (
+    <Modal opened onClose={close} title={`Test ${route.name}`} size="lg">
+      <Loaded query={plan} height={300}>
+        {(view) => (
+          <Stack>
+            {view.input !== null && (
+              <Textarea
+                label={model.kind === 'chat' || model.kind === 'embedding' ? 'Message' : 'Input, as JSON'}
+                autosize
+                minRows={2}
+                maxRows={8}
+                value={input ?? view.input}
+                onChange={({ currentTarget }) => setInput(currentTarget.value)}
+                onBlur={() => setPlanned(input)}
+              />
+            )}
+            {plan.error && <Failed error={plan.error} />}
+            <div>
+              <Text size="sm" fw={500} mb={4}>
+                What {route.provider} would be sent for its model {route.upstream_model}
+              </Text>
+              <CodeBox text={view.sent} label="what is sent" height={180} />
+            </div>
+            {call.data === undefined && <CostOfCall plan={view} provider={route.provider} />}
+            {call.error && <Failed error={call.error} />}
+            {call.data && <TestResult key={call.data.id} begun={call.data} />}
+            <Group justify="flex-end">
+              <Button variant="default" onClick={close}>
+                Close
+              </Button>
+              <Button
+                color="orange"
+                onClick={() => call.mutate()}
+                loading={call.isPending}
+                disabled={plan.isFetching || plan.isError}
+              >
+                {call.data === undefined ? 'Make the call' : 'Make another call'}
+              </Button>
+            </Group>
+          </Stack>
+        )}
+      </Loaded>
+    </Modal>
+  );
+}
+
+/** Nobody should be surprised by a bill. */
+function CostOfCall({ plan, provider }: { plan: AdminTrialPlan; provider: string }) {
+  const { upstream_estimate, estimated_cost, currency } = plan;
+  return (
+    <Alert color="orange" variant="light" title="Nothing has been sent yet" role="note">
+      <Text size="sm">
+        The call is real: <b>{provider} charges you for it</b>,{' '}
+        {upstream_estimate === null
+          ? 'how much is not known beforehand.'
+          : `about ${upstream_estimate} ${currency} by the rows of this route.`}{' '}
+        No account pays{estimated_cost === null ? '' : `; a customer would have ${estimated_cost} ${currency} held`}.
+        That you made it is written down.
+      </Text>
+    </Alert>
+  );
+}
