@@ -77,7 +77,7 @@ function ByPassword({ onCode, onForgotten }: { onCode: () => void; onForgotten: 
             type="email"
             autoComplete="username"
             required
-            data-autofocus
+            autoFocus
             {...form.getInputProps('email')}
           />
           <PasswordInput
@@ -126,6 +126,7 @@ function SecondFactor() {
             autoComplete="one-time-code"
             inputMode={backup ? 'text' : 'numeric'}
             required
+            autoFocus
             {...form.getInputProps('code')}
           />
           {error && (

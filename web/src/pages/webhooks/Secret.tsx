@@ -48,20 +48,14 @@ export function Secret({ view }: { view: WebhooksView }) {
         )}
         {error && !asking && <Failed error={error} />}
         <Group gap="xs">
-          {data ? (
-            <Button variant="default" onClick={reset}>
-              Hide
-            </Button>
-          ) : (
-            <MayButton
-              right="webhooks"
-              variant="default"
-              loading={isPending && !asking}
-              onClick={() => mutate('secret')}
-            >
-              Reveal
-            </MayButton>
-          )}
+          <MayButton
+            right="webhooks"
+            variant="default"
+            loading={isPending && !asking}
+            onClick={() => (data ? reset() : mutate('secret'))}
+          >
+            {data ? 'Hide' : 'Reveal'}
+          </MayButton>
           <MayButton right="webhooks" variant="default" onClick={() => setAsking(true)}>
             Rotate
           </MayButton>
