@@ -1,10 +1,10 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { addMember, firstOperator, ownerOf } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf, type Browser } from '../helpers/person.ts';
+import { secretOf, totpOf } from '../helpers/totp.ts';
 
 let test: TestApp;
 let own: string;
@@ -97,7 +97,7 @@ describe('a second factor', () => {
     const enabled = await browser.post('/auth/two-factor/enable', { password });
     const { totpURI: uri, backupCodes: codes } = enabled.json as { totpURI: string; backupCodes: string[] };
     expect(codes.length).toBeGreaterThan(5);
-    expect((await browser.post('/auth/two-factor/verify-totp', { code: totp(uri) })).status).toBe(200);
+    expect((await browser.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(uri)) })).status).toBe(200);
 
     const again = browserOf(test.url);
     const first = await again.post('/auth/sign-in/email', who);
@@ -160,20 +160,3 @@ describe('whoever guesses', () => {
     expect(Number(answers.at(-1)?.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 });
-
-/** RFC 6238 with the usual six digits and thirty seconds. */
-function totp(uri: string): string {
-  const secret = decodeBase32(new URL(uri).searchParams.get('secret') ?? '');
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
-  const hash = createHmac('sha1', secret).update(counter).digest();
-  const offset = (hash.at(-1) ?? 0) & 15;
-  return String((hash.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
-}
-
-function decodeBase32(text: string): Buffer {
-  const bits = [...text.replace(/=+$/, '')]
-    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
-    .join('');
-  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-}

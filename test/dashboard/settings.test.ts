@@ -1,8 +1,8 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InvitedView, SessionView, TeamView } from '../../src/dashboard/views/settings.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf } from '../helpers/person.ts';
+import { secretOf, totpOf } from '../helpers/totp.ts';
 import { memberOf, ownerOfNew, signInAs, type Someone } from './people.ts';
 
 let test: TestApp;
@@ -231,7 +231,7 @@ describe('security', () => {
     expect(backupCodes.length).toBeGreaterThan(5);
     const hasIt = async () => ((await who.get('/dash/me')).json as { user: { two_factor: boolean } }).user.two_factor;
     expect(await hasIt()).toBe(false);
-    expect((await who.post('/auth/two-factor/verify-totp', { code: codeOf(totpURI) })).status).toBe(200);
+    expect((await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) })).status).toBe(200);
     expect(await hasIt()).toBe(true);
     expect((await who.post('/auth/two-factor/disable', { password: 'wrong password' })).status).toBe(400);
     expect((await who.post('/auth/two-factor/disable', { password: first })).status).toBe(200);
@@ -244,16 +244,3 @@ describe('security', () => {
     expect((await who.get('/dash/me')).json).toMatchObject({ user: { name: 'Zoë' } });
   });
 });
-
-/** What an authenticator shows now (RFC 6238). */
-function codeOf(uri: string): string {
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-  const secret = new URL(uri).searchParams.get('secret') ?? '';
-  const bits = [...secret].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
-  const hash = createHmac('sha1', key).update(counter).digest();
-  const number = hash.readUInt32BE((hash.at(-1) ?? 0) & 15) & 0x7fffffff;
-  return String(number % 1_000_000).padStart(6, '0');
-}
