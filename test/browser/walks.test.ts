@@ -1,0 +1,211 @@
+import type { Page } from 'playwright-core';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hasSignature } from '../../src/webhooks/sign.ts';
+import { ownerOfNew, type Someone } from '../dashboard/people.ts';
+import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { signIn, watchedPage } from '../helpers/dashboard.ts';
+import { keyboardOf, type Keyboard } from '../helpers/keyboard.ts';
+import { startReceiver, type Received, type Receiver } from '../helpers/receiver.ts';
+import { totpOf } from '../helpers/totp.ts';
+
+/** From one page to the next, by keyboard alone. */
+let service: TestApp;
+let receiver: Receiver;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let owner: Someone;
+let client: Client;
+let page: Page;
+let keyboard: Keyboard;
+let complaints: string[];
+
+const yaml = `
+version: 1
+net: { allow: ["127.0.0.0/8"] }
+webhooks: { retry_delays: [1s] }
+limits: { generate_per_minute: 1000 }
+`;
+
+/** For a machine that has much else to do. */
+const patience = { timeout: 60_000 };
+const limit = { timeout: 150_000 };
+
+beforeAll(async () => {
+  [service, receiver, chromium] = await Promise.all([startTestApp({ yaml }), startReceiver(), launchBrowser()]);
+  owner = await ownerOfNew(service);
+  client = await service.client({ account_id: owner.account_id });
+  const context = await chromium.browser.newContext({ reducedMotion: 'reduce' });
+  context.setDefaultTimeout(patience.timeout);
+  ({ page, complaints } = await watchedPage(context, service.url));
+  keyboard = keyboardOf(page);
+  await signIn(page, service.app, owner.user_id);
+}, 180_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+  await receiver?.stop();
+});
+
+const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true });
+
+async function generate(prompt: string, more: { model?: string; path?: string } = {}): Promise<void> {
+  const { model = 'sandbox/image', path } = more;
+  const size = model === 'sandbox/image' ? { width: 64, height: 64 } : { duration: 2 };
+  const body = { model, input: { prompt, ...size }, ...(path !== undefined && { webhook_url: receiver.url + path }) };
+  const { status } = await client.call('POST', '/v1/generate?wait=60', body);
+  expect(status).toBe(202);
+}
+
+test('a film is found in the activity, and plays in its page', limit, async () => {
+  await generate('Waves on a beach', { model: 'sandbox/video' });
+  await keyboard.enter('link', 'Activity');
+  await keyboard.enter('link', 'Waves on a beach');
+  await heading('Task').waitFor();
+  const film = page.locator('video[controls]');
+  const secondsOf = () => film.evaluate((video) => ('currentTime' in video ? Number(video.currentTime) : NaN));
+  await keyboard.tabToElement(film);
+  expect(await secondsOf()).toBe(0);
+  await keyboard.press('Space');
+  await expect.poll(secondsOf, patience).toBeGreaterThan(0.5);
+  await expect.poll(secondsOf, patience).toBe(2);
+  expect(complaints).toEqual([]);
+});
+
+test('a webhook that fails is listed with its attempts, and is sent again', limit, async () => {
+  receiver.answer('/deaf', 500);
+  await generate('A red bicycle', { path: '/deaf' });
+  await receiver.nth('/deaf', 2);
+  await keyboard.enter('link', 'Webhooks');
+  const row = page.getByRole('row').filter({ hasText: '/deaf' });
+  await row.getByText('Dropped').waitFor();
+  const cells = await row.getByRole('cell').allTextContents();
+  expect(cells.slice(1)).toEqual(['task.succeeded', `${receiver.url}/deaf`, 'Dropped', '2/2', '500', 'Task']);
+  await keyboard.enter('link', /./, row);
+  await heading('Webhook delivery').waitFor();
+  await page.getByText('Answered 500').nth(1).waitFor();
+  expect(await page.getByLabel('Answer to attempt 1').textContent()).toBe('answer 500');
+  receiver.answer('/deaf', 204);
+  await keyboard.enter('button', 'Send again');
+  await page.getByText('Answered 204').waitFor();
+  await page.getByText('Delivered', { exact: true }).waitFor();
+  await keyboard.isOn('button', 'Send again');
+  const bodies = receiver.received.filter(({ path }) => path === '/deaf').map(({ body }) => body.toString());
+  expect(bodies).toHaveLength(3);
+  expect(new Set(bodies).size).toBe(1);
+  expect(complaints).toEqual([]);
+});
+
+/** Three programs that make pictures, one after the other, until they are stopped; resolves with how many they made. */
+function startTraffic(path: string): { stop(): Promise<number> } {
+  let is_over = false;
+  const program = async () => {
+    let made = 0;
+    for (; !is_over; made += 1) await generate('[[delay 500ms]] busy', { path });
+    return made;
+  };
+  const programs = [program(), program(), program()];
+  return {
+    stop: async () => {
+      is_over = true;
+      return (await Promise.all(programs)).reduce((sum, made) => sum + made, 0);
+    },
+  };
+}
+
+/** By which of these secrets a delivery is signed, in the way of Standard Webhooks. */
+function signersOf({ body, headers }: Received, secrets: Record<string, string>): string[] {
+  const given = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  const verifies = (secret: string) => {
+    try {
+      return Boolean(new Webhook(secret).verify(body, given));
+    } catch {
+      return false;
+    }
+  };
+  return Object.keys(secrets).filter((name) => verifies(secrets[name] ?? ''));
+}
+
+test('the secret is rotated while tasks run: every webhook is signed with the old or the new one', limit, async () => {
+  const shown = async (name: string) => (await page.getByRole('region', { name, exact: true }).textContent()) ?? '';
+  await keyboard.enter('link', 'Webhooks');
+  await keyboard.tabTo('tab', 'Deliveries');
+  await keyboard.press('ArrowRight');
+  await keyboard.enter('button', 'Reveal');
+  const old = await shown('secret');
+  await keyboard.isOn('button', 'Hide');
+
+  const traffic = startTraffic('/traffic');
+  const of = () => receiver.received.filter(({ path }) => path === '/traffic');
+  try {
+    await receiver.nth('/traffic', 4);
+    await keyboard.enter('button', 'Rotate');
+    await keyboard.enter('button', 'Rotate', page.getByRole('dialog', { name: 'Rotate the secret' }));
+    expect(await shown('old secret')).toBe(old);
+    await keyboard.isOn('button', 'Rotate');
+    await receiver.nth('/traffic', of().length + 6);
+  } finally {
+    await traffic.stop();
+  }
+  const made = await traffic.stop();
+  await receiver.nth('/traffic', made);
+
+  const fresh = await shown('secret');
+  expect(fresh).not.toBe(old);
+  const signers = of().map((one) => signersOf(one, { fresh, old }).join(' and '));
+  expect(signers).toHaveLength(made);
+  expect([...new Set(signers)]).toEqual(['old', 'fresh and old']);
+  const plain = of().map(({ body, headers }) => {
+    return [fresh, old].filter((secret) => hasSignature(body, String(headers['x-service-signature']), secret)).length;
+  });
+  expect(plain).toEqual(signers.map(() => 1));
+  expect(complaints).toEqual([]);
+});
+
+test('a second factor is switched on, and asked for at the next sign-in', limit, async () => {
+  const [email, password] = ['ada@example.com', 'correct horse battery'];
+  await keyboard.enter('link', 'Home');
+  await keyboard.enter('button', 'Set them now');
+  await keyboard.isOn('textbox', 'Your name');
+  await keyboard.fill('Your name', 'Ada');
+  await keyboard.fill('E-mail address', email);
+  await keyboard.fill('Password', password);
+  await keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+
+  await keyboard.enter('link', 'Settings');
+  await keyboard.tabTo('tab', 'Profile');
+  await keyboard.press('ArrowRight');
+  await keyboard.enter('button', 'Turn on');
+  await keyboard.isOn('textbox', 'Your password');
+  await keyboard.fill('Your password', password);
+  await keyboard.press('Enter');
+  await keyboard.isOn('textbox', 'The code that it shows now');
+  const secret = (await page.getByRole('region', { name: 'secret', exact: true }).textContent()) ?? '';
+  await keyboard.fill('The code that it shows now', totpOf(secret));
+  await keyboard.press('Enter');
+  await keyboard.enter('button', 'I have kept them');
+  await page.getByRole('button', { name: 'New backup codes' }).waitFor();
+
+  await keyboard.enter('button', 'You: Ada');
+  await page.getByRole('menuitem', { name: 'Settings' }).waitFor();
+  await keyboard.press('ArrowDown');
+  await keyboard.isOn('menuitem', 'Settings');
+  await keyboard.press('ArrowDown');
+  await keyboard.isOn('menuitem', 'Sign out');
+  await keyboard.press('Enter');
+  await keyboard.isOn('textbox', 'E-mail address');
+  await keyboard.fill('E-mail address', email);
+  await keyboard.fill('Password', password);
+  await keyboard.press('Enter');
+  await heading('Second factor').waitFor();
+  await keyboard.isOn('textbox', 'Code');
+  await keyboard.fill('Code', '000000');
+  await keyboard.press('Enter');
+  await page.getByRole('alert').waitFor();
+  await keyboard.fill('Code', totpOf(secret));
+  await keyboard.press('Enter');
+  await heading('Home').waitFor();
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,86 @@
+import type { Locator, Page } from 'playwright-core';
+import { vi } from 'vitest';
+
+type Role = Parameters<Page['getByRole']>[0];
+type Name = string | RegExp;
+
+/** A page as somebody uses it who has a keyboard and no mouse. Of several with a name, the first is meant. */
+export type Keyboard = {
+  /** Goes on by Tab until this has the focus, which must be seen there. */
+  tabTo(role: Role, name: Name, within?: Locator): Promise<void>;
+  tabToElement(target: Locator): Promise<void>;
+  /** Expects that this has the focus, or gets it in a moment: in a dialog that opens, or when it has closed. */
+  isOn(role: Role, name: Name): Promise<void>;
+  press(...keys: string[]): Promise<void>;
+  /** By Tab to a field, and there this in place of what stands in it. */
+  fill(name: Name, text: string): Promise<void>;
+  /** By Tab to a button or link, and there Enter. */
+  enter(role: Role, name: Name, within?: Locator): Promise<void>;
+};
+
+/** More than any page has places for the focus. */
+const presses_max = 150;
+
+export function keyboardOf(page: Page): Keyboard {
+  const find = (role: Role, name: Name, within: Page | Locator = page) =>
+    within.getByRole(role, { name, ...(typeof name === 'string' && { exact: true }) }).first();
+
+  const tabToElement: Keyboard['tabToElement'] = async (target) => {
+    await target.waitFor({ state: 'attached' });
+    for (let presses = 0; presses < presses_max; presses += 1) {
+      if (await hasFocus(target)) return expectSeen(page, String(target));
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`Tab does not lead to ${String(target)}`);
+  };
+  const tabTo: Keyboard['tabTo'] = (role, name, within) => tabToElement(find(role, name, within));
+  return {
+    tabTo,
+    tabToElement,
+    isOn: async (role, name) => {
+      await find(role, name).and(page.locator(':focus')).waitFor({ state: 'attached' });
+      await expectSeen(page, `${role} ${name}`);
+    },
+    press: async (...keys) => {
+      for (const key of keys) await page.keyboard.press(key);
+    },
+    fill: async (name, text) => {
+      await tabTo('textbox', name);
+      await page.keyboard.press('Control+A');
+      await page.keyboard.type(text);
+    },
+    enter: async (role, name, within) => {
+      await tabTo(role, name, within);
+      await page.keyboard.press('Enter');
+    },
+  };
+}
+
+const hasFocus = (target: Locator) => target.evaluate((element) => element === element.ownerDocument.activeElement);
+
+/** WCAG 2.4.7 and 2.4.11: one sees where the focus is, and nothing lies over it, or not longer than something fades. */
+function expectSeen(page: Page, name: string): Promise<void> {
+  return vi.waitFor(
+    async () => {
+      const fault: string | null = await page.evaluate(fault_of_focus);
+      if (fault !== null) throw new Error(`The focus on ${name} ${fault}`);
+    },
+    { timeout: 5_000, interval: 50 },
+  );
+}
+
+/** As text: it runs in the page. Fields have a caret; what is drawn beside a hidden radio or switch has its outline. */
+const fault_of_focus = `((element) => {
+  const isOutlined = (each) => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(each);
+    return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1;
+  };
+  const is_field = element.matches('textarea, input:not([type=radio], [type=checkbox], [type=range], [type=file])');
+  const shown = [element, element.nextElementSibling].find((each) => each !== null && isOutlined(each)) ?? element;
+  if (!is_field && !isOutlined(shown)) return 'cannot be seen';
+  const { x, y, width, height } = shown.getBoundingClientRect();
+  const over = document.elementFromPoint(x + width / 2, y + height / 2);
+  if (over === null) return 'is out of sight';
+  if (!shown.contains(over) && !over.contains(shown)) return 'lies under ' + over.outerHTML.slice(0, 120);
+  return null;
+})(document.activeElement)`;
