@@ -1,4 +1,5 @@
 import type { ModelView } from '../../../src/dashboard/views/models.ts';
+import type { ChatStyle } from '../../../src/dashboard/views/playground.ts';
 import { isRecord } from '../api.ts';
 
 /** Programs that make one call of a model, for whoever wants to do by code what they see here. */
@@ -6,8 +7,8 @@ export type Sample = { name: string; text: string };
 
 type Wanted = { base_url: string; model: Pick<ModelView, 'id' | 'modality'>; input: Record<string, unknown> };
 
+/** For every kind of model but chat, which has two styles. */
 export function samplesOf({ base_url, model, input }: Wanted): Sample[] {
-  if (model.modality === 'chat') return chatSamples(base_url, { model: model.id, ...input });
   if (model.modality === 'embedding') return embeddingSamples(base_url, { model: model.id, ...input });
   return mediaSamples(base_url, model, input);
 }
@@ -47,7 +48,8 @@ print(${shown})`;
   return { name: 'Python', text };
 }
 
-function mediaSamples(base_url: string, model: Wanted['model'], input: Record<string, unknown>): Sample[] {
+function mediaSamples(base_url: string, model: Wanted['model'], whole: Record<string, unknown>): Sample[] {
+  const input = shortened(whole);
   const url = `${base_url}/v1/generate?wait=300`;
   const body = { model: model.id, input };
   const samples = [
@@ -71,39 +73,54 @@ function isPlain(input: Record<string, unknown>): boolean {
   return Object.values(input).every((value) => typeof value !== 'object');
 }
 
-function chatSamples(base_url: string, body: Record<string, unknown>): Sample[] {
+/** For choosing between the styles. */
+export const style_choices: { value: ChatStyle; label: string }[] = [
+  { value: 'completions', label: 'Chat completions (OpenAI)' },
+  { value: 'messages', label: 'Messages (Anthropic)' },
+];
+
+/** A call of a chat model in one style, by this body. */
+export function chatSamples(base_url: string, style: ChatStyle, whole: Record<string, unknown>): Sample[] {
+  const body = shortened(whole);
+  if (style === 'messages') {
+    const url = `${base_url}/v1/messages`;
+    const text = `import Anthropic from '@anthropic-ai/sdk';
+
+const client = new Anthropic({ baseURL: '${base_url}', apiKey: process.env.MEDLEY_API_KEY });
+const answer = await client.messages.create(${literal(body, 0)});
+console.log(answer.content);`;
+    return [
+      curl(url, body),
+      javascript(url, body, 'answer.content'),
+      python(url, body, 'answer["content"]'),
+      { name: 'Anthropic SDK', text },
+    ];
+  }
   const url = `${base_url}/v1/chat/completions`;
-  const openai = `import OpenAI from 'openai';
+  const text = `import OpenAI from 'openai';
 
 const client = new OpenAI({ baseURL: '${base_url}/v1', apiKey: process.env.MEDLEY_API_KEY });
 const answer = await client.chat.completions.create(${literal(body, 0)});
 console.log(answer.choices[0].message.content);`;
-  const anthropic = `import Anthropic from '@anthropic-ai/sdk';
-
-const client = new Anthropic({ baseURL: '${base_url}', apiKey: process.env.MEDLEY_API_KEY });
-const answer = await client.messages.create(${literal(messagesBody(body), 0)});
-console.log(answer.content);`;
   return [
     curl(url, body),
     javascript(url, body, 'answer.choices[0].message.content'),
     python(url, body, 'answer["choices"][0]["message"]["content"]'),
-    { name: 'OpenAI SDK', text: openai },
-    { name: 'Anthropic SDK', text: anthropic },
+    { name: 'OpenAI SDK', text },
   ];
 }
 
-/** The same conversation in the messages style, where the system prompt is no message. */
-function messagesBody(body: Record<string, unknown>): Record<string, unknown> {
-  const { messages, max_tokens, temperature, model } = body;
-  const all = Array.isArray(messages) ? messages : [];
-  const system = all.find((one: { role?: unknown }) => one.role === 'system') as { content?: unknown } | undefined;
-  return {
-    model,
-    max_tokens: max_tokens ?? 1024,
-    ...(system && { system: system.content }),
-    messages: all.filter((one: { role?: unknown }) => one.role !== 'system'),
-    ...(temperature !== undefined && { temperature }),
-  };
+/** Base64 of files has no line breaks and no end: whoever reads the program sees where it goes. */
+const shown_max = 4_000;
+
+function shortened(body: Record<string, unknown>): Record<string, unknown> {
+  const text = JSON.stringify(body, (_name, value: unknown) =>
+    typeof value === 'string' && value.length > shown_max && !/\s/.test(value)
+      ? `${value.slice(0, 40)}… (${value.length} characters)`
+      : value,
+  );
+  const read: unknown = JSON.parse(text);
+  return isRecord(read) ? read : {};
 }
 
 function embeddingSamples(base_url: string, body: Record<string, unknown>): Sample[] {

@@ -9,9 +9,9 @@ import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { conditionText, perText } from '../../ui/price.ts';
-import { exampleInput, samplesOf } from '../../ui/samples.ts';
+import { chatSamples, exampleInput, samplesOf } from '../../ui/samples.ts';
 import { titleOf } from '../../ui/schema.ts';
-import { Samples } from '../../ui/Samples.tsx';
+import { ChatSamples, Samples } from '../../ui/Samples.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
 import { kindText, playgroundOf, successText } from './Models.tsx';
@@ -52,14 +52,18 @@ function OpenIt({ model }: { model: ModelView }) {
 function Whole({ model }: { model: ModelView }) {
   const { me } = usePlace();
   const has_input = model.modality !== 'chat' && model.modality !== 'embedding';
-  const samples = samplesOf({ base_url: me.base_url, model, input: exampleInput(model) });
+  const input = exampleInput(model);
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 7 }}>
         <Stack gap="lg">
           <About model={model} />
           <Card title="Call it">
-            <Samples samples={samples} />
+            {model.modality === 'chat' ? (
+              <ChatSamples samplesIn={(style) => chatSamples(me.base_url, style, { model: model.id, ...input })} />
+            ) : (
+              <Samples samples={samplesOf({ base_url: me.base_url, model, input })} />
+            )}
           </Card>
         </Stack>
       </Grid.Col>

@@ -1,12 +1,14 @@
 import { Box, Code, Group, Loader, Stack, Text } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
+import { CodeBox } from '../../ui/Copy.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { priceTexts } from '../../ui/price.ts';
 import { Failed } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
+import { AttachmentView } from './AttachmentView.tsx';
 import type { Said, Turn } from './conversation.ts';
 
 /** What was said to one model and by it, with what each answer cost. */
@@ -37,7 +39,11 @@ export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }
             </Text>
           )}
           {turns.map((turn, index) =>
-            turn.role === 'assistant' ? <Answer key={index} said={turn} /> : <Asked key={index} turn={turn} />,
+            turn.role === 'assistant' ? (
+              <Answer key={index} said={turn} called={`answer ${index} of ${model.display_name}`} />
+            ) : (
+              <Asked key={index} turn={turn} />
+            ),
           )}
         </Stack>
         <div ref={end} />
@@ -49,18 +55,26 @@ export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }
 const wrapped = { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' } as const;
 
 function Asked({ turn }: { turn: Exclude<Turn, Said> }) {
+  const files = turn.role === 'user' ? turn.files : [];
   return (
     <Box p="sm" style={{ background: 'var(--mantine-primary-color-light)', borderRadius: 8 }}>
       <Text size="xs" fw={600} c="dimmed">
         {turn.role === 'user' ? 'You' : 'The tool'}
       </Text>
+      {files.length > 0 && (
+        <Group gap="xs" my={4}>
+          {files.map((file, index) => (
+            <AttachmentView key={index} file={file} />
+          ))}
+        </Group>
+      )}
       <Text style={wrapped}>{turn.text}</Text>
     </Box>
   );
 }
 
-function Answer({ said }: { said: Said }) {
-  const { text, thinking, tools, state, error, finish } = said;
+function Answer({ said, called }: { said: Said; called: string }) {
+  const { text, thinking, tools, state, error, finish, events } = said;
   return (
     <Stack gap={6}>
       {thinking !== '' && (
@@ -72,8 +86,8 @@ function Answer({ said }: { said: Said }) {
         </details>
       )}
       {text !== '' && <Text style={wrapped}>{text}</Text>}
-      {tools.map(({ id, name, arguments: given }) => (
-        <div key={id}>
+      {tools.map(({ key, name, arguments: given }) => (
+        <div key={key}>
           <Text size="xs" fw={600} c="dimmed">
             Calls {name}
           </Text>
@@ -100,6 +114,14 @@ function Answer({ said }: { said: Said }) {
         </Text>
       )}
       <BillLine said={said} />
+      {events.length > 0 && (
+        <details>
+          <summary style={{ fontSize: 'var(--mantine-font-size-xs)', color: 'var(--mantine-color-dimmed)' }}>
+            Stream: {events.length.toLocaleString()} events
+          </summary>
+          <CodeBox text={events.join('\n\n')} label={`stream of ${called}`} height={280} />
+        </details>
+      )}
     </Stack>
   );
 }

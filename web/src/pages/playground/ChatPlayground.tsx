@@ -1,11 +1,14 @@
-import { Button, Grid, Group, MultiSelect, SimpleGrid, Stack, Textarea } from '@mantine/core';
-import { PaperAirplaneIcon, StopIcon } from '@heroicons/react/24/solid';
+import { Grid, MultiSelect, SimpleGrid, Stack } from '@mantine/core';
 import { useState } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
+import { sizeOf, takenBy } from './attachments.ts';
 import { ChatColumn } from './ChatColumn.tsx';
+import { ChatPriceLine } from './ChatPriceLine.tsx';
 import { ChatSettings } from './ChatSettings.tsx';
-import { readTools, type Settings, type Turn } from './conversation.ts';
+import { Composer, nothing_written, type Draft } from './Composer.tsx';
+import { attachmentsIn, readTools, settingsIn, type Settings, type Turn } from './conversation.ts';
+import { useChatPrice } from './useChatPrice.ts';
 import { useChats } from './useChats.ts';
 
 type Props = {
@@ -14,25 +17,26 @@ type Props = {
   /** Ids of the models that are asked the same. */
   beside: string[];
   setBeside: (ids: string[]) => void;
+  /** Settings that the address brought along. */
+  begin: Record<string, unknown> | undefined;
 };
 
 const at_once_max = 3;
 
 /** A conversation, with up to three models side by side. */
-export function ChatPlayground({ model, others, beside, setBeside }: Props) {
+export function ChatPlayground({ model, others, beside, setBeside, begin }: Props) {
   const { may } = usePlace();
-  const [settings, setSettings] = useState<Settings>({
-    system: '',
-    max_tokens: 1_000,
-    temperature: undefined,
-    tools: '',
-  });
+  const [settings, setSettings] = useState<Settings>(() => settingsIn(begin));
+  const [draft, setDraft] = useState<Draft>(nothing_written);
   const { turns, ask, stop, clear } = useChats();
   const asked = beside.flatMap((id) => others.filter((one) => one.id === id && id !== model.id));
   const models = [model, ...asked].slice(0, at_once_max);
   const is_streaming = models.some(({ id }) => isStreaming(turns[id]));
-  const send = (text: string) => {
-    for (const { id } of models) void ask(id, text, settings);
+  const price = useChatPrice({ models, turns, draft, settings, is_streaming });
+  const is_wrong = price.state === 'told' && price.told.some((one) => !one.ok || one.obstacle === 'account_blocked');
+  const send = () => {
+    for (const { id } of models) void ask(id, draft, settings);
+    setDraft(nothing_written);
   };
   return (
     <Grid gap="lg">
@@ -44,13 +48,18 @@ export function ChatPlayground({ model, others, beside, setBeside }: Props) {
             ))}
           </SimpleGrid>
           <Composer
+            draft={draft}
+            setDraft={setDraft}
             send={send}
             stop={stop}
             clear={clear}
             is_streaming={is_streaming}
             has_turns={models.some(({ id }) => (turns[id] ?? []).length > 0)}
             calls_tools={models.some(({ id }) => callsTools(turns[id]))}
-            disabled={!may('run') || readTools(settings.tools) === undefined}
+            taken={takenBy(models, settings.style)}
+            attached_bytes={Math.max(...models.map(({ id }) => sizeOf(attachmentsIn(turns[id] ?? []))))}
+            disabled={!may('run') || readTools(settings.tools) === undefined || is_wrong}
+            told={<ChatPriceLine price={price} />}
           />
         </Stack>
       </Grid.Col>
@@ -69,7 +78,14 @@ export function ChatPlayground({ model, others, beside, setBeside }: Props) {
             placeholder={asked.length === 0 ? 'Compare with…' : ''}
             nothingFoundMessage="No other chat model"
           />
-          <ChatSettings model={model} settings={settings} setSettings={setSettings} turns={turns[model.id] ?? []} />
+          <ChatSettings
+            model={model}
+            beside={beside}
+            settings={settings}
+            setSettings={setSettings}
+            turns={turns[model.id] ?? []}
+            draft={draft}
+          />
         </Stack>
       </Grid.Col>
     </Grid>
@@ -84,64 +100,4 @@ function isStreaming(turns: Turn[] | undefined): boolean {
 function callsTools(turns: Turn[] | undefined): boolean {
   const last = turns?.at(-1);
   return last?.role === 'assistant' && last.state === 'done' && last.tools.length > 0;
-}
-
-type ComposerProps = {
-  send: (text: string) => void;
-  stop: () => void;
-  clear: () => void;
-  is_streaming: boolean;
-  has_turns: boolean;
-  /** The next thing that is said is what a tool has found. */
-  calls_tools: boolean;
-  disabled: boolean;
-};
-
-function Composer({ send, stop, clear, is_streaming, has_turns, calls_tools, disabled }: ComposerProps) {
-  const [text, setText] = useState('');
-  const can_send = !disabled && !is_streaming && text.trim() !== '';
-  const go = () => {
-    if (!can_send) return;
-    send(text);
-    setText('');
-  };
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        go();
-      }}
-    >
-      <Textarea
-        label={calls_tools ? 'Result of the tool' : 'Message'}
-        description="Ctrl or ⌘ and Enter sends it."
-        autosize
-        minRows={3}
-        maxRows={12}
-        value={text}
-        onChange={({ currentTarget }) => setText(currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
-          event.preventDefault();
-          go();
-        }}
-      />
-      <Group mt="sm">
-        {is_streaming ? (
-          <Button color="red" variant="light" onClick={stop} leftSection={<StopIcon width={18} aria-hidden />}>
-            Stop
-          </Button>
-        ) : (
-          <Button type="submit" disabled={!can_send} leftSection={<PaperAirplaneIcon width={18} aria-hidden />}>
-            Send
-          </Button>
-        )}
-        {has_turns && !is_streaming && (
-          <Button variant="subtle" color="gray" onClick={clear}>
-            Begin anew
-          </Button>
-        )}
-      </Group>
-    </form>
-  );
 }

@@ -1,39 +1,73 @@
-import { NumberInput, Stack, Tabs, Textarea } from '@mantine/core';
+import { Group, NumberInput, Select, Stack, Tabs, Textarea } from '@mantine/core';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
-import { samplesOf } from '../../ui/samples.ts';
-import { Samples } from '../../ui/Samples.tsx';
-import { bodyOf, readTools, type Settings, type Turn } from './conversation.ts';
+import { chatSamples, style_choices } from '../../ui/samples.ts';
+import { ChatSamples } from '../../ui/Samples.tsx';
+import { nothing_written, type Draft } from './Composer.tsx';
+import { fieldsOf, nextTurn, readTools, sharedSettings, withFields, type Settings, type Turn } from './conversation.ts';
+import { JsonBox } from './JsonBox.tsx';
+import { Share } from './Share.tsx';
+import { styles } from './styles/styles.ts';
 
-type Props = { model: ModelView; settings: Settings; setSettings: (settings: Settings) => void; turns: Turn[] };
+type Props = {
+  model: ModelView;
+  beside: string[];
+  settings: Settings;
+  setSettings: (settings: Settings) => void;
+  turns: Turn[];
+  draft: Draft;
+};
 
 /** What is sent along with every message, and the program that would send the same. */
 export function ChatSettings(props: Props) {
-  const { me } = usePlace();
-  const { model, settings, turns } = props;
-  const said: Turn[] = turns.length === 0 ? [{ role: 'user', text: 'Hello!' }] : turns;
-  const { model: _, ...input } = bodyOf(model.id, said, settings);
+  const { model, beside, settings, setSettings } = props;
   return (
     <Card>
-      <Tabs defaultValue="settings" keepMounted={false}>
+      <Tabs defaultValue="settings" keepMounted={false} styles={{ tab: { paddingInline: 10 } }}>
         <Tabs.List mb="md" aria-label="The call as">
           <Tabs.Tab value="settings">Settings</Tabs.Tab>
+          <Tabs.Tab value="json">JSON</Tabs.Tab>
           <Tabs.Tab value="code">Code</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="settings">
           <Controls {...props} />
         </Tabs.Panel>
+        <Tabs.Panel value="json">
+          <JsonBox
+            label="Fields of the call"
+            description="Everything but who is asked and what is said; fields without a control work here, too."
+            value={fieldsOf(settings)}
+            onChange={(fields) => setSettings(withFields(settings, fields))}
+          />
+        </Tabs.Panel>
         <Tabs.Panel value="code">
-          <Samples samples={samplesOf({ base_url: me.base_url, model, input })} />
+          <Code {...props} />
         </Tabs.Panel>
       </Tabs>
+      <Group mt="sm" justify="flex-end">
+        <Share model={model.id} beside={beside.join(',')} input={sharedSettings(settings)} />
+      </Group>
     </Card>
   );
 }
 
+/** The next call, as a program would make it. */
+function Code({ model, settings, turns, draft }: Props) {
+  const { me } = usePlace();
+  const is_written = draft.text.trim() !== '' || draft.files.length > 0;
+  const { text, files } = is_written ? draft : { ...nothing_written, text: 'Hello!' };
+  const said = is_written || turns.length === 0 ? [...turns, nextTurn(turns, text, files)] : turns;
+  return (
+    <ChatSamples
+      begin={settings.style}
+      samplesIn={(style) => chatSamples(me.base_url, style, styles[style].bodyOf(model.id, said, settings))}
+    />
+  );
+}
+
 function Controls({ model, settings, setSettings }: Props) {
-  const { system, max_tokens, temperature, tools } = settings;
+  const { style, system, max_tokens, temperature, tools } = settings;
   const set = (change: Partial<Settings>) => setSettings({ ...settings, ...change });
   const number = (value: string | number) => (typeof value === 'number' ? value : undefined);
   const most = model.limits['max_output_tokens'];
@@ -77,6 +111,14 @@ function Controls({ model, settings, setSettings }: Props) {
         spellCheck={false}
         onChange={({ currentTarget }) => set({ tools: currentTarget.value })}
         styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 12 } }}
+      />
+      <Select
+        label="Style of the call"
+        description="Both reach every model; the stream is in the words of the style."
+        allowDeselect={false}
+        value={style}
+        onChange={(value) => value !== null && set({ style: value })}
+        data={style_choices}
       />
     </Stack>
   );

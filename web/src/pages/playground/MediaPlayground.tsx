@@ -1,18 +1,20 @@
-import { Grid, Stack, Tabs, Textarea } from '@mantine/core';
+import { Grid, Group, Stack, Tabs } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import type { EstimateView, FieldProblem } from '../../../../src/dashboard/views/playground.ts';
-import { api, isRecord } from '../../api.ts';
+import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { exampleInput, samplesOf } from '../../ui/samples.ts';
 import { Samples } from '../../ui/Samples.tsx';
-
 import { Form } from './form/Form.tsx';
+import { JsonBox } from './JsonBox.tsx';
 import { Result } from './Result.tsx';
 import { RunLine } from './RunLine.tsx';
+import { Runs } from './Runs.tsx';
+import { Share } from './Share.tsx';
 
 type Input = Record<string, unknown>;
 
@@ -27,6 +29,7 @@ type Props = {
 /** One model of images, films or sound: its input in three forms, its price, what comes out. */
 export function MediaPlayground({ model, begin, run, setRun }: Props) {
   const [input, setInput] = useState<Input>(() => begin ?? exampleInput(model));
+  const [picked, setPicked] = useState(0);
   const { may, account, base } = usePlace();
   const queries = useQueryClient();
   const estimate = useEstimate(model.id, input);
@@ -35,6 +38,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
     onSuccess: ({ id }) => {
       setRun(id);
       void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+      void queries.invalidateQueries({ queryKey: [account.id, 'runs', model.id] });
     },
     onError: () => void estimate.refetch(),
   });
@@ -55,14 +59,35 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
         >
           <Card>
             <Stack>
-              <InputTabs model={model} input={input} setInput={setInput} problems={problems} disabled={!may('run')} />
+              <InputTabs
+                key={picked} // controls that show JSON keep what is typed into them
+                model={model}
+                input={input}
+                setInput={setInput}
+                problems={problems}
+                disabled={!may('run')}
+              />
+              <Group justify="flex-end" mb="xs">
+                <Share model={model.id} input={input} />
+              </Group>
               <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} run={go} />
             </Stack>
           </Card>
         </form>
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 6 }}>
-        <Result id={run} model={model} />
+        <Stack gap="lg">
+          <Result id={run} model={model} />
+          <Runs
+            model={model.id}
+            run={run}
+            pickUp={(id, taken) => {
+              setInput(taken);
+              setPicked(picked + 1);
+              setRun(id);
+            }}
+          />
+        </Stack>
       </Grid.Col>
     </Grid>
   );
@@ -132,46 +157,17 @@ function InputTabs({ model, input, setInput, problems, disabled }: InputProps) {
         />
       </Tabs.Panel>
       <Tabs.Panel value="json">
-        <JsonInput input={input} setInput={setInput} disabled={disabled} />
+        <JsonBox
+          label="Input"
+          description="What is not here takes its default."
+          value={input}
+          onChange={setInput}
+          disabled={disabled}
+        />
       </Tabs.Panel>
       <Tabs.Panel value="code">
         <Samples samples={samplesOf({ base_url: me.base_url, model, input })} />
       </Tabs.Panel>
     </Tabs>
   );
-}
-
-function JsonInput({ input, setInput, disabled }: Pick<InputProps, 'input' | 'setInput' | 'disabled'>) {
-  const [text, setText] = useState(() => JSON.stringify(input, undefined, 2));
-  const [error, setError] = useState<string | null>(null);
-  const change = (next: string) => {
-    setText(next);
-    const read = readObject(next);
-    setError(read ? null : 'This is not a JSON object yet; what was there before still holds.');
-    if (read) setInput(read);
-  };
-  return (
-    <Textarea
-      label="Input"
-      description="What is not here takes its default."
-      value={text}
-      onChange={({ currentTarget }) => change(currentTarget.value)}
-      error={error}
-      autosize
-      minRows={10}
-      maxRows={24}
-      spellCheck={false}
-      disabled={disabled}
-      styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-    />
-  );
-}
-
-function readObject(text: string): Input | undefined {
-  try {
-    const read: unknown = JSON.parse(text);
-    return isRecord(read) ? read : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,10 +1,9 @@
 import { Group, Select, Stack, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { getRouteApi } from '@tanstack/react-router';
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
-import { isRecord } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
@@ -15,7 +14,7 @@ import { useTask } from '../../ui/TaskResult.tsx';
 import { useModels } from '../models/queries.ts';
 import { ChatPlayground } from './ChatPlayground.tsx';
 import { MediaPlayground } from './MediaPlayground.tsx';
-import type { PlaygroundSearch } from './search.ts';
+import { inputOf, type PlaygroundSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/playground');
 
@@ -31,9 +30,11 @@ export function Playground() {
   );
 }
 
-/** "Run again" begins with the model and the input of a task. */
+/** "Run again" begins with the model and the input of a task; so does an address that shows a run. */
 function WithTask({ models }: { models: ModelView[] }) {
-  const { task: id } = route.useSearch();
+  const search = route.useSearch();
+  const [first_run] = useState(search.run); // later ones are made from the form that is there
+  const id = search.task ?? first_run;
   const task = useTask(id);
   if (id !== undefined && task.isPending) return <Loaded query={task}>{() => null}</Loaded>;
   return (
@@ -51,8 +52,8 @@ function Chosen({ models, task }: { models: ModelView[]; task: TaskView | undefi
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
   const wanted = search.model ?? task?.model;
   const model = wanted === undefined ? firstOf(models) : models.find(({ id }) => id === wanted);
-  const begin = task && task.model === model?.id ? inputOf(task) : undefined;
-  const choose = (id: string) => set({ model: id, run: undefined, task: undefined });
+  const begin = search.input ?? (task && task.model === model?.id ? inputOf(task) : undefined);
+  const choose = (id: string) => set({ model: id, run: undefined, task: undefined, input: undefined });
   return (
     <Stack gap="lg">
       <Picker models={models} model={model} choose={choose} />
@@ -62,7 +63,7 @@ function Chosen({ models, task }: { models: ModelView[]; task: TaskView | undefi
       {!model && wanted === undefined && <Empty title="No models yet">There is nothing to run.</Empty>}
       {model && model.modality !== 'chat' && (
         <MediaPlayground
-          key={`${model.id} ${search.task ?? ''}`}
+          key={`${model.id} ${search.task ?? ''} ${JSON.stringify(search.input)}`}
           model={model}
           begin={begin}
           run={search.run}
@@ -71,7 +72,9 @@ function Chosen({ models, task }: { models: ModelView[]; task: TaskView | undefi
       )}
       {model?.modality === 'chat' && (
         <ChatPlayground
+          key={JSON.stringify(search.input)}
           model={model}
+          begin={search.input}
           others={models.filter(({ modality }) => modality === 'chat')}
           beside={(search.beside ?? '').split(',').filter((id) => id !== '')}
           setBeside={(ids) => set({ model: model.id, beside: ids.join(',') || undefined })}
@@ -88,15 +91,6 @@ function firstOf(models: ModelView[]): ModelView | undefined {
     return row && model.status === 'available' ? [{ model, amount: Number(row.amount) / row.per }] : [];
   });
   return priced.toSorted((a, b) => a.amount - b.amount)[0]?.model ?? models[0];
-}
-
-function inputOf({ input }: TaskView): Record<string, unknown> | undefined {
-  try {
-    const read: unknown = JSON.parse(input);
-    return isRecord(read) ? read : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 const groups = [

@@ -31,7 +31,9 @@ function TaskResult({ id }: { id: string }) {
   const query = useTask(id);
   const is_final = query.data?.completed_at != null;
   useEffect(() => {
-    if (is_final) void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+    if (!is_final) return;
+    void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+    void queries.invalidateQueries({ queryKey: [account.id, 'runs'] });
   }, [is_final, queries, account.id]);
   return (
     <Loaded query={query} height={280}>

@@ -1,43 +1,40 @@
+import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
 import { Failure, isRecord } from '../../api.ts';
+import type { Heard } from './styles/style.ts';
+import { styles } from './styles/styles.ts';
 
 /** One call of a chat model by the relay of the dashboard, read while it is being answered. */
 
-export type ToolCall = { id: string; name: string; arguments: string };
-
-export type Delta = { text: string; thinking: string; tools: { index: number; call: Partial<ToolCall> }[] };
-
-export type Ending = { finish: string | undefined };
-
 type Wanted = {
   path: string;
+  style: ChatStyle;
   body: object;
   signal: AbortSignal;
   onBegin: (request_id: string | undefined) => void;
-  onDelta: (delta: Delta) => void;
+  /** An event as it came, and what it says. */
+  onEvent: (raw: string, heard: Heard) => void;
 };
 
 /** Throws Failure for what the service or the model's provider tells, and what `signal` aborts with. */
-export async function streamChat({ path, body, signal, onBegin, onDelta }: Wanted): Promise<Ending> {
+export async function streamChat({ path, style, body, signal, onBegin, onEvent }: Wanted): Promise<void> {
+  const { streamed, hear } = styles[style];
   const response = await fetch(path, {
     method: 'POST',
     credentials: 'same-origin',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }),
+    body: JSON.stringify({ ...body, ...streamed }),
     signal,
   });
   const request_id = response.headers.get('x-request-id') ?? undefined;
   if (!response.ok || !response.body) throw failureOf(response.status, parsed(await response.text()), request_id);
   onBegin(request_id);
-  let finish: string | undefined;
-  for await (const event of eventsOf(response.body)) {
-    if (!isRecord(event)) continue;
-    if (event['error'] !== undefined) throw failureOf(502, event, request_id);
-    const [choice] = Array.isArray(event['choices']) ? event['choices'] : [];
-    if (!isRecord(choice)) continue;
-    if (typeof choice['finish_reason'] === 'string') finish = choice['finish_reason'];
-    if (isRecord(choice['delta'])) onDelta(readDelta(choice['delta']));
+  for await (const { raw, event } of eventsOf(response.body)) {
+    const heard = isRecord(event) ? hear(event) : {};
+    onEvent(raw, heard);
+    if (heard.error !== undefined) {
+      throw new Failure(502, { message: heard.error, ...(request_id !== undefined && { request_id }) });
+    }
   }
-  return { finish };
 }
 
 function failureOf(status: number, told: unknown, request_id: string | undefined): Failure {
@@ -46,21 +43,24 @@ function failureOf(status: number, told: unknown, request_id: string | undefined
   return new Failure(status, { message, ...(request_id !== undefined && { request_id }) });
 }
 
-/** The JSON of every `data:` line, until `[DONE]`. */
-async function* eventsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<unknown> {
+type StreamEvent = { raw: string; event: unknown };
+
+/** Server-sent events, which an empty line ends, with the JSON of their data. */
+async function* eventsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
   const reader = stream.pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();
   let rest = '';
   for (;;) {
     const { value, done } = await reader.read();
+    const blocks = (rest + (value ?? '')).split(/\r?\n\r?\n/);
+    rest = done ? '' : (blocks.pop() ?? '');
+    for (const raw of blocks) if (raw.trim() !== '') yield { raw, event: parsed(dataOf(raw)) };
     if (done) return;
-    const lines = (rest + value).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      const data = /^data: ?(.*)$/.exec(line.trimEnd())?.[1];
-      if (data === '[DONE]') return;
-      if (data !== undefined) yield parsed(data);
-    }
   }
+}
+
+function dataOf(raw: string): string {
+  const lines = raw.split(/\r?\n/).filter((line) => line.startsWith('data:'));
+  return lines.map((line) => line.slice('data:'.length).trimStart()).join('\n');
 }
 
 function parsed(text: string): unknown {
@@ -69,25 +69,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function readDelta(delta: Record<string, unknown>): Delta {
-  const text = (value: unknown) => (typeof value === 'string' ? value : '');
-  const tools = (Array.isArray(delta['tool_calls']) ? delta['tool_calls'] : []).filter(isRecord);
-  return {
-    text: text(delta['content']),
-    thinking: text(delta['reasoning_content']) || text(delta['reasoning']),
-    tools: tools.map((tool) => {
-      const told = isRecord(tool['function']) ? tool['function'] : {};
-      const { index, id } = tool;
-      return {
-        index: typeof index === 'number' ? index : 0,
-        call: {
-          ...(typeof id === 'string' && { id }),
-          ...(typeof told['name'] === 'string' && { name: told['name'] }),
-          arguments: text(told['arguments']),
-        },
-      };
-    }),
-  };
 }

@@ -1,9 +1,12 @@
+import { isRecord } from '../../api.ts';
 import type { Cost } from '../../../../src/dashboard/views/common.ts';
-import type { Delta, ToolCall } from './chat-stream.ts';
+import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
+import type { Attachment } from './attachments.ts';
+import type { Delta, ToolCall } from './styles/style.ts';
 
 /** What was said to one model, and by it. */
 export type Turn =
-  | { role: 'user'; text: string }
+  | { role: 'user'; text: string; files: Attachment[] }
   /** Results of the tools that were just called, the same for each of them. */
   | { role: 'tool'; text: string; ids: string[] }
   | Said;
@@ -18,16 +21,75 @@ export type Said = {
   error: Error | undefined;
   request_id: string | undefined;
   bill: Bill | undefined;
+  /** The stream as it came, event by event. */
+  events: string[];
 };
 
 export type Bill = { input_tokens: number; output_tokens: number; cost: Cost; total_ms: number };
 
 export type Settings = {
+  style: ChatStyle;
   system: string;
   max_tokens: number | undefined;
   temperature: number | undefined;
+  /** JSON, as the chat-completions style has it. */
   tools: string;
+  /** Fields of the call that have no control of their own. */
+  more: Record<string, unknown>;
 };
+
+export const usual_settings: Settings = {
+  style: 'completions',
+  system: '',
+  max_tokens: 1_000,
+  temperature: undefined,
+  tools: '',
+  more: {},
+};
+
+/** Settings that an address brought along, in which anything may stand. */
+export function settingsIn(given: Record<string, unknown> | undefined): Settings {
+  if (!given) return usual_settings;
+  const { style, system, fields } = given;
+  return withFields(
+    {
+      ...usual_settings,
+      style: style === 'messages' ? 'messages' : 'completions',
+      system: typeof system === 'string' ? system : '',
+    },
+    isRecord(fields) ? fields : {},
+  );
+}
+
+/** The settings as an address carries them. */
+export function sharedSettings(settings: Settings): Record<string, unknown> {
+  const { style, system } = settings;
+  return { style, ...(system !== '' && { system }), fields: fieldsOf(settings) };
+}
+
+/** What is sent along with the messages. */
+export function fieldsOf({ max_tokens, temperature, tools, more }: Settings): Record<string, unknown> {
+  const read = readTools(tools);
+  return {
+    ...(max_tokens !== undefined && { max_tokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(read && read.length > 0 && { tools: read }),
+    ...more,
+  };
+}
+
+/** The settings with these fields in the place of all that they had. */
+export function withFields(settings: Settings, fields: Record<string, unknown>): Settings {
+  // Said elsewhere: who is asked, what, and how the answer comes.
+  const { model: _m, messages: _s, stream: _w, stream_options: _o, max_tokens, temperature, tools, ...more } = fields;
+  return {
+    ...settings,
+    max_tokens: typeof max_tokens === 'number' ? max_tokens : undefined,
+    temperature: typeof temperature === 'number' ? temperature : undefined,
+    tools: Array.isArray(tools) && tools.length > 0 ? JSON.stringify(tools, undefined, 2) : '',
+    more,
+  };
+}
 
 export const nothing_said: Said = {
   role: 'assistant',
@@ -39,55 +101,30 @@ export const nothing_said: Said = {
   error: undefined,
   request_id: undefined,
   bill: undefined,
+  events: [],
 };
 
-export function withDelta(said: Said, { text, thinking, tools }: Delta): Said {
+export function withDelta(said: Said, { text = '', thinking = '', tools = [] }: Delta): Said {
   const calls = [...said.tools];
-  for (const { index, call } of tools) {
-    const before = calls[index] ?? { id: '', name: '', arguments: '' };
-    calls[index] = {
-      id: call.id ?? before.id,
-      name: call.name ?? before.name,
-      arguments: before.arguments + (call.arguments ?? ''),
-    };
+  for (const { key, id, name, arguments: more } of tools) {
+    const at = calls.findIndex((call) => call.key === key);
+    const before = calls[at] ?? { key, id: '', name: '', arguments: '' };
+    const call = { key, id: id ?? before.id, name: name ?? before.name, arguments: before.arguments + (more ?? '') };
+    if (at === -1) calls.push(call);
+    else calls[at] = call;
   }
   return { ...said, text: said.text + text, thinking: said.thinking + thinking, tools: calls };
 }
 
 /** The next thing that a person says: to tools that were called, it is what they found. */
-export function nextTurn(turns: readonly Turn[], text: string): Turn {
+export function nextTurn(turns: readonly Turn[], text: string, files: Attachment[]): Turn {
   const last = turns.at(-1);
   const called = last?.role === 'assistant' && last.state === 'done' ? last.tools : [];
-  return called.length > 0 ? { role: 'tool', text, ids: called.map(({ id }) => id) } : { role: 'user', text };
+  return called.length > 0 ? { role: 'tool', text, ids: called.map(({ id }) => id) } : { role: 'user', text, files };
 }
 
-/** The body of a call in the completions style. */
-export function bodyOf(model: string, turns: readonly Turn[], settings: Settings): Record<string, unknown> {
-  const { system, max_tokens, temperature, tools } = settings;
-  const read = readTools(tools);
-  return {
-    model,
-    messages: [...(system.trim() === '' ? [] : [{ role: 'system', content: system }]), ...turns.flatMap(messagesOf)],
-    ...(max_tokens !== undefined && { max_tokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(read && read.length > 0 && { tools: read }),
-  };
-}
-
-function messagesOf(turn: Turn): object[] {
-  if (turn.role === 'user') return [{ role: 'user', content: turn.text }];
-  if (turn.role === 'tool') return turn.ids.map((id) => ({ role: 'tool', tool_call_id: id, content: turn.text }));
-  if (turn.text === '' && turn.tools.length === 0) return [];
-  const tool_calls = turn.tools.map(({ id, name, arguments: given }) => {
-    return { id, type: 'function', function: { name, arguments: given } };
-  });
-  return [
-    {
-      role: 'assistant',
-      content: turn.text === '' ? null : turn.text,
-      ...(tool_calls.length > 0 && turn.state === 'done' && { tool_calls }),
-    },
-  ];
+export function attachmentsIn(turns: readonly Turn[]): Attachment[] {
+  return turns.flatMap((turn) => (turn.role === 'user' ? turn.files : []));
 }
 
 /** Undefined: this is no list in JSON. */

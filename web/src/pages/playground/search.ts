@@ -1,3 +1,5 @@
+import { isRecord } from '../../api.ts';
+
 /** What the address of the page says: which model, beside which others, whose input, what ran last. */
 export type PlaygroundSearch = {
   model?: string | undefined;
@@ -7,10 +9,29 @@ export type PlaygroundSearch = {
   task?: string | undefined;
   /** The run that is looked at. */
   run?: string | undefined;
+  /** What to begin with, in a link that somebody was sent. */
+  input?: Record<string, unknown> | undefined;
 };
 
 /** Values of an address may be anything. */
 export function readPlaygroundSearch(search: Record<string, unknown>): PlaygroundSearch {
   const text = (name: string) => (typeof search[name] === 'string' && search[name] !== '' ? search[name] : undefined);
-  return { model: text('model'), beside: text('beside'), task: text('task'), run: text('run') };
+  const { input } = search;
+  return {
+    model: text('model'),
+    beside: text('beside'),
+    task: text('task'),
+    run: text('run'),
+    input: isRecord(input) ? input : undefined,
+  };
+}
+
+/** The input of a task, to begin with. */
+export function inputOf({ input }: { input: string }): Record<string, unknown> | undefined {
+  try {
+    const read: unknown = JSON.parse(input);
+    return isRecord(read) ? read : undefined;
+  } catch {
+    return undefined;
+  }
 }

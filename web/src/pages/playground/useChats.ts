@@ -3,17 +3,10 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
 import { api, Failure } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import type { Attachment } from './attachments.ts';
 import { streamChat } from './chat-stream.ts';
-import {
-  bodyOf,
-  nextTurn,
-  nothing_said,
-  withDelta,
-  type Bill,
-  type Said,
-  type Settings,
-  type Turn,
-} from './conversation.ts';
+import { nextTurn, nothing_said, withDelta, type Bill, type Said, type Settings, type Turn } from './conversation.ts';
+import { styles } from './styles/styles.ts';
 
 type Turns = Readonly<Record<string, Turn[]>>;
 
@@ -37,22 +30,29 @@ export function useChats() {
   }, []);
   useEffect(() => stop, [stop]);
 
-  const ask = async (model: string, text: string, settings: Settings) => {
+  const ask = async (model: string, said_now: { text: string; files: Attachment[] }, settings: Settings) => {
     const before = turns[model] ?? none;
-    const asked = [...before, nextTurn(before, text)];
+    const asked = [...before, nextTurn(before, said_now.text, said_now.files)];
     setTurns((all) => ({ ...all, [model]: [...asked, nothing_said] }));
     const controller = new AbortController();
     running.current.set(model, controller);
     let request_id: string | undefined;
+    const { style } = settings;
     try {
-      const { finish } = await streamChat({
-        path: `${base}/chat/completions`,
-        body: bodyOf(model, asked, settings),
+      await streamChat({
+        path: `${base}/chat/${style}`,
+        style,
+        body: styles[style].bodyOf(model, asked, settings),
         signal: controller.signal,
         onBegin: (id) => (request_id = id),
-        onDelta: (delta) => change(model, (said) => withDelta(said, delta)),
+        onEvent: (raw, { delta = {}, finish }) =>
+          change(model, (said) => ({
+            ...withDelta(said, delta),
+            finish: finish ?? said.finish,
+            events: [...said.events, raw],
+          })),
       });
-      change(model, (said) => ({ ...said, state: 'done', finish, request_id }));
+      change(model, (said) => ({ ...said, state: 'done', request_id }));
     } catch (error) {
       const told = error instanceof Error ? error : new Error(String(error));
       const stopped = controller.signal.aborted;

@@ -1,0 +1,26 @@
+import { ActionIcon, Group, Text } from '@mantine/core';
+import { DocumentTextIcon, MusicalNoteIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { dataUrl, type Attachment } from './attachments.ts';
+
+/** A file of a chat, small, with a button that takes it away where it is not sent yet. */
+export function AttachmentView({ file, remove }: { file: Attachment; remove?: () => void }) {
+  const { kind, name } = file;
+  const Icon = kind === 'audio' ? MusicalNoteIcon : DocumentTextIcon;
+  return (
+    <Group gap={6} wrap="nowrap" maw="100%">
+      {kind === 'image' ? (
+        <img src={dataUrl(file)} alt="" style={{ width: 44, height: 44, objectFit: 'cover', borderRadius: 6 }} />
+      ) : (
+        <Icon width={20} aria-hidden style={{ flexShrink: 0 }} />
+      )}
+      <Text size="sm" truncate maw={180} title={name}>
+        {name}
+      </Text>
+      {remove && (
+        <ActionIcon variant="subtle" color="gray" size={28} aria-label={`Take ${name} away`} onClick={remove}>
+          <TrashIcon width={16} aria-hidden />
+        </ActionIcon>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,50 @@
+import { Button, CopyButton, Tooltip } from '@mantine/core';
+import { CheckIcon, LinkIcon } from '@heroicons/react/24/outline';
+import { isRecord, queryOf } from '../../api.ts';
+
+/** Longer addresses are cut or refused on their way. */
+const length_max = 8_000;
+
+type Props = { model: string; beside?: string | undefined; input: Record<string, unknown> };
+
+/** Copies an address that opens the playground with this model and these parameters, and nothing else. */
+export function Share({ model, beside, input }: Props) {
+  const query = queryOf({ model, beside, input: JSON.stringify(withoutFiles(input)) });
+  const link = `${window.location.origin}/playground${query}`;
+  const is_long = link.length > length_max;
+  return (
+    <CopyButton value={link} timeout={2_000}>
+      {({ copied, copy }) => (
+        <Tooltip
+          multiline
+          maw={280}
+          label={
+            is_long
+              ? 'These parameters are too long for a link.'
+              : 'Carries the model and its parameters; files that were read in here stay here.'
+          }
+        >
+          <Button
+            size="xs"
+            variant="subtle"
+            color={copied ? 'teal' : 'gray'}
+            onClick={copy}
+            disabled={is_long}
+            leftSection={copied ? <CheckIcon width={16} aria-hidden /> : <LinkIcon width={16} aria-hidden />}
+          >
+            {copied ? 'Link copied' : 'Copy a link'}
+          </Button>
+        </Tooltip>
+      )}
+    </CopyButton>
+  );
+}
+
+/** Without what was read from files, which no address can carry. */
+function withoutFiles(value: unknown): unknown {
+  const isFile = (each: unknown) => typeof each === 'string' && each.startsWith('data:');
+  if (Array.isArray(value)) return value.filter((each) => !isFile(each)).map(withoutFiles);
+  if (!isRecord(value)) return value;
+  const kept = Object.entries(value).filter(([, each]) => !isFile(each));
+  return Object.fromEntries(kept.map(([name, each]) => [name, withoutFiles(each)]));
+}

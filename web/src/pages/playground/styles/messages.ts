@@ -1,0 +1,91 @@
+import { isRecord } from '../../../api.ts';
+import type { Attachment } from '../attachments.ts';
+import { fieldsOf, type Settings, type Turn } from '../conversation.ts';
+import { textIn, type Heard, type Style } from './style.ts';
+
+/** The messages style. */
+export const messages: Style = { bodyOf, streamed: { stream: true }, hear };
+
+/** Every call of this style says how long the answer may be. */
+const usual_max_tokens = 4_096;
+
+function bodyOf(model: string, turns: readonly Turn[], settings: Settings): Record<string, unknown> {
+  const { system } = settings;
+  const { tools, ...fields } = fieldsOf(settings);
+  return {
+    model,
+    max_tokens: usual_max_tokens,
+    ...(system.trim() !== '' && { system }),
+    messages: turns.flatMap(messageOf),
+    ...fields,
+    ...(Array.isArray(tools) && { tools: tools.map(toolOf) }),
+  };
+}
+
+/** What is written for the other style is a function in a wrapping; what is written for this one stays. */
+function toolOf(tool: unknown): unknown {
+  if (!isRecord(tool) || !isRecord(tool['function'])) return tool;
+  const { name, description, parameters } = tool['function'];
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    input_schema: parameters ?? { type: 'object', properties: {} },
+  };
+}
+
+function messageOf(turn: Turn): object[] {
+  if (turn.role === 'user') {
+    const { text, files } = turn;
+    if (files.length === 0) return [{ role: 'user', content: text }];
+    return [{ role: 'user', content: [...files.map(blockOf), ...(text === '' ? [] : [{ type: 'text', text }])] }];
+  }
+  if (turn.role === 'tool') {
+    const content = turn.ids.map((id) => ({ type: 'tool_result', tool_use_id: id, content: turn.text }));
+    return [{ role: 'user', content }];
+  }
+  const calls = turn.state === 'done' ? turn.tools : [];
+  if (turn.text === '' && calls.length === 0) return [];
+  const text = turn.text === '' ? [] : [{ type: 'text', text: turn.text }];
+  const uses = calls.map(({ id, name, arguments: given }) => ({ type: 'tool_use', id, name, input: objectIn(given) }));
+  return [{ role: 'assistant', content: [...text, ...uses] }];
+}
+
+function blockOf({ kind, name, media_type, data }: Attachment): object {
+  if (kind === 'image') return { type: 'image', source: { type: 'base64', media_type, data } };
+  if (!media_type.startsWith('text/')) {
+    return { type: 'document', title: name, source: { type: 'base64', media_type, data } };
+  }
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  const text = new TextDecoder().decode(bytes);
+  return { type: 'document', title: name, source: { type: 'text', media_type: 'text/plain', data: text } };
+}
+
+function objectIn(text: string): Record<string, unknown> {
+  try {
+    const read: unknown = JSON.parse(text);
+    return isRecord(read) ? read : {};
+  } catch {
+    return {};
+  }
+}
+
+function hear(event: Record<string, unknown>): Heard {
+  const { type, index } = event;
+  const key = typeof index === 'number' ? index : 0;
+  if (type === 'error') {
+    return { error: (isRecord(event['error']) && textIn(event['error']['message'])) || 'The answer broke off.' };
+  }
+  if (type === 'content_block_start' && isRecord(event['content_block'])) {
+    const { type: kind, id, name } = event['content_block'];
+    return kind === 'tool_use' ? { delta: { tools: [{ key, id: textIn(id), name: textIn(name) }] } } : {};
+  }
+  const delta = isRecord(event['delta']) ? event['delta'] : {};
+  if (type === 'content_block_delta') {
+    const { text, thinking, partial_json } = delta;
+    if (typeof partial_json === 'string') return { delta: { tools: [{ key, arguments: partial_json }] } };
+    return { delta: { text: textIn(text), thinking: textIn(thinking) } };
+  }
+  const { stop_reason } = delta;
+  if (type !== 'message_delta' || typeof stop_reason !== 'string') return {};
+  return { finish: stop_reason === 'max_tokens' ? 'length' : stop_reason };
+}
