@@ -83,7 +83,7 @@ async function invoiceLastMonth(db: Db, now: Date): Promise<void> {
 }
 
 /** What the catalogue of PostgreSQL says that there is, asked in another way than a backup does. */
-export async function tablesOf(client: pg.Client): Promise<{ name: string; columns: string }[]> {
+async function tablesOf(client: pg.Client): Promise<{ name: string; columns: string }[]> {
   const { rows } = await client.query<{ name: string; columns: string }>(
     `select table_schema || '.' || table_name as name, string_agg(quote_ident(column_name), ', ' order by ordinal_position) as columns
        from information_schema.columns c join information_schema.tables t using (table_schema, table_name)

@@ -5,13 +5,12 @@ export const repository = join(import.meta.dirname, '../..');
 
 /**
  * What a comment before a code block says of it, as in `<!-- run -->`:
- * - `start`: its last line starts the service, which runs until the next `start`, `stopped` or the end;
+ * - `start`: its last line starts the service, which runs until the next `start` or the end;
  * - `run`: commands of a shell, in one folder and one environment per document;
- * - `stopped`: the same, once the service has been stopped;
  * - `file NAME`: the text of a file that the next commands find;
  * - `output`: what the block before it prints; `…` stands for anything.
  */
-export const verbs = ['start', 'run', 'stopped', 'file', 'output'] as const;
+export const verbs = ['start', 'run', 'file', 'output'] as const;
 
 export type Block = {
   /** Of the line with the fence, from 1. */

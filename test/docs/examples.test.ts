@@ -20,7 +20,7 @@ const further: Record<string, Step[]> = {
     { name: 'every directive does what the table says', take: expectDirectives },
   ],
   'node waves.mjs': [{ name: 'waves.mp4 is a film', take: expectFilm }],
-  'MEDLEY_DATA=medley-backup': [
+  'MEDLEY_DATA=restored npm start': [
     { name: 'the backup has all tasks and files', take: expectBackup },
     { name: 'the run that hangs has ended as the table says', take: expectHangEnded },
   ],
@@ -75,10 +75,6 @@ async function follow(session: Session, { verb, language, text, argument }: Bloc
     }
     case 'start':
       session.printed = await checkout.start(startLine(text));
-      return;
-    case 'stopped':
-      await checkout.stop();
-      session.printed = await checkout.run(text);
       return;
     case 'run':
       session.printed = await checkout.run(text);
@@ -145,7 +141,7 @@ async function expectHangEnded(session: Session): Promise<void> {
   const task = () => session.checkout.call<Task>(`/v1/tasks/${session.hanging}`);
   await expect.poll(async () => (await task()).status, { timeout: 30_000, interval: 200 }).toBe('failed');
   const row = directives.find(({ directive }) => directive === '[[hang]]');
-  expect(await seenOf(session, 'medley-backup', await task())).toEqual(row?.seen);
+  expect(await seenOf(session, 'restored', await task())).toEqual(row?.seen);
 }
 
 async function expectFilm({ checkout }: Session): Promise<void> {
