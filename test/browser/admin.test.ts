@@ -5,8 +5,9 @@ import { firstOperator, ownerOf } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { signIn, watchedPage } from '../helpers/dashboard.ts';
+import { keyboardOf } from '../helpers/keyboard.ts';
 
-/** What operators do with accounts, by clicking. */
+/** What operators do with accounts: money by keyboard, the rest by clicking. */
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let context: BrowserContext;
@@ -39,23 +40,29 @@ afterAll(async () => {
 const heading = (name: string) => page.getByRole('heading', { level: 1, name });
 
 test('an operator finds an account, credits it, and sees the new balance', limit, async () => {
-  await page.goto(`${service.url}/admin/accounts`);
-  await page.getByRole('searchbox', { name: 'Search' }).fill('north');
+  const keyboard = keyboardOf(page);
+  await keyboard.enter('link', 'Accounts');
+  await heading('Accounts').waitFor();
+  await keyboard.tabTo('searchbox', 'Search');
+  await page.keyboard.type('north');
   await page.waitForURL(/search=north/);
   await expect.poll(() => page.getByRole('row').count(), { timeout: patience_ms }).toBe(2);
-  await page.getByRole('link', { name: 'Northwind' }).click();
+  await keyboard.enter('link', 'Northwind');
   await heading('Northwind').waitFor();
   await page.getByText('€5.00').first().waitFor();
 
-  await page.getByRole('button', { name: 'Credit or debit' }).click();
+  await keyboard.enter('button', 'Credit or debit');
+  await keyboard.isOn('textbox', /^Amount/);
   const dialog = page.getByRole('dialog');
-  await dialog.getByRole('button', { name: 'Book' }).click();
+  await keyboard.press('Enter');
   await dialog.getByText('Write an amount such as 25.00.').waitFor();
   await dialog.getByText('Say why').waitFor();
-  await dialog.getByRole('textbox', { name: /^Amount/ }).fill('25,50');
-  await dialog.getByRole('textbox', { name: /^Reason/ }).fill('Paid by transfer');
-  await dialog.getByRole('button', { name: 'Book' }).dblclick();
+  await keyboard.fill(/^Amount/, '25,50');
+  await keyboard.fill(/^Reason/, 'Paid by transfer');
+  await keyboard.tabTo('button', 'Book');
+  await keyboard.press('Enter', 'Enter');
   await dialog.waitFor({ state: 'hidden' });
+  await keyboard.isOn('button', 'Credit or debit');
   await page.getByText('€30.50').first().waitFor();
   const entries = await service.app.db.query(
     `select 1 from ledger_entries where account_id = $1 and type = 'topup' and available = 25500000`,
