@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
@@ -6,6 +8,7 @@ import { newId } from '../../src/lib/ids.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { keyboardOf } from '../helpers/keyboard.ts';
 
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
@@ -32,8 +35,13 @@ afterAll(async () => {
 
 async function contextOf(options: Parameters<typeof chromium.browser.newContext>[0] = {}): Promise<BrowserContext> {
   const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   return context;
+}
+
+/** What a command says that somebody pastes into a terminal. */
+async function typed(command: string): Promise<string> {
+  return (await promisify(execFile)('sh', ['-c', command])).stdout;
 }
 
 /** What becomes of a picture that is asked for with this key: its status, or that of the refusal. */
@@ -46,53 +54,60 @@ async function callWith(key: string): Promise<string | number> {
   return response.status === 202 ? ((await response.json()) as { status: string }).status : response.status;
 }
 
-test('an owner makes a key, uses it, rotates it and deletes it', { timeout: 180_000 }, async () => {
-  const context = await contextOf();
-  const { page, complaints } = await watchedPage(context, service.url);
-  await signIn(page, service.app, owner_id);
-  await page.goto(`${service.url}/keys`);
-  await settled(page);
-  expect(await violationsIn(page)).toEqual([]);
+test(
+  'an owner makes a key, uses it by curl, rotates it and deletes it, all by keyboard',
+  { timeout: 180_000 },
+  async () => {
+    const context = await contextOf();
+    const { page, complaints } = await watchedPage(context, service.url);
+    await signIn(page, service.app, owner_id);
+    await page.goto(`${service.url}/keys`);
+    await settled(page);
+    expect(await violationsIn(page)).toEqual([]);
 
-  const create = page.getByRole('button', { name: 'Create a key' }).first();
-  await create.focus();
-  await page.keyboard.press('Enter');
-  await page.getByRole('textbox', { name: 'Name' }).fill('Worker');
-  await page.getByRole('textbox', { name: /Monthly limit/ }).fill('2,5');
-  await page.keyboard.press('Enter');
-  const dialog = page.getByRole('dialog', { name: /Worker/ });
-  const secret = (await dialog.getByText(/^mdl_/).first().textContent()) ?? '';
-  expect(secret).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
-  expect(await violationsIn(page)).toEqual([]);
-  await dialog.getByRole('tab', { name: 'curl' }).click();
-  expect(await dialog.getByRole('tabpanel').textContent()).toContain(secret);
-  expect(await callWith(secret)).toBe('succeeded');
-  await dialog.getByRole('button', { name: 'I have copied it' }).click();
-  await dialog.waitFor({ state: 'hidden' });
-  expect(await page.content()).not.toContain(secret);
-  expect(page.url()).not.toContain('mdl_');
+    const keyboard = keyboardOf(page);
+    await keyboard.enter('button', 'Create a key');
+    await keyboard.isOn('textbox', 'Name');
+    await keyboard.fill('Name', 'Worker');
+    await keyboard.fill(/Monthly limit/, '2,5');
+    await keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: /Worker/ });
+    const secret = (await dialog.getByText(/^mdl_/).first().textContent()) ?? '';
+    expect(secret).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
+    expect(await violationsIn(page)).toEqual([]);
+    await keyboard.tabTo('tab', '.env');
+    await keyboard.press('ArrowRight');
+    const command = (await dialog.getByRole('region', { name: 'curl code' }).textContent()) ?? '';
+    expect(command).toMatch(/^curl /);
+    expect(JSON.parse(await typed(command))).toMatchObject({ status: 'succeeded', model: 'sandbox/image' });
+    await keyboard.enter('button', 'I have copied it');
+    await dialog.waitFor({ state: 'hidden' });
+    await keyboard.isOn('button', 'Create a key');
+    expect(await page.content()).not.toContain(secret);
+    expect(page.url()).not.toContain('mdl_');
 
-  await page.reload();
-  await page.getByText('of $2.50').waitFor();
-  await page.getByRole('button', { name: 'Rotate Worker' }).click();
-  await page.getByRole('button', { name: 'Rotate', exact: true }).click();
-  const fresh = (await page.getByRole('dialog').getByText(/^mdl_/).first().textContent()) ?? '';
-  expect([await callWith(secret), await callWith(fresh)]).toEqual(['succeeded', 'succeeded']);
-  await page.getByRole('button', { name: 'I have copied it' }).click();
-  await page.getByText('Rotated').waitFor();
+    await page.reload();
+    await page.getByText('of $2.50').waitFor();
+    await keyboard.enter('button', 'Rotate Worker');
+    await keyboard.enter('button', 'Rotate', page.getByRole('dialog'));
+    const fresh = (await page.getByRole('dialog').getByText(/^mdl_/).first().textContent()) ?? '';
+    expect([await callWith(secret), await callWith(fresh)]).toEqual(['succeeded', 'succeeded']);
+    await keyboard.enter('button', 'I have copied it');
+    await page.getByText('Rotated').waitFor();
 
-  const old = page.getByRole('row', { name: /Rotated/ });
-  await old.getByRole('button', { name: 'Delete Worker' }).click();
-  const confirm = page.getByRole('button', { name: 'Delete', exact: true });
-  expect(await confirm.isDisabled()).toBe(true);
-  await page.getByRole('textbox', { name: /Type/ }).fill('Worker');
-  await confirm.click();
-  await old.waitFor({ state: 'hidden' });
-  await expect.poll(() => callWith(secret), { timeout: 5_000 }).toBe(401);
-  expect(await callWith(fresh)).toBe('succeeded');
-  expect(complaints).toEqual([]);
-  await context.close();
-});
+    const old = page.getByRole('row', { name: /Rotated/ });
+    await keyboard.enter('button', 'Delete Worker', old);
+    await keyboard.isOn('textbox', /Type/);
+    expect(await page.getByRole('button', { name: 'Delete', exact: true }).isDisabled()).toBe(true);
+    await keyboard.fill(/Type/, 'Worker');
+    await keyboard.enter('button', 'Delete');
+    await old.waitFor({ state: 'hidden' });
+    await expect.poll(() => callWith(secret), { timeout: 5_000 }).toBe(401);
+    expect(await callWith(fresh)).toBe('succeeded');
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
 
 test('a viewer sees the keys, and why they make none', { timeout: 120_000 }, async () => {
   const user_id = newId('user');
@@ -109,10 +124,17 @@ test('a viewer sees the keys, and why they make none', { timeout: 120_000 }, asy
   const create = page.getByRole('button', { name: /Create a key/ }).first();
   expect(await create.getAttribute('aria-disabled')).toBe('true');
   expect(await violationsIn(page)).toEqual([]);
-  await create.focus();
+  const keyboard = keyboardOf(page);
+  await keyboard.tabTo('button', /^Create a key/);
   await page.getByRole('tooltip').filter({ hasText: 'Your role here (viewer)' }).waitFor();
-  await page.keyboard.press('Enter');
+  await keyboard.press('Enter');
   expect(await page.getByRole('dialog').count()).toBe(0);
+  const asked = await page.request.post(`${service.url}/dash/accounts/${account_id}/keys`, {
+    headers: { origin: service.url, 'sec-fetch-site': 'same-origin' },
+    data: { name: 'Sly', limit: null },
+  });
+  expect(asked.status()).toBe(403);
+  expect(await service.app.db.query(`select 1 from api_keys where name = 'Sly'`)).toEqual([]);
   expect(complaints).toEqual([]);
   await context.close();
 });
