@@ -6,6 +6,7 @@ import { memberOf, ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { sidewaysOf, signIn, violationsIn, watchedPage, type Watched } from '../helpers/dashboard.ts';
+import { keyboardOf } from '../helpers/keyboard.ts';
 
 let test: TestApp;
 let stripe: StripeImitation;
@@ -47,7 +48,7 @@ async function open(
   const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   contexts.push(context);
   const watched = await watchedPage(context, test.url);
-  watched.page.setDefaultTimeout(20_000);
+  watched.page.setDefaultTimeout(60_000);
   await signIn(watched.page, test.app, user_id);
   return watched;
 }
@@ -58,6 +59,9 @@ const go = async (page: Page, path: string) => {
 };
 
 const textOf = (cells: string[]) => cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim());
+
+/** An exact amount without its useless zeros. */
+const shortened = (exact: string) => `$${exact.replace(/(\.\d\d\d*?)0+$/, '$1')}`;
 
 describe('usage', { timeout: 90_000 }, () => {
   it('has the numbers of the API, as bars, as a table and as a file, and its address says what is shown', async () => {
@@ -72,18 +76,27 @@ describe('usage', { timeout: 90_000 }, () => {
           .getByRole('cell')
           .allTextContents(),
       );
-      expect([cells[0], cells[3]]).toEqual([`$${cost.exact.replace(/(\.\d\d\d*?)0+$/, '$1')}`, String(count)]);
+      expect([cells[0], cells[3]]).toEqual([shortened(cost.exact), String(count)]);
     }
     await page.getByRole('img', { name: /^Spend by day and model\. \$/ }).waitFor();
-    await page.getByRole('switch', { name: 'Show as table' }).first().click();
+    const { json: all } = await client.call('GET', '/v1/usage');
+    const total = textOf(
+      await sums
+        .getByRole('row', { name: /^Total/ })
+        .getByRole('cell')
+        .allTextContents(),
+    );
+    expect([total[0], total[3]]).toEqual([shortened(all.total.exact), String(all.data[0]?.count)]);
+    const keyboard = keyboardOf(page);
+    await keyboard.tabTo('switch', 'Show as table');
+    await keyboard.press('Space');
     await page.getByRole('table', { name: 'Spend by day and model' }).waitFor();
-    await page.getByRole('radiogroup', { name: 'Group by' }).getByText('Kind').click();
+    await keyboard.tabTo('radio', 'Model');
+    await keyboard.press('ArrowRight', 'ArrowRight');
     await page.waitForURL((url) => url.searchParams.get('group') === 'kind');
     await page.getByRole('table', { name: 'Sums by kind' }).waitFor();
-    const [file] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('link', { name: 'Every charge (CSV)' }).click(),
-    ]);
+    await keyboard.tabTo('link', 'Every charge (CSV)');
+    const [file] = await Promise.all([page.waitForEvent('download'), keyboard.press('Enter')]);
     expect(file.suggestedFilename()).toMatch(/^medley-charges-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
     expect((await readFile(await file.path(), 'utf8')).trimEnd().split('\r\n')).toHaveLength(3);
     expect(complaints).toEqual([]);
@@ -99,21 +112,34 @@ describe('usage', { timeout: 90_000 }, () => {
   });
 });
 
+const names: Record<string, string> = { topup: 'Top-up', hold: 'Hold', charge: 'Charge', release: 'Release' };
+
 describe('billing', { timeout: 90_000 }, () => {
   it('has every movement with its cause; a failed generation gave its money back', async () => {
     const { page, complaints } = await open(owner.user_id);
-    await go(page, '/billing');
+    const keyboard = keyboardOf(page);
+    await keyboard.enter('link', 'Billing');
     const rows = page.getByRole('table', { name: /^Movements/ }).getByRole('row');
     await rows.nth(1).waitFor();
     const { json } = await client.call('GET', '/v1/balance/transactions?limit=100');
-    expect(await rows.count()).toBe(json.data.length + 1);
-    const last = textOf(await rows.nth(1).getByRole('cell').allTextContents());
-    expect(last.at(-1)).toBe(`$${json.data[0]?.available_after.exact}`);
-    await page
-      .getByRole('row', { name: /Release/ })
-      .getByRole('link')
-      .click();
+    const shown = (await rows.all()).slice(1).map(async (row) => textOf(await row.getByRole('cell').allTextContents()));
+    const lines = (await Promise.all(shown)).map(([, type, , amount, , available]) => [type, amount, available]);
+    expect(lines).toEqual(
+      json.data.map(({ type, direction, amount, available_after }) => {
+        const sign = { in: '+', out: '−', none: '' }[direction];
+        return [names[type], `${sign}$${amount.exact}`, `$${available_after.exact}`];
+      }),
+    );
+
+    const release = page.getByRole('row', { name: /Release/ });
+    const [, , , given_back] = textOf(await release.getByRole('cell').allTextContents());
+    expect(given_back).toBe('$0.010000');
+    await keyboard.enter('link', 'sandbox/image', release);
     await page.waitForURL(/\/tasks\/task_/);
+    await page.getByText('Failed', { exact: true }).first().waitFor();
+    await expect
+      .poll(() => page.getByRole('main').innerText())
+      .toMatch(/Held\s+\$0\.01\s+Cost\s+\$0\.00\s+Released\s+\$0\.01/);
     expect(complaints).toEqual([]);
   });
 

@@ -76,7 +76,8 @@ const fault_of_focus = `((element) => {
     return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1;
   };
   const is_field = element.matches('textarea, input:not([type=radio], [type=checkbox], [type=range], [type=file])');
-  const shown = [element, element.nextElementSibling].find((each) => each !== null && isOutlined(each)) ?? element;
+  const is_hidden = element.matches('[type=radio], [type=checkbox]');
+  const shown = (is_hidden && element.nextElementSibling) || element;
   if (!is_field && !isOutlined(shown)) return 'cannot be seen';
   const { x, y, width, height } = shown.getBoundingClientRect();
   const over = document.elementFromPoint(x + width / 2, y + height / 2);
