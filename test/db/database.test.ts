@@ -6,7 +6,7 @@ import { stoppingServer } from '../helpers/farewell.ts';
 let database: TestDatabase;
 let server: Awaited<ReturnType<typeof stoppingServer>>;
 beforeAll(async () => {
-  database = await testDatabase({ empty: true });
+  database = await testDatabase({ state: 'empty' });
   server = await stoppingServer(database.url);
 });
 afterAll(async () => {

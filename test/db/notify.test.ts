@@ -7,7 +7,7 @@ import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await testDatabase({ empty: true });
+  database = await testDatabase({ state: 'empty' });
 });
 
 afterAll(() => database.drop());

@@ -33,7 +33,7 @@ describe.each(guides.filter(({ blocks }) => blocks.some(({ verb }) => verb)))('$
   let database: TestDatabase;
 
   beforeAll(async () => {
-    database = await testDatabase({ empty: true });
+    database = await testDatabase({ state: 'empty' });
     session = { checkout: await Checkout.make(database.url), printed: '', hanging: '', failed: '' };
   });
   afterAll(async () => {

@@ -96,7 +96,7 @@ export type TestAppOptions = AppOptions & {
 
 /** The whole service on a database of its own: HTTP on a port of its own, worker, storage, books. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const database = await testDatabase();
+  const database = await testDatabase({ state: 'engine' });
   const folder = mkdtempSync(join(tmpdir(), 'medley-app-'));
   const node = await startNode({ database, folder }, options);
   return {

@@ -1,18 +1,30 @@
+import { join } from 'node:path';
 import { defaultProviders, keyName } from '../../src/catalog/default.ts';
 import { startEmbedded } from '../../src/db/embedded.ts';
 import { removeFolder, temporaryFolder } from './embedded.ts';
+import { makeTemplates } from './templates.ts';
 
 /**
  * One PostgreSQL for the whole run, as the service itself starts it; only it need not survive a power
  * cut. MEDLEY_TEST_CLUSTER names a running one instead. Keys of whoever runs the tests stay out of them.
  */
-export default async function setUp(): Promise<(() => Promise<void>) | undefined> {
+export default async function setUp(): Promise<() => Promise<void>> {
   for (const provider of Object.values(defaultProviders())) delete process.env[keyName(provider)];
-  if (process.env['MEDLEY_TEST_CLUSTER']) return undefined;
+  // As main.ts and cli.ts do for themselves: each file of tests is a process that loads what the service loads.
+  process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '../../node_modules/.cache/medley');
+  const stopCluster = process.env['MEDLEY_TEST_CLUSTER'] ? undefined : await startCluster();
+  const dropTemplates = await makeTemplates();
+  return async () => {
+    await dropTemplates();
+    await stopCluster?.();
+  };
+}
+
+async function startCluster(): Promise<() => Promise<void>> {
   const folder = temporaryFolder(0o755);
   const embedded = await startEmbedded({
     data_dir: `${folder}/data`,
-    settings: { fsync: 'off', max_connections: '300', shared_buffers: '256MB' },
+    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300', shared_buffers: '256MB' },
   });
   process.env['MEDLEY_TEST_CLUSTER'] = embedded.url;
   return async () => {

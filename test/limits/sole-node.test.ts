@@ -12,7 +12,7 @@ describe('the one API node of a database', () => {
   const nodes: SoleNode[] = [];
 
   beforeAll(async () => {
-    database = await testDatabase({ empty: true });
+    database = await testDatabase({ state: 'empty' });
   });
   afterAll(() => database.drop());
   afterEach(async () => {
