@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
 import { openDatabase, type Db } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openEngine } from '../../src/engine/engine.ts';
@@ -25,7 +26,6 @@ async function makeTemplate(state: TemplateState, from: string, fill: (db: Db) =
 }
 
 async function startEngineOnce(db: Db): Promise<void> {
-  const log = { warn: console.warn, error: console.error };
-  const engine = await openEngine({ db, log, queues: [] });
+  const engine = await openEngine({ db, log: pino({ level: 'warn' }), queues: [] });
   await engine.stop();
 }
