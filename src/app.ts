@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type pg from 'pg';
 import { pino, type Logger } from 'pino';
+import package_json from '../package.json' with { type: 'json' };
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { openLogin, type Login } from './accounts/login.ts';
@@ -132,7 +133,8 @@ export async function makeApp(config: Config, options: AppOptions = {}): Promise
   const app = await makeAppWithoutEngine(config, options);
   try {
     const { db, log, notifier, listener } = app;
-    const engine = await openEngine({ db, log, queues, notifier, listener });
+    const node = { role: config.role, version: package_json.version };
+    const engine = await openEngine({ db, log, queues, notifier, listener, ...(!options.command && { node }) });
     app.onStop(() => engine.stop());
     return { ...app, engine };
   } catch (error) {

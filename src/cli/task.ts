@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { App, AppWithoutEngine } from '../app.ts';
 import { exact } from '../money/money.ts';
 import { findTask, listAllTasks } from '../tasks/list.ts';
-import { finish } from '../tasks/finish.ts';
+import { endByHand } from '../tasks/by-hand.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { found as foundAccount } from './account.ts';
@@ -98,14 +98,7 @@ async function webhookOf(app: AppWithoutEngine, task: Task) {
 async function failOne(app: App, id: string, options: { reason?: string }): Promise<Said> {
   const reason = readText(options.reason, '--reason', 500);
   const task = await found(app, id);
-  const ended = await finish(app, refOf(task), {
-    status: 'failed',
-    type: 'internal_error',
-    message: 'The task was ended by the operator; it costs nothing.',
-    counts: false,
-    attempt: 'abandoned', // the worker that polls the run stops it upstream
-    reason: `operator: ${reason}`,
-  });
+  const ended = await endByHand(app, task, reason);
   if (ended === 'final') throw new CommandError(`${id} is ${task.status} already.`);
   return {
     json: described(await found(app, id)),

@@ -1,18 +1,21 @@
 import package_json from '../../package.json' with { type: 'json' };
 import { reload_channel } from '../app.ts';
+import { needsKey } from '../catalog/default.ts';
 import { listOverrides, type Override } from '../catalog/overrides.ts';
 import type { Model } from '../catalog/model.ts';
 import { showProblem } from '../catalog/problem.ts';
 import { chatsOverview } from '../chat/overview.ts';
 import { service_rules } from '../chat/books.ts';
+import { isAlive } from './admin-queue.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
+import type { NodeView } from '../engine/engine.ts';
 import { checkBooks } from '../money/books.ts';
 import { openRoutes } from '../routing/health.ts';
 import { tasksOverview } from '../tasks/overview.ts';
 import { marginViews, monthOf } from './admin-lists.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
-import type { AdminConfiguration, AdminOverview, AdminQueue, AdminReload, Light } from './views/admin.ts';
+import type { AdminConfiguration, AdminOverview, AdminReload, Light } from './views/admin.ts';
 
 const day_ms = 86_400_000;
 
@@ -20,10 +23,11 @@ const day_ms = 86_400_000;
 export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'operator', async (app) => {
   const now = new Date(app.clock.now());
   const since = new Date(now.getTime() - day_ms);
-  const [tasks, chats, queues, open, books] = await Promise.all([
+  const [tasks, chats, queues, nodes, open, books] = await Promise.all([
     tasksOverview(app.db, now),
     chatsOverview(app.db, since),
     app.engine.backlog(),
+    app.engine.nodes(),
     openRoutes(app.db),
     checkBooks(app.db, { more: service_rules }),
   ]);
@@ -31,6 +35,7 @@ export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'o
   const view: AdminOverview = {
     lights: [
       queueLight(oldest_ms),
+      workersLight(nodes),
       routesLight(open.length),
       shareLight('Generations', tasks.failed_24h, tasks.failed_24h + tasks.succeeded_24h),
       shareLight('Chat', chats.failed, chats.calls),
@@ -66,6 +71,16 @@ function queueLight(oldest_ms: number | null): Light {
   return { name, state, detail: `the oldest task has waited ${Math.round(oldest_ms / 1000)} s` };
 }
 
+function workersLight(nodes: readonly NodeView[]): Light {
+  const name = 'Workers';
+  const alive = nodes.filter((node) => node.role !== 'api' && isAlive(node));
+  const paused = alive.filter(({ is_paused }) => is_paused).length;
+  if (alive.length === paused) return { name, state: 'bad', detail: paused === 0 ? 'none is there' : 'all are paused' };
+  const detail = `${alive.length} ${alive.length === 1 ? 'takes' : 'take'} work`;
+  if (paused === 0) return { name, state: 'good', detail };
+  return { name, state: 'warning', detail: `${paused} of ${alive.length} paused` };
+}
+
 function routesLight(open: number): Light {
   const detail = open === 0 ? 'all take work' : `${open} ${open === 1 ? 'is' : 'are'} not used for now`;
   return { name: 'Routes', state: open === 0 ? 'good' : 'warning', detail };
@@ -77,12 +92,6 @@ function shareLight(name: string, failed: number, all: number): Light {
   const state = percent > 20 ? 'bad' : percent > 5 ? 'warning' : 'good';
   return { name, state, detail: `${failed} of ${all} failed in 24 hours (${percent.toFixed(1)} %)` };
 }
-
-/** Jobs that wait and jobs that run, by their queue. */
-export const admin_queue = session_endpoint('GET', '/dash/admin/queue', 'operator', async (app) => {
-  const view: AdminQueue = { queues: await app.engine.backlog() };
-  return { status: 200, body: view };
-});
 
 /** What the service runs with; of secrets only whether they are there. */
 export const admin_configuration = session_endpoint('GET', '/dash/admin/configuration', 'operator', async (app) => {
@@ -99,8 +108,10 @@ export const admin_configuration = session_endpoint('GET', '/dash/admin/configur
     node: process.version,
     database: version[0]?.version.split(' on ')[0] ?? '',
     migrations: { applied: applied.length, pending },
-    providers: [...providers.values()].map(({ name, adapter, base_url, api_key }) => {
-      return { name, adapter, base_url: base_url ?? null, has_key: api_key !== undefined };
+    providers: [...providers.values()].map((provider) => {
+      const { name, adapter, base_url = null, api_key } = provider;
+      const key = api_key !== undefined ? 'present' : needsKey(provider) ? 'missing' : 'not_needed';
+      return { name, adapter, base_url, key };
     }),
     warnings: [...warnings.map(showProblem), ...strayOverrides(overrides, models)],
     settings: [

@@ -26,7 +26,8 @@ import {
   admin_switch_model,
 } from './admin-models.ts';
 import { admin_trial, admin_trial_file, admin_try_route } from './admin-trials.ts';
-import { admin_configuration, admin_overview, admin_queue, admin_reload } from './admin.ts';
+import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin-queue.ts';
+import { admin_configuration, admin_overview, admin_reload } from './admin.ts';
 import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
 import { get_chat, list_chats } from './chats.ts';
@@ -107,6 +108,9 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_failures,
   admin_failures_file,
   admin_queue,
+  admin_pause_node,
+  admin_requeue,
+  admin_fail_task,
   admin_margins,
   admin_margins_file,
   admin_audit,

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assert } from '../lib/assert.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
@@ -6,6 +8,17 @@ import { openListener, openNotifier, type Listener, type Notifier } from '../db/
 import { startBoss, type Boss, type QueueOptions, type Supervision } from './boss.ts';
 import { Complaints, type EngineLog } from './complaints.ts';
 import type { Handler, JobData } from './job.ts';
+import {
+  forgetNodes,
+  listNodes,
+  sayAlive,
+  setPaused,
+  takeAway,
+  troubledJobs,
+  type NodeFacts,
+  type NodeView,
+  type TroubledJob,
+} from './nodes.ts';
 import { Settlements } from './settlements.ts';
 import { Slots } from './slots.ts';
 import {
@@ -24,6 +37,7 @@ export type { Handler, Job, JobData, Outcome } from './job.ts';
 export type { EngineLog } from './complaints.ts';
 export { live_keys } from './statements.ts';
 export type { SendOptions } from './statements.ts';
+export type { NodeView } from './nodes.ts';
 
 export type EngineOptions = {
   db: Db;
@@ -35,6 +49,8 @@ export type EngineOptions = {
   notifier?: Notifier;
   listener?: Listener;
   supervision?: Supervision;
+  /** What this process is; without it, it is in no list: a command that comes and goes. */
+  node?: Pick<NodeFacts, 'role' | 'version'>;
 };
 
 export type StopOptions = {
@@ -66,6 +82,19 @@ export type Engine = {
   hasten(queue: string, keys: readonly string[]): Promise<Set<string>>;
   /** How much there is to do, by queue; queues without a job are left out. */
   backlog(): Promise<Backlog[]>;
+  /** The processes of the service that were heard of lately. */
+  nodes(): Promise<NodeView[]>;
+  /**
+   * Lets a node take no more jobs, or go on, within a second; upkeep goes on. It holds until the process ends.
+   * False if there is no such node.
+   */
+  pause(tx: Queryable, node_id: string, paused: boolean): Promise<boolean>;
+  /** Jobs that may need a person. */
+  troubledJobs(): Promise<TroubledJob[]>;
+  /** Gives a job back to its queue, to start at once, whoever holds it. False if it is over. */
+  requeue(tx: Queryable, job_id: string): Promise<boolean>;
+  /** After a commit of `pause` or `requeue`: all nodes look. */
+  tellNodes(): void;
   /** Those of `keys` (of `SendOptions`) that have a job waiting, deferred or running. */
   liveKeys(keys: readonly string[]): Promise<Set<string>>;
   /**
@@ -80,6 +109,10 @@ const poll_every_ms = 500;
 const touch_every_ms = 3_000;
 const touch_retry_ms = 500;
 const duties_check_every_ms = 60_000;
+const alive_every_ms = 2_000;
+
+/** On the channel of wakes: no queue, but a reason to look whether this node is paused. */
+const node_changed = 'node';
 
 /** Starts pg-boss on `db` and makes all queues. Several nodes may do so at the same time. */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
@@ -99,6 +132,7 @@ class BossEngine implements Engine {
   readonly #duties = new Map<string, number>();
   readonly #notifier: Notifier;
   readonly #listener: Listener;
+  readonly #node: NodeFacts | undefined;
   readonly #owned: { close(): Promise<void> }[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
   #unsubscribe = () => {};
@@ -111,6 +145,9 @@ class BossEngine implements Engine {
     this.#boss = boss;
     this.#complaints = complaints;
     this.#settlements = new Settlements(boss, complaints);
+    this.#node = options.node && { id: randomUUID(), host: hostname(), pid: process.pid, ...options.node };
+    if (this.#node) this.#every(alive_every_ms, () => this.#sayAlive());
+    void this.#sayAlive();
     this.#notifier = options.notifier ?? this.#own(openNotifier(options.db, { onError }));
     this.#listener = options.listener ?? this.#own(openListener(options.db, { onError }));
   }
@@ -175,6 +212,27 @@ class BossEngine implements Engine {
     return backlogOf(this.#db);
   }
 
+  nodes(): Promise<NodeView[]> {
+    return listNodes(this.#db);
+  }
+
+  pause(tx: Queryable, node_id: string, paused: boolean): Promise<boolean> {
+    return setPaused(tx, node_id, paused);
+  }
+
+  troubledJobs(): Promise<TroubledJob[]> {
+    return troubledJobs(this.#db);
+  }
+
+  async requeue(tx: Queryable, job_id: string): Promise<boolean> {
+    return (await takeAway(tx, job_id)) !== undefined;
+  }
+
+  tellNodes(): void {
+    void this.#sayAlive();
+    for (const queue of [node_changed, ...this.#slots.keys()]) this.wake(queue);
+  }
+
   liveKeys(keys: readonly string[]): Promise<Set<string>> {
     return liveKeys(this.#db, keys);
   }
@@ -198,6 +256,7 @@ class BossEngine implements Engine {
     this.#unsubscribe();
     for (const timer of this.#timers) clearInterval(timer);
     for (const slots of all) this.#notifier.notify(channel, slots.queue);
+    if (this.#node) await within(0.2 * left_ms(), forgetNodes(this.#boss, this.#node.id));
     await within(left_ms(), Promise.all([this.#boss.stop(), ...this.#owned.map((part) => part.close())]));
   }
 
@@ -210,7 +269,7 @@ class BossEngine implements Engine {
     this.#every(poll_every_ms, () => this.#poll());
     this.#every(touch_every_ms, () => this.#touch());
     const subscription = {
-      onPayload: (queue: string) => this.#slots.get(queue)?.wake(),
+      onPayload: (queue: string) => (queue === node_changed ? void this.#sayAlive() : this.#slots.get(queue)?.wake()),
       onGap: () => void this.#poll(),
     };
     void this.#listener.subscribe(channel, subscription).then((unsubscribe) => (this.#unsubscribe = unsubscribe));
@@ -257,6 +316,20 @@ class BossEngine implements Engine {
         await sleep(touch_retry_ms);
         if (this.#stopped) return;
       }
+    }
+  }
+
+  /** Tells that this node is alive and what it has in hand, and does what operators want of it. */
+  async #sayAlive(): Promise<void> {
+    if (!this.#node || this.#stopped) return;
+    const busy = [...this.#slots.values()].filter(({ count }) => count > 0);
+    try {
+      const running = Object.fromEntries(busy.map(({ queue, count }) => [queue, count]));
+      const paused = await sayAlive(this.#boss, this.#node, running);
+      // Upkeep finds what was forgotten, also while everybody rests.
+      for (const slots of this.#slots.values()) if (!this.#duties.has(slots.queue)) slots.pause(paused);
+    } catch (error) {
+      if (!this.#stopped) this.#complaints.error('this node cannot say that it is alive', error);
     }
   }
 

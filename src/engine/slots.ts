@@ -46,6 +46,7 @@ export class Slots {
   #wanted = false;
   #fetching: Promise<void> | undefined;
   #next_fetch_at_ms = 0;
+  #paused = false;
   #closed = false;
 
   constructor(options: SlotsOptions) {
@@ -66,7 +67,19 @@ export class Slots {
   }
 
   hasRoom(): boolean {
-    return !this.#closed && this.#free() > 0;
+    return !this.#closed && !this.#paused && this.#free() > 0;
+  }
+
+  /** Paused, it fetches nothing more until it goes on; what it has in hand ends as ever. */
+  pause(paused: boolean): void {
+    if (this.#paused === paused) return;
+    this.#paused = paused;
+    if (!paused) this.wake();
+  }
+
+  /** How many jobs are in hand. */
+  get count(): number {
+    return this.#runs.size;
   }
 
   /** Fetches nothing more. */
@@ -122,7 +135,7 @@ export class Slots {
   }
 
   #fill(): void {
-    if (this.#fetching || this.#closed || !this.#wanted || this.#free() <= 0) return;
+    if (this.#fetching || this.#paused || this.#closed || !this.#wanted || this.#free() <= 0) return;
     this.#fetching = this.#fetchWanted().finally(() => {
       this.#fetching = undefined;
       this.#fill(); // somebody may have woken us since the last look
@@ -130,10 +143,10 @@ export class Slots {
   }
 
   async #fetchWanted(): Promise<void> {
-    while (this.#wanted && this.#free() > 0 && !this.#closed) {
+    while (this.#wanted && this.hasRoom()) {
       const gap_ms = this.#next_fetch_at_ms - performance.now();
       if (gap_ms > 0) await setTimeout(gap_ms);
-      if (this.#closed) return;
+      if (this.#closed || this.#paused) return;
       this.#wanted = false;
       const count = this.#free();
       const asked_at_ms = performance.now();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import type {
   AdminAccount,
@@ -9,11 +9,13 @@ import type {
   AdminMargins,
   AdminModel,
   AdminOverview,
+  AdminQueue,
   AdminReload,
   AdminTrial,
   AdminTrialPlan,
 } from '../../src/dashboard/views/admin.ts';
 import type { Page } from '../../src/dashboard/views/activity.ts';
+import type { LedgerLine } from '../../src/dashboard/views/billing.ts';
 import type { Me } from '../../src/dashboard/views/common.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { browserOf, type Seen } from '../helpers/person.ts';
@@ -134,13 +136,14 @@ describe('an account', () => {
     const path = `${accountPath(fresh.account_id)}/credit`;
     const answers = await Promise.all([1, 2, 3].map(() => operator.post(path, body)));
     for (const answer of answers) expect(told<AdminAccount>(answer).available.amount).toBe('35.00');
-    const { data } = told<{ data: { reason: string; amount: { amount: string } }[] }>(
-      await fresh.get(`${fresh.base}/ledger`),
-    );
+    const { data } = told<Page<LedgerLine>>(await fresh.get(`${fresh.base}/ledger`));
     expect(JSON.stringify(data).split('Paid by transfer')).toHaveLength(2);
     const audited = (await entries(fresh.account_id)).filter(({ action }) => action === 'account.credit');
     expect(audited).toHaveLength(1);
     expect(audited[0]).toMatchObject({ details: { amount: '25.000000', reason: 'Paid by transfer', ref: 'click-1' } });
+    expect(data[0]?.booked_by).toEqual({ actor: audited[0]?.actor, audit_id: audited[0]?.id });
+    const one = told<Page<AdminAudit>>(await operator.get(`/dash/admin/audit?entry=${audited[0]?.id}`));
+    expect(one.data).toEqual(audited);
     expect((await operator.post(path, { ...body, amount: '26' })).status).toBe(409);
   });
 
@@ -221,7 +224,7 @@ describe('the service', () => {
 
   it('is told in one look', async () => {
     const view = told<AdminOverview>(await operator.get('/dash/admin/overview'));
-    expect(view.lights.map(({ name }) => name)).toEqual(['Queue', 'Routes', 'Generations', 'Chat', 'Books']);
+    expect(view.lights.map(({ name }) => name)).toEqual(['Queue', 'Workers', 'Routes', 'Generations', 'Chat', 'Books']);
     expect(view.lights.at(-1)).toMatchObject({ state: 'good' });
     expect(view.tasks.failed_24h).toBeGreaterThan(0);
   });
@@ -297,7 +300,7 @@ describe('the service', () => {
   it('tells its configuration without a secret, and reads it again', async () => {
     const { providers, file } = told<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
     expect(file).toBe(test.app.config.config_file);
-    expect(providers).toContainEqual({ name: 'sandbox', adapter: 'sandbox', base_url: null, has_key: false });
+    expect(providers).toContainEqual({ name: 'sandbox', adapter: 'sandbox', base_url: null, key: 'not_needed' });
     expect(told<AdminReload>(await operator.post('/dash/admin/reload'))).toMatchObject({ ok: true });
     await expect(test.configure(`${yaml}\nnonsense: true\n`)).rejects.toThrow('nonsense');
     const refused = told<AdminReload>(await operator.post('/dash/admin/reload'));
@@ -305,9 +308,59 @@ describe('the service', () => {
     await test.configure(yaml);
   });
 
-  it('tells its queues', async () => {
-    const { queues } = told<{ queues: { name: string }[] }>(await operator.get('/dash/admin/queue'));
+  const queue = async () => told<AdminQueue>(await operator.get('/dash/admin/queue'));
+
+  it('tells its queues, and who works on them', async () => {
+    const { queues, nodes } = await queue();
     expect(queues.length).toBeGreaterThan(0);
+    const { version } = told<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
+    expect(nodes).toMatchObject([{ role: 'all', version, is_alive: true, is_paused: false }]);
+    expect(nodes[0]?.name).toContain(String(process.pid));
+  });
+
+  it('a worker that is paused takes nothing, and goes on when it may', async () => {
+    const id = (await queue()).nodes[0]?.id;
+    const pause = (paused: boolean) => operator.post(`/dash/admin/nodes/${id}/pause`, { paused });
+    told(await pause(true));
+    await expect.poll(async () => (await queue()).nodes[0]?.is_paused).toBe(true);
+    const lights = told<AdminOverview>(await operator.get('/dash/admin/overview')).lights;
+    expect(lights.find(({ name }) => name === 'Workers')).toMatchObject({ state: 'bad', detail: 'all are paused' });
+    const made = await client.call('POST', '/v1/generate?wait=1', { model: 'test/paid', input: { prompt: 'x' } });
+    expect(made.json.status).toBe('queued');
+    told(await pause(false));
+    const now = async () => (await client.call('GET', `/v1/tasks/${made.json.id}`)).json.status;
+    await expect.poll(now, { timeout: 10_000 }).toBe('succeeded');
+    expect((await entries()).slice(0, 2)).toMatchObject([{ action: 'worker.resume' }, { action: 'worker.pause' }]);
+    expect((await operator.post('/dash/admin/nodes/none/pause', { paused: true })).status).toBe(404);
+  });
+
+  it('a job that was begun in vain is started anew by hand; a task that hangs is ended and refunded', async () => {
+    const body = { model: 'test/paid', input: { prompt: '[[delay 600s]] x' } };
+    const { json } = await client.call('POST', '/v1/generate', body);
+    const status = async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status;
+    await expect.poll(status, { timeout: 10_000 }).toBe('running');
+    const { db } = test.app;
+    const spoil = `update pgboss.job set retry_count = 3, output = '{"message":"broken"}', start_after = now() + interval '1 hour'
+      where singleton_key = $1 and state < 'active' returning id`;
+    const [job] = await vi.waitUntil(async () => {
+      const rows = await db.query<{ id: string }>(spoil, [json.id]);
+      return rows.length === 1 && rows;
+    });
+    const mine = async () => (await queue()).troubled.filter(({ key }) => key === json.id);
+    expect(await mine()).toMatchObject([{ id: job?.id, tries: 3, reason: 'broken', state: 'later' }]);
+    told(await operator.post(`/dash/admin/jobs/${job?.id}/requeue`));
+    await expect.poll(mine, { timeout: 5_000 }).toEqual([]);
+    expect((await operator.post(`/dash/admin/jobs/${job?.id}/requeue`)).status).toBe(404);
+    const fail = (reason: string) => operator.post(`/dash/admin/tasks/${json.id}/fail`, { reason });
+    expect((await fail('')).status).toBe(400);
+    told(await fail('It hangs'));
+    expect(await status()).toBe('failed');
+    expect((await fail('It hangs')).status).toBe(409);
+    expect((await entries(owner.account_id))[0]).toMatchObject({
+      action: 'task.fail',
+      details: { reason: 'It hangs' },
+    });
+    await expectExactBooks(test.app);
   });
 });
 

@@ -125,13 +125,44 @@ export type AdminConfiguration = {
   node: string;
   database: string;
   migrations: { applied: number; pending: string[] };
-  providers: { name: string; adapter: string; base_url: string | null; has_key: boolean }[];
+  providers: { name: string; adapter: string; base_url: string | null; key: 'present' | 'missing' | 'not_needed' }[];
   warnings: string[];
   settings: { name: string; value: string }[];
 };
 
 export type AdminQueue = {
   queues: { name: string; waiting: number; deferred: number; active: number; oldest_s: number | null }[];
+  /** The newest first; those that stopped in good order are not there. */
+  nodes: AdminNode[];
+  troubled: AdminJob[];
+};
+
+/** A process of the service. */
+export type AdminNode = {
+  id: string;
+  name: string;
+  role: string;
+  version: string;
+  started_at: string;
+  /** When it was last heard of, in seconds ago. */
+  silent_s: number;
+  is_alive: boolean;
+  /** It takes no new jobs. */
+  is_paused: boolean;
+  /** Jobs in hand. */
+  running: number;
+};
+
+/** A job that was begun in vain, runs for long, or is due for long and nobody takes it. */
+export type AdminJob = {
+  id: string;
+  queue: string;
+  key: string | null;
+  state: 'running' | 'waiting' | 'later';
+  tries: number;
+  started_at: string | null;
+  due_at: string;
+  reason: string | null;
 };
 
 /** What became of reading the configuration again. */

@@ -1,0 +1,98 @@
+import type { Queryable } from '../db/database.ts';
+import type { Boss } from './boss.ts';
+
+/** What a process says of itself. */
+export type NodeFacts = { id: string; host: string; pid: number; role: string; version: string };
+
+/** A process of the service, as it was when it was last heard of; ages by the database's clock. */
+export type NodeView = NodeFacts & {
+  started_at: Date;
+  /** How long ago it said that it is alive. */
+  silent_ms: number;
+  /** Jobs in hand, by their queue. */
+  running: Record<string, number>;
+  is_paused: boolean;
+};
+
+/** Nobody looks for what has been silent for longer. */
+const forgotten_after = '1 day';
+
+/** Says that this node is alive; answers whether an operator has paused it. */
+export async function sayAlive(boss: Boss, node: NodeFacts, running: Record<string, number>): Promise<boolean> {
+  const rows = await boss.query<{ is_paused: boolean }>(
+    `insert into nodes (id, host, pid, role, version, started_at, seen_at, running)
+     values ($1, $2, $3, $4, $5, now(), now(), $6)
+     on conflict (id) do update set seen_at = now(), running = $6 returning is_paused`,
+    [node.id, node.host, node.pid, node.role, node.version, JSON.stringify(running)],
+  );
+  return rows[0]?.is_paused ?? false;
+}
+
+export async function forgetNodes(boss: Boss, id: string): Promise<void> {
+  await boss.query(`delete from nodes where id = $1 or seen_at < now() - $2::interval`, [id, forgotten_after]);
+}
+
+/** All nodes, the newest first; those that are silent for a day are not there. */
+export async function listNodes(db: Queryable): Promise<NodeView[]> {
+  return db.query<NodeView>(
+    `select id, host, pid, role, version, started_at, running, is_paused,
+            (extract(epoch from now() - seen_at) * 1000)::float8 as silent_ms
+       from nodes where seen_at > now() - $1::interval order by started_at desc, id limit 200`,
+    [forgotten_after],
+  );
+}
+
+/** Whether the node should take nothing new; false if there is no such node. */
+export async function setPaused(db: Queryable, id: string, paused: boolean): Promise<boolean> {
+  const rows = await db.query('update nodes set is_paused = $2 where id = $1 returning id', [id, paused]);
+  return rows.length === 1;
+}
+
+/** A job that may need a person: it was begun in vain, runs for long, or is due for long and nobody takes it. */
+export type TroubledJob = {
+  id: string;
+  queue: string;
+  /** The task, delivery or other thing it is for. */
+  key: string | null;
+  state: 'running' | 'waiting' | 'later';
+  /** How often it was begun without an outcome. */
+  tries: number;
+  /** Since when it runs, or was last begun. */
+  started_at: Date | null;
+  due_at: Date;
+  /** What went wrong the last time. */
+  reason: string | null;
+};
+
+const runs_long = '3 minutes';
+const waits_long = '1 minute';
+
+/** Jobs that may need a person, those that were due first at the top. Upkeep is none of them. */
+export async function troubledJobs(db: Queryable): Promise<TroubledJob[]> {
+  return db.query<TroubledJob>(
+    `select id, name as queue, coalesce(singleton_key, data ->> 'task_id', data ->> 'delivery_id') as key,
+            case when state = 'active' then 'running' when start_after <= pgboss.job_now() then 'waiting' else 'later'
+              end as state,
+            retry_count as tries, started_on as started_at, start_after as due_at, output ->> 'message' as reason
+       from pgboss.job
+      where state <= 'active' and name not like 'duty.%'
+        and (retry_count > 0 or (state = 'active' and started_on < pgboss.job_now() - $1::interval)
+             or (state < 'active' and start_after < pgboss.job_now() - $2::interval))
+      order by start_after, id limit 100`,
+    [runs_long, waits_long],
+  );
+}
+
+/**
+ * Gives a job back to its queue, to start at once as if it had never been begun. Whoever holds it loses it at
+ * its next heartbeat: its id is another then. Answers the queue, or undefined if the job is over.
+ */
+export async function takeAway(db: Queryable, id: string): Promise<string | undefined> {
+  const rows = await db.query<{ name: string }>(
+    `update pgboss.job set id = gen_random_uuid(), state = 'created', retry_count = 0, started_on = null,
+       heartbeat_on = null, start_after = pgboss.job_now(), output = null
+      where id = $1::uuid and state <= 'active' and name not like 'duty.%' returning name`,
+    [id],
+  );
+  return rows[0]?.name;
+}

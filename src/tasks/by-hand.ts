@@ -1,0 +1,15 @@
+import type { App } from '../app.ts';
+import { finish, type Finished } from './finish.ts';
+import { refOf, type Task } from './task.ts';
+
+/** Ends a task that hangs: it fails and is refunded. The reason is for the record. */
+export async function endByHand(app: App, task: Task, reason: string): Promise<Finished> {
+  return finish(app, refOf(task), {
+    status: 'failed',
+    type: 'internal_error',
+    message: 'The task was ended by the operator; it costs nothing.',
+    counts: false,
+    attempt: 'abandoned', // the worker that polls the run stops it upstream
+    reason: `operator: ${reason}`,
+  });
+}
