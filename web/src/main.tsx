@@ -11,11 +11,11 @@ import { createRoot } from 'react-dom/client';
 import { queries } from './queries.ts';
 import { router } from './router.tsx';
 import { theme } from './theme.ts';
-import { keepFocusOfWaitingButtons } from './ui/focus.ts';
+import { keepFocus } from './ui/focus.ts';
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
 setNonce(nonce); // for the one style that dialogs insert, to stop the page behind them from scrolling
-keepFocusOfWaitingButtons();
+keepFocus();
 const root = document.getElementById('root');
 if (!root) throw new Error('the page has no place for the dashboard');
 

@@ -36,9 +36,11 @@ function focused(): HTMLElement | undefined {
 /** The page's main part, if what opened the dialog is gone: a row that was deleted in it. */
 function giveBack(): void {
   returning = undefined;
+  const main = document.getElementById('main');
   const now = focused();
-  if (now && now !== document.body && !now.closest('[role=dialog]')) return; // somebody else wanted it
-  const target = before?.isConnected ? before : document.getElementById('main');
+  const is_lost = !now || now === document.body || now === main || now.closest('[role=dialog]') !== null;
+  if (!is_lost) return; // somebody else wanted it
+  const target = before?.isConnected ? before : main;
   target?.focus({ preventScroll: target === before });
   before = undefined;
 }

@@ -1,16 +1,22 @@
 /**
- * A button that waits for an answer is disabled meanwhile, and the browser takes the focus from it. Who works by
- * keyboard finds it where it was: it comes back with the end of the wait, unless it has gone elsewhere.
+ * Who works by keyboard finds the focus where it was. A button that waits for an answer is disabled meanwhile, and
+ * the browser takes the focus from it: it comes back with the end of the wait. A link that is gone with its page
+ * leaves it to the main part of the next one.
  */
-export function keepFocusOfWaitingButtons(): void {
+export function keepFocus(): void {
   let last: Element | null = null;
   document.addEventListener('focusin', ({ target }) => {
     last = target instanceof Element ? target : null;
   });
+  // Whoever points at something else has done with it.
+  document.addEventListener('pointerdown', () => (last = null), { capture: true });
   new MutationObserver((changes) => {
-    const enabled = changes.find(
-      ({ target }) => target === last && last instanceof HTMLButtonElement && !last.disabled,
-    );
-    if (enabled && document.activeElement === document.body && last instanceof HTMLButtonElement) last.focus();
-  }).observe(document, { subtree: true, attributes: true, attributeFilter: ['disabled'] });
+    if (last === null || document.activeElement !== document.body) return;
+    if (!last.isConnected) document.getElementById('main')?.focus({ preventScroll: true });
+    else if (changes.some(({ target }) => target === last)) giveBack(last);
+  }).observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled'] });
+}
+
+function giveBack(element: Element): void {
+  if (element instanceof HTMLButtonElement && !element.disabled) element.focus();
 }
