@@ -60,9 +60,16 @@ async function generate(prompt: string, more: { model?: string; path?: string } 
 
 test('a film is found in the activity, and plays in its page', limit, async () => {
   await generate('Waves on a beach', { model: 'sandbox/video' });
+  await page.goto(service.url);
+  await heading('Home').waitFor();
+  await keyboard.press('Tab');
+  await keyboard.isOn('link', 'Skip to the content');
+  await keyboard.press('Enter');
+  await page.locator('main:focus').waitFor();
   await keyboard.enter('link', 'Activity');
   await keyboard.enter('link', 'Waves on a beach');
   await heading('Task').waitFor();
+  await page.locator('main:focus').waitFor(); // the link is gone with its page
   const film = page.locator('video[controls]');
   const secondsOf = () => film.evaluate((video) => ('currentTime' in video ? Number(video.currentTime) : NaN));
   await keyboard.tabToElement(film);
