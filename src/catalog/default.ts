@@ -47,6 +47,11 @@ function wantedProviders(file: CatalogFile): readonly string[] {
   return wanted ? Object.keys(defaultProviders()) : [];
 }
 
+/** Whether nobody gets an answer there without a key: at the addresses of vendors, not at one that is given. */
+export function needsKey({ adapter, base_url }: Pick<ProviderEntry, 'adapter' | 'base_url'>): boolean {
+  return base_url === undefined && Object.values(defaultProviders()).some((known) => known.adapter === adapter);
+}
+
 /** The variable of the environment that a provider's key is taken from. */
 export function keyName({ api_key = '' }: ProviderEntry): string {
   return api_key.replace(/^(?:env|file):/, '');

@@ -122,7 +122,7 @@ function Providers({ view: { providers } }: { view: AdminConfiguration }) {
           caption="Providers"
           columns={[{ name: 'Name' }, { name: 'Speaks' }, { name: 'Address' }, { name: 'Key' }]}
         >
-          {providers.map(({ name, adapter, base_url, has_key }) => (
+          {providers.map(({ name, adapter, base_url, key }) => (
             <Table.Tr key={name}>
               <Table.Td>{name}</Table.Td>
               <Table.Td>
@@ -134,7 +134,7 @@ function Providers({ view: { providers } }: { view: AdminConfiguration }) {
                 </Text>
               </Table.Td>
               <Table.Td>
-                <Status of={has_key ? 'present' : 'missing'} />
+                <Status of={key} />
               </Table.Td>
             </Table.Tr>
           ))}
