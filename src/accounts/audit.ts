@@ -56,6 +56,8 @@ export type AuditFilter = {
   /** Only of this account; without it, of the whole service. */
   account_id?: string;
   action?: string;
+  /** Only this entry. */
+  id?: string;
   /** Entries older than this one. */
   after?: string;
 };
@@ -63,13 +65,33 @@ export type AuditFilter = {
 /** Newest first: ids sort by time, so they are the cursor. */
 export async function listAudit(
   db: Queryable,
-  { limit, account_id, action, after }: AuditFilter,
+  { limit, account_id, action, id, after }: AuditFilter,
 ): Promise<{ entries: AuditEntry[]; has_more: boolean }> {
   const rows = await db.query<AuditEntry>(
     `select id, account_id, user_id, actor, action, subject, details, address, created_at from audit_entries
       where ($1::text is null or account_id = $1) and ($2::text is null or action = $2) and ($3::text is null or id < $3)
-      order by id desc limit $4`,
-    [account_id ?? null, action ?? null, after ?? null, limit + 1],
+        and ($4::text is null or id = $4)
+      order by id desc limit $5`,
+    [account_id ?? null, action ?? null, after ?? null, id ?? null, limit + 1],
   );
   return { entries: rows.slice(0, limit), has_more: rows.length > limit };
+}
+
+/** Who booked a movement of money that no program caused. */
+export type Booking = { audit_id: string; actor: string };
+
+/** By the movement's ref: the entry that says who did it, for those that have one. */
+export async function bookingsOf(
+  db: Queryable,
+  account_id: string,
+  refs: readonly string[],
+): Promise<Map<string, Booking>> {
+  if (refs.length === 0) return new Map();
+  const rows = await db.query<Booking & { ref: string }>(
+    `select id as audit_id, actor, ref from audit_entries,
+        lateral (select case when action = 'account.create' then 'initial ' || subject else details ->> 'ref' end as ref)
+      where account_id = $1 and action in ('account.create', 'account.credit', 'billing.payment') and ref = any($2)`,
+    [account_id, refs],
+  );
+  return new Map(rows.map(({ ref, ...booking }) => [ref, booking]));
 }

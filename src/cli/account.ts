@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createAccount, findAccount, listAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
+import { audit } from '../accounts/audit.ts';
 import { keys_channel, type AppWithoutEngine } from '../app.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { balanceOf, credit, type Balance, type CreditAnswer } from '../money/ledger.ts';
@@ -65,7 +66,14 @@ async function creditOne(
   const ref = options.ref === undefined ? randomUUID() : readText(options.ref, '--ref', 255);
   const account = await found(app, id);
   const type = amount > 0n ? 'topup' : 'adjustment';
-  const answer = await credit(app.db, { account_id: account.id, type, amount, ref, reason }, new Date(app.clock.now()));
+  const now = new Date(app.clock.now());
+  const answer = await app.db.tx(async (tx) => {
+    const booked = await credit(tx, { account_id: account.id, type, amount, ref, reason }, now);
+    const deed = { account_id: account.id, action: 'account.credit', subject: account.id };
+    const details = { amount: exact(amount), reason, ref };
+    if (booked.outcome === 'booked') await audit(tx, { ...deed, details, now });
+    return booked;
+  });
   const refusal = refusalOf(answer, account, ref);
   if (refusal !== undefined) throw new CommandError(`${refusal} Nothing was booked.`);
   const json = { ...(await described(app, account)), booked: answer.outcome === 'booked' };

@@ -138,15 +138,18 @@ export const admin_failures_file = session_endpoint(
 const audit_query = {
   account: { description: 'Only of this account.', schema: text },
   action: { description: 'Only this action.', schema: text },
+  entry: { description: 'Only this entry.', schema: text },
   after: { description: 'Older than this one.', schema: text },
 };
 
 function askedAudit(query: Query): Omit<AuditFilter, 'limit'> {
   const [account_id, action, after] = [query.get('account'), query.get('action'), query.get('after')];
+  const id = query.get('entry');
   if (after !== undefined && !isId('audit', after)) throw wrong('after', 'after must be the id of an entry.');
   return {
     ...(account_id !== undefined && { account_id }),
     ...(action !== undefined && { action }),
+    ...(id !== undefined && { id }),
     ...(after !== undefined && { after }),
   };
 }

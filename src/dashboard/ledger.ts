@@ -1,8 +1,10 @@
 import { entry_types, readEntryCursor, renderEntry } from '../api/money.ts';
+import { bookingsOf, type Booking } from '../accounts/audit.ts';
 import type { Account } from '../accounts/accounts.ts';
 import type { Answer, Query } from '../api/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../api/query.ts';
 import type { App } from '../app.ts';
+import { listInvoices } from '../billing/invoices.ts';
 import { isId } from '../lib/ids.ts';
 import { listEntries, type Entry, type EntryFilter } from '../money/ledger.ts';
 import { balanceView, exact } from '../money/money.ts';
@@ -40,18 +42,41 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
   const after = readEntryCursor(query, 'after');
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 50;
   const filter = { account_id: account.id, limit, ...readFilter(query), ...(after !== undefined && { after }) };
-  const [{ entries, has_more }, names] = await Promise.all([listEntries(app.db, filter), keyNames(app, account.id)]);
-  const page: Page<LedgerLine> = { data: entries.map((entry) => renderLine(entry, account, names)), has_more };
+  const [{ entries, has_more }, names, { lines: invoices }] = await Promise.all([
+    listEntries(app.db, filter),
+    keyNames(app, account.id),
+    listInvoices(app.db, { account_id: account.id, limit: invoices_max, before: undefined }),
+  ]);
+  const by_hand = entries.filter(({ type }) => type === 'topup' || type === 'adjustment').map(({ ref }) => ref);
+  const bookings = await bookingsOf(app.db, account.id, by_hand);
+  const by_month = new Map(invoices.map(({ month, number }) => [month, number]));
+  const page: Page<LedgerLine> = {
+    data: entries.map((entry) => renderLine(entry, account, { names, bookings, invoices: by_month })),
+    has_more,
+  };
   return { status: 200, body: page };
 }
 
-function renderLine(entry: Entry, { currency }: Account, names: ReadonlyMap<string, string>): LedgerLine {
+/** Ten years of months. */
+const invoices_max = 120;
+
+type Causes = {
+  names: ReadonlyMap<string, string>;
+  bookings: ReadonlyMap<string, Booking>;
+  /** Numbers by their month. */
+  invoices: ReadonlyMap<string, string>;
+};
+
+function renderLine(entry: Entry, { currency }: Account, { names, bookings, invoices }: Causes): LedgerLine {
   const { key_id, ...told } = renderEntry(entry, currency);
+  const month = entry.created_at.toISOString().slice(0, 'YYYY-MM'.length);
   return {
     ...told,
     balance_after: balanceView(entry.available_after + entry.held_after, currency),
     cause: isId('task', entry.ref) ? 'task' : isId('req', entry.ref) ? 'chat' : null,
     key: key_id === null ? null : keyName(key_id, names),
+    booked_by: bookings.get(entry.ref) ?? null,
+    invoice: entry.type === 'settle' ? (invoices.get(month) ?? null) : null,
   };
 }
 

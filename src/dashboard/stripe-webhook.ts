@@ -72,7 +72,7 @@ async function creditSession(app: App, session: StripeSession): Promise<boolean>
   const movement = { account_id: payer, type: 'topup', amount, ref: `stripe ${id}`, reason: 'card payment' } as const;
   const outcome = await app.db.tx(async (tx) => {
     const answer = await credit(tx, movement, now);
-    const details = { amount: exact(amount), currency };
+    const details = { amount: exact(amount), currency, ref: movement.ref };
     const deed = { by: 'Stripe', action: 'billing.payment', subject: id, details };
     if (answer.outcome === 'booked') await audit(tx, { ...deed, account_id: payer, now });
     return answer.outcome;

@@ -53,6 +53,11 @@ describe('account credit', () => {
     const credit = (amount: string) => ['account', 'credit', account_id, amount, '--reason', 'invoice', '--ref', 'f-1'];
     expect(await commands.ok(...credit('0.000001'))).toMatchObject({ balance: '1.000001', booked: true });
     expect(await commands.ok(...credit('0.000001'))).toMatchObject({ balance: '1.000001', booked: false });
+    const written = await service.app.db.query(
+      `select actor, details ->> 'ref' as ref from audit_entries where account_id = $1 and action = 'account.credit'`,
+      [account_id],
+    );
+    expect(written).toEqual([{ actor: 'command line', ref: 'f-1' }]);
     expect(await commands.fails(1, ...credit('5'))).toBe(
       '--ref f-1 was booked before, with another amount. Nothing was booked.',
     );

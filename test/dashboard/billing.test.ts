@@ -63,7 +63,9 @@ describe('the ledger', () => {
     const { json } = await client.call('GET', '/v1/balance/transactions?limit=100');
     expect(data.length).toBeGreaterThan(6);
     expect(
-      data.map(({ key, balance_after: _balance, cause: _cause, ...line }) => ({ ...line, key_id: key?.id ?? null })),
+      data.map(({ key, balance_after: _after, cause: _cause, booked_by: _by, invoice: _invoice, ...line }) => {
+        return { ...line, key_id: key?.id ?? null };
+      }),
     ).toEqual(json.data.map((line) => ({ ...line })));
     expect(new Set(data.map(({ type, cause }) => `${type} ${cause}`))).toEqual(
       new Set([
@@ -246,6 +248,7 @@ describe('a top-up', () => {
     expect((await ledger('?type=topup&limit=1')).data[0]).toMatchObject({
       amount: { exact: '25.500000' },
       reference_id: `stripe ${session.id}`,
+      booked_by: { actor: 'Stripe', audit_id: expect.stringMatching(/^audit_/) },
       reason: 'card payment',
     });
   });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeInvoices } from '../../src/billing/invoices.ts';
 import type { Invoice } from '../../src/billing/invoice.ts';
 import { createKey } from '../../src/accounts/keys.ts';
+import type { LedgerLine } from '../../src/dashboard/views/billing.ts';
 import type { InvoicesView } from '../../src/dashboard/views/invoices.ts';
 import { close, hold } from '../../src/money/holds.ts';
 import { usageOf } from '../../src/money/usage.ts';
@@ -55,6 +56,14 @@ async function bytesOf(who: Someone, path: string): Promise<{ headers: Headers; 
   expect(response.status).toBe(200);
   return { headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) };
 }
+
+it('is named by the charges that stand on it', async () => {
+  const { data } = (await owner.get(`${owner.base}/ledger?type=charge&limit=100`)).json as { data: LedgerLine[] };
+  const { data: invoices } = await listed(owner);
+  const numbers = new Map(invoices.map(({ month, number }) => [month, number]));
+  expect(data).toHaveLength(2 * months.length);
+  for (const { invoice, created_at } of data) expect(invoice).toBe(numbers.get(created_at.slice(0, 7)));
+});
 
 it('lists the invoices of the account, newest first, by month', async () => {
   const all = await listed(owner);

@@ -19,6 +19,10 @@ export type LedgerLine = {
   key: { id: string; name: string } | null;
   model: string | null;
   reason: string | null;
+  /** Who booked it, where no program caused it, and the entry of the audit log that says so. */
+  booked_by: { actor: string; audit_id: string } | null;
+  /** On which invoice a charge stands. */
+  invoice: string | null;
   created_at: string;
 };
 

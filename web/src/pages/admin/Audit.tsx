@@ -18,25 +18,26 @@ const route = getRouteApi('/signed-in/operating/admin/audit');
 
 /** Who did what, over all accounts. */
 export function Audit() {
-  const { account, action } = route.useSearch();
+  const { account, action, entry } = route.useSearch();
+  const filter = { account, action, entry };
   const navigate = useNavigate();
   const set = (change: AuditSearch) =>
     void navigate({ to: '/admin/audit', search: (now) => ({ ...now, ...change }), replace: true });
   const query = useInfiniteQuery({
-    queryKey: ['admin', 'audit', account, action],
+    queryKey: ['admin', 'audit', filter],
     queryFn: ({ pageParam, signal }) =>
-      api.get<ListPage<AdminAudit>>(`/dash/admin/audit${queryOf({ account, action, after: pageParam })}`, { signal }),
+      api.get<ListPage<AdminAudit>>(`/dash/admin/audit${queryOf({ ...filter, after: pageParam })}`, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: ListPage<AdminAudit>) => (page.has_more ? page.data.at(-1)?.id : undefined),
   });
-  const isFiltered = account !== undefined || action !== undefined;
+  const isFiltered = [account, action, entry].some((value) => value !== undefined);
   return (
     <Page
       title="Audit log"
       about="Who did what, newest first. Entries are never changed or deleted."
-      actions={<FileButton href={`/dash/admin/audit.csv${queryOf({ account, action })}`} />}
+      actions={<FileButton href={`/dash/admin/audit.csv${queryOf(filter)}`} />}
     >
-      <Filters isFiltered={isFiltered} clear={() => set({ account: undefined, action: undefined })}>
+      <Filters isFiltered={isFiltered} clear={() => set({ account: undefined, action: undefined, entry: undefined })}>
         <SearchField label="Account" placeholder="acct_…" value={account} onChange={(text) => set({ account: text })} />
         <SearchField
           label="Action"

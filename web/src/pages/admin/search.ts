@@ -43,8 +43,13 @@ export function readPricesSearch(search: Search): PricesSearch {
   };
 }
 
-export type AuditSearch = { account?: string | undefined; action?: string | undefined };
+export type AuditSearch = {
+  account?: string | undefined;
+  action?: string | undefined;
+  /** The id of the one entry that is looked for. */
+  entry?: string | undefined;
+};
 
 export function readAuditSearch(search: Search): AuditSearch {
-  return { account: textOf(search, 'account'), action: textOf(search, 'action') };
+  return { account: textOf(search, 'account'), action: textOf(search, 'action'), entry: textOf(search, 'entry') };
 }

@@ -1,4 +1,4 @@
-import { Button, Stack, Table, Text } from '@mantine/core';
+import { Anchor, Button, Stack, Table, Text } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { Page } from '../../../../src/dashboard/views/activity.ts';
@@ -94,7 +94,7 @@ function Line({ line }: { line: LedgerLine }) {
         <Time at={created_at} />
       </Table.Td>
       <Table.Td>{names[type]}</Table.Td>
-      <Table.Td miw={200} maw={340}>
+      <Table.Td miw={200} maw={270}>
         <Cause line={line} />
       </Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
@@ -120,15 +120,10 @@ function negative({ amount, currency, exact }: LedgerLine['amount']): LedgerLine
   return { amount: `-${amount}`, currency, exact: `-${exact}` };
 }
 
-/** The page of what it was for, and by which key; or why. */
-function Cause({ line: { cause, reference_id, model, key, reason } }: { line: LedgerLine }) {
-  if (cause === null) {
-    return (
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        {reason ?? reference_id}
-      </Text>
-    );
-  }
+/** The page of what it was for, by which key, and the invoice; or why it was booked, and who did it. */
+function Cause({ line }: { line: LedgerLine }) {
+  const { cause, reference_id, model, key } = line;
+  if (cause === null) return <Booked line={line} />;
   const page = cause === 'task' ? 'tasks' : 'chats';
   return (
     <>
@@ -137,7 +132,43 @@ function Cause({ line: { cause, reference_id, model, key, reason } }: { line: Le
       </LinkTo>
       {key && (
         <Text size="xs" c="dimmed" truncate>
-          {cause === 'task' ? 'Generation' : 'Chat call'}, key {key.name}
+          {cause === 'task' ? 'Generation' : 'Call'}, key {key.name}
+        </Text>
+      )}
+      <OnInvoice number={line.invoice} />
+    </>
+  );
+}
+
+function OnInvoice({ number }: { number: string | null }) {
+  const { base } = usePlace();
+  if (number === null) return null;
+  return (
+    <Text size="xs">
+      <Anchor href={`${base}/invoices/${encodeURIComponent(number)}/pdf`} download inherit>
+        Invoice {number}
+      </Anchor>
+    </Text>
+  );
+}
+
+/** What somebody booked by hand, or a payment: the audit log has it, which operators may read. */
+function Booked({ line: { reason, reference_id, booked_by } }: { line: LedgerLine }) {
+  const { me } = usePlace();
+  return (
+    <>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {reason ?? reference_id}
+      </Text>
+      {booked_by && (
+        <Text size="xs" c="dimmed" truncate>
+          {me.user.is_operator ? (
+            <LinkTo href={`/admin/audit?entry=${booked_by.audit_id}`} inherit>
+              Booked by {booked_by.actor}
+            </LinkTo>
+          ) : (
+            `Booked by ${booked_by.actor}`
+          )}
         </Text>
       )}
     </>
