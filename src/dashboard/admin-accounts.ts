@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createAccount, findAccount, searchAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
-import { keyState, listKeys } from '../accounts/keys.ts';
+import { findKey, keyState, listKeys } from '../accounts/keys.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
 import { listMembers, ownerOf } from '../accounts/members.ts';
 import { audit } from '../accounts/audit.ts';
@@ -8,11 +8,12 @@ import type { SessionCall } from '../api/endpoint.ts';
 import { keys_channel, type App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
-import { balanceOf, credit } from '../money/ledger.ts';
+import { balanceOf, budgetsOf, credit, setLimit } from '../money/ledger.ts';
 import { balanceView, costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
-import { countedFailures } from '../tasks/pause.ts';
+import { countedFailures, forgetFailures } from '../tasks/pause.ts';
 import { readGiven, wrong } from './given.ts';
+import { limitText, readLimit, renderKey } from './keys.ts';
 import { session_endpoint } from './page.ts';
 import type { AdminAccount, AdminAccountPage, AdminAccounts } from './views/admin.ts';
 
@@ -69,20 +70,20 @@ async function renderAccount(app: App, account: Account): Promise<AdminAccount> 
 export const admin_account = session_endpoint('GET', '/dash/admin/accounts/{id}', 'operator', async (app, call) => {
   const account = await accountIn(app, call);
   const now = new Date(app.clock.now());
-  const [shown, members, keys, counted] = await Promise.all([
+  const [shown, members, keys, budgets, counted] = await Promise.all([
     renderAccount(app, account),
     listMembers(app.db, account.id),
     listKeys(app.db, account.id),
+    budgetsOf(app.db, account.id, now),
     countedFailures(app.db, account.id, now),
   ]);
+  const byKey = new Map(budgets.map((budget) => [budget.key_id, budget]));
   const view: AdminAccountPage = {
     ...shown,
     members: members.map(({ name, email, role, two_factor }) => ({ name, email, role, two_factor })),
     keys: keys
       .filter((key) => keyState(key, now.getTime()) !== 'deleted')
-      .map(({ name, prefix, last_four, created_at }) => {
-        return { name, shown_as: `${prefix}…${last_four}`, created_at: created_at.toISOString() };
-      })
+      .map((key) => renderKey(key, byKey.get(key.id), account.currency, now))
       .toReversed(),
     failures: { counted, limit: app.catalog.current.settings.limits.failed_per_24h },
   };
@@ -117,13 +118,20 @@ export const admin_create_account = session_endpoint('POST', '/dash/admin/accoun
 });
 
 /** What operators do to accounts stands in the accounts' own log, too. */
-function noteOn(app: App, call: SessionCall, account_id: string, action: string, details: Record<string, unknown>) {
+function noteOn(
+  app: App,
+  call: SessionCall,
+  account_id: string,
+  action: string,
+  details: Record<string, unknown>,
+  subject = account_id,
+) {
   const now = new Date(app.clock.now());
   return audit(app.db, {
     account_id,
     user: call.person.user,
     action,
-    subject: account_id,
+    subject,
     details,
     address: call.address,
     now,
@@ -168,6 +176,36 @@ export const admin_set_status = session_endpoint(
     app.notifier.notify(keys_channel, 'all');
     await noteOn(app, call, account.id, status === 'blocked' ? 'account.block' : 'account.unblock', {});
     return { status: 200, body: await renderAccount(app, { ...account, status }) };
+  },
+);
+
+/** What one of its keys may spend in a month; null lifts it. Counts from the next hold on. */
+export const admin_limit_key = session_endpoint(
+  'POST',
+  '/dash/admin/accounts/{id}/keys/{key}/limit',
+  'operator',
+  async (app, call) => {
+    const account = await accountIn(app, call);
+    const limit = readLimit(call.body);
+    if (limit === undefined) throw wrong('limit', 'limit must be an amount, or null, which lifts it.');
+    const { key: key_id = '' } = call.params;
+    const key = isId('key', key_id) ? await findKey(app.db, key_id, account.id) : undefined;
+    if (!key || !(await setLimit(app.db, key.id, limit))) throw new ApiError('not_found', 'There is no such key.');
+    await noteOn(app, call, account.id, 'key.change', { name: key.name, limit: limitText(limit) }, key.id);
+    return { status: 200, body: { ok: true } };
+  },
+);
+
+/** The failures of the last 24 hours count no more: an account that is paused may go on. */
+export const admin_forget_failures = session_endpoint(
+  'POST',
+  '/dash/admin/accounts/{id}/forget-failures',
+  'operator',
+  async (app, call) => {
+    const account = await accountIn(app, call);
+    const forgotten = await forgetFailures(app.db, account.id, new Date(app.clock.now()));
+    await noteOn(app, call, account.id, 'account.forget-failures', { forgotten });
+    return { status: 200, body: { forgotten } };
   },
 );
 

@@ -32,7 +32,8 @@ export const list_keys = account_endpoint('GET', '/keys', 'read', async (app, { 
   return { status: 200, body: view };
 });
 
-function renderKey(key: ApiKey, budget: Budget | undefined, currency: string, now: Date): KeyView {
+/** A key as its account and operators see it. */
+export function renderKey(key: ApiKey, budget: Budget | undefined, currency: string, now: Date): KeyView {
   const { limit_month = null, spent = 0n, held = 0n } = budget ?? {};
   return {
     id: key.id,
@@ -125,7 +126,7 @@ async function findOwn(app: App, { account, params }: AccountCall): Promise<ApiK
 }
 
 /** Undefined if it was not given, null for none. */
-function readLimit(body: Record<string, unknown> | undefined): Money | null | undefined {
+export function readLimit(body: Record<string, unknown> | undefined): Money | null | undefined {
   const given = body?.['limit'];
   if (given === undefined || given === null) return given;
   const limit = typeof given === 'string' ? parseMoney(given.trim()) : undefined;
@@ -133,6 +134,6 @@ function readLimit(body: Record<string, unknown> | undefined): Money | null | un
   throw wrong('limit', 'limit must be an amount such as "25" or "12.50", zero or more; null lifts it.');
 }
 
-function limitText(limit: Money | null): string | null {
+export function limitText(limit: Money | null): string | null {
   return limit === null ? null : exact(limit);
 }

@@ -1,10 +1,11 @@
+import { expect } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { addMember, ownerOf } from '../../src/accounts/members.ts';
 import type { Role } from '../../src/accounts/roles.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { TestApp } from '../helpers/app.ts';
-import { browserOf, type Browser } from '../helpers/person.ts';
+import { browserOf, type Browser, type Seen } from '../helpers/person.ts';
 
 export type Someone = Browser & { user_id: string; account_id: string; base: string };
 
@@ -34,4 +35,10 @@ export async function signInAs(test: TestApp, user_id: string, account_id: strin
   const { status } = await browser.post('/auth/sign-in/link', { token: new URL(link).searchParams.get('token') });
   if (status !== 200) throw new Error(`the link of ${user_id} was answered ${status}`);
   return { ...browser, user_id, account_id, base: `/dash/accounts/${account_id}` };
+}
+
+/** The answer of an endpoint that worked. */
+export function told<T>({ status, json, text }: Seen): T {
+  expect(status, text).toBeLessThan(300);
+  return json as T;
 }

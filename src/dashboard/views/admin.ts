@@ -1,5 +1,6 @@
 import type { DeliveryView, Page } from './activity.ts';
 import type { Cost } from './common.ts';
+import type { KeyView } from './keys.ts';
 
 export type AdminAccount = {
   id: string;
@@ -22,7 +23,7 @@ export type AdminAccounts = Page<AdminAccount> & {
 export type AdminAccountPage = AdminAccount & {
   members: { name: string; email: string; role: string; two_factor: boolean }[];
   /** Those that work, newest first. */
-  keys: { name: string; shown_as: string; created_at: string }[];
+  keys: KeyView[];
   failures: { counted: number; limit: number };
 };
 

@@ -1,11 +1,10 @@
-import { Button, Code, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Button, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminAccountPage } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { useSession } from '../../session.tsx';
-import { Id } from '../../ui/Copy.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -13,8 +12,11 @@ import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { Trail } from '../../ui/Trail.tsx';
 import { BlockAccount, HandOver } from './AccountDialogs.tsx';
+import { AccountKeys } from './AccountKeys.tsx';
 import { CreditAccount } from './CreditAccount.tsx';
+import { useChange } from './useChange.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/accounts/$id');
 
@@ -34,12 +36,7 @@ export function AccountPage() {
   return (
     <Page
       title={account?.name ?? 'Account'}
-      about={
-        <Stack gap={4} align="flex-start">
-          <LinkTo href="/admin/accounts">All accounts</LinkTo>
-          <Id id={id} />
-        </Stack>
-      }
+      about={<Trail list="Accounts" href="/admin/accounts" id={id} />}
       actions={account && <Actions account={account} setDoing={setDoing} />}
     >
       <Loaded query={query} height={420}>
@@ -95,7 +92,7 @@ function LookButton({ id }: { id: string }) {
 }
 
 function Parts({ account }: { account: AdminAccountPage }) {
-  const { id, status, available, held, balance, spend, failures, keys, created_at } = account;
+  const { id, status, available, held, balance, spend, failures, created_at } = account;
   return (
     <Stack gap="lg">
       <Card>
@@ -104,7 +101,11 @@ function Parts({ account }: { account: AdminAccountPage }) {
           <Figure name="Balance" value={<Money cost={balance} />} />
           <Figure name="Held" value={<Money cost={held} />} note="for running work" />
           <Figure name="Spent" value={<Money cost={spend} />} note="in 30 days" />
-          <Figure name="Failures" value={`${failures.counted} of ${failures.limit}`} note="in 24 hours" />
+          <Figure
+            name="Failures"
+            value={`${failures.counted} of ${failures.limit}`}
+            note={failures.counted === 0 ? 'in 24 hours' : <ForgetFailures account={account} />}
+          />
           <div>
             <Text size="sm" c="dimmed" mb={4}>
               Status
@@ -117,33 +118,31 @@ function Parts({ account }: { account: AdminAccountPage }) {
         </SimpleGrid>
       </Card>
       <Members account={account} />
-      <Card title="Keys">
-        {keys.length === 0 ? (
-          <Text c="dimmed">No key works.</Text>
-        ) : (
-          <ListTable caption="Keys that work" columns={[{ name: 'Name' }, { name: 'Key' }, { name: 'Created' }]}>
-            {keys.map((key) => (
-              <Table.Tr key={`${key.shown_as} ${key.created_at}`}>
-                <Table.Td maw={280}>
-                  <Text size="sm" truncate>
-                    {key.name}
-                  </Text>
-                </Table.Td>
-                <Table.Td>
-                  <Code style={{ whiteSpace: 'nowrap' }}>{key.shown_as}</Code>
-                </Table.Td>
-                <Table.Td style={{ whiteSpace: 'nowrap' }}>
-                  <Time at={key.created_at} ago />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </ListTable>
-        )}
-      </Card>
+      <AccountKeys account={account} />
       <Group>
         <LinkTo href={`/admin/audit?account=${id}`}>What was done here</LinkTo>
         <LinkTo href={`/admin/deliveries?account=${id}`}>Its deliveries</LinkTo>
       </Group>
+    </Stack>
+  );
+}
+
+/** An account that is paused may go on. */
+function ForgetFailures({ account: { id, failures } }: { account: AdminAccountPage }) {
+  const change = useChange();
+  const paused = failures.counted >= failures.limit;
+  return (
+    <Stack gap={4} align="flex-start">
+      <span>in 24 hours{paused && ': new generations are paused'}</span>
+      <Button
+        size="compact-xs"
+        variant="default"
+        loading={change.isPending}
+        onClick={() => change.make(`accounts/${id}/forget-failures`, {})}
+      >
+        Count them no more
+      </Button>
+      {change.error && <Failed error={change.error} />}
     </Stack>
   );
 }

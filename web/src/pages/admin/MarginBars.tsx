@@ -22,7 +22,7 @@ type Props = {
 /** What came in and what went out, as bars or as a table. One currency at a time: sums over several mean nothing. */
 export function MarginBars({ rows, by, month, label, link }: Props) {
   const [look, setLook] = useState('chart');
-  const currencies = [...new Set(rows.map(({ currency }) => currency))];
+  const currencies = currenciesOf(rows);
   const [wanted, setCurrency] = useState<string>();
   const currency = currencies.find((each) => each === wanted) ?? currencies[0] ?? 'USD';
   const shown = rows.filter((row) => row.currency === currency);
@@ -61,6 +61,13 @@ export function MarginBars({ rows, by, month, label, link }: Props) {
   );
 }
 
+/** The one of most runs first. */
+function currenciesOf(rows: AdminMargin[]): string[] {
+  const runs = new Map<string, number>();
+  for (const row of rows) runs.set(row.currency, (runs.get(row.currency) ?? 0) + row.runs);
+  return [...runs].toSorted((a, b) => b[1] - a[1]).map(([currency]) => currency);
+}
+
 function Summary({ rows, currency, month }: { rows: AdminMargin[]; currency: string; month: string }) {
   const sum = (name: 'revenue' | 'upstream_cost' | 'margin') =>
     exactText(
@@ -93,6 +100,8 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
         dataKey="name"
         tickLine="y"
         gridAxis="x"
+        maxBarWidth={48}
+        barChartProps={{ margin: { top: 12 } }}
         valueFormatter={(value) => `${value.toLocaleString('en-US', { maximumFractionDigits: 4 })} ${currency}`}
         yAxisProps={{ width: 90 }}
         xAxisProps={{ interval: 'preserveStartEnd', tickFormatter: (text: string) => shortened(text) }}

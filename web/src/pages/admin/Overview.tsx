@@ -23,7 +23,7 @@ export function Overview() {
         {(view) => (
           <Stack gap="lg">
             <SimpleGrid
-              cols={{ base: 1, xs: 2, md: 3, lg: 5 }}
+              cols={{ base: 1, xs: 2, md: 3, lg: 6 }}
               component="ul"
               p={0}
               m={0}
@@ -56,6 +56,7 @@ export function Overview() {
 
 const pages: Record<string, string> = {
   Queue: '/admin/queue',
+  Workers: '/admin/queue',
   Routes: '/admin/models?state=open',
   Generations: '/admin/failures',
 };

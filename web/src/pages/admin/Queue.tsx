@@ -6,6 +6,8 @@ import { ListTable } from '../../ui/ListTable.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
+import { Nodes } from './Nodes.tsx';
+import { Troubled } from './Troubled.tsx';
 
 type Queue = AdminQueue['queues'][number];
 
@@ -17,18 +19,24 @@ export function QueuePage() {
     refetchInterval: 2_000,
   });
   return (
-    <Page title="Queue & workers" about="Jobs of all workers together, as they are now.">
+    <Page title="Queue & workers" about="What there is to do and who does it, as it is now.">
       <Loaded query={query} height={320}>
-        {({ queues }) =>
-          queues.length === 0 ? (
-            <Empty title="There is nothing to do">Jobs appear here as soon as somebody makes something.</Empty>
-          ) : (
-            <Stack gap="lg">
+        {({ queues, nodes, troubled }) => (
+          <Stack gap="lg">
+            {queues.length === 0 ? (
+              <Empty title="There is nothing to do">Jobs appear here as soon as somebody makes something.</Empty>
+            ) : (
               <Sums queues={queues} />
-              <QueueTable queues={queues} />
-            </Stack>
-          )
-        }
+            )}
+            <Nodes nodes={nodes} />
+            <Troubled jobs={troubled} />
+            {queues.length > 0 && (
+              <Card title="Queues">
+                <QueueTable queues={queues} />
+              </Card>
+            )}
+          </Stack>
+        )}
       </Loaded>
     </Page>
   );

@@ -1,0 +1,117 @@
+import { Button, Code, Group, Stack, Table, Text, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { AdminAccountPage } from '../../../../src/dashboard/views/admin.ts';
+import { api } from '../../api.ts';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Modal } from '../../ui/Modal.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Card } from '../../ui/Page.tsx';
+import { Failed } from '../../ui/states.tsx';
+import { Time } from '../../ui/Time.tsx';
+
+type Key = AdminAccountPage['keys'][number];
+
+/** What each key spent this month, and how much it may. */
+export function AccountKeys({ account }: { account: AdminAccountPage }) {
+  const [limiting, setLimiting] = useState<Key>();
+  const { keys } = account;
+  return (
+    <Card title="Keys">
+      {keys.length === 0 ? (
+        <Text c="dimmed">No key works.</Text>
+      ) : (
+        <ListTable
+          caption="Keys that work"
+          columns={[
+            { name: 'Name' },
+            { name: 'Key' },
+            { name: 'Created' },
+            { name: 'Spent this month', align: 'right' },
+            { name: 'Limit', align: 'right' },
+            { name: 'Actions', hidden: true },
+          ]}
+        >
+          {keys.map((key) => (
+            <Table.Tr key={key.id}>
+              <Table.Td maw={260}>
+                <Text size="sm" truncate>
+                  {key.name}
+                </Text>
+              </Table.Td>
+              <Table.Td>
+                <Code style={{ whiteSpace: 'nowrap' }}>{key.shown_as}</Code>
+              </Table.Td>
+              <Table.Td style={{ whiteSpace: 'nowrap' }}>
+                <Time at={key.created_at} ago />
+              </Table.Td>
+              <Table.Td ta="right">
+                <Money cost={key.spent} />
+              </Table.Td>
+              <Table.Td ta="right">{key.limit === null ? 'none' : <Money cost={key.limit} />}</Table.Td>
+              <Table.Td ta="right">
+                <Button
+                  size="xs"
+                  variant="default"
+                  onClick={() => setLimiting(key)}
+                  aria-label={`Change the limit of ${key.name}`}
+                >
+                  Limit
+                </Button>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </ListTable>
+      )}
+      {limiting && <LimitKey account={account} apiKey={limiting} close={() => setLimiting(undefined)} />}
+    </Card>
+  );
+}
+
+function LimitKey({ account, apiKey, close }: { account: AdminAccountPage; apiKey: Key; close: () => void }) {
+  const [limit, setLimit] = useState(apiKey.limit?.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '');
+  const queries = useQueryClient();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () =>
+      api.post(`/dash/admin/accounts/${account.id}/keys/${apiKey.id}/limit`, {
+        limit: limit.trim() === '' ? null : limit.trim().replace(',', '.'),
+      }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['admin'] });
+      close();
+    },
+  });
+  return (
+    <Modal opened onClose={close} title={`Limit of ${apiKey.name}`}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          mutate();
+        }}
+      >
+        <Stack>
+          <TextInput
+            label={`Monthly limit in ${account.currency}`}
+            description="What it may spend from the first to the last of a month (UTC). Empty: no limit of its own. Its people see who changed it."
+            inputMode="decimal"
+            placeholder="No limit"
+            autoComplete="off"
+            maxLength={20}
+            value={limit}
+            onChange={({ currentTarget }) => setLimit(currentTarget.value)}
+            data-autofocus
+          />
+          {error && <Failed error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button color="orange" type="submit" loading={isPending}>
+              Save
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
