@@ -20,7 +20,7 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
   );
 }
 
-/** Text for a machine, as it is, and a button that copies it. */
+/** Text for a machine, as it is, and a button that copies it. Long lines are broken where one reads them; what is copied has none. */
 export function CodeBox({ text, label, height = 360 }: { text: string; label: string; height?: number }) {
   return (
     <Box pos="relative">
@@ -29,7 +29,7 @@ export function CodeBox({ text, label, height = 360 }: { text: string; label: st
         type="auto"
         viewportProps={{ tabIndex: 0, 'aria-label': label, role: 'region' }}
       >
-        <Code block pr={44} style={{ whiteSpace: 'pre' }}>
+        <Code block pr={44} style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>
           {text}
         </Code>
       </ScrollArea.Autosize>
@@ -43,8 +43,10 @@ export function CodeBox({ text, label, height = 360 }: { text: string; label: st
 /** An id that one wants to copy, cut in the middle of the line rather than of the page. */
 export function Id({ id }: { id: string }) {
   return (
-    <Group gap={2} wrap="nowrap">
-      <Code style={{ overflow: 'hidden', textOverflow: 'ellipsis' }}>{id}</Code>
+    <Group gap={2} wrap="nowrap" miw={0}>
+      <Code miw={0} style={{ overflow: 'hidden', textOverflow: 'ellipsis' }}>
+        {id}
+      </Code>
       <Copy text={id} label="Copy the id" />
     </Group>
   );

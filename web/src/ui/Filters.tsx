@@ -1,6 +1,10 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 
+/** Two beside each other on a phone, where they are wide enough to be read. */
+const half = { base: 'calc(50% - 6px)' };
+const readable = { base: 148, xs: 'auto' };
+
 /** Choices that narrow a list; they are part of the address, so a list can be sent to somebody. */
 export function Filters({
   children,
@@ -42,7 +46,8 @@ export function ChoiceFilter(props: {
       clearable={!required}
       allowDeselect={!required}
       searchable={data.length > 8}
-      w={{ base: '100%', xs: width }}
+      w={{ ...half, xs: width }}
+      miw={readable}
       value={value ?? null}
       data={[...data]}
       onChange={(chosen) => onChange(chosen ?? undefined)}
@@ -65,7 +70,8 @@ export function DayFilter({
     <TextInput
       type="date"
       label={label}
-      w={{ base: '100%', xs: 150 }}
+      w={{ ...half, xs: 150 }}
+      miw={readable}
       value={value ?? ''}
       onChange={(event) => onChange(event.currentTarget.value || undefined)}
     />

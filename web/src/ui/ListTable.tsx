@@ -16,7 +16,11 @@ export function ListTable({
   children: ReactNode;
 }) {
   return (
-    <ScrollArea type="auto" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': caption }}>
+    <ScrollArea
+      type="auto"
+      offsetScrollbars="present"
+      viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': caption }}
+    >
       <Table
         verticalSpacing="xs"
         horizontalSpacing="sm"

@@ -19,7 +19,7 @@ export function Page({
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-start" gap="sm">
-        <div style={{ minWidth: 0 }}>
+        <div style={{ flex: '1 1 300px', minWidth: 0 }}>
           <Title order={1}>{title}</Title>
           {about && (
             <Text c="dimmed" mt={2} component="div">
