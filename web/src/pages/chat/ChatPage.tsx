@@ -1,17 +1,16 @@
-import { Breadcrumbs, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
-import { Id } from '../../ui/Copy.tsx';
-import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
+import { Trail } from '../../ui/Trail.tsx';
 
 const route = getRouteApi('/signed-in/chats/$id');
 
@@ -24,17 +23,7 @@ export function ChatPage() {
     queryFn: ({ signal }) => api.get<ChatView>(`${base}/chats/${encodeURIComponent(id)}`, { signal }),
   });
   return (
-    <Page
-      title="Chat call"
-      about={
-        <Breadcrumbs mt={4}>
-          <LinkTo href="/activity?tab=chats" size="sm">
-            Activity
-          </LinkTo>
-          <Id id={id} />
-        </Breadcrumbs>
-      }
-    >
+    <Page title="Chat call" about={<Trail list="Activity" href="/activity?tab=chats" id={id} />}>
       <Loaded query={query} height={320}>
         {(call) => <Whole call={call} />}
       </Loaded>
@@ -44,17 +33,10 @@ export function ChatPage() {
 
 function Whole({ call }: { call: ChatView }) {
   const ok = call.status < 400;
+  const reason = ok ? call.finish : call.error_type;
   return (
     <Stack gap="lg">
-      <Card
-        title={call.model}
-        aside={
-          <Status
-            of={ok ? 'succeeded' : 'failed'}
-            label={ok ? (call.finish ?? 'answered') : (call.error_type ?? String(call.status))}
-          />
-        }
-      >
+      <Card title={call.model} aside={ok ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}>
         <SimpleGrid cols={{ base: 2, sm: 4 }}>
           <Figure
             name="Cost"
@@ -81,6 +63,7 @@ function Whole({ call }: { call: ChatView }) {
           <Text size="sm" c="dimmed">
             <Time at={call.created_at} />, {call.style}
             {call.stream ? ', streamed' : ''}, key {call.key.name}, answered {call.status}
+            {reason !== null && `: ${reason}`}
           </Text>
         </Group>
       </Card>

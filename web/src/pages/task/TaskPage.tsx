@@ -1,25 +1,14 @@
-import {
-  Anchor,
-  Badge,
-  Breadcrumbs,
-  Divider,
-  Grid,
-  Group,
-  SimpleGrid,
-  Stack,
-  Tabs,
-  Text,
-  Timeline,
-} from '@mantine/core';
+import { Anchor, Badge, Divider, Grid, Group, SimpleGrid, Stack, Tabs, Text, Timeline } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { Moment, TaskView } from '../../../../src/dashboard/views/activity.ts';
 import { usePlace } from '../../session.tsx';
-import { CodeBox, Id } from '../../ui/Copy.tsx';
+import { CodeBox } from '../../ui/Copy.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { MoneyFigures, ResultCard, useTask } from '../../ui/TaskResult.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
+import { Trail } from '../../ui/Trail.tsx';
 import { DeliveryCard } from './DeliveryCard.tsx';
 
 const route = getRouteApi('/signed-in/tasks/$id');
@@ -29,17 +18,7 @@ export function TaskPage() {
   const { id } = route.useParams();
   const query = useTask(id);
   return (
-    <Page
-      title="Task"
-      about={
-        <Breadcrumbs mt={4}>
-          <Anchor component={Link} to="/activity" size="sm">
-            Activity
-          </Anchor>
-          <Id id={id} />
-        </Breadcrumbs>
-      }
-    >
+    <Page title="Task" about={<Trail list="Activity" href="/activity" id={id} />}>
       <Loaded query={query} height={420}>
         {(task) => <Whole task={task} />}
       </Loaded>
@@ -116,6 +95,7 @@ function Story({ story }: { story: Moment[] }) {
       {story.map(({ at, kind, title, detail, tone }, index) => (
         <Timeline.Item
           key={`${at} ${kind} ${index}`}
+          mt={index === 0 ? 0 : 'xs'}
           color={tones[tone]}
           title={
             <Text size="sm" fw={600}>
@@ -135,13 +115,13 @@ function Story({ story }: { story: Moment[] }) {
 
 function Texts({ task }: { task: TaskView }) {
   const { me } = usePlace();
-  const curl = `curl -sS '${me.base_url}/v1/tasks/${task.id}' -H "Authorization: Bearer $KEY"`;
+  const curl = `curl -sS '${me.base_url}/v1/tasks/${task.id}' -H "Authorization: Bearer $MEDLEY_API_KEY"`;
   return (
     <Card>
       <Tabs defaultValue="input">
         <Tabs.List mb="sm">
           <Tabs.Tab value="input">Input</Tabs.Tab>
-          <Tabs.Tab value="body">Task as the API answers it</Tabs.Tab>
+          <Tabs.Tab value="body">Task (JSON)</Tabs.Tab>
           <Tabs.Tab value="curl">curl</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="input">

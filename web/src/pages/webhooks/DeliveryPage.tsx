@@ -6,13 +6,14 @@ import type { DeliveryAttemptView } from '../../../../src/dashboard/views/activi
 import type { DeliveryDetailView } from '../../../../src/dashboard/views/webhooks.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
-import { CodeBox, Id } from '../../ui/Copy.tsx';
+import { CodeBox } from '../../ui/Copy.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { MayButton } from '../../ui/MayButton.tsx';
 import { Card, Page } from '../../ui/Page.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
+import { Trail } from '../../ui/Trail.tsx';
 import { useWebhooks } from './Webhooks.tsx';
 
 const route = getRouteApi('/signed-in/webhooks/$id');
@@ -37,7 +38,7 @@ export function DeliveryPage() {
   return (
     <Page
       title="Webhook delivery"
-      about={<Id id={id} />}
+      about={<Trail list="Webhooks" href="/webhooks" id={id} />}
       actions={
         query.data && (
           <MayButton right="webhooks" loading={resend.isPending} onClick={() => resend.mutate()}>
@@ -77,6 +78,7 @@ export function DeliveryPage() {
 function Facts({ delivery }: { delivery: DeliveryDetailView }) {
   const { event, url, state, attempts, next_at, created_at, task_id } = delivery;
   const attempts_max = useWebhooks().data?.attempts_max;
+  const all = task_id !== null && attempts_max !== undefined && attempts <= attempts_max ? attempts_max : undefined;
   return (
     <Card title={event} aside={<Status of={state === 'waiting' ? 'pending' : state} />}>
       <Stack gap={4}>
@@ -98,8 +100,7 @@ function Facts({ delivery }: { delivery: DeliveryDetailView }) {
         </Text>
         <Text size="sm">
           {attempts}
-          {task_id !== null && attempts_max !== undefined && attempts <= attempts_max && ` of ${attempts_max}`}{' '}
-          {attempts === 1 ? 'attempt' : 'attempts'} made
+          {all !== undefined && ` of ${all}`} {(all ?? attempts) === 1 ? 'attempt' : 'attempts'} made
           {next_at === null ? (
             '.'
           ) : (
