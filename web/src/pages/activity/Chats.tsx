@@ -13,13 +13,12 @@ const outcomes = [
 
 const columns = [
   { name: 'Time' },
-  { name: 'Model' },
+  { name: 'Model, key' },
   { name: 'Status' },
   { name: 'Input', align: 'right' },
   { name: 'Output', align: 'right' },
   { name: 'First words', align: 'right' },
   { name: 'Took', align: 'right' },
-  { name: 'Key' },
   { name: 'Cost', align: 'right' },
 ] as const;
 
@@ -48,6 +47,7 @@ export function Chats(props: ListProps) {
 
 function CallRow({ call }: { call: ChatLineView }) {
   const { id, model, style, stream, status, error_type, finish, key, cost } = call;
+  const ok = status < 400;
   return (
     <Table.Tr>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>
@@ -57,17 +57,16 @@ function CallRow({ call }: { call: ChatLineView }) {
       </Table.Td>
       <Table.Td>
         <Text size="sm">{model}</Text>
-        <Text size="xs" c="dimmed">
+        <Text size="xs" c="dimmed" truncate maw={240}>
           {style}
-          {stream ? ', streamed' : ''}
+          {stream ? ', streamed' : ''}, key {key.name}
         </Text>
       </Table.Td>
       <Table.Td>
-        {status < 400 ? (
-          <Status of="succeeded" label={finish ?? 'answered'} />
-        ) : (
-          <Status of="failed" label={error_type ?? String(status)} />
-        )}
+        {ok ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}
+        <Text size="xs" c="dimmed">
+          {(ok ? finish : error_type) ?? status}
+        </Text>
       </Table.Td>
       <Table.Td ta="right" className="figure">
         {call.input_tokens.toLocaleString()}
@@ -85,11 +84,6 @@ function CallRow({ call }: { call: ChatLineView }) {
       </Table.Td>
       <Table.Td ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
         {durationText(call.total_ms)}
-      </Table.Td>
-      <Table.Td>
-        <Text size="sm" truncate maw={120}>
-          {key.name}
-        </Text>
       </Table.Td>
       <Table.Td ta="right">
         <Money cost={cost} exact />

@@ -15,8 +15,7 @@ const columns = [
   { name: 'Result', hidden: true },
   { name: 'Prompt' },
   { name: 'Status' },
-  { name: 'Model' },
-  { name: 'Key' },
+  { name: 'Model, key' },
   { name: 'Created' },
   { name: 'Took', align: 'right' },
   { name: 'Cost', align: 'right' },
@@ -53,7 +52,7 @@ function TaskRow({ task }: { task: TaskLineView }) {
       <Table.Td w={56}>
         <Thumbnail file={files[0]} size={40} label="" />
       </Table.Td>
-      <Table.Td maw={320}>
+      <Table.Td maw={{ base: 150, sm: 290 }}>
         <Anchor component={Link} to={`/tasks/${id}`} size="sm" truncate display="block">
           {prompt ?? id}
         </Anchor>
@@ -67,13 +66,11 @@ function TaskRow({ task }: { task: TaskLineView }) {
         <Status of={status} />
       </Table.Td>
       <Table.Td>
-        <Text size="sm" truncate maw={200}>
+        <Text size="sm" truncate maw={210}>
           {model}
         </Text>
-      </Table.Td>
-      <Table.Td>
-        <Text size="sm" truncate maw={120}>
-          {key.name}
+        <Text size="xs" c="dimmed" truncate maw={210}>
+          key {key.name}
         </Text>
       </Table.Td>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>
