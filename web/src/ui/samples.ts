@@ -162,8 +162,19 @@ function pythonLiteral(value: unknown, indent: number): string {
   return JSON.stringify(value);
 }
 
+type Shaped = Pick<ModelView, 'modality' | 'input_schema'>;
+
 /** An input to begin with: what is required, by its example or default. */
-export function exampleInput(model: Pick<ModelView, 'modality' | 'input_schema'>): Record<string, unknown> {
+export function exampleInput(model: Shaped): Record<string, unknown> {
+  return requiredInput(model, exampleOf);
+}
+
+/** An input that is whole, for a program to be read: what has no example is made up. */
+export function wholeInput(model: Shaped): Record<string, unknown> {
+  return requiredInput(model, (field) => exampleOf(field) ?? madeUp(field));
+}
+
+function requiredInput(model: Shaped, valueOf: (field: Record<string, unknown>) => unknown): Record<string, unknown> {
   if (model.modality === 'chat') return { messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 300 };
   if (model.modality === 'embedding') return { input: ['A red bicycle', 'A blue car'] };
   const { required, properties } = model.input_schema;
@@ -172,7 +183,7 @@ export function exampleInput(model: Pick<ModelView, 'modality' | 'input_schema'>
   return Object.fromEntries(
     names.flatMap((name) => {
       const field = fields[name];
-      const example = isRecord(field) ? exampleOf(field) : undefined;
+      const example = isRecord(field) ? valueOf(field) : undefined;
       return example === undefined ? [] : [[name, example]];
     }),
   );
@@ -183,4 +194,12 @@ function exampleOf(field: Record<string, unknown>): unknown {
   if (Array.isArray(examples) && examples.length > 0) return examples[0];
   if (usual !== undefined) return usual;
   return Array.isArray(choices) ? choices[0] : undefined;
+}
+
+function madeUp({ type, 'x-media': media, items, minimum }: Record<string, unknown>): unknown {
+  if (type === 'array') return isRecord(items) ? [exampleOf(items) ?? madeUp(items)] : [];
+  if (type === 'integer' || type === 'number') return minimum ?? 1;
+  if (type === 'boolean') return true;
+  if (type !== 'string') return undefined;
+  return typeof media === 'string' ? `https://example.com/${media}` : 'A red bicycle';
 }

@@ -1,19 +1,20 @@
-import { Anchor, Badge, Breadcrumbs, Grid, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { Badge, Grid, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { getRouteApi } from '@tanstack/react-router';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
-import { CodeBox, Id } from '../../ui/Copy.tsx';
+import { CodeBox } from '../../ui/Copy.tsx';
 import { ButtonTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { conditionText, perText } from '../../ui/price.ts';
-import { chatSamples, exampleInput, samplesOf } from '../../ui/samples.ts';
+import { chatSamples, samplesOf, wholeInput } from '../../ui/samples.ts';
 import { titleOf } from '../../ui/schema.ts';
 import { ChatSamples, Samples } from '../../ui/Samples.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
+import { Trail } from '../../ui/Trail.tsx';
 import { kindText, playgroundOf, successText } from './Models.tsx';
 import { Parameters } from './Parameters.tsx';
 import { useModel } from './queries.ts';
@@ -28,14 +29,7 @@ export function ModelPage() {
   return (
     <Page
       title={model?.display_name ?? id}
-      about={
-        <Breadcrumbs mt={4}>
-          <Anchor component={Link} to="/models" size="sm">
-            Models
-          </Anchor>
-          <Id id={id} />
-        </Breadcrumbs>
-      }
+      about={<Trail list="Models" href="/models" id={id} />}
       {...(model && model.modality !== 'embedding' && { actions: <OpenIt model={model} /> })}
     >
       <Loaded query={query} height={520}>
@@ -52,7 +46,7 @@ function OpenIt({ model }: { model: ModelView }) {
 function Whole({ model }: { model: ModelView }) {
   const { me } = usePlace();
   const has_input = model.modality !== 'chat' && model.modality !== 'embedding';
-  const input = exampleInput(model);
+  const input = wholeInput(model);
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 7 }}>
@@ -128,7 +122,7 @@ function Pace({ model: { pace, modality } }: { model: ModelView }) {
       {pace ? (
         <SimpleGrid cols={modality === 'chat' ? 2 : 3}>
           <Figure name="Succeeded" value={successText(pace)} note={`${pace.succeeded} of ${pace.ended}`} />
-          <Figure name="Half of them within" value={time(pace.p50_ms)} />
+          <Figure name="Half within" value={time(pace.p50_ms)} />
           <Figure name="95 % within" value={time(pace.p95_ms)} />
           {modality === 'chat' && <Figure name="First words, half within" value={time(pace.first_p50_ms)} />}
         </SimpleGrid>

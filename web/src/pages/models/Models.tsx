@@ -170,5 +170,5 @@ export function playgroundOf(id: string): string {
 export function successText(pace: PaceView | null): string {
   if (!pace || pace.ended === 0) return '–';
   const percent = (pace.succeeded / pace.ended) * 100;
-  return `${percent === 100 ? '100' : percent.toFixed(1)} %`;
+  return `${percent % 100 === 0 ? percent : percent.toFixed(1)} %`;
 }

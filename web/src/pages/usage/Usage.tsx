@@ -230,5 +230,5 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
 
 function snippetOf(base_url: string, { from, to }: { from: string; to: string }, group: Group, step: string): string {
   const by = group === 'kind' ? 'modality' : group;
-  return `curl "${base_url}/v1/usage?from=${from}&to=${to}&group_by=${step},${by}" \\\n  -H "Authorization: Bearer $MEDLEY_KEY"`;
+  return `curl "${base_url}/v1/usage?from=${from}&to=${to}&group_by=${step},${by}" \\\n  -H "Authorization: Bearer $MEDLEY_API_KEY"`;
 }
