@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, List, Progress, Stack, Text, ThemeIcon } from '@mantine/core';
+import { Anchor, Box, Button, Group, Progress, Stack, Text, ThemeIcon } from '@mantine/core';
 import { CheckIcon } from '@heroicons/react/24/solid';
 import { useLocalStorage } from '@mantine/hooks';
 import { Link } from '@tanstack/react-router';
@@ -16,7 +16,7 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
   const done = [steps.picture, steps.api, steps.webhook].filter(Boolean).length;
   if (hidden || done === 3) return null;
   const curl = `curl -sS '${me.base_url}/v1/generate?wait=60' \\
-  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
+  -H "Authorization: Bearer $MEDLEY_API_KEY" -H 'Content-Type: application/json' \\
   -d '{"model":"sandbox/image","input":{"prompt":"A red bicycle"}}'`;
   return (
     <Card
@@ -29,8 +29,8 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
     >
       <Stack>
         <Progress value={(done / 3) * 100} aria-label={`${done} of 3 steps done`} />
-        <List spacing="md" center={false} listStyleType="none">
-          <Step done={steps.picture} title="Make a picture">
+        <Stack component="ol" gap="md" p={0} m={0} style={{ listStyle: 'none' }}>
+          <Step number={1} done={steps.picture} title="Make a picture">
             {!steps.picture && (
               <Group>
                 <Text size="sm">The sandbox draws without any provider's key, in a moment.</Text>
@@ -40,7 +40,7 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
               </Group>
             )}
           </Step>
-          <Step done={steps.api} title="Make one by the API">
+          <Step number={2} done={steps.api} title="Make one by the API">
             {!steps.api && (
               <Stack gap="xs">
                 <Text size="sm">
@@ -48,13 +48,13 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
                   <Anchor component={Link} to="/keys" underline="always">
                     API keys
                   </Anchor>{' '}
-                  in $KEY:
+                  in <code>$MEDLEY_API_KEY</code>:
                 </Text>
                 <CodeBox text={curl} label="command" />
               </Stack>
             )}
           </Step>
-          <Step done={steps.webhook} title="Receive a webhook">
+          <Step number={3} done={steps.webhook} title="Receive a webhook">
             {!steps.webhook && (
               <Text size="sm">
                 Pass <code>webhook_url</code> when you create a task, or send a test from{' '}
@@ -65,26 +65,35 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
               </Text>
             )}
           </Step>
-        </List>
+        </Stack>
       </Stack>
     </Card>
   );
 }
 
-function Step({ done, title, children }: { done: boolean; title: string; children: ReactNode }) {
+function Step({
+  number,
+  done,
+  title,
+  children,
+}: {
+  number: number;
+  done: boolean;
+  title: string;
+  children: ReactNode;
+}) {
   return (
-    <List.Item
-      icon={
-        <ThemeIcon size={24} radius="xl" color={done ? 'teal' : 'gray'} variant={done ? 'filled' : 'light'}>
-          {done && <CheckIcon width={14} aria-hidden />}
-        </ThemeIcon>
-      }
-    >
-      <Text fw={600}>
-        {title}
-        {done && <span style={{ position: 'absolute', left: -9999 }}> (done)</span>}
-      </Text>
-      {children}
-    </List.Item>
+    <Group component="li" align="flex-start" gap="sm" wrap="nowrap">
+      <ThemeIcon size={24} radius="xl" color={done ? 'teal' : 'gray'} variant={done ? 'filled' : 'light'}>
+        {done ? <CheckIcon width={14} aria-hidden /> : <Text size="xs">{number}</Text>}
+      </ThemeIcon>
+      <Box flex={1} miw={0}>
+        <Text fw={600}>
+          {title}
+          {done && <span style={{ position: 'absolute', left: -9999 }}> (done)</span>}
+        </Text>
+        {children}
+      </Box>
+    </Group>
   );
 }

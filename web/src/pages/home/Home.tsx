@@ -106,7 +106,12 @@ function SpendCard({ spend }: { spend: HomeView['spend'] }) {
           <Figure name="This month" value={<Money cost={spend.month} />} />
           <Figure name="Last month" value={<Money cost={spend.month_before} />} note="to the same day" />
         </SimpleGrid>
-        <Spark bars={bars} summary={summary} />
+        <div>
+          <Spark bars={bars} summary={summary} />
+          <Text size="xs" c="dimmed" mt={4}>
+            The last 30 days, day by day
+          </Text>
+        </div>
       </Stack>
     </Card>
   );

@@ -65,7 +65,7 @@ function Picture({ caption, summary, bars, series, textOf }: Omit<Props, 'step'>
             yAxisProps={{ width: 64 }}
             xAxisProps={{ minTickGap: 24 }}
             tooltipAnimationDuration={0}
-            barChartProps={{ accessibilityLayer: false }}
+            barChartProps={{ accessibilityLayer: false, margin: { top: 12 } }}
             barProps={{ isAnimationActive: false, stroke: 'var(--medley-surface)', strokeWidth: 1 }}
           />
         </div>
