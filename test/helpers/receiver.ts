@@ -26,7 +26,7 @@ export type Receiver = {
   stop(): Promise<void>;
 };
 
-export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
+export async function startReceiver(host = '127.0.0.1', wanted_port = 0): Promise<Receiver> {
   const received: Received[] = [];
   const answers = new Map<string, Answer>();
   const hanging = new Map<string, Set<ServerResponse>>();
@@ -71,7 +71,7 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
     response.writeHead(status, status >= 300 && status < 400 ? { location: '/elsewhere' } : {});
     response.end(status === 204 ? undefined : `answer ${status}`);
   };
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  await new Promise<void>((resolve) => server.listen(wanted_port, host, resolve));
   const { port } = server.address() as AddressInfo;
   const of = (path: string) => received.filter((one) => one.path.split('?')[0] === path);
   return {

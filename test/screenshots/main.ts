@@ -27,18 +27,24 @@ const { values, positionals } = parseArgs({
 /** The address in the pictures; the browser is told where that is. */
 const host = 'medley.example.com';
 
+/** Always the same, since it is to be seen. */
+const hooks_port = 8087;
+
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 async function main(): Promise<void> {
   const closing: (() => Promise<unknown>)[] = [];
   try {
     setTime(begins_at);
-    const stopCluster = await setUpCluster();
-    if (stopCluster) closing.push(stopCluster);
-    const receiver = await startReceiver();
+    closing.push(await setUpCluster());
+    const receiver = await startReceiver('127.0.0.1', hooks_port);
     closing.push(receiver.stop);
     const env = { MEDLEY_BASE_URL: `http://${host}` };
-    const started = await startTestApp({ yaml: settingsYaml('1s, 1s, 1s, 1s, 1s'), env });
+    const started = await startTestApp({
+      yaml: settingsYaml('1s, 1s, 1s, 1s, 1s'),
+      env,
+      resolve: async () => ['127.0.0.1'],
+    });
     closing.push(started.stop);
     const service = { ...started, url: started.app.local_url() };
     const world = await makeWorld(service, receiver, say);

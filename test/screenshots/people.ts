@@ -13,6 +13,7 @@ export type Person = {
 type Named = { name: string; email: string };
 
 const password = 'a password for pictures';
+const firefox = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:144.0) Gecko/20100101 Firefox/144.0';
 
 /** Comes by a link, and gives a name. */
 export async function comeByLink(service: TestApp, user_id: string, named: Named): Promise<Person> {
@@ -50,7 +51,7 @@ export async function inviteTo(owner: Person, account_id: string, role: Role, em
 function somebody({ url, app }: TestApp, email: string): Person {
   const browser = browserOf(url);
   const send = (method: string, path: string, body?: unknown) =>
-    browser.send(method, path, body, { origin: app.base_url() });
+    browser.send(method, path, body, { origin: app.base_url(), 'user-agent': firefox });
   return {
     ask: async <T>(method: string, path: string, body?: unknown) => {
       let answer = await send(method, path, body);

@@ -55,7 +55,7 @@ export function fullShots({ tasks, chat, accounts, deliveries, invitation }: Wor
     own('settings-security', '/settings?tab=security'),
     own('settings-team', '/settings?tab=team'),
     own('settings-appearance', '/settings?tab=appearance'),
-    own('not-found', '/nowhere'),
+    own('not-found', '/settings/nowhere'),
     { name: 'sign-in', path: '/sign-in', who: 'nobody' },
     { name: 'invitation', path: `/invitation?id=${invitation}`, who: 'nobody' },
     { name: 'reset-password', path: '/reset-password?token=x', who: 'nobody' },

@@ -1,7 +1,8 @@
 const RealDate = Date;
 let shift_ms = 0;
+let stopped_ms: number | undefined;
 
-const now = () => RealDate.now() + shift_ms;
+const now = () => stopped_ms ?? RealDate.now() + shift_ms;
 
 /**
  * From now on this process takes it to be `at`, and time runs on from there: the service, its login library and
@@ -13,4 +14,9 @@ export function setTime(at: string | number): void {
     construct: (real, given, target) => Reflect.construct(real, given.length === 0 ? [now()] : given, target),
     get: (real, name) => (name === 'now' ? now : Reflect.get(real, name)),
   });
+}
+
+/** It is `at` for ever, however long the pictures take. Only once the world is whole: what waits for an hour waits on. */
+export function stopTime(at: string): void {
+  stopped_ms = new RealDate(at).getTime();
 }

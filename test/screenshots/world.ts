@@ -7,7 +7,7 @@ import type { Receiver } from '../helpers/receiver.ts';
 import { comeByLink, inviteTo, joinAs, ownerBy, type Person } from './people.ts';
 import { films, melodies, questions, scenes } from './prompts.ts';
 import { settingsYaml } from './settings.ts';
-import { setTime } from './time.ts';
+import { setTime, stopTime } from './time.ts';
 import { makeWork, type Work } from './work.ts';
 
 /** The pictures are taken at this time. */
@@ -32,6 +32,9 @@ export type World = {
 };
 
 type Say = (line: string) => void;
+
+/** Where webhooks go: the service is told that this name is here. */
+const hooksOf = (receiver: Receiver) => receiver.url.replace('127.0.0.1', 'hooks.northlight.example');
 
 /** Two months of an agency's work, and its neighbours, by calls of the API and of the dashboard. */
 export async function makeWorld(service: TestApp, receiver: Receiver, say: Say): Promise<World> {
@@ -69,7 +72,7 @@ export async function makeWorld(service: TestApp, receiver: Receiver, say: Say):
   for (let day = first_day; day <= last_day; day += day_ms) {
     const date = new Date(day).toISOString().slice(0, 10);
     await runTheHouse(service, { ada, owner: team.owner }, { main, long }, date);
-    await workThrough(work, day, { ...keys, others }, receiver.url);
+    await workThrough(work, day, { ...keys, others }, hooksOf(receiver));
     say(`${date}: ${work.made()} calls`);
   }
   const newcomer = await openAccount(ada, 'Fresh Start', 'USD', '5.00');
@@ -77,6 +80,7 @@ export async function makeWorld(service: TestApp, receiver: Receiver, say: Say):
   const seen = await lastThings(service, work, keys, receiver);
   const link = await inviteTo(team.owner, main, 'developer', 'new.colleague@northlight.example');
   await addUpUsage(app.db);
+  stopTime(shown_at);
   return {
     who: { owner: team.owner_id, operator, newcomer: mona.user_id, viewer: team.viewer_id },
     accounts: { main, long },
@@ -145,12 +149,7 @@ async function workThrough(work: Work, day: number, keys: Keys, receiver_url: st
   if (number % 9 === 4) await work.run(keys.website, 'sandbox/image', { prompt: `${pick(scenes)} [[moderate]]` });
   if (number % 11 === 5) await work.run(keys.batch, 'sandbox/down', { prompt: pick(scenes) });
   for (const key of keys.others) {
-    await work.run(
-      key,
-      'sandbox/image',
-      { prompt: pick(scenes, 5), width: 256, height: 256 },
-      `${receiver_url}/hooks/shop`,
-    );
+    await work.run(key, 'sandbox/image', { prompt: pick(scenes, 5), width: 256, height: 256 }, `${receiver_url}/shop`);
   }
 }
 
@@ -193,12 +192,12 @@ async function writeAddress(owner: Person, account_id: string): Promise<void> {
 /** The day of the pictures: one of each ending, and receivers that take, fail and hang. */
 async function lastThings(service: TestApp, work: Work, keys: Omit<Keys, 'others'>, receiver: Receiver) {
   setTime('2026-11-20T14:20:00Z');
-  const hook = `${receiver.url}/hooks/tasks`;
-  const lost = `${receiver.url}/lost`;
+  const hook = `${hooksOf(receiver)}/tasks`;
+  const lost = `${hooksOf(receiver)}/lost`;
   receiver.answer('/lost', 503);
   const dropped = await work.run(keys.website, 'studio/poster', { prompt: scenes[3] }, lost);
   await receiver.nth('/lost', 6);
-  await service.configure(settingsYaml('10s, 1m, 5m, 30m, 2h'));
+  await service.configure(settingsYaml('10s, 3h, 6h, 12h, 24h'));
   setTime('2026-11-20T14:24:00Z');
   const clip = 'studio/clip-with-a-remarkably-long-name-2.1-preview';
   const film = await work.run(keys.batch, clip, { prompt: films[0], duration: 4 }, hook);
@@ -212,8 +211,7 @@ async function lastThings(service: TestApp, work: Work, keys: Omit<Keys, 'others
   setTime('2026-11-20T14:31:00Z');
   const running = await work.begin(keys.batch, clip, { prompt: `${films[1]} [[delay 20m]]`, duration: 6 });
   await work.begin(keys.website, 'sandbox/image', { prompt: `${scenes[8]} [[delay 20m]]` });
-  await receiver.nth('/lost', 7);
-  setTime(shown_at);
+  await receiver.nth('/lost', 8);
   return { tasks: { picture, film, sound, failed, moved, running, dropped }, chat };
 }
 
@@ -222,5 +220,5 @@ type Deliveries = { data: { id: string; url: string; state: string }[] };
 async function deliveriesOf(owner: Person, account_id: string): Promise<Pick<World, 'deliveries'>> {
   const { data } = await owner.ask<Deliveries>('GET', `/dash/accounts/${account_id}/deliveries`);
   const id = (path: string) => data.find(({ url }) => url.endsWith(path))?.id ?? '';
-  return { deliveries: { delivered: id('/hooks/tasks'), failing: id('/lost') } };
+  return { deliveries: { delivered: id('/tasks'), failing: id('/lost') } };
 }
