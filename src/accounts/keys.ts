@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Db, Queryable } from '../db/database.ts';
 import { newId, randomBase62, toBase62 } from '../lib/ids.ts';
@@ -52,7 +52,7 @@ export function isKeyText(text: string): boolean {
 
 /** What is stored of a key. A fast hash is right for 178 random bits: there is nothing to guess. */
 export function hashKey(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 type NewKey = { account_id: string; name: string; limit_month: Money | null };

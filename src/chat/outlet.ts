@@ -32,14 +32,24 @@ export function makeOutlet(): Outlet {
     waiting = [];
     for (const wake of woken) wake();
   };
-  const body = new Readable({ highWaterMark: buffer_bytes, read: release });
-  body.once('close', release);
+  let body: Readable | undefined;
+  let is_over = false;
+  /** Made when it is needed: most calls are answered whole. */
+  const made = () => {
+    if (body) return body;
+    body = new Readable({ highWaterMark: buffer_bytes, read: release });
+    body.once('close', release);
+    if (is_over) body.push(null);
+    return body;
+  };
   const open = () => {
     is_open = true;
     opened.resolve();
   };
   return {
-    body,
+    get body() {
+      return made();
+    },
     opened: opened.promise,
     get is_open() {
       return is_open;
@@ -54,12 +64,14 @@ export function makeOutlet(): Outlet {
     write: (bytes) => {
       open();
       written_at_ms = performance.now();
-      if (body.destroyed || body.push(bytes)) return undefined;
+      const stream = made();
+      if (stream.destroyed || stream.push(bytes)) return undefined;
       return new Promise<void>((resolve) => waiting.push(resolve));
     },
     end: () => {
-      if (!body.destroyed) body.push(null);
+      is_over = true;
+      if (body && !body.destroyed) body.push(null);
     },
-    cut: () => void body.destroy(),
+    cut: () => void made().destroy(),
   };
 }

@@ -13,7 +13,7 @@ const reader_ms_max = 120_000;
 /** `first byte`: no answer has begun. `idle`: nothing came for too long. `total`: it came, but took too long. */
 export type Phase = 'first byte' | 'idle' | 'total';
 
-/** The clock of one attempt. One timer, moved: a stream has thousands of chunks. */
+/** The clock of one attempt. */
 export type Watch = {
   /** Aborts when a phase takes too long, or the caller is gone. */
   readonly signal: AbortSignal;
@@ -44,12 +44,16 @@ export function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: Abort
     stop.abort(new Error(`over: ${phase}`));
   };
   const total = setTimeout(() => expire('total'), timeout_ms.total);
-  const first_phase = is_stream ? 'first byte' : 'total';
-  let silence = setTimeout(() => expire(first_phase), is_stream ? timeout_ms.first_byte : timeout_ms.total);
+  let silence = is_stream ? setTimeout(() => expire('first byte'), timeout_ms.first_byte) : undefined;
   let is_idle_watch = false;
+  let beat_at_ms = 0;
   const wait = (duration_ms: number) => {
     clearTimeout(silence);
-    silence = setTimeout(() => expire('idle'), duration_ms);
+    silence = setTimeout(() => {
+      const left_ms = is_idle_watch ? beat_at_ms + timeout_ms.idle - performance.now() : 0;
+      if (left_ms > 0) wait(left_ms);
+      else expire('idle');
+    }, duration_ms);
   };
   const leave = () => stop.abort(new Error('the caller is gone'));
   if (gone.aborted) leave();
@@ -68,7 +72,8 @@ export function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: Abort
     beat: (has_begun) => {
       is_paused = false;
       if (!has_begun) return; // who only says that it is there has not begun to work
-      if (is_idle_watch) return void silence.refresh();
+      beat_at_ms = performance.now();
+      if (is_idle_watch) return; // the timer looks when the last beat was: to move it each time was 3 % of a stream
       is_idle_watch = true;
       wait(timeout_ms.idle);
     },

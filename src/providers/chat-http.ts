@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
+import { ask } from './answer-body.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';
 import type { ChatReply } from './provider.ts';
 import { refusalError, type Hints } from './refusal.ts';
@@ -41,14 +42,13 @@ export function openChatClient(
           ...headers,
         },
         body: bytes.length > kept_bytes_max ? sentOnce(bytes) : bytes,
-        signal,
       } as const;
       const pool = connections.to(origin, { connect_timeout_ms, keep_alive: true });
-      const answer = await pool.request(request).catch(unreached);
-      if (answer.statusCode >= 200 && answer.statusCode < 300) return { body: answer.body };
-      const refusal = (await readRefusal(answer.body, refusal_limits)).toString('utf8');
-      const [retry_after] = [answer.headers['retry-after']].flat();
-      throw refusalError({ status: answer.statusCode, retry_after, body: refusal }, secrets, hints);
+      const { status, headers: told, body: answer } = await ask(pool, request, signal).catch(unreached);
+      if (status < 300) return { body: answer };
+      const refusal = (await readRefusal(answer, refusal_limits)).toString('utf8');
+      const [retry_after] = [told['retry-after']].flat();
+      throw refusalError({ status, retry_after, body: refusal }, secrets, hints);
     },
     close: () => connections.close(),
   };

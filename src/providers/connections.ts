@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { Pool } from 'undici';
 import { GuardError, type Guard } from '../lib/guard.ts';
 import { NotStarted } from './provider.ts';
@@ -73,12 +72,15 @@ export function unreached(error: unknown): never {
 }
 
 /** What there is of the explanation of a refusal: its status says what to do, its words may be late or never end. */
-export async function readRefusal(body: Readable, limits: { bytes_max: number; wait_ms: number }): Promise<Buffer> {
+export async function readRefusal(
+  body: AsyncIterable<Buffer> & { destroy(): void },
+  limits: { bytes_max: number; wait_ms: number },
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size_bytes = 0;
   const late = setTimeout(() => body.destroy(), limits.wait_ms);
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const chunk of body) {
       chunks.push(chunk);
       size_bytes += chunk.length;
       if (size_bytes >= limits.bytes_max) break;

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
@@ -166,7 +165,7 @@ export type EmbeddingCall = Pick<ChatCall, 'request_id' | 'model' | 'body' | 'ti
  * The upstream has answered 2xx: the bytes of its answer or its stream, as they come. `simulated`: a sandbox
  * directive lets it break off, health does not count that.
  */
-export type ChatReply = { body: Readable | AsyncIterable<Buffer>; simulated?: boolean };
+export type ChatReply = { body: AsyncIterable<Buffer>; simulated?: boolean };
 
 export type ChatProvider = {
   /** The styles that it speaks; a caller's own is preferred, else the first. */

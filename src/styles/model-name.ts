@@ -20,13 +20,25 @@ export function withModel(bytes: Buffer, model: string): Buffer {
 export type Edit = { from: number; to: number; value: Buffer };
 
 export function edited(bytes: Buffer, { from, to, value }: Edit): Buffer {
-  return Buffer.concat([bytes.subarray(0, from), value, bytes.subarray(to)]);
+  const result = Buffer.allocUnsafe(bytes.length - (to - from) + value.length);
+  bytes.copy(result, 0, 0, from);
+  value.copy(result, from);
+  bytes.copy(result, from + value.length, to);
+  return result;
+}
+
+let last = { model: '', json: Buffer.alloc(0) };
+
+/** The name as JSON. A stream asks for the same one thousands of times. */
+function jsonOf(model: string): Buffer {
+  if (last.model !== model) last = { model, json: Buffer.from(JSON.stringify(model)) };
+  return last.json;
 }
 
 /** What `withModel` changes. */
 export function modelEdit(bytes: Buffer, model: string): Edit {
   const place = modelValue(bytes, 1);
-  if (place) return { ...place, value: Buffer.from(JSON.stringify(model)) };
+  if (place) return { from: place.from, to: place.to, value: jsonOf(model) };
   const start = bytes.indexOf(open_brace) + 1;
   const comma = bytes[skipSpace(bytes, start)] === close_brace ? '' : ',';
   return { from: start, to: start, value: Buffer.from(`"model":${JSON.stringify(model)}${comma}`) };
@@ -35,7 +47,7 @@ export function modelEdit(bytes: Buffer, model: string): Edit {
 /** The same for a `model` one level further down; undefined if there is none. */
 export function innerModelEdit(bytes: Buffer, model: string): Edit | undefined {
   const place = modelValue(bytes, 2);
-  return place && { ...place, value: Buffer.from(JSON.stringify(model)) };
+  return place && { from: place.from, to: place.to, value: jsonOf(model) };
 }
 
 /** Where the value of the first `model` at this depth stands, if it is a string or a word. */

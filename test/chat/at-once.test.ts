@@ -96,11 +96,12 @@ test('readers that read nothing hold no upstream for longer than twice its idle 
   await expect.poll(() => stage.upstream.open(), patience).toBe(0);
   await expect.poll(() => stage.test.app.atOnce.size(), patience).toBe(0);
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
-  const rows = await stage.test.app.db.query<{ status: number }>(
-    'select status from chat_calls where account_id = $1',
-    [client.account_id],
-  );
-  expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: at_once }, () => 499));
+  const statuses = async () => {
+    const of_account = 'select status from chat_calls where account_id = $1';
+    const rows = await stage.test.app.db.query<{ status: number }>(of_account, [client.account_id]);
+    return rows.map(({ status }) => status);
+  };
+  await expect.poll(statuses, patience).toEqual(Array.from({ length: at_once }, () => 499));
   for (const socket of sockets) socket.destroy();
 }, 40_000);
 

@@ -29,6 +29,15 @@ async function recordOf(answer: { headers: Headers }): Promise<{ usage: Record<s
   return { text, ...(JSON.parse(text) as { usage: Record<string, number> }) };
 }
 
+test('a record is there as soon as the call has ended', async () => {
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
+  for (let i = 0; i < 20; i++) {
+    const { headers } = await stream({ model: 'acme/oai' });
+    const { status } = await stage.client.call('GET', `/v1/chat/${headers.get('x-request-id')}`);
+    expect(status, `call ${i}`).toBe(200);
+  }
+});
+
 test('a record is written although the database was away when the call ended', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
   const { db } = stage.test.app;

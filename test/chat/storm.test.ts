@@ -54,6 +54,9 @@ test('T13, T23: 1,000 streams left at random moments: no hold stays, every upstr
   const openHolds = async () => (await app.db.query('select from open_holds')).length;
   await expect.poll(openHolds, { timeout: 15_000, message: `seed ${seed}` }).toBe(0);
   await expect.poll(() => stage.upstream.open(), { timeout: 15_000, message: `seed ${seed}` }).toBe(0);
+  const unwritten = `select count(*)::int as count from ledger_entries e
+    where event = 'close' and kind = 'chat' and not exists (select from chat_calls c where c.id = e.ref)`;
+  await expect.poll(() => app.db.query(unwritten), { timeout: 15_000 }).toEqual([{ count: 0 }]);
   const [row] = await app.db.query<{ wrong: number }>(
     `select count(*)::int as wrong from chat_calls c
       where (c.first_content_ms is null and c.finish is null) <> (c.cost = 0)`,

@@ -67,10 +67,9 @@ test('the cost rows of the route that answered, by the same usage as the caller 
   const { headers } = await ask('acme/costly');
   // 100 × 1.5 + 900 × 0.15 + 87 × 7.5 / 0.87, by the million
   expect(await booked(headers)).toEqual([close('acme/costly#oai', 'rows', 1_035n)]);
-  const [record] = await stage.test.app.db.query('select upstream_cost from chat_calls where id = $1', [
-    headers.get('x-request-id'),
-  ]);
-  expect(record).toEqual({ upstream_cost: 1_035n });
+  const recorded = () =>
+    stage.test.app.db.query('select upstream_cost from chat_calls where id = $1', [headers.get('x-request-id')]);
+  await expect.poll(recorded).toEqual([{ upstream_cost: 1_035n }]);
 });
 
 test('a stream that tells no usage is counted, as it is for the caller', async () => {

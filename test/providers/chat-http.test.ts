@@ -135,9 +135,8 @@ describe('connections', () => {
     const raw = await startRaw((socket) => void socket.once('data', () => socket.write(stream_head)));
     const provider = open(raw.url);
     const stop = new AbortController();
-    const replies = await Promise.all(Array.from({ length: 20 }, () => provider.send(call('m'), stop.signal)));
+    await Promise.all(Array.from({ length: 20 }, () => provider.send(call('m'), stop.signal)));
     expect(raw.sockets).toHaveLength(20);
-    for (const { body } of replies) if ('on' in body) body.on('error', () => undefined);
     stop.abort();
     await Promise.all(raw.sockets.map(untilClosed));
     await provider.close?.();

@@ -1,0 +1,126 @@
+import type { Dispatcher } from 'undici';
+
+/** An upstream's answer, as soon as its head has come. */
+export type UpstreamAnswer = { status: number; headers: Headers; body: AnswerBody };
+
+type Headers = { readonly [name: string]: string | string[] | undefined };
+
+/** Above this nothing more is read until somebody takes what is there. */
+const waiting_bytes_max = 65_536;
+
+/**
+ * The bytes of an answer, once, in pieces as they come; what has come since the last piece is one piece. Whoever
+ * stops reading before its end closes the connection.
+ */
+export class AnswerBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer, undefined> {
+  #controller: Dispatcher.DispatchController;
+  #pieces: Buffer[] = [];
+  #waiting_bytes = 0;
+  #over: { error?: Error } | undefined;
+  #reader: PromiseWithResolvers<IteratorResult<Buffer, undefined>> | undefined;
+
+  constructor(controller: Dispatcher.DispatchController) {
+    this.#controller = controller;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Buffer, undefined>> {
+    const value = this.#take();
+    if (value) return Promise.resolve({ value, done: false });
+    if (this.#over) return this.#over.error ? Promise.reject(this.#over.error) : Promise.resolve(the_end);
+    this.#reader = Promise.withResolvers();
+    return this.#reader.promise;
+  }
+
+  return(): Promise<IteratorResult<Buffer, undefined>> {
+    this.destroy();
+    return Promise.resolve(the_end);
+  }
+
+  /** Nobody wants the rest. */
+  destroy(): void {
+    if (!this.#over) this.#controller.abort(new Error('the rest of the answer is not wanted'));
+  }
+
+  /** For whoever reads the connection. */
+  push(piece: Buffer): void {
+    if (this.#reader) return this.#answer({ value: piece, done: false });
+    this.#pieces.push(piece);
+    this.#waiting_bytes += piece.length;
+    if (this.#waiting_bytes > waiting_bytes_max) this.#controller.pause();
+  }
+
+  /** For whoever reads the connection: its last word. */
+  finish(error?: Error): void {
+    this.#over = error ? { error } : {};
+    if (!this.#reader) return;
+    if (!error) return this.#answer(the_end);
+    this.#reader.reject(error);
+    this.#reader = undefined;
+  }
+
+  #take(): Buffer | undefined {
+    const pieces = this.#pieces;
+    if (pieces.length === 0) return undefined;
+    this.#pieces = [];
+    this.#waiting_bytes = 0;
+    if (this.#controller.paused) this.#controller.resume();
+    return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
+  }
+
+  #answer(result: IteratorResult<Buffer, undefined>): void {
+    this.#reader?.resolve(result);
+    this.#reader = undefined;
+  }
+}
+
+const the_end: IteratorResult<Buffer, undefined> = { value: undefined, done: true };
+
+/**
+ * Sends a request and resolves when the head of its answer has come; `signal` ends it at any time. The client's
+ * own `request` makes a stream for every answer: that and reading it took 15 % of a chat call, and a third of
+ * what relaying one frame of a stream costs (bench/results/chat.md).
+ */
+export function ask(
+  dispatcher: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  signal: AbortSignal,
+): Promise<UpstreamAnswer> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined;
+    let body: AnswerBody | undefined;
+    const leave = () => {
+      const reason = reasonOf(signal);
+      controller?.abort(reason);
+      reject(reason); // it may still wait for a connection
+    };
+    const finish = (error?: Error) => {
+      signal.removeEventListener('abort', leave);
+      body?.finish(error);
+      if (error) reject(error);
+    };
+    if (signal.aborted) return reject(reasonOf(signal));
+    signal.addEventListener('abort', leave, { once: true });
+    dispatcher.dispatch(options, {
+      onRequestStart: (started) => {
+        controller = started;
+        if (signal.aborted) started.abort(reasonOf(signal));
+      },
+      onResponseStart: (started, status, headers) => {
+        if (status < 200) return; // an announcement: the answer follows
+        body = new AnswerBody(started);
+        resolve({ status, headers, body });
+      },
+      onResponseData: (_, piece) => body?.push(piece),
+      onResponseEnd: () => finish(),
+      onResponseError: (_, error) => finish(error),
+    });
+  });
+}
+
+function reasonOf({ reason }: AbortSignal): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

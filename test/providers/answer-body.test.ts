@@ -1,0 +1,115 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Pool } from 'undici';
+import { afterEach, expect, it } from 'vitest';
+import { ask } from '../../src/providers/answer-body.ts';
+import { readBytes } from '../../src/lib/read-bytes.ts';
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).toReversed()) await stop();
+});
+
+async function upstream(answer: (response: ServerResponse) => void, connections = 4): Promise<Pool> {
+  const server: Server = createServer((request, response) => {
+    request.resume().on('end', () => answer(response));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  stops.push(() => {
+    server.closeAllConnections();
+    return new Promise((closed) => server.close(closed));
+  });
+  const pool = new Pool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { connections });
+  stops.push(() => pool.destroy());
+  return pool;
+}
+
+const get = { path: '/', method: 'GET' } as const;
+const never = () => new AbortController().signal;
+
+it('gives the head, and the bytes in their order', async () => {
+  const pool = await upstream((response) => {
+    response.writeHead(201, { 'retry-after': '3' });
+    response.write('one ');
+    setImmediate(() => response.end('two'));
+  });
+  const { status, headers, body } = await ask(pool, get, never());
+  expect([status, headers['retry-after'], String(await readBytes(body, 100))]).toEqual([201, '3', 'one two']);
+  expect(await body.next(), 'the end stays the end').toEqual({ value: undefined, done: true });
+});
+
+it('waits for the answer behind an announcement', async () => {
+  const pool = await upstream((response) => {
+    response.writeProcessing();
+    response.end('here');
+  });
+  const { status, body } = await ask(pool, get, never());
+  expect([status, String(await readBytes(body, 100))]).toEqual([200, 'here']);
+});
+
+it('gives what came since the last piece as one, and tells of a cut only behind it', async () => {
+  const sent = Promise.withResolvers<void>();
+  const pool = await upstream((response) => {
+    response.write('a');
+    setTimeout(() => response.write('b'), 5);
+    setTimeout(() => response.destroy(), 20);
+    response.once('close', () => setTimeout(() => sent.resolve(), 20));
+  });
+  const { body } = await ask(pool, get, never());
+  await sent.promise;
+  expect(String((await body.next()).value)).toBe('ab');
+  await expect(body.next()).rejects.toThrow('other side closed');
+  await expect(body.next()).rejects.toThrow('other side closed');
+});
+
+it('keeps little while nobody reads, and all of it in the end', async () => {
+  const size = 40_000_000;
+  let flushed = false;
+  const pool = await upstream((response) => void response.end(Buffer.alloc(size, 7), () => (flushed = true)));
+  const { body } = await ask(pool, get, never());
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(flushed, 'the upstream has to wait').toBe(false);
+  const bytes = await readBytes(body, size);
+  expect([bytes.length, bytes.every((byte) => byte === 7)]).toEqual([size, true]);
+});
+
+it('closes the connection when the reader leaves early', async () => {
+  const closed = Promise.withResolvers<void>();
+  const pool = await upstream((response) => {
+    response.once('close', () => closed.resolve());
+    response.write('first');
+  });
+  const { body } = await ask(pool, get, never());
+  for await (const piece of body) {
+    expect(String(piece)).toBe('first');
+    break;
+  }
+  await closed.promise;
+});
+
+it('ends at once when its signal does: before, while it waits for a connection, and in the middle', async () => {
+  const closed = Promise.withResolvers<void>();
+  const pool = await upstream((response) => {
+    response.once('close', () => closed.resolve());
+    response.write('first');
+  }, 1);
+  const gone = new Error('gone');
+  await expect(ask(pool, get, AbortSignal.abort(gone))).rejects.toBe(gone);
+  const first = new AbortController();
+  const { body } = await ask(pool, get, first.signal);
+  expect(String((await body.next()).value)).toBe('first');
+  const second = new AbortController();
+  const waiting = ask(pool, get, second.signal);
+  second.abort(gone);
+  await expect(waiting).rejects.toBe(gone);
+  const next = body.next();
+  first.abort(gone);
+  await expect(next).rejects.toBe(gone);
+  await closed.promise;
+});
+
+it('tells why nothing could be asked', async () => {
+  const pool = new Pool('http://127.0.0.1:1');
+  stops.push(() => pool.destroy());
+  await expect(ask(pool, get, never())).rejects.toThrow('ECONNREFUSED');
+});
