@@ -6,12 +6,14 @@ import { ownerOf } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { keyboardOf, type Keyboard } from '../helpers/keyboard.ts';
 
 /** The playground as somebody uses it who has a keyboard and no mouse. */
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let page: Page;
 let complaints: string[];
+let keyboard: Keyboard;
 
 /** For a machine that has much else to do. */
 const patience = { timeout: 60_000 };
@@ -24,6 +26,7 @@ beforeAll(async () => {
   const context = await chromium.browser.newContext({ viewport: { width: 1200, height: 900 } });
   context.setDefaultTimeout(patience.timeout);
   ({ page, complaints } = await watchedPage(context, service.url));
+  keyboard = keyboardOf(page);
   await signIn(page, service.app, await ownerOf(db, account.id, new Date()));
 }, 180_000);
 
@@ -34,25 +37,12 @@ afterAll(async () => {
 
 const open = (path: string) => page.goto(service.url + path);
 
-/** Goes on by Tab until this has the focus. */
-async function tabTo(name: string | RegExp, role: 'textbox' | 'button' | 'link' | 'radio'): Promise<void> {
-  const target = page.getByRole(role, { name }).first();
-  await target.waitFor();
-  for (let presses = 0; presses < 60; presses += 1) {
-    if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return;
-    await page.keyboard.press('Tab');
-  }
-  throw new Error(`Tab does not lead to ${name}`);
-}
-
 test('a picture is made by keyboard alone: its price before, its cost after', async () => {
   await open('/playground?model=sandbox%2Fimage');
-  await tabTo(/^Prompt/, 'textbox');
-  await page.keyboard.press('Control+A');
-  await page.keyboard.type('A green bicycle');
+  await keyboard.fill(/^Prompt/, 'A green bicycle');
   const run = page.getByRole('button', { name: /^Run/ });
   await expect.poll(() => run.textContent(), patience).toBe('Run · holds $0.01');
-  await page.keyboard.press('Control+Enter');
+  await keyboard.press('Control+Enter');
   const picture = page.getByRole('img', { name: 'Result 1 of sandbox/image' });
   await picture.waitFor();
   await expect
@@ -61,8 +51,7 @@ test('a picture is made by keyboard alone: its price before, its cost after', as
   const facts = page.getByRole('main');
   await expect.poll(() => facts.innerText(), patience).toMatch(/Held\s+\$0\.01\s+Cost\s+\$0\.01\s+Released\s+\$0\.00/);
   expect(await violationsIn(page)).toEqual([]);
-  await tabTo('The whole story of this task', 'link');
-  await page.keyboard.press('Enter');
+  await keyboard.enter('link', 'The whole story of this task');
   await page.waitForURL(({ pathname }) => pathname.startsWith('/tasks/task_'));
   await page.getByRole('heading', { name: 'Task', level: 1 }).waitFor();
 }, 180_000);
@@ -78,23 +67,69 @@ test('what is wrong with the input is said where it is, and nothing can be run',
   await expect.poll(() => page.getByRole('button', { name: /^Run/ }).isEnabled(), patience).toBe(true);
 }, 180_000);
 
-test('a chat answers word by word, and tells what it cost', async () => {
+test('an earlier run gives its parameters back, and a link carries them to others', async () => {
+  await open('/playground?model=sandbox%2Fimage');
+  const prompt = page.getByRole('textbox', { name: /^Prompt/ });
+  await prompt.fill('Something else');
+  const earlier = page.getByRole('listitem').filter({ hasText: 'A green bicycle' });
+  await earlier.getByRole('button').click();
+  await page.getByRole('img', { name: 'Result 1 of sandbox/image' }).waitFor();
+  await expect.poll(() => prompt.inputValue(), patience).toBe('A green bicycle');
+  await page.reload();
+  await expect.poll(() => prompt.inputValue(), patience).toBe('A green bicycle');
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('button', { name: 'Copy a link' }).click();
+  await page.getByRole('button', { name: 'Link copied' }).waitFor();
+  const link = new URL(await page.evaluate<string>('navigator.clipboard.readText()'));
+  expect([...link.searchParams.keys()]).toEqual(['model', 'input']);
+  await open('/');
+  await page.goto(link.href);
+  await expect.poll(() => prompt.inputValue(), patience).toBe('A green bicycle');
+}, 180_000);
+
+/** A picture of this size, all of it red. */
+function redPicture(size: number) {
+  const image = sharp({ create: { width: size, height: size, channels: 3, background: '#c02020' } });
+  return image.png().toBuffer();
+}
+
+test('a chat answers word by word in both styles, looks at a picture, and tells what it cost', async () => {
   await open('/playground?model=sandbox%2Fchat');
-  await tabTo('Message', 'textbox');
-  await page.keyboard.type('Good morning');
-  await page.keyboard.press('Control+Enter');
+  await keyboard.fill('Message', 'Good morning');
+  const file = { name: 'red.png', mimeType: 'image/png', buffer: await redPicture(32) };
+  await page.locator('input[type=file]').setInputFiles(file);
+  await page.getByText(/^Holds \$0\.\d+/).waitFor();
+  await keyboard.tabTo('textbox', 'Message');
+  await keyboard.press('Control+Enter');
   const log = page.getByRole('log', { name: 'Conversation with Sandbox chat' });
   await log.getByText(/\d+ in, \d+ out · \$0\.\d+/).waitFor();
   expect(await log.innerText()).toContain('Good morning');
+  expect(await log.innerText()).toContain('32 × 32 pixels');
+  await log.getByText(/^Stream: \d+ events$/).click();
+  await log.getByText('data: [DONE]').waitFor();
+
+  await page.getByRole('combobox', { name: 'Style of the call' }).click();
+  await page.getByRole('option', { name: /^Messages/ }).click();
+  await page.getByRole('textbox', { name: 'Message' }).fill('And now?');
+  await page.getByRole('button', { name: 'Send' }).click();
+  const bills = log.getByText(/\d+ in, \d+ out · \$0\.\d+/);
+  await bills.nth(1).waitFor();
+  await log
+    .getByText(/^Stream: \d+ events$/)
+    .last()
+    .click();
+  await log.getByText(/event: message_stop/).waitFor();
+
+  await page.getByRole('tab', { name: 'Code' }).click();
+  const code = page.getByRole('region', { name: 'curl code' });
+  expect(await code.innerText()).toContain('/v1/messages');
+  expect(await code.innerText()).toContain('"media_type": "image/png"');
   expect(await violationsIn(page)).toEqual([]);
 }, 180_000);
 
 test('a file that was made becomes the input of another model', async () => {
   await open('/playground?model=sandbox%2Fedit');
-  const png = await sharp({ create: { width: 32, height: 32, channels: 3, background: '#c02020' } })
-    .png()
-    .toBuffer();
-  const file = { name: 'red.png', mimeType: 'image/png', buffer: png };
+  const file = { name: 'red.png', mimeType: 'image/png', buffer: await redPicture(32) };
   await page.locator('input[type=file]').first().setInputFiles(file);
   await page.getByText('red.png').waitFor();
   expect(await violationsIn(page)).toEqual([]);
