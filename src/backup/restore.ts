@@ -66,8 +66,8 @@ export async function restoreBackup(parts: RestoreParts, folder: string, manifes
   }
 }
 
-/** What every start and every command makes in an empty database. */
-const always_made = ['public.migrations', 'public.settings', ...kept_tables];
+/** What migrations, starts and commands write into a database that nobody has an account in. */
+const always_made = ['public.migrations', 'public.settings', 'public.callers_version', 'public.nodes', ...kept_tables];
 
 async function refuseData(client: pg.Client): Promise<void> {
   const tables = (await filledTables(client)).filter(({ name }) => !always_made.includes(name));

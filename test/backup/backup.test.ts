@@ -66,8 +66,16 @@ afterAll(async () => {
 });
 
 async function emptyDatabase(): Promise<TestDatabase> {
-  const database = await testDatabase({ empty: true });
+  const database = await testDatabase({ state: 'empty' });
   databases.push(database);
+  return database;
+}
+
+/** As migrations and a command leave it that nobody has made an account with. */
+async function usedDatabase(): Promise<TestDatabase> {
+  const database = await testDatabase({ state: 'engine' });
+  databases.push(database);
+  await connected(database.url, (connection) => connection.query(`insert into settings values ('secret', 'old')`));
   return database;
 }
 
@@ -211,7 +219,6 @@ describe('a backup of a quiet service', () => {
     }
     expect(full).toEqual(expect.arrayContaining(['auth.user', 'pgboss.job']));
     expect(manifest.files.missing).toBe(0);
-    expect(spawnSync('sha256sum', ['--quiet', '-c', 'files.sha256'], { cwd: folder }).status).toBe(0);
   });
 
   it('is restored without the jobs of another version of the engine: every task has a new one', async () => {
@@ -256,7 +263,7 @@ describe('a backup of a quiet service', () => {
     const { path } = await fileOf(row?.key ?? '');
     const bytes = readFileSync(path);
     rmSync(path);
-    spawnSync('mkfifo', [path]); // nobody writes into it: whoever reads it waits
+    spawnSync('sh', ['-c', 'mkfifo "$0"', path]); // nobody writes into it: whoever reads it waits
     const killed = place.path('killed');
     const running = medley(['backup', killed], commandEnvironment(), (kill) => {
       const timer = setInterval(() => {
@@ -319,7 +326,7 @@ describe('a backup of a quiet service', () => {
   it('whose rows do not fit leaves an empty database, which takes another one', async () => {
     const at = copyBackup(folder, place.path('one-row-less'));
     changeManifest(at, ({ tables }) => ({ tables: tables.map((table) => ({ ...table, rows: table.rows + 1 })) }));
-    const { db } = await emptyDatabase();
+    const { db } = await usedDatabase();
     const storage = await openDiskStorage(place.path('refused'));
     const parts = { db, storage, log, progress: quiet };
     await expect(restoreBackup(parts, at, await readManifest(at))).rejects.toThrow(/rows instead of/);
