@@ -1,7 +1,7 @@
 // npm run mutants: plants the one-line fault of each row of docs/spec-coverage.md in a copy of the sources
 // and expects the test of that row to fail. Plain JavaScript for Node 20; the tests run on the pinned Node.
 //
-//   npm run mutants -- [--only S4.1] [--jobs 2]
+//   npm run mutants -- [--only S4.1]… [--jobs 2]
 //
 // Ends with 1 if a fault survives, if its text is not found exactly once, or if a test fails without one.
 import { spawn } from 'node:child_process';
@@ -23,11 +23,13 @@ const proof_ms_max = 1_200_000;
 const children = new Set();
 let stopped = false;
 
-/** The rows whose number begins with `only`, each with its fault: { row, test, file, find, replace }. */
+/** The rows that `only` names, by their number or its beginning, each with its fault: { row, test, file, find, replace }. */
 function readMutants(only) {
   const mutants = JSON.parse(readFileSync(join(root, 'test/spec/mutants.json'), 'utf8'));
-  const exact = mutants.filter(({ row }) => row === only);
-  return exact.length > 0 ? exact : mutants.filter(({ row }) => only === undefined || row.startsWith(only));
+  if (only === undefined) return mutants;
+  const numbers = new Set(mutants.map(({ row }) => row));
+  const names = (row) => only.some((name) => (numbers.has(name) ? row === name : row.startsWith(name)));
+  return mutants.filter(({ row }) => names(row));
 }
 
 /** Resolves to the address of a PostgreSQL of this run alone, unless the environment names one. */
@@ -132,7 +134,9 @@ async function plantAll(trees, cluster, mutants) {
 }
 
 async function main() {
-  const { values } = parseArgs({ options: { only: { type: 'string' }, jobs: { type: 'string', default: '2' } } });
+  const { values } = parseArgs({
+    options: { only: { type: 'string', multiple: true }, jobs: { type: 'string', default: '2' } },
+  });
   const mutants = readMutants(values.only);
   const problems = mutants.flatMap((mutant) => misplacement(root, mutant) ?? []);
   for (const problem of problems) console.error(problem);

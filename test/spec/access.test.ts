@@ -7,6 +7,7 @@ import { toBase62 } from '../../src/lib/ids.ts';
 import { setLimit } from '../../src/money/ledger.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { memberOf, ownerOfNew } from '../dashboard/people.ts';
 import { elapse, stopElapsing } from '../helpers/clock.ts';
 
 /** Specification 5: authentication, on two nodes of one service. */
@@ -205,4 +206,18 @@ it('D-keys-6 a limit counts on every node at once', async () => {
   expect((await ask('GET', '/v1/key', bearer(client.key), node)).json).toMatchObject({
     spend_limit: { exact: '0.010000' },
   });
+});
+
+it('S5-10 the webhook secret is shown in the dashboard, to who may see it', async () => {
+  const owner = await ownerOfNew(service);
+  const { status, json } = await owner.post(`${owner.base}/webhooks/secret`);
+  const [row] = await service.app.db.query<{ secret: string }>(
+    'select webhook_secret as secret from accounts where id = $1',
+    [owner.account_id],
+  );
+  expect(status).toBe(200);
+  expect(json).toMatchObject({ secret: row?.secret, before: null });
+  expect(row?.secret).toMatch(/^whsec_/);
+  const viewer = await memberOf(service, owner, 'viewer');
+  expect((await viewer.post(`${owner.base}/webhooks/secret`)).status).toBe(403);
 });

@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { credit } from '../../src/money/ledger.ts';
@@ -52,6 +53,8 @@ models:
 const usual = yaml('0.02');
 
 const clock = testClock();
+/** Lines of the service's log. */
+const told: string[] = [];
 let service: TestApp; // with a worker
 let idle: TestApp; // without one, for holds that stay open
 let client: Client;
@@ -60,7 +63,8 @@ let quiet: Client;
 beforeAll(async () => {
   const files = await Promise.all([1010, 1030].map((width) => picture(width)));
   const adapters = { bytes: bytesAdapter(files) };
-  service = await startTestApp({ yaml: usual, adapters });
+  const log = pino({ level: 'error' }, { write: (line: string) => void told.push(line) });
+  service = await startTestApp({ yaml: usual, adapters, log });
   idle = await startTestApp({ yaml: usual, adapters, clock, worker: false });
 });
 afterAll(async () => {
@@ -223,6 +227,17 @@ it('D-money-15 a task is never charged above its hold', async () => {
   const task = await generate({ duration: 4 }, 'test/melody');
   expect(task.output[0]?.duration).toBeCloseTo(4, 1);
   expect([task.status, task.estimated_cost.exact, task.cost.exact]).toEqual(['succeeded', '0.020000', '0.020000']);
+});
+
+it('D-money-22 an output that is worth more than its hold is booked as a loss, and told in the log', async () => {
+  const { id } = await generate({ duration: 3 }, 'test/melody');
+  const rows = await service.app.db.query(
+    `select revenue, loss from ledger_entries where ref = $1 and type = 'settle'`,
+    [id],
+  );
+  expect(rows).toEqual([{ revenue: 30_000n, loss: -10_000n }]);
+  const [line] = told.filter((each) => each.includes(id));
+  expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 50, loss: '0.010000', currency: 'USD' });
 });
 
 it('D-money-16 an account pays in one of the configured currencies, USD and PLN by default', async () => {
