@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { Answer, Endpoint, PublicCall } from '../api/endpoint.ts';
 import { homeAnswer } from '../api/home.ts';
 import type { App } from '../app.ts';
@@ -107,7 +109,7 @@ const types: Record<string, string> = {
 };
 
 /** Names of built files tell their content, so they may be kept for ever; the two others are asked for again. */
-async function serveFile(_app: App, { path, params }: PublicCall): Promise<Answer> {
+async function serveFile(_app: App, { path, params, headers }: PublicCall): Promise<Answer> {
   const { name } = params;
   const known =
     name === undefined
@@ -119,5 +121,27 @@ async function serveFile(_app: App, { path, params }: PublicCall): Promise<Answe
   const bytes = await readFile(join(folder, name === undefined ? '' : 'assets', found)).catch(() => undefined);
   if (!bytes) throw new ApiError('not_found', `There is nothing at GET ${path}.`);
   const lifetime = name === undefined ? 'no-cache' : 'public, max-age=31536000, immutable';
-  return { status: 200, body: bytes, headers: { 'content-type': type, 'cache-control': lifetime } };
+  const own = { 'content-type': type, 'cache-control': lifetime };
+  if (name === undefined || !compressed.has(extname(found))) return { status: 200, body: bytes, headers: own };
+  const vary = { ...own, vary: 'accept-encoding' };
+  if (!takesGzip(headers['accept-encoding'])) return { status: 200, body: bytes, headers: vary };
+  return { status: 200, body: await gzipped(found, bytes), headers: { ...vary, 'content-encoding': 'gzip' } };
+}
+
+/** Scripts and styles become a third of what they were; everything else is compressed as it is. */
+const compressed = new Set(['.js', '.css']);
+
+function takesGzip(accepted: string | string[] | undefined): boolean {
+  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test([accepted].flat().join(','));
+}
+
+/** All scripts and styles together have half a megabyte when compressed: they are kept. */
+const kept = new Map<string, Promise<Buffer>>();
+
+function gzipped(name: string, bytes: Buffer): Promise<Buffer> {
+  const known = kept.get(name);
+  if (known) return known;
+  const made = promisify(gzip)(bytes);
+  kept.set(name, made);
+  return made;
 }

@@ -99,6 +99,21 @@ describe.each(looks)('$look', ({ colorScheme, width }) => {
 describe('before one has signed in', () => {
   it('leads to the sign-in page, and from there to where one wanted to go', async () => {
     const { page, complaints } = await watchedPage(await chrome.browser.newContext(), service.url);
+  it('loads no more than 250 KiB of JavaScript for the sign-in page and Home', async () => {
+    const { page } = await watchedPage(await chrome.browser.newContext(), service.url);
+    const sizes: Promise<number>[] = [];
+    page.on('requestfinished', (request) => {
+      if (request.resourceType() !== 'script') return;
+      sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+    });
+    await signIn(page, service.app, operator);
+    await settled(page);
+    const loaded_bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(loaded_bytes).toBeGreaterThan(50 * 1_024);
+    expect(loaded_bytes).toBeLessThanOrEqual(250 * 1_024);
+    await page.context().close();
+  }, 60_000);
+
     await page.goto(`${service.url}/activity?status=failed`);
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
     expect(new URL(page.url()).search).toBe(`?next=${encodeURIComponent('/activity?status=failed')}`);
