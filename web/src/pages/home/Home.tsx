@@ -7,7 +7,7 @@ import type { BalanceView } from '../../../../src/dashboard/views/common.ts';
 import type { HomeView } from '../../../../src/dashboard/views/home.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
-import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { Thumbnail } from '../../ui/Media.tsx';
 import { Money, moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
@@ -52,7 +52,7 @@ export function Home() {
 }
 
 function BalanceCard() {
-  const { account, base } = usePlace();
+  const { account, base, may } = usePlace();
   const balance = useQuery({
     queryKey: [account.id, 'balance'],
     queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
@@ -83,6 +83,11 @@ function BalanceCard() {
           </SimpleGrid>
         )}
       </Loaded>
+      {may('billing') && (
+        <ButtonTo href="/billing" size="xs" variant="light" mt="md">
+          Top up
+        </ButtonTo>
+      )}
     </Card>
   );
 }

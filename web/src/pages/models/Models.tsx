@@ -120,7 +120,7 @@ function ModelRow({ model }: { model: ModelView }) {
   return (
     <Table.Tr>
       <Table.Td miw={240}>
-        <LinkTo href={`/models/${encodeURI(id)}`} fw={600}>
+        <LinkTo href={`/models/${encodeURI(id)}`} size="sm" fw={600}>
           {display_name}
         </LinkTo>
         <Group gap={2} wrap="nowrap">
