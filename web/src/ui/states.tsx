@@ -18,20 +18,25 @@ export function Loaded<T>({
   if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
   return (
     <div role="status" aria-label="Loading">
-      <Skeleton height={height} radius="md" />
+      <Stack gap={12}>
+        {Array.from({ length: Math.max(1, Math.round(height / 52)) }, (_, row) => (
+          <Skeleton key={row} height={40} radius="md" />
+        ))}
+      </Stack>
     </div>
   );
 }
 
 export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
   const id = error instanceof Failure ? error.request_id : undefined;
+  const is_missing = error instanceof Failure && error.status === 404;
   return (
     <Alert
       role="alert"
       color="red"
       variant="light"
       icon={<ExclamationTriangleIcon aria-hidden />}
-      title="This did not work"
+      title={is_missing ? 'There is nothing here' : 'This did not work'}
     >
       <Stack gap="xs" align="flex-start">
         <Text size="sm">{error.message}</Text>
@@ -40,8 +45,8 @@ export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
             Request <Code>{id}</Code>
           </Text>
         )}
-        {retry && (
-          <Button size="xs" variant="light" color="red" onClick={retry}>
+        {retry && !is_missing && (
+          <Button size="xs" variant="default" onClick={retry}>
             Try again
           </Button>
         )}

@@ -52,7 +52,7 @@ function TaskRow({ task }: { task: TaskLineView }) {
       <Table.Td w={56}>
         <Thumbnail file={files[0]} size={40} label="" />
       </Table.Td>
-      <Table.Td maw={{ base: 150, sm: 290 }}>
+      <Table.Td maw={{ base: 150, sm: 235 }}>
         <Anchor component={Link} to={`/tasks/${id}`} size="sm" truncate display="block">
           {prompt ?? id}
         </Anchor>

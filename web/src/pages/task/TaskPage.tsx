@@ -91,11 +91,10 @@ const tones = { plain: 'gray', good: 'teal', bad: 'red', waiting: 'blue' };
 function Story({ story }: { story: Moment[] }) {
   const first_ms = Date.parse(story[0]?.at ?? '');
   return (
-    <Timeline active={story.length} bulletSize={14} lineWidth={2}>
+    <Timeline active={story.length} bulletSize={14} lineWidth={2} className="story">
       {story.map(({ at, kind, title, detail, tone }, index) => (
         <Timeline.Item
           key={`${at} ${kind} ${index}`}
-          mt={index === 0 ? 0 : 'xs'}
           color={tones[tone]}
           title={
             <Text size="sm" fw={600}>
