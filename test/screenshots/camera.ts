@@ -18,22 +18,28 @@ const changed_share_min = 0.001;
 
 export type Camera = { browser: Browser; service: TestApp; world: World; folder: string; shown_at: string };
 
+/** Everybody signs in once. */
+const sessions = new Map<Shot['who'], Awaited<ReturnType<BrowserContext['storageState']>>>();
+
 /** Somebody's browser, in which it is the time of the pictures. */
 export async function openContext({ browser, service, world, shown_at }: Camera, who: Shot['who'], look: Look) {
   const { colorScheme, width, height } = looks[look];
+  const storageState = sessions.get(who);
   const context = await browser.newContext({
     colorScheme,
     viewport: { width, height },
     reducedMotion: 'reduce',
     locale: 'en-GB',
     timezoneId: 'UTC',
+    ...(storageState && { storageState }),
   });
   context.setDefaultTimeout(20_000);
   await context.clock.setFixedTime(new Date(shown_at));
-  if (who === 'nobody') return context;
+  if (who === 'nobody' || storageState) return context;
   const page = await context.newPage();
   await signIn(page, service.app, world.who[who]);
   await page.close();
+  sessions.set(who, await context.storageState());
   return context;
 }
 

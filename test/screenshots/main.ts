@@ -67,7 +67,9 @@ async function takeAll(camera: Camera): Promise<void> {
     ({ name }) => positionals.length === 0 || positionals.some((word) => name.startsWith(word)),
   );
   const jobs = wanted.flatMap((shot) => looksOf(shot).map((look) => ({ shot, look })));
-  const groups = Map.groupBy(jobs, ({ shot, look }) => `${shot.who} ${look}`);
+  const first_ones = jobs.filter(({ shot }) => !shot.last);
+  const last_ones = jobs.filter(({ shot }) => shot.last);
+  const groups = Map.groupBy([...first_ones, ...last_ones], ({ shot, look }) => `${shot.who} ${look} ${shot.last}`);
   let done = 0;
   for (const group of groups.values()) {
     const [first] = group;

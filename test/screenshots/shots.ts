@@ -13,6 +13,8 @@ export type Shot = {
   /** `loading`: nothing of the page is answered. `error`: everything is answered with a 500. */
   state?: 'loading' | 'error';
   prepare?: (page: Page) => Promise<void>;
+  /** It makes calls, which would be seen in pictures that are taken after it. */
+  last?: true;
 };
 
 const clip = 'studio/clip-with-a-remarkably-long-name-2.1-preview';
@@ -29,7 +31,7 @@ export function fullShots({ tasks, chat, accounts, deliveries, invitation }: Wor
     own('home', '/'),
     own('playground', `/playground?model=studio/poster&task=${tasks.picture}`),
     own('playground-result', `/playground?model=studio/poster&task=${tasks.picture}&run=${tasks.picture}`),
-    own('playground-chat', '/playground?model=studio/assistant&beside=sandbox/chat', talk),
+    { ...own('playground-chat', '/playground?model=studio/assistant&beside=sandbox/chat', talk), last: true },
     own('models', '/models'),
     own('model', '/models/studio/poster'),
     own('activity-tasks', '/activity'),
