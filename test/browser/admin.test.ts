@@ -2,9 +2,10 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount, findAccount } from '../../src/accounts/accounts.ts';
 import { firstOperator, ownerOf } from '../../src/accounts/members.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { signIn, watchedPage } from '../helpers/dashboard.ts';
+import { signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 
 /** What operators do with accounts: money by keyboard, the rest by clicking. */
@@ -113,6 +114,73 @@ test('looks at it as its people do, under a banner on every page, and leaves', l
   await page.getByRole('cell', { name: 'account.view' }).first().waitFor();
   await page.getByRole('cell', { name: 'account.credit' }).first().waitFor();
   expect(complaints).toEqual([]);
+});
+
+test('tests a route, drains one and switches a model off, which customers notice', limit, async () => {
+  const model = 'sandbox/failover';
+  const status = async () => (await (await service.client()).call('GET', `/v1/models/${model}`)).json.status;
+  await page.goto(`${service.url}/admin/models?search=${model}`);
+  await page.getByRole('button', { name: `Test ${model}#good` }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Nothing has been sent yet').waitFor();
+  expect(await violationsIn(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Make the call' }).click();
+  await dialog.getByText('It works').waitFor();
+  await dialog.getByRole('img', { name: 'What it made' }).waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await dialog.waitFor({ state: 'hidden' });
+
+  await page.getByRole('button', { name: `More for ${model}#broken` }).click();
+  await page.getByRole('menuitem', { name: /^Drain/ }).click();
+  await page.getByText('Drained').waitFor();
+  expect(await status()).toBe('degraded');
+  const takesWork = page.getByRole('switch', { name: `${model} takes new work` });
+  await takesWork.focus();
+  await page.keyboard.press('Space');
+  await dialog.getByRole('button', { name: 'Switch off' }).waitFor();
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'hidden' });
+  expect(await status()).toBe('unavailable');
+  await expect.poll(() => takesWork.evaluate((element) => element === document.activeElement)).toBe(true);
+  await page.keyboard.press('Space');
+  await expect.poll(status).toBe('degraded');
+  expect(complaints).toEqual([]);
+});
+
+test('sees who works, and lets a worker rest', limit, async () => {
+  await page.goto(`${service.url}/admin/queue`);
+  await page.getByRole('button', { name: /^Pause/ }).click();
+  await page.getByText('Paused', { exact: true }).waitFor();
+  await page.getByRole('button', { name: /^Let .* go on/ }).click();
+  await page.getByText('Takes work').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test('needs no account for that', limit, async () => {
+  const { db } = service.app;
+  const user_id = newId('user');
+  await db.query(
+    `insert into auth."user" (id, name, email, "emailVerified", "isOperator") values ($1, 'Night watch', $2, true, true)`,
+    [user_id, `${user_id}@example.com`],
+  );
+  const other = await chromium.browser.newContext();
+  other.setDefaultTimeout(patience_ms);
+  const visit = await watchedPage(other, service.url);
+  await signIn(visit.page, service.app, user_id);
+  await visit.page.getByRole('link', { name: "Go to the operator's pages" }).click();
+  await visit.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  expect(await visit.page.getByRole('link', { name: 'API keys' }).count()).toBe(0);
+  await visit.page.goto(`${service.url}/settings?tab=security`);
+  await visit.page.getByRole('tab', { name: 'Security' }).waitFor();
+  expect(await visit.page.getByRole('tab', { name: 'Team' }).count()).toBe(0);
+  await visit.page.goto(`${service.url}/admin/accounts/${customer}`);
+  await visit.page.getByRole('button', { name: 'View as' }).click();
+  const banner = visit.page.getByRole('complementary', { name: 'Looking at another account' });
+  await banner.getByRole('button', { name: 'Leave' }).click();
+  await visit.page.getByRole('heading', { level: 1, name: 'Northwind' }).waitFor();
+  await banner.waitFor({ state: 'hidden' });
+  expect(visit.complaints).toEqual([]);
+  await other.close();
 });
 
 test('whoever is no operator finds nothing there', limit, async () => {

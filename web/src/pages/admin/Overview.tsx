@@ -1,6 +1,7 @@
 import { SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { AdminFailure, AdminFailures, AdminOverview, Light } from '../../../../src/dashboard/views/admin.ts';
+import type { Cost } from '../../../../src/dashboard/views/common.ts';
 import { api } from '../../api.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
@@ -36,7 +37,7 @@ export function Overview() {
             <Figures view={view} />
             <TopFailures />
             <Card title="Margins of this month" aside={<LinkTo href="/admin/prices">Prices & margins</LinkTo>}>
-              {view.margins.length === 0 ? (
+              {view.margins.every(({ revenue, upstream_cost }) => isZero(revenue) && isZero(upstream_cost)) ? (
                 <Text c="dimmed">Nothing was charged this month yet.</Text>
               ) : (
                 <MarginBars
@@ -52,6 +53,10 @@ export function Overview() {
       </Loaded>
     </Page>
   );
+}
+
+function isZero({ exact }: Cost): boolean {
+  return /^-?[0.]+$/.test(exact);
 }
 
 const pages: Record<string, string> = {
