@@ -69,8 +69,8 @@ function ResultFile({ file, label }: { file: FileView; label: string }) {
   return (
     <div>
       <Viewer file={file} label={label} />
-      <Group justify="space-between" mt={4} gap={4}>
-        <Text size="xs" c="dimmed">
+      <Group justify="space-between" mt={4} gap={4} wrap="nowrap">
+        <Text size="xs" c="dimmed" truncate>
           {fileText(file)}
         </Text>
         {file.url !== undefined && (
@@ -80,6 +80,7 @@ function ResultFile({ file, label }: { file: FileView; label: string }) {
             download
             size="compact-xs"
             variant="subtle"
+            style={{ flexShrink: 0 }}
             leftSection={<ArrowDownTrayIcon width={14} aria-hidden />}
           >
             Download

@@ -95,16 +95,10 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
     <div role="img" aria-label={`Revenue and upstream cost by ${by}, in ${currency}. The table tells the same.`}>
       <Legend />
       <BarChart
-        h={280}
+        {...(by === 'day' ? columns_look : rowsLook(data.length))}
         data={data}
         dataKey="name"
-        tickLine="y"
-        gridAxis="x"
-        maxBarWidth={48}
-        barChartProps={{ margin: { top: 12 } }}
         valueFormatter={(value) => `${value.toLocaleString('en-US', { maximumFractionDigits: 4 })} ${currency}`}
-        yAxisProps={{ width: 90 }}
-        xAxisProps={{ interval: 'preserveStartEnd', tickFormatter: (text: string) => shortened(text) }}
         series={[
           { name: 'Revenue', color: 'brand.5' },
           { name: 'Upstream cost', color: 'orange.6' },
@@ -132,6 +126,22 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
       )}
     </div>
   );
+}
+
+const columns_look = {
+  h: 280,
+  gridAxis: 'x',
+  tickLine: 'y',
+  maxBarWidth: 48,
+  barChartProps: { margin: { top: 12 } },
+  yAxisProps: { width: 90 },
+  xAxisProps: { interval: 'preserveStartEnd' },
+} as const;
+
+/** Names are long, and every bar has its own: they stand beside bars that lie. */
+function rowsLook(count: number) {
+  const yAxisProps = { width: 130, interval: 0, tickFormatter: (text: string) => shortened(text) };
+  return { h: 60 + 44 * count, orientation: 'vertical', gridAxis: 'y', maxBarWidth: 16, yAxisProps } as const;
 }
 
 const hatched = 'repeating-linear-gradient(-45deg, #e8590c 0 3px, rgb(253 126 20 / 25%) 3px 7px)';

@@ -67,10 +67,10 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
                 problems={problems}
                 disabled={!may('run')}
               />
-              <Group justify="flex-end" mb="xs">
+              <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} run={go} />
+              <Group ml={-14}>
                 <Share model={model.id} input={input} />
               </Group>
-              <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} run={go} />
             </Stack>
           </Card>
         </form>
