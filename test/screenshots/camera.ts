@@ -5,6 +5,7 @@ import sharp from 'sharp';
 import { signIn } from '../helpers/dashboard.ts';
 import type { TestApp } from '../helpers/app.ts';
 import type { Look, Shot } from './shots.ts';
+import { realTime } from './time.ts';
 import type { World } from './world.ts';
 
 const looks = {
@@ -48,6 +49,7 @@ export async function take(camera: Camera, context: BrowserContext, shot: Shot, 
   const page = await context.newPage();
   try {
     if (shot.state) await hold(page, shot.state);
+    await context.clock.setFixedTime(shot.real_time ? realTime() : new Date(camera.shown_at));
     await page.goto(camera.service.app.base_url() + shot.path);
     await page.getByRole('heading', { level: 1 }).waitFor();
     if (shot.state === 'error') await page.getByRole('alert').first().waitFor();

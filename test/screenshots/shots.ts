@@ -13,6 +13,8 @@ export type Shot = {
   /** `loading`: nothing of the page is answered. `error`: everything is answered with a 500. */
   state?: 'loading' | 'error';
   prepare?: (page: Page) => Promise<void>;
+  /** Shows times that PostgreSQL has written, which are real ones. */
+  real_time?: true;
   /** It makes calls, which would be seen in pictures that are taken after it. */
   last?: true;
 };
@@ -67,7 +69,7 @@ export function fullShots({ tasks, chat, accounts, deliveries, invitation }: Wor
     admin('account-long-name', `/admin/accounts/${accounts.long}`),
     admin('models', '/admin/models'),
     admin('failures', '/admin/failures'),
-    admin('queue', '/admin/queue'),
+    { ...admin('queue', '/admin/queue'), real_time: true },
     admin('deliveries', '/admin/deliveries'),
     admin('prices', '/admin/prices'),
     admin('audit', '/admin/audit'),

@@ -16,6 +16,11 @@ export function setTime(at: string | number): void {
   });
 }
 
+/** What it is for everybody else. */
+export function realTime(): Date {
+  return new RealDate();
+}
+
 /** It is `at` for ever, however long the pictures take. Only once the world is whole: what waits for an hour waits on. */
 export function stopTime(at: string): void {
   stopped_ms = new RealDate(at).getTime();
