@@ -81,6 +81,7 @@ export function AppFrame() {
   const [open, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(close, [path, close]);
+  useEffect(showWhereOneIs, [path]);
   return (
     <AppShell
       header={{ height: 60 }}
@@ -117,7 +118,7 @@ export function AppFrame() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar aria-label="Pages">
+      <AppShell.Navbar aria-label="Pages" className="menu" {...(open && { 'data-open': true })}>
         <ScrollArea type="hover" scrollbarSize={6} p="sm">
           <Items items={account ? own : own.filter(({ to }) => to === '/settings')} path={path} />
           <NavLink
@@ -136,7 +137,7 @@ export function AppFrame() {
           )}
         </ScrollArea>
       </AppShell.Navbar>
-      <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }}>
+      <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }} onFocus={close}>
         <Box maw={1240} mx="auto">
           <LookedAt />
           {account || needsNoAccount(path) ? <Outlet /> : <WithoutAccount />}
@@ -149,6 +150,11 @@ export function AppFrame() {
 /** What operators do, and one's own settings. */
 function needsNoAccount(path: string): boolean {
   return /^\/(admin|settings)(\/|$)/.test(path);
+}
+
+/** On a low screen the menu is longer than its place. */
+function showWhereOneIs(): void {
+  document.querySelector('nav [aria-current=page]')?.scrollIntoView({ block: 'nearest' });
 }
 
 function Items({ items, path, color }: { items: Item[]; path: string; color?: string }) {
@@ -262,7 +268,7 @@ function PersonMenu() {
     <Menu position="bottom-end" width={240}>
       <Menu.Target>
         <UnstyledButton aria-label={`You: ${me.user.name}`} style={{ display: 'flex' }}>
-          <UserCircleIcon width={30} aria-hidden />
+          <UserCircleIcon width={28} strokeWidth={1.25} aria-hidden />
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>

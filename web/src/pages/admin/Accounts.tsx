@@ -76,7 +76,7 @@ function AccountTable({ accounts }: { accounts: AdminAccount[] }) {
     >
       {accounts.map(({ id, name, status, available, held, spend, created_at }) => (
         <Table.Tr key={id}>
-          <Table.Td maw={320}>
+          <Table.Td maw={{ base: 190, sm: 320 }}>
             <Stack gap={2} align="flex-start">
               <Anchor component={Link} to={`/admin/accounts/${id}`} size="sm" fw={600} truncate maw="100%">
                 {name}

@@ -33,7 +33,7 @@ function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'
   const { name, kind, shown_as, created_at, state } = apiKey;
   return (
     <Table.Tr>
-      <Table.Td maw={280}>
+      <Table.Td maw={{ base: 160, sm: 280 }}>
         <Text size="sm" fw={600} truncate title={name}>
           {name}
         </Text>

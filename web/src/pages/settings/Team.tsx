@@ -67,7 +67,7 @@ function Row({ member, remove }: { member: MemberView; remove: () => void }) {
   const { user_id, name, email, two_factor, created_at } = member;
   return (
     <Table.Tr>
-      <Table.Td maw={280}>
+      <Table.Td maw={{ base: 170, sm: 280 }}>
         <Text size="sm" fw={600} truncate title={name}>
           {name}
           {user_id === me.user.id && ' (you)'}
