@@ -57,6 +57,7 @@ export async function take(camera: Camera, context: BrowserContext, shot: Shot, 
     await shot.prepare?.(page);
     await stretch(page, looks[look]);
     await page.waitForTimeout(400); // charts measure their place, pictures and films show their first frame
+    await stretch(page, looks[look]);
     const png = await sharp(await page.screenshot())
       .png({ palette: true, colours: 96, effort: 8 })
       .toBuffer();
@@ -89,6 +90,7 @@ async function atRest(page: Page): Promise<void> {
 async function stretch(page: Page, { width, height, height_max }: (typeof looks)[Look]): Promise<void> {
   const wanted = await page.evaluate<number>('document.documentElement.scrollHeight');
   await page.setViewportSize({ width, height: Math.min(Math.max(wanted, height), height_max) });
+  await page.evaluate('window.scrollTo(0, 0)');
 }
 
 async function keep(path: string, png: Buffer): Promise<string> {
