@@ -15,7 +15,9 @@ billing:
 providers:
   studio: { adapter: sandbox }
   reserve: { adapter: sandbox }
-models:
+${models}`;
+
+const models = `models:
   - id: studio/poster
     kind: image
     name: Studio poster
