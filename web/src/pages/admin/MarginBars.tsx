@@ -133,7 +133,7 @@ const columns_look = {
   gridAxis: 'x',
   tickLine: 'y',
   maxBarWidth: 48,
-  barChartProps: { margin: { top: 12 } },
+  barChartProps: { accessibilityLayer: false, margin: { top: 12 } },
   yAxisProps: { width: 90 },
   xAxisProps: { interval: 'preserveStartEnd' },
 } as const;
@@ -141,7 +141,15 @@ const columns_look = {
 /** Names are long, and every bar has its own: they stand beside bars that lie. */
 function rowsLook(count: number) {
   const yAxisProps = { width: 130, interval: 0, tickFormatter: (text: string) => shortened(text) };
-  return { h: 60 + 44 * count, orientation: 'vertical', gridAxis: 'y', maxBarWidth: 16, yAxisProps } as const;
+  const barChartProps = { accessibilityLayer: false };
+  return {
+    h: 60 + 44 * count,
+    orientation: 'vertical',
+    gridAxis: 'y',
+    maxBarWidth: 16,
+    yAxisProps,
+    barChartProps,
+  } as const;
 }
 
 const hatched = 'repeating-linear-gradient(-45deg, #e8590c 0 3px, rgb(253 126 20 / 25%) 3px 7px)';
