@@ -1,13 +1,16 @@
 import { findAccount } from '../accounts/accounts.ts';
-import { listAudit, type AuditEntry, type AuditFilter } from '../accounts/audit.ts';
+import { audit, listAudit, type AuditEntry, type AuditFilter } from '../accounts/audit.ts';
 import type { Query } from '../api/endpoint.ts';
 import { moment, oneOf } from '../api/query.ts';
 import type { App } from '../app.ts';
+import { chatFailuresByRoute } from '../chat/failures.ts';
+import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { margin_groups, marginsOf, type MarginGroup, type MarginRow } from '../money/margins.ts';
 import { costView, exact } from '../money/money.ts';
-import { failuresByRoute, type FailureGroup } from '../tasks/overview.ts';
-import { listDeliveries } from '../webhooks/delivery.ts';
+import { failuresByRoute } from '../tasks/overview.ts';
+import { resend } from '../webhooks/by-hand.ts';
+import { findDelivery, listDeliveries } from '../webhooks/delivery.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { renderDelivery } from './deliveries.ts';
 import { wrong } from './given.ts';
@@ -101,9 +104,16 @@ function marginCells({ name, currency, runs, revenue, upstream_cost, margin, unk
 const failures_query = { from: { description: 'Since this time.', schema: text } };
 const failures_ms = 7 * 86_400_000;
 
-async function failuresAsked(app: App, query: Query): Promise<{ since: Date; groups: FailureGroup[] }> {
+type Failures = Omit<AdminFailure, 'last_at'> & { last_at: Date };
+
+async function failuresAsked(app: App, query: Query): Promise<{ since: Date; groups: Failures[] }> {
   const since = moment(query, 'from') ?? new Date(app.clock.now() - failures_ms);
-  return { since, groups: await failuresByRoute(app.db, since) };
+  const [tasks, chats] = await Promise.all([failuresByRoute(app.db, since), chatFailuresByRoute(app.db, since)]);
+  const groups = [
+    ...tasks.map((group) => ({ ...group, of: 'generation' as const })),
+    ...chats.map((group) => ({ ...group, of: 'chat' as const })),
+  ];
+  return { since, groups: groups.toSorted((a, b) => b.count - a.count) };
 }
 
 /** What went wrong in the last days, by route and kind. */
@@ -126,9 +136,9 @@ export const admin_failures_file = session_endpoint(
   'operator',
   async (app, { query }) => {
     const { since, groups } = await failuresAsked(app, query);
-    const header = ['route', 'state', 'reason', 'count', 'last_at', 'example'];
+    const header = ['of', 'route', 'state', 'reason', 'count', 'last_at', 'example'];
     const rows = groups.map((group) => {
-      return [group.route, group.state, group.reason, group.count, group.last_at, group.example];
+      return [group.of, group.route, group.state, group.reason, group.count, group.last_at, group.example];
     });
     return csvAnswer(`failures-since-${since.toISOString().slice(0, 10)}`, header, rows);
   },
@@ -227,5 +237,28 @@ export const admin_deliveries = session_endpoint(
       after: { description: 'Older than this one.', schema: text },
       state: { description: 'Only in this state.', schema: text },
     },
+  },
+);
+
+/** Sends one once more, the same bytes, as soon as there is a place. */
+export const admin_resend = session_endpoint(
+  'POST',
+  '/dash/admin/deliveries/{id}/resend',
+  'operator',
+  async (app, call) => {
+    const { id = '' } = call.params;
+    const delivery = isId('dlv', id) ? await findDelivery(app.db, id) : undefined;
+    const answer = delivery ? await resend(app, delivery) : 'missing';
+    if (!delivery || answer === 'missing') throw new ApiError('not_found', 'There is no such delivery any more.');
+    if (answer === 'busy') {
+      throw new ApiError('conflict', 'It is on its way already: an attempt is due now or under way.', {
+        code: 'conflict',
+      });
+    }
+    const { account_id } = delivery;
+    const now = new Date(app.clock.now());
+    const { user } = call.person;
+    await audit(app.db, { account_id, user, action: 'webhook.resend', subject: id, address: call.address, now });
+    return { status: 202, body: { ok: true } };
   },
 );

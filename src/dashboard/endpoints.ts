@@ -19,6 +19,7 @@ import {
   admin_failures_file,
   admin_margins,
   admin_margins_file,
+  admin_resend,
 } from './admin-lists.ts';
 import {
   admin_drain_route,
@@ -118,6 +119,7 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_audit,
   admin_audit_file,
   admin_deliveries,
+  admin_resend,
   admin_configuration,
   admin_reload,
   admin_accounts,

@@ -141,7 +141,7 @@ test('tests a route, drains one and switches a model off, which customers notice
   await page.keyboard.press('Enter');
   await dialog.waitFor({ state: 'hidden' });
   expect(await status()).toBe('unavailable');
-  await expect.poll(() => takesWork.evaluate((element) => element === document.activeElement)).toBe(true);
+  await takesWork.and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Space');
   await expect.poll(status).toBe('degraded');
   expect(complaints).toEqual([]);

@@ -6,6 +6,7 @@ import type {
   AdminAudit,
   AdminConfiguration,
   AdminDelivery,
+  AdminFailure,
   AdminMargins,
   AdminModel,
   AdminOverview,
@@ -260,9 +261,16 @@ describe('the service', () => {
     expect((await operator.get('/dash/admin/margins?by=key')).status).toBe(400);
   }, 60_000);
 
-  it('tells what failed, and the same as a file', async () => {
-    const { data } = told<{ data: { route: string }[] }>(await operator.get('/dash/admin/failures'));
-    expect(data).toMatchObject([{ route: expect.stringContaining('test/paid'), state: 'failed', count: 2 }]);
+  it('tells what failed, of chat as well, and the same as a file', async () => {
+    const messages = [{ role: 'user', content: '[[error 503]]' }];
+    expect((await client.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages })).status).toBe(502);
+    const read = async () => told<{ data: AdminFailure[] }>(await operator.get('/dash/admin/failures')).data;
+    await expect.poll(async () => (await read()).length).toBe(2); // records of calls are written behind the answer
+    const data = await read();
+    expect(data).toMatchObject([
+      { of: 'generation', route: 'test/paid#sandbox', state: 'failed', count: 2 },
+      { of: 'chat', route: 'sandbox/chat#sandbox', state: 'not_started', count: 1 },
+    ]);
     const { text } = await operator.get('/dash/admin/failures.csv');
     expect(text).toContain(data[0]?.route);
   });
@@ -277,6 +285,10 @@ describe('the service', () => {
     expect(await of(`?account=${owner.account_id}`)).toBe(1);
     expect(await of(`?after=${data[0]?.id}`)).toBe(0);
     expect((await operator.get(`${path}?state=lost`)).status).toBe(400);
+    const again = () => operator.post(`${path}/${data[0]?.id}/resend`);
+    expect((await again()).status).toBe(202);
+    expect((await entries(owner.account_id))[0]).toMatchObject({ action: 'webhook.resend', subject: data[0]?.id });
+    expect((await operator.post(`${path}/none/resend`)).status).toBe(404);
   });
 
   it('tells routes, and uses one again at once', async () => {

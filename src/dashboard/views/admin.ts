@@ -75,6 +75,7 @@ export type AdminModel = {
 };
 
 export type AdminFailure = {
+  of: 'generation' | 'chat';
   route: string;
   state: string;
   reason: string | null;

@@ -1,4 +1,4 @@
-import { Anchor, Stack, Table, Text } from '@mantine/core';
+import { Anchor, Button, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import type { Page as ListPage } from '../../../../src/dashboard/views/activity.ts';
@@ -7,11 +7,12 @@ import { api, queryOf } from '../../api.ts';
 import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable, Pages } from '../../ui/ListTable.tsx';
 import { Page } from '../../ui/Page.tsx';
-import { Empty } from '../../ui/states.tsx';
+import { Empty, Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { SearchField } from './SearchField.tsx';
 import type { DeliveriesSearch } from './search.ts';
+import { useChange } from './useChange.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/deliveries');
 
@@ -63,65 +64,82 @@ export function AdminDeliveries() {
 }
 
 function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
+  const change = useChange();
   return (
-    <ListTable
-      caption="Deliveries, newest first"
-      columns={[
-        { name: 'Created' },
-        { name: 'Account' },
-        { name: 'Address' },
-        { name: 'State' },
-        { name: 'Attempts', align: 'right' },
-        { name: 'Last answer' },
-      ]}
-    >
-      {rows.map((row) => (
-        <Table.Tr key={row.id}>
-          <Table.Td style={{ whiteSpace: 'nowrap' }}>
-            <Text size="sm">
-              <Time at={row.created_at} ago />
-            </Text>
-          </Table.Td>
-          <Table.Td maw={130}>
-            <Anchor
-              component={Link}
-              to={`/admin/accounts/${row.account_id}`}
-              size="sm"
-              truncate
-              display="block"
-              title={row.account_id}
-            >
-              {row.account_id}
-            </Anchor>
-          </Table.Td>
-          <Table.Td miw={200} maw={280}>
-            <Text size="sm" truncate title={row.url}>
-              {row.url}
-            </Text>
-            <Text size="xs" c="dimmed">
-              {row.event}
-            </Text>
-          </Table.Td>
-          <Table.Td>
-            <Stack gap={2} align="flex-start">
-              <Status of={row.state === 'waiting' ? 'pending' : row.state} />
-              {row.next_at !== null && (
-                <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-                  next <Time at={row.next_at} ago />
-                </Text>
+    <>
+      {change.error && <Failed error={change.error} />}
+      <ListTable
+        caption="Deliveries, newest first"
+        columns={[
+          { name: 'Created' },
+          { name: 'Account' },
+          { name: 'Address' },
+          { name: 'State' },
+          { name: 'Attempts', align: 'right' },
+          { name: 'Last answer' },
+          { name: 'Actions', hidden: true },
+        ]}
+      >
+        {rows.map((row) => (
+          <Table.Tr key={row.id}>
+            <Table.Td style={{ whiteSpace: 'nowrap' }}>
+              <Text size="sm">
+                <Time at={row.created_at} ago />
+              </Text>
+            </Table.Td>
+            <Table.Td maw={130}>
+              <Anchor
+                component={Link}
+                to={`/admin/accounts/${row.account_id}`}
+                size="sm"
+                truncate
+                display="block"
+                title={row.account_id}
+              >
+                {row.account_id}
+              </Anchor>
+            </Table.Td>
+            <Table.Td miw={200} maw={280}>
+              <Text size="sm" truncate title={row.url}>
+                {row.url}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {row.event}
+              </Text>
+            </Table.Td>
+            <Table.Td>
+              <Stack gap={2} align="flex-start">
+                <Status of={row.state === 'waiting' ? 'pending' : row.state} />
+                {row.next_at !== null && (
+                  <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+                    next <Time at={row.next_at} ago />
+                  </Text>
+                )}
+              </Stack>
+            </Table.Td>
+            <Table.Td ta="right" className="figure">
+              {row.attempts}
+            </Table.Td>
+            <Table.Td miw={140} maw={200}>
+              <Text size="sm" lineClamp={2} title={row.last_error ?? ''}>
+                {row.last_status ?? row.last_error ?? '–'}
+              </Text>
+            </Table.Td>
+            <Table.Td ta="right">
+              {row.attempts > 0 && (
+                <Button
+                  size="xs"
+                  variant="default"
+                  onClick={() => change.make(`deliveries/${row.id}/resend`, {})}
+                  aria-label={`Send ${row.id} again`}
+                >
+                  Send again
+                </Button>
               )}
-            </Stack>
-          </Table.Td>
-          <Table.Td ta="right" className="figure">
-            {row.attempts}
-          </Table.Td>
-          <Table.Td miw={140} maw={200}>
-            <Text size="sm" lineClamp={2} title={row.last_error ?? ''}>
-              {row.last_status ?? row.last_error ?? '–'}
-            </Text>
-          </Table.Td>
-        </Table.Tr>
-      ))}
-    </ListTable>
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </ListTable>
+    </>
   );
 }

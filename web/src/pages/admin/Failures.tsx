@@ -30,7 +30,7 @@ export function Failures() {
   return (
     <Page
       title="Failures"
-      about="Tries of routes that went wrong, of generations. A task has failed only if its last try did."
+      about="Tries of routes that went wrong. Who asked may have had an answer all the same: another route is tried next."
       actions={<FileButton href={`/dash/admin/failures.csv${asked}`} />}
     >
       <Filters
@@ -89,11 +89,14 @@ function FailureTable({ rows }: { rows: AdminFailure[] }) {
         { name: 'Last' },
       ]}
     >
-      {rows.map(({ route: name, state, reason, count, last_at, example }) => (
-        <Table.Tr key={`${name} ${state} ${reason}`}>
+      {rows.map(({ of, route: name, state, reason, count, last_at, example }) => (
+        <Table.Tr key={`${of} ${name} ${state} ${reason}`}>
           <Table.Td miw={170} maw={260}>
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
               {name}
+            </Text>
+            <Text size="xs" c="dimmed">
+              {of}
             </Text>
           </Table.Td>
           <Table.Td>
