@@ -68,7 +68,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
                 disabled={!may('run')}
               />
               <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} run={go} />
-              <Group ml={-14}>
+              <Group ml={-8}>
                 <Share model={model.id} input={input} />
               </Group>
             </Stack>

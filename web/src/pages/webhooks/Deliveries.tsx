@@ -74,7 +74,7 @@ function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_
         <Text size="sm">{event}</Text>
       </Table.Td>
       <Table.Td maw={280}>
-        <Text size="sm" truncate title={url}>
+        <Text size="sm" lineClamp={2} title={url} style={{ overflowWrap: 'anywhere' }}>
           {url}
         </Text>
       </Table.Td>
