@@ -83,8 +83,17 @@ async function hold(page: Page, state: 'loading' | 'error'): Promise<void> {
 
 async function atRest(page: Page): Promise<void> {
   await page.locator('[role=status][aria-label^=Loading]').first().waitFor({ state: 'detached' });
-  await page.evaluate('Promise.all([...document.images].map((image) => image.decode().catch(() => undefined)))');
+  await page.evaluate(media_at_rest);
 }
+
+/** As text: it runs in the page. A film shows its first frame, or a mark that it is on its way for two seconds. */
+const media_at_rest = `Promise.all([
+  ...[...document.images].map((image) => image.decode().catch(() => undefined)),
+  ...[...document.querySelectorAll('video')].map((film) => film.readyState > 2 || Promise.race([
+    new Promise((resolve) => film.addEventListener('canplay', resolve)),
+    new Promise((resolve) => setTimeout(resolve, 2_000)),
+  ])),
+])`;
 
 /** The window becomes as high as the page, so that what stands fixed in it is as high, too. */
 async function stretch(page: Page, { width, height, height_max }: (typeof looks)[Look]): Promise<void> {
