@@ -162,7 +162,7 @@ async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise
   app.track(running);
   void running.catch(() => undefined).finally(() => outlet.end());
   await Promise.race([outlet.opened, running]);
-  return { status: 200, headers: stream_headers, body: outlet.body };
+  return { status: 200, headers: stream_headers, body: outlet };
 }
 
 function rendered(record: ChatRecord): object {

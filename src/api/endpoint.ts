@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import type { ErrorFormat } from '../errors.ts';
@@ -45,9 +45,12 @@ export type SessionCall = PublicCall & { person: Person };
  */
 export type Answer = {
   status: number;
-  body?: object | string | Buffer | Readable;
+  body?: object | string | Buffer | Readable | Poured;
   headers?: Record<string, string | string[]>;
 };
+
+/** Writes the body itself, once it is given the answer to write it to. */
+export type Poured = { pour(response: Writable): void };
 
 /** JSON Schema 2020-12, written down or made by TypeBox. */
 export type Schema = object;

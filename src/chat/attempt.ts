@@ -207,7 +207,8 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     for await (const chunk of reply.body) {
       const bytes = relay.push(chunk);
       watch.beat(relay.has_begun);
-      await pass(bytes, relay, trial, outlet);
+      const full = pass(bytes, relay, trial, outlet);
+      if (full) await full;
       if (relay.failure) break;
       if (relay.is_complete) watch.expectEnd();
     }
@@ -252,15 +253,17 @@ function throwIfCallersMistake({ type, message }: { type: string; message: strin
   if (refusal instanceof InputRefused) throw refusedInput(refusal);
 }
 
-/** The caller's pace is the upstream's: nothing is read while there is no room. */
-async function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outlet: Outlet): Promise<void> {
+/** The caller's pace is the upstream's: nothing is read while there is no room, which the promise waits for. */
+function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outlet: Outlet): Promise<void> | undefined {
   if (relay.has_content) noteContent(trial);
-  if (!bytes || bytes.length === 0) return;
-  const full = outlet.write(bytes);
-  if (!full) return;
-  trial.watch.pause();
-  await Promise.race([full, trial.watch.over]);
-  trial.watch.beat(true);
+  const full = bytes && bytes.length > 0 ? outlet.write(bytes) : undefined;
+  return full && untilRoom(full, trial.watch);
+}
+
+async function untilRoom(full: Promise<void>, watch: Watch): Promise<void> {
+  watch.pause();
+  await Promise.race([full, watch.over]);
+  watch.beat(true);
 }
 
 /** From here on no other route is asked, so nobody needs what was asked: a stream may go on for minutes. */
