@@ -17,16 +17,18 @@ const looks = {
 /** Ids and durations differ from run to run: a picture of which less than this differs stays as it is. */
 const changed_share_min = 0.001;
 
-export type Camera = { browser: Browser; service: TestApp; world: World; folder: string; shown_at: string };
+export type Camera = { browser(): Promise<Browser>; service: TestApp; world: World; folder: string; shown_at: string };
 
 /** Everybody signs in once. */
 const sessions = new Map<Shot['who'], Awaited<ReturnType<BrowserContext['storageState']>>>();
 
 /** Somebody's browser, in which it is the time of the pictures. */
-export async function openContext({ browser, service, world, shown_at }: Camera, who: Shot['who'], look: Look) {
+async function openContext({ browser, service, world, shown_at }: Camera, who: Shot['who'], look: Look) {
   const { colorScheme, width, height } = looks[look];
   const storageState = sessions.get(who);
-  const context = await browser.newContext({
+  const context = await (
+    await browser()
+  ).newContext({
     colorScheme,
     viewport: { width, height },
     reducedMotion: 'reduce',
@@ -45,7 +47,8 @@ export async function openContext({ browser, service, world, shown_at }: Camera,
 }
 
 /** Takes the picture; answers its size in bytes, or that the old one stays. */
-export async function take(camera: Camera, context: BrowserContext, shot: Shot, look: Look): Promise<string> {
+export async function take(camera: Camera, shot: Shot, look: Look): Promise<string> {
+  const context = await openContext(camera, shot.who, look);
   const page = await context.newPage();
   try {
     if (shot.state) await hold(page, shot.state);
@@ -63,8 +66,7 @@ export async function take(camera: Camera, context: BrowserContext, shot: Shot, 
       .toBuffer();
     return await keep(join(camera.folder, `${shot.name}-${look}.png`), png);
   } finally {
-    await page.unrouteAll({ behavior: 'ignoreErrors' });
-    await page.close();
+    await context.close();
   }
 }
 

@@ -6,11 +6,12 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Browser } from 'playwright-core';
 import { startTestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import setUpCluster from '../helpers/global-setup.ts';
 import { startReceiver } from '../helpers/receiver.ts';
-import { openContext, take, type Camera } from './camera.ts';
+import { take, type Camera } from './camera.ts';
 import { settingsYaml } from './settings.ts';
 import { fullShots, momentShots, stateShots, type Look, type Shot } from './shots.ts';
 import { setTime } from './time.ts';
@@ -48,16 +49,28 @@ async function main(): Promise<void> {
     closing.push(started.stop);
     const service = { ...started, url: started.app.local_url() };
     const world = await makeWorld(service, receiver, say);
-    const args = [
+    const chromium = keepBrowser([
       `--host-resolver-rules=MAP ${host}:80 ${new URL(service.url).host}`,
       `--unsafely-treat-insecure-origin-as-secure=http://${host}`,
-    ];
-    const { browser, close } = await launchBrowser(args);
-    closing.push(close);
-    await takeAll({ browser, service, world, folder: values.into, shown_at });
+    ]);
+    closing.push(chromium.close);
+    await takeAll({ browser: chromium.get, service, world, folder: values.into, shown_at });
   } finally {
     for (const close of closing.toReversed()) await close();
   }
+}
+
+/** Chromium crashes now and then after a hundred pages; then there is another one. */
+function keepBrowser(args: string[]) {
+  let kept: Awaited<ReturnType<typeof launchBrowser>> | undefined;
+  const close = async () => void (await kept?.close());
+  const get = async (): Promise<Browser> => {
+    if (kept?.browser.isConnected()) return kept.browser;
+    await close();
+    kept = await launchBrowser(args);
+    return kept.browser;
+  };
+  return { get, close };
 }
 
 async function takeAll(camera: Camera): Promise<void> {
@@ -69,18 +82,14 @@ async function takeAll(camera: Camera): Promise<void> {
   const jobs = wanted.flatMap((shot) => looksOf(shot).map((look) => ({ shot, look })));
   const first_ones = jobs.filter(({ shot }) => !shot.last);
   const last_ones = jobs.filter(({ shot }) => shot.last);
-  const groups = Map.groupBy([...first_ones, ...last_ones], ({ shot, look }) => `${shot.who} ${look} ${shot.last}`);
   let done = 0;
-  for (const group of groups.values()) {
-    const [first] = group;
-    if (!first) continue;
-    const context = await openContext(camera, first.shot.who, first.look);
-    for (const { shot, look } of group) {
-      const result = await take(camera, context, shot, look).catch((error: unknown) => `FAILED: ${error}`);
-      if (result.startsWith('FAILED')) process.exitCode = 1;
-      say(`${++done} of ${jobs.length}  ${shot.name}-${look}  ${result}`);
-    }
-    await context.close();
+  for (const { shot, look } of [...first_ones, ...last_ones]) {
+    const again = (error: unknown) => {
+      say(`once more, after ${error}`);
+      return take(camera, shot, look);
+    };
+    const result = await take(camera, shot, look).catch(again);
+    say(`${++done} of ${jobs.length}  ${shot.name}-${look}  ${result}`);
   }
 }
 
