@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 
 /** Two beside each other on a phone, where they are wide enough to be read. */
 const half = { base: 'calc(50% - 6px)' };
-const readable = { base: 148, xs: 'auto' };
+const readable = { base: 136, xs: 'auto' };
 
 /** Choices that narrow a list; they are part of the address, so a list can be sent to somebody. */
 export function Filters({
