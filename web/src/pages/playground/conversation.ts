@@ -38,7 +38,7 @@ export type Settings = {
   more: Record<string, unknown>;
 };
 
-export const usual_settings: Settings = {
+const usual_settings: Settings = {
   style: 'completions',
   system: '',
   max_tokens: 1_000,
