@@ -1,5 +1,7 @@
 import package_json from '../../package.json' with { type: 'json' };
+import { currenciesInUse } from '../accounts/accounts.ts';
 import { reload_channel } from '../app.ts';
+import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
 import { needsKey } from '../catalog/default.ts';
 import { listOverrides, type Override } from '../catalog/overrides.ts';
 import type { Model } from '../catalog/model.ts';
@@ -10,12 +12,14 @@ import { isAlive } from './admin-queue.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import type { NodeView } from '../engine/engine.ts';
 import { checkBooks } from '../money/books.ts';
+import { adapterFacts } from '../providers/facts.ts';
+import { adapters } from '../providers/index.ts';
 import { openRoutes } from '../routing/health.ts';
 import { tasksOverview } from '../tasks/overview.ts';
 import { marginViews, monthOf } from './admin-lists.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
-import type { AdminConfiguration, AdminOverview, AdminReload, Light } from './views/admin.ts';
+import type { AdminCheck, AdminConfiguration, AdminOverview, AdminReload, Light } from './views/admin.ts';
 
 const day_ms = 86_400_000;
 
@@ -136,6 +140,17 @@ function strayOverrides(overrides: readonly Override[], models: ReadonlyMap<stri
       ({ model }) => `${model} was changed in Models & routes, but it is not configured, or no key for it is there.`,
     );
 }
+
+/** What reading the file again would say: it is looked at, and nothing changes. */
+export const admin_check = session_endpoint('GET', '/dash/admin/configuration/check', 'operator', async (app) => {
+  const { config_file } = app.config;
+  const facts = adapterFacts(adapters);
+  const { errors, warnings } = config_file
+    ? await checkCatalogFile(config_file, { ...facts, currencies_in_use: await currenciesInUse(app.db) })
+    : checkDefaults(facts);
+  const view: AdminCheck = { ok: errors.length === 0, errors, warnings };
+  return { status: 200, body: view };
+});
 
 /** This node reads its configuration again and tells how that went; the others are asked to, and log it. */
 export const admin_reload = session_endpoint('POST', '/dash/admin/reload', 'operator', async (app, call) => {

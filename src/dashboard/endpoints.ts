@@ -30,7 +30,7 @@ import {
 } from './admin-models.ts';
 import { admin_trial, admin_trial_file, admin_try_route } from './admin-trials.ts';
 import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin-queue.ts';
-import { admin_configuration, admin_overview, admin_reload } from './admin.ts';
+import { admin_check, admin_configuration, admin_overview, admin_reload } from './admin.ts';
 import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
 import { get_chat, list_chats } from './chats.ts';
@@ -121,6 +121,7 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_deliveries,
   admin_resend,
   admin_configuration,
+  admin_check,
   admin_reload,
   admin_accounts,
   admin_account,

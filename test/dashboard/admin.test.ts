@@ -4,6 +4,7 @@ import type {
   AdminAccount,
   AdminAccountPage,
   AdminAudit,
+  AdminCheck,
   AdminConfiguration,
   AdminDelivery,
   AdminFailure,
@@ -318,9 +319,12 @@ describe('the service', () => {
     expect(providers).toContainEqual({ name: 'sandbox', adapter: 'sandbox', base_url: null, key: 'not_needed' });
     expect(told<AdminReload>(await operator.post('/dash/admin/reload'))).toMatchObject({ ok: true });
     await expect(test.configure(`${yaml}\nnonsense: true\n`)).rejects.toThrow('nonsense');
+    const check = async () => told<AdminCheck>(await operator.get('/dash/admin/configuration/check'));
+    expect(await check()).toMatchObject({ ok: false, errors: [expect.stringContaining('nonsense')] });
     const refused = told<AdminReload>(await operator.post('/dash/admin/reload'));
     expect(refused).toMatchObject({ ok: false, message: expect.stringContaining('nonsense') });
     await test.configure(yaml);
+    expect(await check()).toMatchObject({ ok: true, errors: [] });
   });
 
   const queue = async () => told<AdminQueue>(await operator.get('/dash/admin/queue'));

@@ -167,6 +167,9 @@ export type AdminJob = {
   reason: string | null;
 };
 
+/** What the file says that one would read again, with the place of each mistake. */
+export type AdminCheck = { ok: boolean; errors: string[]; warnings: string[] };
+
 /** What became of reading the configuration again. */
 export type AdminReload = { ok: boolean; message: string };
 

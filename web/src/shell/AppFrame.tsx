@@ -80,6 +80,7 @@ export function AppFrame() {
   const { me, account } = useSession();
   const [open, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
+  const needsNoAccount = useNeedsNoAccount();
   useEffect(close, [path, close]);
   useEffect(showWhereOneIs, [path]);
   return (
@@ -140,16 +141,18 @@ export function AppFrame() {
       <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }} onFocus={close}>
         <Box maw={1240} mx="auto">
           <LookedAt />
-          {account || needsNoAccount(path) ? <Outlet /> : <WithoutAccount />}
+          {account || needsNoAccount ? <Outlet /> : <WithoutAccount />}
         </Box>
       </AppShell.Main>
     </AppShell>
   );
 }
 
-/** What operators do, and one's own settings. */
-function needsNoAccount(path: string): boolean {
-  return /^\/(admin|settings)(\/|$)/.test(path);
+/** What operators do, and one's own settings. By what is shown, which the address may be ahead of. */
+function useNeedsNoAccount(): boolean {
+  return useRouterState({
+    select: ({ matches }) => matches.some(({ routeId }) => /^\/signed-in\/(operating|settings)(\/|$)/.test(routeId)),
+  });
 }
 
 /** On a low screen the menu is longer than its place. */

@@ -1,7 +1,7 @@
 import { Alert, Button, Code, List, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import type { AdminConfiguration, AdminReload } from '../../../../src/dashboard/views/admin.ts';
+import type { AdminCheck, AdminConfiguration, AdminReload } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Card, Page } from '../../ui/Page.tsx';
@@ -15,6 +15,9 @@ export function Configuration() {
     queryKey: ['admin', 'configuration'],
     queryFn: ({ signal }) => api.get<AdminConfiguration>('/dash/admin/configuration', { signal }),
   });
+  const check = useMutation({
+    mutationFn: () => api.get<AdminCheck>('/dash/admin/configuration/check'),
+  });
   const reload = useMutation({
     mutationFn: () => api.post<AdminReload>('/dash/admin/reload'),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['admin'] }),
@@ -24,17 +27,41 @@ export function Configuration() {
       title="Configuration"
       about="What this service runs with. It is changed in its file, never here."
       actions={
-        <Button color="orange" onClick={() => reload.mutate()} loading={reload.isPending}>
-          Read the file again
-        </Button>
+        <>
+          <Button variant="default" onClick={() => (reload.reset(), check.mutate())} loading={check.isPending}>
+            Check the file
+          </Button>
+          <Button color="orange" onClick={() => (check.reset(), reload.mutate())} loading={reload.isPending}>
+            Read the file again
+          </Button>
+        </>
       }
     >
+      {check.data && <Checked of={check.data} />}
+      {check.error && <Failed error={check.error} />}
       {reload.data && <Outcome of={reload.data} />}
       {reload.error && <Failed error={reload.error} />}
       <Loaded query={query} height={520}>
         {(view) => <Parts view={view} />}
       </Loaded>
     </Page>
+  );
+}
+
+function Checked({ of: { ok, errors, warnings } }: { of: AdminCheck }) {
+  const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
+  return (
+    <Alert color={ok ? 'teal' : 'red'} title={ok ? 'The file is in order' : 'The file would be refused'}>
+      {lines.length === 0 ? (
+        'Nothing has been changed by this look.'
+      ) : (
+        <List size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {lines.map((line) => (
+            <List.Item key={line}>{line}</List.Item>
+          ))}
+        </List>
+      )}
+    </Alert>
   );
 }
 
