@@ -14,7 +14,10 @@ export default async function setUp(): Promise<() => Promise<void>> {
   process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '../../node_modules/.cache/medley');
   const stopCluster = process.env['MEDLEY_TEST_CLUSTER'] ? undefined : await startCluster();
   const dropTemplates = await makeTemplates();
+  const browser_folder = temporaryFolder(0o755);
+  process.env['MEDLEY_TEST_BROWSER'] = browser_folder;
   return async () => {
+    removeFolder(browser_folder);
     await dropTemplates();
     await stopCluster?.();
   };
