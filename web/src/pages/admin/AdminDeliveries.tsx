@@ -87,7 +87,7 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
                 <Time at={row.created_at} ago />
               </Text>
             </Table.Td>
-            <Table.Td maw={130}>
+            <Table.Td maw={120}>
               <Anchor
                 component={Link}
                 to={`/admin/accounts/${row.account_id}`}
@@ -99,8 +99,8 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
                 {row.account_id}
               </Anchor>
             </Table.Td>
-            <Table.Td miw={200} maw={280}>
-              <Text size="sm" truncate title={row.url}>
+            <Table.Td miw={150} maw={200}>
+              <Text size="sm" lineClamp={2} title={row.url} style={{ overflowWrap: 'anywhere' }}>
                 {row.url}
               </Text>
               <Text size="xs" c="dimmed">
@@ -120,7 +120,7 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
             <Table.Td ta="right" className="figure">
               {row.attempts}
             </Table.Td>
-            <Table.Td miw={140} maw={200}>
+            <Table.Td miw={110} maw={160}>
               <Text size="sm" lineClamp={2} title={row.last_error ?? ''}>
                 {row.last_status ?? row.last_error ?? '–'}
               </Text>
@@ -131,7 +131,7 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
                   size="xs"
                   variant="default"
                   onClick={() => change.make(`deliveries/${row.id}/resend`, {})}
-                  aria-label={`Send ${row.id} again`}
+                  aria-label={`Send again: ${row.id}`}
                 >
                   Send again
                 </Button>
