@@ -50,6 +50,7 @@ function frozen({ unit, amount, per, above_input_tokens }: PriceRow): Pricing['r
 
 /** The prices for a call with so many tokens of input: of each unit the row of the highest step that it passes. */
 export function pricingOfInput(pricing: Pricing, input_tokens: number): Pricing {
+  if (pricing.rows.every((row) => row.above_input_tokens === undefined)) return pricing;
   const rows = rowsOfInput(pricing.rows, input_tokens);
   return { ...pricing, rows: rows.map(({ unit, amount, per }) => ({ unit, amount, per })) };
 }
@@ -144,14 +145,17 @@ function characters(text: string): number {
 
 /** What is held for `units`: one exact sum of units × price × rate, rounded up. Throws ApiError 422 if it is too much. */
 export function holdAmount(pricing: Pricing, units: Units): Money {
-  const amount = toMoney(
-    total(pricing, (unit) => quantity(units, unit) ?? zero),
-    'up',
-  );
+  const amount = heldFor(pricing, units);
   if (amount <= money_max) return amount;
   throw new ApiError('invalid_input', 'The estimated cost of this input is larger than any balance.', {
     param: 'input',
   });
+}
+
+/** The same sum, however large. */
+export function heldFor(pricing: Pricing, units: Units): Money {
+  const sum = total(pricing, (unit) => quantity(units, unit) ?? zero);
+  return toMoney(sum, 'up');
 }
 
 /**
@@ -174,11 +178,18 @@ export function measuredCost(pricing: Pricing, units: Units, held_units: Units):
 }
 
 function total(pricing: Pricing, quantityOf: (unit: Unit) => Rational): Rational {
-  const sum = pricing.rows.reduce((so_far, { unit, amount, per }) => {
-    const price = times(decimal(amount), { numerator: 1n, denominator: BigInt(per) });
-    return plus(so_far, times(quantityOf(unit), price));
-  }, zero);
+  const sum = pricing.rows.reduce((so_far, row) => plus(so_far, times(quantityOf(row.unit), priceOf(row))), zero);
   return times(sum, decimal(pricing.rate));
+}
+
+const prices = new WeakMap<object, Rational>();
+
+function priceOf(row: Pricing['rows'][number]): Rational {
+  const known = prices.get(row);
+  if (known) return known;
+  const price = times(decimal(row.amount), { numerator: 1n, denominator: BigInt(row.per) });
+  prices.set(row, price);
+  return price;
 }
 
 /** How far above the held units a measurement may be and still be charged as held, in units. */
@@ -234,9 +245,17 @@ function whole(value: number): bigint {
   return BigInt(value);
 }
 
+const decimals_max = 10_000;
+/** Prices and round numbers of tokens come again and again: reading them was 5 % of what a chat call allocates. */
+const decimals = new Map<string, Rational>();
+
 function decimal(text: string): Rational {
+  const known = decimals.get(text);
+  if (known) return known;
   const value = rational(text);
   assert(value, `"${text}" is no decimal text`);
+  if (decimals.size >= decimals_max) decimals.clear();
+  decimals.set(text, value);
   return value;
 }
 

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import type { Route } from '../catalog/model.ts';
+import type { Model, Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { routeName, type Trouble } from '../routing/health.ts';
 import { errorEvent, heartbeat } from '../styles/open-relay.ts';
@@ -113,8 +113,8 @@ function unexpected(app: App, order: CallOrder, error: unknown): ApiError {
 /** In the order in which they are tried. Throws ApiError 502/504 when none is usable: nothing is held then. */
 async function routesOf(app: App, order: CallOrder): Promise<Route[]> {
   const { model } = order;
-  const byName = new Map(model.routes.map((route) => [routeName(model.id, route.id), route]));
-  const names = [...byName.keys()];
+  const by_name = routesByName(model);
+  const names = [...by_name.keys()];
   const admission = await app.health.admit(names);
   if (!admission.admitted) {
     const headers = { 'retry-after': retryAfter(admission.retry_after_ms) };
@@ -125,7 +125,17 @@ async function routesOf(app: App, order: CallOrder): Promise<Route[]> {
   const { probe } = admission;
   const ordered =
     probe === undefined ? await app.health.order(names) : [probe, ...names.filter((name) => name !== probe)];
-  return ordered.flatMap((name) => byName.get(name) ?? []);
+  return ordered.flatMap((name) => by_name.get(name) ?? []);
+}
+
+const named_routes = new WeakMap<Model, ReadonlyMap<string, Route>>();
+
+function routesByName(model: Model): ReadonlyMap<string, Route> {
+  const known = named_routes.get(model);
+  if (known) return known;
+  const by_name = new Map(model.routes.map((route) => [routeName(model.id, route.id), route]));
+  named_routes.set(model, by_name);
+  return by_name;
 }
 
 /** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */

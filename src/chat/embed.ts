@@ -1,7 +1,6 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
-import { freezePricing } from '../catalog/price.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused } from '../providers/provider.ts';
@@ -10,7 +9,7 @@ import { readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles
 import { answer_bytes_max, failed, failureOf, refusedInput, type Attempted, type ChatCaller } from './attempt.ts';
 import { findModel, type CallOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
-import { countInput, estimateInput } from './price.ts';
+import { countInput, estimateInput, pricingOf } from './price.ts';
 import { startWatch } from './watch.ts';
 
 /** A request for embeddings that has passed all checks that need no database. */
@@ -29,7 +28,7 @@ export function readEmbeddingOrder(
     request_id: call.request_id,
     ask,
     model,
-    pricing: freezePricing(model, {}, call.caller.account.currency, app.catalog.current.settings),
+    pricing: pricingOf(model, call.caller.account.currency, app.catalog.current.settings),
     input_tokens_estimated: estimateInput(size) + ask.tokens,
     input_tokens_counted: countInput(size) + ask.tokens,
     max_tokens: 0,

@@ -1,12 +1,12 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import type { Model } from '../catalog/model.ts';
-import { freezePricing, type Pricing } from '../catalog/price.ts';
+import type { Pricing } from '../catalog/price.ts';
 import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
 import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
 import type { CallerStyle, CallStyle } from '../styles/conversation.ts';
-import { countInput, estimateInput } from './price.ts';
+import { countInput, estimateInput, pricingOf } from './price.ts';
 
 /** Kinds of models that answer in the call itself. */
 export type CallKind = 'chat' | 'embedding';
@@ -50,7 +50,7 @@ export function readOrder(
     request_id: call.request_id,
     ask,
     model,
-    pricing: freezePricing(model, {}, call.caller.account.currency, settings),
+    pricing: pricingOf(model, call.caller.account.currency, settings),
     input_tokens_estimated: estimateInput(input_size),
     input_tokens_counted: countInput(input_size),
     max_tokens,

@@ -1,5 +1,5 @@
-import { holdAmount, measuredCost, pricingOfInput, type Pricing, type Units } from '../catalog/price.ts';
-import type { Unit } from '../catalog/model.ts';
+import type { Model, Settings, Unit } from '../catalog/model.ts';
+import { freezePricing, heldFor, measuredCost, pricingOfInput, type Pricing, type Units } from '../catalog/price.ts';
 import { money_max, type Money } from '../money/money.ts';
 import type { InputSize } from '../styles/ask.ts';
 import type { Usage } from '../styles/conversation.ts';
@@ -53,6 +53,20 @@ export function costOf(pricing: Pricing, units: Units): Money {
 /** What is held for so many tokens: rounded up; for more than any balance, as much as the largest has. */
 export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: number): Money {
   const units: Units = { request: '1', input_token: String(input_tokens), output_token: String(output_tokens) };
-  const of_input = pricingOfInput(pricing, input_tokens);
-  return measuredCost(of_input, units, {}) < money_max ? holdAmount(of_input, units) : money_max;
+  const amount = heldFor(pricingOfInput(pricing, input_tokens), units);
+  return amount < money_max ? amount : money_max;
+}
+
+type Frozen = { settings: Settings; by_currency: Map<string, Pricing> };
+
+const frozen = new WeakMap<Model, Frozen>();
+
+/** The prices of a call: nothing in its body changes them, so those of one model and currency are made once. */
+export function pricingOf(model: Model, currency: string, settings: Settings): Pricing {
+  const known = frozen.get(model);
+  const { by_currency } = known?.settings === settings ? known : { by_currency: new Map<string, Pricing>() };
+  const pricing = by_currency.get(currency) ?? freezePricing(model, {}, currency, settings);
+  by_currency.set(currency, pricing);
+  frozen.set(model, { settings, by_currency });
+  return pricing;
 }

@@ -58,11 +58,12 @@ export function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: Abort
   const leave = () => stop.abort(new Error('the caller is gone'));
   if (gone.aborted) leave();
   gone.addEventListener('abort', leave, { once: true });
-  const over = Promise.withResolvers<void>();
-  stop.signal.addEventListener('abort', () => over.resolve(), { once: true });
+  let over: Promise<void> | undefined;
   return {
     signal: stop.signal,
-    over: over.promise,
+    get over() {
+      return (over ??= untilAborted(stop.signal)); // few calls ever wait for it
+    },
     get timed_out() {
       return timed_out;
     },
@@ -92,4 +93,9 @@ export function startWatch(timeout_ms: Timeouts, is_stream: boolean, gone: Abort
       gone.removeEventListener('abort', leave);
     },
   };
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

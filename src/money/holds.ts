@@ -189,53 +189,73 @@ function one<T>(rows: T[]): T {
   return row;
 }
 
-/** What money_batch answers: member i's answer is at i. Numbers come as text, which pg gives as it is. */
-type BatchRow = {
-  outcome: string[];
-  state: CloseAnswer['state'][];
-  charged: (string | null)[];
-  available: string[];
-  remaining: (string | null)[];
-};
+/** What money_batch answers: member i's answer is at i; empty for none. */
+type BatchRow = { outcome: string[]; state: string[]; charged: string[]; available: string[]; remaining: string[] };
+/** The same, with commas between. */
+type BatchText = { [name in keyof BatchRow]: string };
 
 async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Promise<BatchRow> {
-  const rows = await db.query<BatchRow>(
-    `select outcome, state, charged::text[], available::text[], remaining::text[]
+  const rows = await db.query<BatchText>(
+    `select array_to_string(outcome, ',') as outcome, array_to_string(state, ',', '') as state,
+            array_to_string(charged, ',', '') as charged, array_to_string(available, ',') as available,
+            array_to_string(remaining, ',', '') as remaining
        from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[],
          $12::jsonb[])`,
     [
       now,
-      batch.map((member) => member.verb),
-      batch.map((member) => member.row.account_id),
-      batch.map((member) => (member.verb === 'hold' ? member.row.key_id : null)),
-      batch.map((member) => member.row.ref),
-      batch.map((member) => (member.verb === 'hold' ? member.row.amount : member.row.cost)),
+      plainArray(batch, (member) => member.verb),
+      plainArray(batch, (member) => member.row.account_id),
+      plainArray(batch, (member) => (member.verb === 'hold' ? member.row.key_id : null)),
+      plainArray(batch, (member) => member.row.ref),
+      plainArray(batch, (member) => (member.verb === 'hold' ? member.row.amount : member.row.cost)),
       batch.map((member) => (member.verb === 'hold' ? member.row.model : null)),
-      batch.map((member) => (member.verb === 'hold' ? member.row.kind : null)),
-      batch.map((member) => (member.verb === 'hold' ? member.row.expires_at : null)),
-      batch.map((member) => member.verb === 'close' && member.row.beyond_hold),
+      plainArray(batch, (member) => (member.verb === 'hold' ? member.row.kind : null)),
+      plainArray(batch, (member) => (member.verb === 'hold' ? (member.row.expires_at?.toISOString() ?? null) : null)),
+      plainArray(batch, (member) => member.verb === 'close' && member.row.beyond_hold),
       batch.map((member) => (member.verb === 'close' ? member.row.units : null)),
       batch.map((member) => (member.verb === 'close' ? member.row.upstream : null)),
     ],
   );
-  return one(rows);
+  const { outcome, state, charged, available, remaining } = one(rows);
+  return {
+    outcome: outcome.split(','),
+    state: state.split(','),
+    charged: charged.split(','),
+    available: available.split(','),
+    remaining: remaining.split(','),
+  };
+}
+
+/**
+ * An array, as PostgreSQL reads it where nothing in it needs quotes: ids, numbers and words of ours. The driver quotes
+ * everything, which was a tenth of what a chat call allocates.
+ */
+function plainArray(batch: readonly Member[], of: (member: Member) => string | bigint | boolean | null): unknown {
+  const values = batch.map(of);
+  if (!values.every(isPlain)) return values;
+  return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
+}
+
+function isPlain(value: string | bigint | boolean | null): boolean {
+  return typeof value !== 'string' || (/^[\w.:+-]+$/.test(value) && !/^null$/i.test(value));
 }
 
 function answerOf(member: Member, answer: BatchRow, i: number): Answer {
   const outcome = answer.outcome[i];
   const available = BigInt(answer.available[i] ?? 0n);
   if (member.verb === 'hold') {
-    const remaining = answer.remaining[i] ?? null;
+    const remaining = answer.remaining[i] ?? '';
     return {
       outcome: outcome as HoldAnswer['outcome'],
       available,
-      remaining: remaining === null ? null : BigInt(remaining),
+      remaining: remaining === '' ? null : BigInt(remaining),
     };
   }
+  const state = answer.state[i] as 'settled' | 'released' | '' | undefined;
   return {
     outcome: outcome as CloseAnswer['outcome'],
-    state: answer.state[i] ?? null,
-    charged: BigInt(answer.charged[i] ?? 0n),
+    state: state || null,
+    charged: BigInt(answer.charged[i] || 0n),
     available,
   };
 }

@@ -109,6 +109,7 @@ class SharedRouteHealth implements RouteHealth {
   async admit(routes: readonly string[]): Promise<Admission> {
     if (routes.length === 0) return { admitted: false, cause: 'upstream_error', retry_after_ms: taken_away_ms };
     await this.#refresh();
+    if (this.#open.size === 0) return { admitted: true };
     const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
     if (blocked.length < routes.length) return { admitted: true };
     for (const route of routes) if (await this.#takeProbe(route)) return { admitted: true, probe: route };
@@ -141,6 +142,7 @@ class SharedRouteHealth implements RouteHealth {
 
   async order(routes: readonly string[]): Promise<string[]> {
     await this.#refresh();
+    if (this.#open.size === 0) return [...routes];
     const first: string[] = [];
     const last: string[] = [];
     let healthy = false; // behind a healthy route there is nothing to probe: it would not be tried

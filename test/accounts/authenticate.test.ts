@@ -189,10 +189,10 @@ describe('what is remembered', () => {
     const clock = { elapsed_ms: 0 };
     let late: Promise<unknown> | undefined;
     const slow: Queryable = {
-      query: async (sql, values) => {
-        const rows = await database.db.query(sql, values);
+      query: async <T>(sql: string, values?: readonly unknown[]) => {
+        const rows = await database.db.query<T>(sql, values);
         if (sql.includes('callers_version')) await late;
-        return rows as never;
+        return rows;
       },
     };
     const authenticator = makeAuthenticator(slow, () => clock.elapsed_ms);

@@ -31,7 +31,7 @@ type Plan = { wallet: number; ref: string; verb: 'hold' | 'close'; amount: bigin
 
 const plans = fc.record({
   wallet: fc.nat(3),
-  ref: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+  ref: fc.constantFrom('a', 'null', 'c d', '{e}', 'f,"g"', '\\h'), // an id, and what an array would read as something else
   verb: fc.constantFrom('hold', 'close'),
   amount: fc.bigInt({ min: 0n, max: 60n }),
   release: fc.boolean(),
