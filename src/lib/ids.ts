@@ -35,9 +35,12 @@ function uuid7Bytes(now_ms: number): Buffer {
   return bytes;
 }
 
+/** One for all: joining 26 texts made as many strings for every id. */
+const characters = Buffer.alloc(26);
+
 /** 128 bits as 26 characters of 5 bits, the first of which has only 3. */
 function base32(bytes: Buffer): string {
-  let text = '';
+  let length = 0;
   let bits = 0;
   let held = 2; // two zeros before the first bit
   for (const byte of bytes) {
@@ -45,11 +48,11 @@ function base32(bytes: Buffer): string {
     held += 8;
     while (held >= 5) {
       held -= 5;
-      text += alphabet.charAt((bits >> held) & 31);
+      characters[length++] = alphabet.charCodeAt((bits >> held) & 31);
       bits &= (1 << held) - 1;
     }
   }
-  return text;
+  return characters.toString('latin1');
 }
 
 export type IdPrefix = 'task' | 'acct' | 'key' | 'req' | 'chat' | 'dlv' | 'att' | 'user' | 'member' | 'audit' | 'file';
