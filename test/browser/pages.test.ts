@@ -4,8 +4,9 @@ import { firstOperator } from '../../src/accounts/members.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { unseenIn } from '../helpers/keyboard.ts';
 
-/** Every page, light and dark, wide and narrow: axe finds nothing, nothing leaves the origin, nothing is cut off. */
+/** Every page, light and dark, wide and narrow: no fault by axe, the focus in sight, nothing from elsewhere, nothing cut off. */
 
 let service: TestApp;
 let client: Client;
@@ -86,6 +87,8 @@ describe.each(looks)('$look', ({ colorScheme, width }) => {
       const problem = await settled(page).catch((error: unknown) => `${name}: never came to rest (${error})`);
       if (typeof problem === 'string') faults.push(problem);
       for (const violation of await violationsIn(page)) faults.push(`${name}: ${violation}`);
+      // Colours change nothing in it: once for each width.
+      for (const unseen of colorScheme === 'light' ? await unseenIn(page) : []) faults.push(`${name}: ${unseen}`);
       const sideways = await sidewaysOf(page);
       if (sideways > 0) faults.push(`${name}: is ${sideways} px wider than the window`);
       if ((await page.getByRole('heading', { level: 1 }).count()) !== 1) faults.push(`${name}: has no single h1`);
@@ -97,8 +100,6 @@ describe.each(looks)('$look', ({ colorScheme, width }) => {
 });
 
 describe('before one has signed in', () => {
-  it('leads to the sign-in page, and from there to where one wanted to go', async () => {
-    const { page, complaints } = await watchedPage(await chrome.browser.newContext(), service.url);
   it('loads no more than 250 KiB of JavaScript for the sign-in page and Home', async () => {
     const { page } = await watchedPage(await chrome.browser.newContext(), service.url);
     const sizes: Promise<number>[] = [];
@@ -114,6 +115,8 @@ describe('before one has signed in', () => {
     await page.context().close();
   }, 60_000);
 
+  it('leads to the sign-in page, and from there to where one wanted to go', async () => {
+    const { page, complaints } = await watchedPage(await chrome.browser.newContext(), service.url);
     await page.goto(`${service.url}/activity?status=failed`);
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
     expect(new URL(page.url()).search).toBe(`?next=${encodeURIComponent('/activity?status=failed')}`);

@@ -62,15 +62,21 @@ const hasFocus = (target: Locator) => target.evaluate((element) => element === e
 function expectSeen(page: Page, name: string): Promise<void> {
   return vi.waitFor(
     async () => {
-      const fault: string | null = await page.evaluate(fault_of_focus);
+      const fault: string | null = await page.evaluate(`(${fault_of_focus})(document.activeElement)`);
       if (fault !== null) throw new Error(`The focus on ${name} ${fault}`);
     },
     { timeout: 5_000, interval: 50 },
   );
 }
 
+/** Every place of the page where the focus could not be seen, with what is wrong there. */
+export async function unseenIn(page: Page): Promise<string[]> {
+  await page.keyboard.press('Tab'); // from now on the browser marks where the focus is
+  return page.evaluate(`(${faults_of_page})(${fault_of_focus})`);
+}
+
 /** As text: it runs in the page. Fields have a caret; what is drawn beside a hidden radio or switch has its outline. */
-const fault_of_focus = `((element) => {
+const fault_of_focus = `(element) => {
   const isOutlined = (each) => {
     const { outlineStyle, outlineWidth } = getComputedStyle(each);
     return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1;
@@ -79,9 +85,26 @@ const fault_of_focus = `((element) => {
   const is_hidden = element.matches('[type=radio], [type=checkbox]');
   const shown = (is_hidden && element.nextElementSibling) || element;
   if (!is_field && !isOutlined(shown)) return 'cannot be seen';
-  const { x, y, width, height } = shown.getBoundingClientRect();
-  const over = document.elementFromPoint(x + width / 2, y + height / 2);
+  const { left, right, top, bottom } = shown.getBoundingClientRect();
+  const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end)) / 2;
+  const over = document.elementFromPoint(middle(left, right, innerWidth), middle(top, bottom, innerHeight));
   if (over === null) return 'is out of sight';
   if (!shown.contains(over) && !over.contains(shown)) return 'lies under ' + over.outerHTML.slice(0, 120);
   return null;
-})(document.activeElement)`;
+}`;
+
+/** What fades, or was opened by the focus that has gone on, gets a moment. */
+const faults_of_page = `async (faultOf) => {
+  const places = 'a[href], button, input, select, textarea, summary, video[controls], audio[controls], [tabindex]';
+  const isSeen = (each) => each.checkVisibility({ visibilityProperty: true });
+  const canHaveFocus = (each) => each.tabIndex >= 0 && !each.disabled && isSeen(each);
+  const faults = [];
+  for (const element of [...document.querySelectorAll(places)].filter(canHaveFocus)) {
+    element.focus();
+    if (faultOf(element) !== null) await new Promise((done) => setTimeout(done, 400));
+    const fault = document.activeElement === element ? faultOf(element) : 'cannot be had';
+    if (fault === null || !element.isConnected) continue; // a list that was read anew has others by now
+    faults.push('the focus ' + fault + ': ' + element.outerHTML.slice(0, 160));
+  }
+  return faults;
+}`;
