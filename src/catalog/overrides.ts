@@ -1,6 +1,5 @@
 import type { Db, Queryable } from '../db/database.ts';
 import type { Listener } from '../db/notify.ts';
-import type { Catalog, CatalogHolder } from './catalog.ts';
 import type { Model, Route } from './model.ts';
 
 /** What operators changed about one model while the service runs; the file says everything else (decision 19). */
@@ -13,8 +12,10 @@ export type Override = {
   drained: readonly string[];
 };
 
+type Models = { readonly models: ReadonlyMap<string, Model> };
+
 /** The catalogue with what operators changed. What names a model or a route that there is not changes nothing. */
-export function withOverrides(catalog: Catalog, overrides: readonly Override[]): Catalog {
+export function withOverrides<C extends Models>(catalog: C, overrides: readonly Override[]): C {
   const changed = overrides.flatMap((override): [string, Model][] => {
     const model = catalog.models.get(override.model);
     return model ? [[model.id, changedModel(model, override)]] : [];
@@ -106,7 +107,7 @@ export type OverrideWatch = {
 /** Keeps the catalogue at what operators changed, on this node. What cannot be read stays as it was. */
 export async function watchOverrides(
   db: Db,
-  catalog: CatalogHolder,
+  catalog: { override(overrides: readonly Override[]): void },
   listener: Listener,
   onError: (error: unknown) => void,
 ): Promise<OverrideWatch> {

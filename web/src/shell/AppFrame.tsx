@@ -102,14 +102,7 @@ export function AppFrame() {
               size="sm"
               aria-label={open ? 'Close the menu' : 'Open the menu'}
             />
-            <Link to="/" style={{ textDecoration: 'none', color: 'inherit' }} aria-label="Medley, home">
-              <Group gap={8} wrap="nowrap">
-                <img src="/icon.svg" width={28} height={28} alt="" />
-                <Text fw={700} size="lg" visibleFrom="xs">
-                  Medley
-                </Text>
-              </Group>
-            </Link>
+            <Brand />
             {account && <AccountSwitch />}
           </Group>
           <Group gap="xs" wrap="nowrap">
@@ -145,6 +138,19 @@ export function AppFrame() {
         </Box>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+function Brand() {
+  return (
+    <Link to="/" style={{ textDecoration: 'none', color: 'inherit' }} aria-label="Medley, home">
+      <Group gap={8} wrap="nowrap">
+        <img src="/icon.svg" width={28} height={28} alt="" />
+        <Text fw={700} size="lg" visibleFrom="xs">
+          Medley
+        </Text>
+      </Group>
+    </Link>
   );
 }
 

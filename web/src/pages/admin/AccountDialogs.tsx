@@ -38,7 +38,7 @@ export function BlockAccount({ account: { id, name, status }, close }: Props) {
           <Button variant="default" onClick={close}>
             Cancel
           </Button>
-          <Button color={blocked ? 'orange' : 'red'} onClick={() => mutate()} loading={isPending} data-autofocus>
+          <Button color={blocked ? 'orange' : 'red.9'} onClick={() => mutate()} loading={isPending} data-autofocus>
             {blocked ? 'Unblock' : 'Block'}
           </Button>
         </Group>

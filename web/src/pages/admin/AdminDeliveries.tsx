@@ -12,7 +12,7 @@ import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { SearchField } from './SearchField.tsx';
 import type { DeliveriesSearch } from './search.ts';
-import { useChange } from './useChange.ts';
+import { useChange, type Change } from './useChange.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/deliveries');
 
@@ -81,65 +81,71 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
         ]}
       >
         {rows.map((row) => (
-          <Table.Tr key={row.id}>
-            <Table.Td style={{ whiteSpace: 'nowrap' }}>
-              <Text size="sm">
-                <Time at={row.created_at} ago />
-              </Text>
-            </Table.Td>
-            <Table.Td maw={120}>
-              <Anchor
-                component={Link}
-                to={`/admin/accounts/${row.account_id}`}
-                size="sm"
-                truncate
-                display="block"
-                title={row.account_id}
-              >
-                {row.account_id}
-              </Anchor>
-            </Table.Td>
-            <Table.Td miw={150} maw={200}>
-              <Text size="sm" lineClamp={2} title={row.url} style={{ overflowWrap: 'anywhere' }}>
-                {row.url}
-              </Text>
-              <Text size="xs" c="dimmed">
-                {row.event}
-              </Text>
-            </Table.Td>
-            <Table.Td>
-              <Stack gap={2} align="flex-start">
-                <Status of={row.state === 'waiting' ? 'pending' : row.state} />
-                {row.next_at !== null && (
-                  <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-                    next <Time at={row.next_at} ago />
-                  </Text>
-                )}
-              </Stack>
-            </Table.Td>
-            <Table.Td ta="right" className="figure">
-              {row.attempts}
-            </Table.Td>
-            <Table.Td miw={110} maw={160}>
-              <Text size="sm" lineClamp={2} title={row.last_error ?? ''}>
-                {row.last_status ?? row.last_error ?? '–'}
-              </Text>
-            </Table.Td>
-            <Table.Td ta="right">
-              {row.attempts > 0 && (
-                <Button
-                  size="xs"
-                  variant="default"
-                  onClick={() => change.make(`deliveries/${row.id}/resend`, {})}
-                  aria-label={`Send again: ${row.id}`}
-                >
-                  Send again
-                </Button>
-              )}
-            </Table.Td>
-          </Table.Tr>
+          <DeliveryRow key={row.id} row={row} change={change} />
         ))}
       </ListTable>
     </>
+  );
+}
+
+function DeliveryRow({ row, change }: { row: AdminDelivery; change: Change }) {
+  return (
+    <Table.Tr>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+        <Text size="sm">
+          <Time at={row.created_at} ago />
+        </Text>
+      </Table.Td>
+      <Table.Td maw={120}>
+        <Anchor
+          component={Link}
+          to={`/admin/accounts/${row.account_id}`}
+          size="sm"
+          truncate
+          display="block"
+          title={row.account_id}
+        >
+          {row.account_id}
+        </Anchor>
+      </Table.Td>
+      <Table.Td miw={150} maw={200}>
+        <Text size="sm" lineClamp={2} title={row.url} style={{ overflowWrap: 'anywhere' }}>
+          {row.url}
+        </Text>
+        <Text size="xs" c="dimmed">
+          {row.event}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Stack gap={2} align="flex-start">
+          <Status of={row.state === 'waiting' ? 'pending' : row.state} />
+          {row.next_at !== null && (
+            <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+              next <Time at={row.next_at} ago />
+            </Text>
+          )}
+        </Stack>
+      </Table.Td>
+      <Table.Td ta="right" className="figure">
+        {row.attempts}
+      </Table.Td>
+      <Table.Td miw={110} maw={160}>
+        <Text size="sm" lineClamp={2} title={row.last_error ?? ''}>
+          {row.last_status ?? row.last_error ?? '–'}
+        </Text>
+      </Table.Td>
+      <Table.Td ta="right">
+        {row.attempts > 0 && (
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => change.make(`deliveries/${row.id}/resend`, {})}
+            aria-label={`Send again: ${row.id}`}
+          >
+            Send again
+          </Button>
+        )}
+      </Table.Td>
+    </Table.Tr>
   );
 }

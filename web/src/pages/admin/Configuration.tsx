@@ -25,7 +25,7 @@ export function Configuration() {
   return (
     <Page
       title="Configuration"
-      about="What this service runs with. It is changed in its file, never here."
+      about="What this service runs with. It is changed in its file; only models and routes are also switched from their page."
       actions={
         <>
           <Button variant="default" onClick={() => (reload.reset(), check.mutate())} loading={check.isPending}>

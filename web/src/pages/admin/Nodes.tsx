@@ -60,7 +60,7 @@ export function Nodes({ nodes }: { nodes: readonly AdminNode[] }) {
                     variant="default"
                     loading={change.isPending}
                     onClick={() => change.make(`nodes/${node.id}/pause`, { paused: !node.is_paused })}
-                    aria-label={`${node.is_paused ? 'Let' : 'Pause'} ${node.name}${node.is_paused ? ' go on' : ''}`}
+                    aria-label={`${node.is_paused ? 'Go on' : 'Pause'}: ${node.name}`}
                   >
                     {node.is_paused ? 'Go on' : 'Pause'}
                   </Button>

@@ -34,7 +34,6 @@ export function RouteActions({ model, route, change, test }: Props) {
           </Menu.Item>
           {ids.length > 1 && (
             <>
-              <Menu.Divider />
               <Menu.Item disabled={place === 0} onClick={() => move(place - 1)}>
                 Try it earlier
               </Menu.Item>

@@ -27,7 +27,7 @@ export function SwitchOff({ model: { id }, close }: { model: AdminModel; close: 
           <Button variant="default" onClick={close}>
             Cancel
           </Button>
-          <Button color="red" onClick={() => mutate()} loading={isPending} data-autofocus>
+          <Button color="red.9" onClick={() => mutate()} loading={isPending} data-autofocus>
             Switch off
           </Button>
         </Group>

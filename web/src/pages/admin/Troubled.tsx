@@ -9,7 +9,7 @@ import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { useChange } from './useChange.ts';
+import { useChange, type Change } from './useChange.ts';
 
 /** Jobs that may need a person. */
 export function Troubled({ jobs }: { jobs: readonly AdminJob[] }) {
@@ -34,53 +34,61 @@ export function Troubled({ jobs }: { jobs: readonly AdminJob[] }) {
           ]}
         >
           {jobs.map((job) => (
-            <Table.Tr key={job.id}>
-              <Table.Td maw={300}>
-                <Code>{job.queue}</Code>
-                <Text size="xs" c="dimmed" truncate title={job.key ?? ''}>
-                  {job.key ?? 'of nothing that it names'}
-                </Text>
-              </Table.Td>
-              <Table.Td>
-                <State job={job} />
-              </Table.Td>
-              <Table.Td ta="right" className="figure">
-                {job.tries.toLocaleString('en-US')}
-              </Table.Td>
-              <Table.Td miw={200} maw={320}>
-                <Text size="sm" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
-                  {job.reason ?? '–'}
-                </Text>
-              </Table.Td>
-              <Table.Td>
-                <Group gap={4} wrap="nowrap" justify="flex-end">
-                  <Button
-                    size="xs"
-                    variant="default"
-                    loading={change.isPending}
-                    onClick={() => change.make(`jobs/${job.id}/requeue`, {})}
-                    aria-label={`Start ${job.queue} of ${job.key} anew`}
-                  >
-                    Start anew
-                  </Button>
-                  {job.key?.startsWith('task_') && (
-                    <Button
-                      size="xs"
-                      variant="default"
-                      onClick={() => setEnding(job.key ?? undefined)}
-                      aria-label={`End and refund ${job.key}`}
-                    >
-                      End and refund
-                    </Button>
-                  )}
-                </Group>
-              </Table.Td>
-            </Table.Tr>
+            <JobRow key={job.id} job={job} change={change} end={setEnding} />
           ))}
         </ListTable>
       )}
       {ending !== undefined && <EndTask id={ending} close={() => setEnding(undefined)} />}
     </Card>
+  );
+}
+
+type RowProps = { job: AdminJob; change: Change; end: (task_id: string | undefined) => void };
+
+function JobRow({ job, change, end }: RowProps) {
+  return (
+    <Table.Tr>
+      <Table.Td maw={300}>
+        <Code>{job.queue}</Code>
+        <Text size="xs" c="dimmed" truncate title={job.key ?? ''}>
+          {job.key ?? 'of nothing that it names'}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <State job={job} />
+      </Table.Td>
+      <Table.Td ta="right" className="figure">
+        {job.tries.toLocaleString('en-US')}
+      </Table.Td>
+      <Table.Td miw={200} maw={320}>
+        <Text size="sm" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+          {job.reason ?? '–'}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Group gap={4} wrap="nowrap" justify="flex-end">
+          <Button
+            size="xs"
+            variant="default"
+            loading={change.isPending}
+            onClick={() => change.make(`jobs/${job.id}/requeue`, {})}
+            aria-label={`Start anew: ${job.queue} of ${job.key}`}
+          >
+            Start anew
+          </Button>
+          {job.key?.startsWith('task_') && (
+            <Button
+              size="xs"
+              variant="default"
+              onClick={() => end(job.key ?? undefined)}
+              aria-label={`End and refund ${job.key}`}
+            >
+              End and refund
+            </Button>
+          )}
+        </Group>
+      </Table.Td>
+    </Table.Tr>
   );
 }
 
@@ -138,7 +146,7 @@ function EndTask({ id, close }: { id: string; close: () => void }) {
             <Button variant="default" onClick={close}>
               Cancel
             </Button>
-            <Button color="red" type="submit" loading={isPending}>
+            <Button color="red.9" type="submit" loading={isPending}>
               End and refund
             </Button>
           </Group>

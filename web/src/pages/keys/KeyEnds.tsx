@@ -87,7 +87,7 @@ export function DeleteKey({ apiKey, close }: Props) {
             <Button variant="default" onClick={close}>
               Cancel
             </Button>
-            <Button type="submit" color="red" disabled={!fits} loading={isPending}>
+            <Button type="submit" color="red.9" disabled={!fits} loading={isPending}>
               Delete
             </Button>
           </Group>

@@ -160,7 +160,7 @@ function Remove({ member, close }: { member: MemberView; close: () => void }) {
           <Button variant="default" onClick={close}>
             Cancel
           </Button>
-          <Button color="red" loading={isPending} onClick={() => mutate()}>
+          <Button color="red.9" loading={isPending} onClick={() => mutate()}>
             {is_me ? 'Leave' : 'Remove'}
           </Button>
         </Group>
