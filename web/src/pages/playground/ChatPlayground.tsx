@@ -40,7 +40,7 @@ export function ChatPlayground({ model, others, beside, setBeside, begin }: Prop
   };
   return (
     <Grid gap="lg">
-      <Grid.Col span={{ base: 12, md: models.length > 1 ? 9 : 8 }}>
+      <Grid.Col span={{ base: 12, md: models.length > 2 ? 9 : 8 }}>
         <Stack>
           <SimpleGrid cols={{ base: 1, sm: models.length }}>
             {models.map((one) => (
@@ -63,7 +63,7 @@ export function ChatPlayground({ model, others, beside, setBeside, begin }: Prop
           />
         </Stack>
       </Grid.Col>
-      <Grid.Col span={{ base: 12, md: models.length > 1 ? 3 : 4 }}>
+      <Grid.Col span={{ base: 12, md: models.length > 2 ? 3 : 4 }}>
         <Stack>
           <MultiSelect
             label="Beside it"
