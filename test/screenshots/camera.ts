@@ -14,6 +14,9 @@ const looks = {
   phone: { colorScheme: 'light', width: 360, height: 740, height_max: 1900 },
 } as const;
 
+/** Of a channel, from 0 to 255: less than that cannot be seen. */
+const colour_change_min = 8;
+
 /** Ids and durations differ from run to run: a picture of which less than this differs stays as it is. */
 const changed_share_min = 0.001;
 
@@ -113,10 +116,13 @@ async function keep(path: string, png: Buffer): Promise<string> {
 
 async function shareOfDifference(path: string, png: Buffer): Promise<number> {
   const [a, b] = await Promise.all(
-    [path, png].map((one) => sharp(one).greyscale().raw().toBuffer({ resolveWithObject: true })),
+    [path, png].map((one) =>
+      sharp(one).removeAlpha().toColourspace('srgb').raw().toBuffer({ resolveWithObject: true }),
+    ),
   );
   if (!a || !b || a.info.width !== b.info.width || a.info.height !== b.info.height) return 1;
   let differ = 0;
-  for (let at = 0; at < a.data.length; at++) if (Math.abs((a.data[at] ?? 0) - (b.data[at] ?? 0)) > 24) differ++;
+  for (let at = 0; at < a.data.length; at++)
+    if (Math.abs((a.data[at] ?? 0) - (b.data[at] ?? 0)) > colour_change_min) differ++;
   return differ / a.data.length;
 }

@@ -91,7 +91,7 @@ function FailureTable({ rows }: { rows: AdminFailure[] }) {
     >
       {rows.map(({ of, route: name, state, reason, count, last_at, example }) => (
         <Table.Tr key={`${of} ${name} ${state} ${reason}`}>
-          <Table.Td miw={200} maw={260}>
+          <Table.Td miw={220} maw={260}>
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
               {name}
             </Text>
