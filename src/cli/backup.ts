@@ -46,13 +46,19 @@ async function backUp(dir: string): Promise<Said> {
     ),
   );
   if (!made) throw new CommandError(`There is nothing to back up: ${config.data_dir} has no database.`);
-  const { missing } = made.files;
+  const { count, missing } = made.files;
+  const all_missing = count === 0 && missing > 0;
   const text = [
     `${dir}: ${contentsOf(made)}`,
-    ...(missing > 0 ? [`${missing} files were removed meanwhile, or had been before.`] : []),
+    ...(all_missing
+      ? [`NONE OF THE ${missing} FILES that the rows tell of is in ${config.data_dir}: is MEDLEY_DATA right?`]
+      : []),
+    ...(missing > 0 && !all_missing
+      ? [`${missing} files that the rows tell of were not there, or removed meanwhile.`]
+      : []),
     'Keep it like a password: webhook secrets, sessions and what callers have sent are in it.',
   ];
-  return { json: { dir, ...summaryOf(made) }, text: text.join('\n') };
+  return { json: { dir, ...summaryOf(made) }, text: text.join('\n'), exit_code: all_missing ? 1 : 0 };
 }
 
 async function check(dir: string): Promise<Said> {

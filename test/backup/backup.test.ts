@@ -114,7 +114,10 @@ function traffic(): () => Promise<void> {
   };
 }
 
-describe('a backup under load', () => {
+/** Commands are processes of their own, and on a busy machine slow to begin. */
+const patience = { timeout: 90_000 };
+
+describe('a backup under load', patience, () => {
   const folder = place.path('under-load');
   let target: TestDatabase;
   let env: Record<string, string>;
@@ -198,10 +201,10 @@ describe('a backup under load', () => {
     } finally {
       await app.stop();
     }
-  }, 60_000);
+  });
 });
 
-describe('a backup of a quiet service', () => {
+describe('a backup of a quiet service', patience, () => {
   const folder = place.path('quiet');
 
   it('has every row of every table, and every file', async () => {
@@ -236,6 +239,14 @@ describe('a backup of a quiet service', () => {
     const [row] = await service.app.db.query<{ key: string }>('select storage_key as key from files');
     await service.app.storage.remove([row?.key ?? '']);
     expect((await backUp(place.path('without'))).files.missing).toBe(1);
+  });
+
+  it('made where the files are not says so, and ends with 1', async () => {
+    const { database_url = '' } = service.app.config;
+    const elsewhere = commandsOf({ DATABASE_URL: database_url, MEDLEY_DATA: place.path('no-files') });
+    const said = await elsewhere.text('backup', place.path('files-elsewhere'));
+    expect(said.code).toBe(1);
+    expect(said.out).toMatch(/NONE OF THE \d+ FILES .* is MEDLEY_DATA right\?/);
   });
 
   it('leaves nothing behind where it fails, and refuses a folder with something in it', async () => {
