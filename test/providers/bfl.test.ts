@@ -24,57 +24,49 @@ conformance({
   },
   pace: { per_minute: 3_000 },
   refusals: [
-    {
-      why: 'a field is wrong',
-      reply: {
+    [
+      'a field is wrong',
+      {
         status: 422,
         json: { detail: [{ loc: ['body', 'width'], msg: 'must be a multiple of 16', type: 'value_error' }] },
       },
-      expect: { refused: 'invalid_request', message: /^width: must be a multiple of 16$/ },
-    },
-    {
-      why: 'no credits',
-      reply: { status: 402, json: { detail: 'Insufficient credits. Visit https://api.bfl.ai to add more.' } },
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'too many at once',
-      reply: { status: 429, headers: { 'retry-after': '5' }, json: { detail: 'Too many active tasks' } },
-      expect: { not_started: 'rate_limited', retry_after_ms: 5_000 },
-    },
+      { refused: 'invalid_request', message: /^width: must be a multiple of 16$/ },
+    ],
+    [
+      'no credits',
+      { status: 402, json: { detail: 'Insufficient credits. Visit https://api.bfl.ai to add more.' } },
+      { not_started: 'rejected_credentials' },
+    ],
+    [
+      'too many at once',
+      { status: 429, headers: { 'retry-after': '5' }, json: { detail: 'Too many active tasks' } },
+      { not_started: 'rate_limited', retry_after_ms: 5_000 },
+    ],
   ],
   polls: [
-    {
-      why: 'the input was flagged before the work',
-      replies: status('Request Moderated', { details: { 'Moderation Reasons': ['Derivative Works Filter'] } }),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /Derivative Works Filter/ },
-    },
-    {
-      why: 'the result was flagged',
-      replies: status('Content Moderated'),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /unfit/ },
-    },
-    {
-      why: 'the work failed',
-      replies: status('Error', { details: { error: 'CUDA out of memory on gpu-17' } }),
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
-    },
-    {
-      why: 'an image that cannot be read',
-      replies: status('Error', { error: 'invalid_image', message: 'input_image could not be decoded' }),
-      expect: { phase: 'failed', type: 'invalid_request', message: /input_image/ },
-    },
-    {
-      why: 'the word has another name',
-      replies: { poll: [{ json: { state: 'Pending' } }] },
-      expect: { phase: 'running' },
-    },
-    {
-      why: 'not known yet',
-      replies: { poll: [{ status: 404, json: { status: 'Task not found' } }] },
-      expect: { phase: 'waiting' },
-    },
-    { why: 'no status', replies: { poll: [{ json: { id: 'picture-1' } }] }, expect: 'unknown' },
+    [
+      'the input was flagged before the work',
+      status('Request Moderated', { details: { 'Moderation Reasons': ['Derivative Works Filter'] } }),
+      { phase: 'failed', type: 'content_policy_violation', message: /Derivative Works Filter/ },
+    ],
+    [
+      'the result was flagged',
+      status('Content Moderated'),
+      { phase: 'failed', type: 'content_policy_violation', message: /unfit/ },
+    ],
+    [
+      'the work failed',
+      status('Error', { details: { error: 'CUDA out of memory on gpu-17' } }),
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    ],
+    [
+      'an image that cannot be read',
+      status('Error', { error: 'invalid_image', message: 'input_image could not be decoded' }),
+      { phase: 'failed', type: 'invalid_request', message: /input_image/ },
+    ],
+    ['the word has another name', { poll: [{ json: { state: 'Pending' } }] }, { phase: 'running' }],
+    ['not known yet', { poll: [{ status: 404, json: { status: 'Task not found' } }] }, { phase: 'waiting' }],
+    ['no status', { poll: [{ json: { id: 'picture-1' } }] }, 'unknown'],
   ],
   unknown_word: { json: { id: 'picture-1', status: 'Upscaling', result: null } },
   foreign_links: (url) => ({ json: { id: 'picture-1', polling_url: `${url}/v1/get_result?id=picture-1` } }),

@@ -22,62 +22,62 @@ const composing = { kind: 'audio', model: 'music_v2', input: { prompt: 'A march'
 const detail = (code: string, type: string, message: string) => ({ detail: { type, code, status: code, message } });
 
 const refusals: Conformance['refusals'] = [
-  {
-    why: 'a used up quota is a 401',
-    reply: refusal(401, 'quota_exceeded', 'This request exceeds your quota of 10000. You have 0 credits remaining.'),
-    expect: { not_started: 'rejected_credentials' },
-  },
-  {
-    why: 'a used up quota in any other status',
-    reply: refusal(400, 'quota_exceeded', 'This request exceeds your quota.'),
-    expect: { not_started: 'rejected_credentials' },
-  },
-  {
-    why: 'an unknown key is a 400, too',
-    reply: refusal(400, 'invalid_api_key', 'Invalid API key'),
-    expect: { not_started: 'rejected_credentials' },
-  },
-  {
-    why: 'what our plan does not have',
-    reply: refusal(403, 'only_for_creator+', 'Professional voices are for the Creator tier.'),
-    expect: { not_started: 'rejected_credentials' },
-  },
-  {
-    why: 'an account that looks odd',
-    reply: refusal(401, 'detected_unusual_activity', 'Unusual activity detected. Free Tier usage disabled.'),
-    expect: { not_started: 'rejected_credentials' },
-  },
-  {
-    why: 'too many at once',
-    reply: refusal(429, 'too_many_concurrent_requests', 'Too many concurrent requests.'),
-    expect: { not_started: 'rate_limited', retry_after_ms: 2_000 },
-  },
-  {
-    why: 'too many at once, in new words',
-    reply: { status: 429, json: detail('concurrent_limit_exceeded', 'rate_limit_error', 'Too many.') },
-    expect: { not_started: 'rate_limited', retry_after_ms: 2_000 },
-  },
-  {
-    why: 'busy itself',
-    reply: refusal(429, 'system_busy', 'We are experiencing heavy traffic.'),
-    expect: { not_started: 'unavailable', retry_after_ms: 5_000 },
-  },
-  {
-    why: 'a text that is too long',
-    reply: refusal(400, 'max_character_limit_exceeded', "This request's text has 10001 characters."),
-    expect: { refused: 'invalid_request', message: /10001 characters/ },
-  },
-  {
-    why: 'a value that it does not take',
-    reply: { status: 422, json: { detail: [{ loc: ['body', 'speed'], msg: 'must be at most 1.2', type: 'x' }] } },
-    expect: { refused: 'invalid_request', message: /^speed: must be at most 1.2/ },
-  },
-  {
-    why: 'content that it does not want',
-    reply: refusal(400, 'content_against_policy', 'The text violates our rules.'),
-    expect: { refused: 'content_policy_violation', message: /violates our rules/ },
-  },
-  { why: 'lost behind a gateway', reply: { status: 524, text: 'A timeout occurred' }, expect: 'unknown' },
+  [
+    'a used up quota is a 401',
+    refusal(401, 'quota_exceeded', 'This request exceeds your quota of 10000. You have 0 credits remaining.'),
+    { not_started: 'rejected_credentials' },
+  ],
+  [
+    'a used up quota in any other status',
+    refusal(400, 'quota_exceeded', 'This request exceeds your quota.'),
+    { not_started: 'rejected_credentials' },
+  ],
+  [
+    'an unknown key is a 400, too',
+    refusal(400, 'invalid_api_key', 'Invalid API key'),
+    { not_started: 'rejected_credentials' },
+  ],
+  [
+    'what our plan does not have',
+    refusal(403, 'only_for_creator+', 'Professional voices are for the Creator tier.'),
+    { not_started: 'rejected_credentials' },
+  ],
+  [
+    'an account that looks odd',
+    refusal(401, 'detected_unusual_activity', 'Unusual activity detected. Free Tier usage disabled.'),
+    { not_started: 'rejected_credentials' },
+  ],
+  [
+    'too many at once',
+    refusal(429, 'too_many_concurrent_requests', 'Too many concurrent requests.'),
+    { not_started: 'rate_limited', retry_after_ms: 2_000 },
+  ],
+  [
+    'too many at once, in new words',
+    { status: 429, json: detail('concurrent_limit_exceeded', 'rate_limit_error', 'Too many.') },
+    { not_started: 'rate_limited', retry_after_ms: 2_000 },
+  ],
+  [
+    'busy itself',
+    refusal(429, 'system_busy', 'We are experiencing heavy traffic.'),
+    { not_started: 'unavailable', retry_after_ms: 5_000 },
+  ],
+  [
+    'a text that is too long',
+    refusal(400, 'max_character_limit_exceeded', "This request's text has 10001 characters."),
+    { refused: 'invalid_request', message: /10001 characters/ },
+  ],
+  [
+    'a value that it does not take',
+    { status: 422, json: { detail: [{ loc: ['body', 'speed'], msg: 'must be at most 1.2', type: 'x' }] } },
+    { refused: 'invalid_request', message: /^speed: must be at most 1.2/ },
+  ],
+  [
+    'content that it does not want',
+    refusal(400, 'content_against_policy', 'The text violates our rules.'),
+    { refused: 'content_policy_violation', message: /violates our rules/ },
+  ],
+  ['lost behind a gateway', { status: 524, text: 'A timeout occurred' }, 'unknown'],
 ];
 
 const common = {
@@ -99,11 +99,11 @@ conformance({
   },
   refusals: [
     ...refusals,
-    {
-      why: 'a voice of the caller’s that is not there',
-      reply: refusal(404, 'voice_not_found', 'A voice with that voice_id was not found.'),
-      expect: { refused: 'invalid_request', message: /not found/ },
-    },
+    [
+      'a voice of the caller’s that is not there',
+      refusal(404, 'voice_not_found', 'A voice with that voice_id was not found.'),
+      { refused: 'invalid_request', message: /not found/ },
+    ],
   ],
 });
 
@@ -118,11 +118,11 @@ conformance({
     json: { prompt: 'A march', music_length_ms: 3_500, model_id: 'music_v2' },
   },
   refusals: [
-    {
-      why: 'a prompt with somebody else’s song',
-      reply: refusal(400, 'bad_prompt', 'The prompt names a protected work.'),
-      expect: { refused: 'content_policy_violation' },
-    },
+    [
+      'a prompt with somebody else’s song',
+      refusal(400, 'bad_prompt', 'The prompt names a protected work.'),
+      { refused: 'content_policy_violation' },
+    ],
   ],
 });
 

@@ -42,25 +42,25 @@ conformance({
   },
   pace: { per_minute: 3_000 },
   refusals: [
-    {
-      why: 'the balance is used up',
-      reply: {
+    [
+      'the balance is used up',
+      {
         status: 403,
         json: { detail: 'User is locked. Reason: Exhausted balance. Top up your balance at fal.ai/dashboard/billing.' },
       },
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'a field is wrong',
-      reply: {
+      { not_started: 'rejected_credentials' },
+    ],
+    [
+      'a field is wrong',
+      {
         status: 422,
         json: { detail: [{ loc: ['body', 'image_size'], msg: 'Field required', type: 'missing' }] },
       },
-      expect: { refused: 'invalid_request', message: /^image_size: Field required$/ },
-    },
-    {
-      why: 'flagged',
-      reply: {
+      { refused: 'invalid_request', message: /^image_size: Field required$/ },
+    ],
+    [
+      'flagged',
+      {
         status: 422,
         json: {
           detail: [
@@ -68,113 +68,81 @@ conformance({
           ],
         },
       },
-      expect: { refused: 'content_policy_violation', message: /could not be processed/ },
-    },
+      { refused: 'content_policy_violation', message: /could not be processed/ },
+    ],
   ],
   polls: [
-    {
-      why: 'in the queue',
-      replies: { poll: [{ status: 202, json: { status: 'IN_QUEUE', queue_position: 1 } }] },
-      expect: { phase: 'waiting' },
-    },
-    {
-      why: 'at work',
-      replies: { poll: [{ status: 202, json: { status: 'in_progress' } }] },
-      expect: { phase: 'running' },
-    },
-    {
-      why: 'unknown for a moment',
-      replies: { poll: [{ status: 404, json: { detail: 'Not found' } }] },
-      expect: { phase: 'waiting' },
-    },
-    {
-      why: 'completed, and yet not',
-      replies: { poll: completed, result: [{ status: 400, json: { detail: 'Request is still in progress' } }] },
-      expect: { phase: 'running' },
-    },
-    {
-      why: 'the queue gave up when we wanted it',
-      replies: ended(504, 'request_timeout', { 'x-fal-request-timeout-type': 'user' }),
-      expect: { not_started: 'timeout' },
-    },
-    { why: 'no runner came up', replies: ended(504, 'startup_timeout'), expect: { not_started: 'unavailable' } },
-    {
-      why: 'no runner was found',
-      replies: ended(503, 'runner_scheduling_failure'),
-      expect: { not_started: 'unavailable' },
-    },
-    {
-      why: 'the runner was not reached',
-      replies: ended(503, 'runner_connection_refused'),
-      expect: { not_started: 'unavailable' },
-    },
-    { why: 'nor in time', replies: ended(503, 'runner_connection_timeout'), expect: { not_started: 'unavailable' } },
-    { why: 'it took too long', replies: ended(504, 'request_timeout'), expect: { phase: 'failed', type: 'timeout' } },
-    {
-      why: 'the runner was lost at work',
-      replies: ended(503, 'runner_disconnected'),
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
-    },
-    {
-      why: 'the runner failed',
-      replies: ended(500, 'runner_server_error'),
-      expect: { phase: 'failed', type: 'upstream_error' },
-    },
-    {
-      why: 'completed, and flagged',
-      replies: complained(422, 'content_policy_violation', 'The content was flagged.'),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /^prompt: The content was flagged\.$/ },
-    },
-    {
-      why: 'completed, and the caller’s mistake',
-      replies: complained(422, 'image_too_small', 'The image is too small.'),
-      expect: { phase: 'failed', type: 'invalid_request', message: /^prompt: The image is too small\.$/ },
-    },
-    {
-      why: 'completed, and the model’s own trouble',
-      replies: complained(422, 'downstream_service_error', 'gpu-17 said no'),
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
-    },
-    {
-      why: 'completed, and too slow',
-      replies: complained(504, 'generation_timeout', 'late'),
-      expect: { phase: 'failed', type: 'timeout' },
-    },
-    {
-      why: 'the result is in the way of a proxy',
-      replies: { poll: completed, result: [{ status: 502, text: '<h1>Bad gateway</h1>' }] },
-      expect: 'unknown',
-    },
-    {
-      why: 'the result may not be asked for now',
-      replies: { poll: completed, result: [{ status: 429, json: { detail: 'slow down' } }] },
-      expect: 'unknown',
-    },
-    {
-      why: 'the result is a page',
-      replies: { poll: completed, result: [{ text: '<h1>Welcome</h1>' }] },
-      expect: 'unknown',
-    },
-    {
-      why: 'all pictures are black',
-      replies: {
+    [
+      'in the queue',
+      { poll: [{ status: 202, json: { status: 'IN_QUEUE', queue_position: 1 } }] },
+      { phase: 'waiting' },
+    ],
+    ['at work', { poll: [{ status: 202, json: { status: 'in_progress' } }] }, { phase: 'running' }],
+    ['unknown for a moment', { poll: [{ status: 404, json: { detail: 'Not found' } }] }, { phase: 'waiting' }],
+    [
+      'completed, and yet not',
+      { poll: completed, result: [{ status: 400, json: { detail: 'Request is still in progress' } }] },
+      { phase: 'running' },
+    ],
+    [
+      'the queue gave up when we wanted it',
+      ended(504, 'request_timeout', { 'x-fal-request-timeout-type': 'user' }),
+      { not_started: 'timeout' },
+    ],
+    ['no runner came up', ended(504, 'startup_timeout'), { not_started: 'unavailable' }],
+    ['no runner was found', ended(503, 'runner_scheduling_failure'), { not_started: 'unavailable' }],
+    ['the runner was not reached', ended(503, 'runner_connection_refused'), { not_started: 'unavailable' }],
+    ['nor in time', ended(503, 'runner_connection_timeout'), { not_started: 'unavailable' }],
+    ['it took too long', ended(504, 'request_timeout'), { phase: 'failed', type: 'timeout' }],
+    [
+      'the runner was lost at work',
+      ended(503, 'runner_disconnected'),
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    ],
+    ['the runner failed', ended(500, 'runner_server_error'), { phase: 'failed', type: 'upstream_error' }],
+    [
+      'completed, and flagged',
+      complained(422, 'content_policy_violation', 'The content was flagged.'),
+      { phase: 'failed', type: 'content_policy_violation', message: /^prompt: The content was flagged\.$/ },
+    ],
+    [
+      'completed, and the caller’s mistake',
+      complained(422, 'image_too_small', 'The image is too small.'),
+      { phase: 'failed', type: 'invalid_request', message: /^prompt: The image is too small\.$/ },
+    ],
+    [
+      'completed, and the model’s own trouble',
+      complained(422, 'downstream_service_error', 'gpu-17 said no'),
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    ],
+    ['completed, and too slow', complained(504, 'generation_timeout', 'late'), { phase: 'failed', type: 'timeout' }],
+    [
+      'the result is in the way of a proxy',
+      { poll: completed, result: [{ status: 502, text: '<h1>Bad gateway</h1>' }] },
+      'unknown',
+    ],
+    [
+      'the result may not be asked for now',
+      { poll: completed, result: [{ status: 429, json: { detail: 'slow down' } }] },
+      'unknown',
+    ],
+    ['the result is a page', { poll: completed, result: [{ text: '<h1>Welcome</h1>' }] }, 'unknown'],
+    [
+      'all pictures are black',
+      {
         poll: completed,
         result: [{ json: { images: [{ url: 'https://v3.fal.media/a.png' }], has_nsfw_concepts: [true] } }],
       },
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
   ],
   unknown_word: { status: 202, json: { status: 'IN_PREPARATION' } },
   cancel: { method: 'PUT', path: /^\/fal-ai\/flux\/requests\/[0-9a-f-]{36}\/cancel$/ },
   cancels: [
-    { why: 'removed from the queue', reply: { json: { status: 'OK' } }, expect: 'stopped' },
-    {
-      why: 'the runner was told',
-      reply: { status: 202, json: { status: 'CANCELLATION_REQUESTED' } },
-      expect: 'billed',
-    },
-    { why: 'too late', reply: { status: 400, json: { status: 'ALREADY_COMPLETED' } }, expect: 'billed' },
-    { why: 'unknown', reply: { status: 404, json: { status: 'NOT_FOUND' } }, expect: 'billed' },
+    ['removed from the queue', { json: { status: 'OK' } }, 'stopped'],
+    ['the runner was told', { status: 202, json: { status: 'CANCELLATION_REQUESTED' } }, 'billed'],
+    ['too late', { status: 400, json: { status: 'ALREADY_COMPLETED' } }, 'billed'],
+    ['unknown', { status: 404, json: { status: 'NOT_FOUND' } }, 'billed'],
   ],
   foreign_links: (url) => ({ json: submitted(url, '/fal-ai/flux/dev', id) }),
   foreign_output: (url) => ({ poll: completed, result: [{ json: { video: { url } } }] }),

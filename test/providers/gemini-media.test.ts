@@ -24,52 +24,50 @@ const filming = {
 const quota = 'You exceeded your current quota, please check your plan and billing details.';
 
 const refusals: Conformance['refusals'] = [
-  {
-    why: 'a key that it does not know is a 400',
-    reply: refusal(400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.', [
-      reason('API_KEY_INVALID'),
-    ]),
-    expect: { not_started: 'rejected_credentials' },
-  },
-  {
-    why: 'a key that is too old is a 400',
-    reply: refusal(400, 'INVALID_ARGUMENT', 'API key expired. Please renew the API key.', [reason('API_KEY_INVALID')]),
-    expect: { not_started: 'rejected_credentials' },
-  },
-  {
-    why: 'a place that it does not serve is a 400',
-    reply: refusal(400, 'FAILED_PRECONDITION', 'User location is not supported for the API use.'),
-    expect: { not_started: 'rejected_credentials' },
-  },
-  {
-    why: 'a quota that tells when to come again',
-    reply: refusal(429, 'RESOURCE_EXHAUSTED', `${quota} Please retry in 37.8s.`, [retryIn('37.8')]),
-    expect: { not_started: 'rate_limited', retry_after_ms: 37_800 },
-  },
-  {
-    why: 'overloaded',
-    reply: refusal(503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.'),
-    expect: { not_started: 'unavailable' },
-  },
-  {
-    why: 'a model that is gone',
-    reply: refusal(404, 'NOT_FOUND', 'models/x is not found for API version v1beta'),
-    expect: { not_started: 'unavailable' },
-  },
-  {
-    why: 'a value that it does not take',
-    reply: refusal(400, 'INVALID_ARGUMENT', 'Invalid value at aspectRatio: "5:4".'),
-    expect: { refused: 'invalid_request', message: /aspectRatio/ },
-  },
-  {
-    why: 'sensitive words',
-    reply: refusal(
+  [
+    'a key that it does not know is a 400',
+    refusal(400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.', [reason('API_KEY_INVALID')]),
+    { not_started: 'rejected_credentials' },
+  ],
+  [
+    'a key that is too old is a 400',
+    refusal(400, 'INVALID_ARGUMENT', 'API key expired. Please renew the API key.', [reason('API_KEY_INVALID')]),
+    { not_started: 'rejected_credentials' },
+  ],
+  [
+    'a place that it does not serve is a 400',
+    refusal(400, 'FAILED_PRECONDITION', 'User location is not supported for the API use.'),
+    { not_started: 'rejected_credentials' },
+  ],
+  [
+    'a quota that tells when to come again',
+    refusal(429, 'RESOURCE_EXHAUSTED', `${quota} Please retry in 37.8s.`, [retryIn('37.8')]),
+    { not_started: 'rate_limited', retry_after_ms: 37_800 },
+  ],
+  [
+    'overloaded',
+    refusal(503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.'),
+    { not_started: 'unavailable' },
+  ],
+  [
+    'a model that is gone',
+    refusal(404, 'NOT_FOUND', 'models/x is not found for API version v1beta'),
+    { not_started: 'unavailable' },
+  ],
+  [
+    'a value that it does not take',
+    refusal(400, 'INVALID_ARGUMENT', 'Invalid value at aspectRatio: "5:4".'),
+    { refused: 'invalid_request', message: /aspectRatio/ },
+  ],
+  [
+    'sensitive words',
+    refusal(
       400,
       'INVALID_ARGUMENT',
       "The prompt contains sensitive words that violate Google's Responsible AI practices.",
     ),
-    expect: { refused: 'content_policy_violation' },
-  },
+    { refused: 'content_policy_violation' },
+  ],
 ];
 
 const common = { adapter: gemini, imitate: startGemini } as const;
@@ -91,34 +89,32 @@ conformance({
   },
   refusals: [
     ...refusals,
-    {
-      why: 'the prompt was found unfit, with status 200',
-      reply: {
+    [
+      'the prompt was found unfit, with status 200',
+      {
         json: { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' }, usageMetadata: { promptTokenCount: 9 } },
       },
-      expect: { refused: 'content_policy_violation' },
-    },
-    ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'PROHIBITED_CONTENT', 'SAFETY'].map((why) => ({
-      why,
-      reply: answerOf([{ finishReason: why, finishMessage: 'Unable to show the generated image.' }]),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /Unable to show/ } as const,
-    })),
-    {
-      why: 'words instead of a picture',
-      reply: answerOf([{ content: { parts: [{ text: 'Which bay?' }] }, finishReason: 'STOP' }]),
-      expect: { phase: 'failed', type: 'invalid_request', message: /without a picture/ },
-    },
-    {
-      why: 'no picture',
-      reply: answerOf([{ finishReason: 'NO_IMAGE' }]),
-      expect: { phase: 'failed', type: 'invalid_request' },
-    },
-    {
-      why: 'an end that nobody has documented',
-      reply: answerOf([{ finishReason: 'IMAGE_SOLAR_FLARE' }]),
-      expect: { phase: 'failed', type: 'upstream_error' },
-    },
-    { why: 'nothing at all', reply: { json: {} }, expect: 'unknown' },
+      { refused: 'content_policy_violation' },
+    ],
+    ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'PROHIBITED_CONTENT', 'SAFETY'].map(
+      (why): Conformance['refusals'][number] => [
+        why,
+        answerOf([{ finishReason: why, finishMessage: 'Unable to show the generated image.' }]),
+        { phase: 'failed', type: 'content_policy_violation', message: /Unable to show/ },
+      ],
+    ),
+    [
+      'words instead of a picture',
+      answerOf([{ content: { parts: [{ text: 'Which bay?' }] }, finishReason: 'STOP' }]),
+      { phase: 'failed', type: 'invalid_request', message: /without a picture/ },
+    ],
+    ['no picture', answerOf([{ finishReason: 'NO_IMAGE' }]), { phase: 'failed', type: 'invalid_request' }],
+    [
+      'an end that nobody has documented',
+      answerOf([{ finishReason: 'IMAGE_SOLAR_FLARE' }]),
+      { phase: 'failed', type: 'upstream_error' },
+    ],
+    ['nothing at all', { json: {} }, 'unknown'],
   ],
 });
 
@@ -136,16 +132,12 @@ conformance({
   },
   refusals: [
     ...refusals,
-    {
-      why: 'all pictures were found unfit',
-      reply: { json: { predictions: [{ raiFilteredReason: 'Unable to show generated images.' }] } },
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /Unable to show/ },
-    },
-    {
-      why: 'and that without a word',
-      reply: { json: {} },
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
+    [
+      'all pictures were found unfit',
+      { json: { predictions: [{ raiFilteredReason: 'Unable to show generated images.' }] } },
+      { phase: 'failed', type: 'content_policy_violation', message: /Unable to show/ },
+    ],
+    ['and that without a word', { json: {} }, { phase: 'failed', type: 'content_policy_violation' }],
   ],
 });
 
@@ -161,41 +153,41 @@ conformance({
   },
   refusals: [
     ...refusals,
-    { why: 'an operation without a name', reply: { json: { done: false } }, expect: 'unknown' },
-    { why: 'an operation that leads elsewhere', reply: { json: { name: 'operations/../../x' } }, expect: 'unknown' },
+    ['an operation without a name', { json: { done: false } }, 'unknown'],
+    ['an operation that leads elsewhere', { json: { name: 'operations/../../x' } }, 'unknown'],
   ],
   polls: [
-    {
-      why: 'found unfit: done, and no film',
-      replies: {
+    [
+      'found unfit: done, and no film',
+      {
         poll: [
           operation('x', done([], { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['The sound was unfit.'] })),
         ],
       },
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /sound was unfit/ },
-    },
-    {
-      why: 'found unfit, told a step higher',
-      replies: { poll: [{ json: { done: true, response: { raiMediaFilteredCount: 2 } } }] },
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
-    {
-      why: 'an error of its own',
-      replies: { poll: [operation('x', { error: { code: 13, message: 'Internal error at 10.0.0.1' } })] },
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish/ },
-    },
-    {
-      why: 'an error of the input',
-      replies: { poll: [operation('x', { error: { code: 3, message: 'The image has no face.' } })] },
-      expect: { phase: 'failed', type: 'invalid_request', message: /no face/ },
-    },
-    {
-      why: 'an error of its rules',
-      replies: { poll: [operation('x', { error: { code: 3, message: "It violates Vertex AI's usage guidelines." } })] },
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
-    { why: 'unknown for a moment', replies: { poll: [{ status: 404, json: {} }] }, expect: { phase: 'waiting' } },
-    { why: 'forbidden for a moment', replies: { poll: [{ status: 403, json: {} }] }, expect: { phase: 'waiting' } },
+      { phase: 'failed', type: 'content_policy_violation', message: /sound was unfit/ },
+    ],
+    [
+      'found unfit, told a step higher',
+      { poll: [{ json: { done: true, response: { raiMediaFilteredCount: 2 } } }] },
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    [
+      'an error of its own',
+      { poll: [operation('x', { error: { code: 13, message: 'Internal error at 10.0.0.1' } })] },
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish/ },
+    ],
+    [
+      'an error of the input',
+      { poll: [operation('x', { error: { code: 3, message: 'The image has no face.' } })] },
+      { phase: 'failed', type: 'invalid_request', message: /no face/ },
+    ],
+    [
+      'an error of its rules',
+      { poll: [operation('x', { error: { code: 3, message: "It violates Vertex AI's usage guidelines." } })] },
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    ['unknown for a moment', { poll: [{ status: 404, json: {} }] }, { phase: 'waiting' }],
+    ['forbidden for a moment', { poll: [{ status: 403, json: {} }] }, { phase: 'waiting' }],
   ],
   unknown_word: { json: { name: 'x', metadata: { state: 'DREAMING' } } },
   pace: { per_minute: 300 },

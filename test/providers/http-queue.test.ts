@@ -46,50 +46,46 @@ conformance({
   },
   pace: { per_minute: 600 },
   refusals: [
-    {
-      why: 'a code that is like a status',
-      reply: { json: { code: 402, message: 'Insufficient credits' } },
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'a code of its own',
-      reply: { json: { code: 7001, message: 'queue full' } },
-      expect: { not_started: 'unavailable' },
-    },
-    {
-      why: 'words that are listed',
-      reply: { json: { code: 1000, message: 'The prompt was flagged by a filter' } },
-      expect: { refused: 'content_policy_violation', message: /^The prompt was flagged by a filter$/ },
-    },
-    {
-      why: 'words of the caller’s mistake',
-      reply: { status: 400, json: { code: 400, message: 'prompt is too long' } },
-      expect: { refused: 'invalid_request', message: /^prompt is too long$/ },
-    },
+    [
+      'a code that is like a status',
+      { json: { code: 402, message: 'Insufficient credits' } },
+      { not_started: 'rejected_credentials' },
+    ],
+    ['a code of its own', { json: { code: 7001, message: 'queue full' } }, { not_started: 'unavailable' }],
+    [
+      'words that are listed',
+      { json: { code: 1000, message: 'The prompt was flagged by a filter' } },
+      { refused: 'content_policy_violation', message: /^The prompt was flagged by a filter$/ },
+    ],
+    [
+      'words of the caller’s mistake',
+      { status: 400, json: { code: 400, message: 'prompt is too long' } },
+      { refused: 'invalid_request', message: /^prompt is too long$/ },
+    ],
   ],
   polls: [
-    { why: 'waiting', replies: state('created'), expect: { phase: 'waiting' } },
-    { why: 'running, in capitals', replies: state('PROCESSING'), expect: { phase: 'running' } },
-    {
-      why: 'failed',
-      replies: state('failed', { error: 'node 17 is down' }),
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider/ },
-    },
-    {
-      why: 'failed and flagged',
-      replies: state('failed', { error: 'Sensitive content found' }),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /^Sensitive content found$/ },
-    },
-    { why: 'no state at all', replies: { poll: [told({ id: 'r0' })] }, expect: 'unknown' },
-    { why: 'unknown for a moment', replies: { poll: [{ status: 404, json: {} }] }, expect: { phase: 'waiting' } },
-    { why: 'the question is refused, by a 200', replies: { poll: [told({}, 500)] }, expect: 'unknown' },
+    ['waiting', state('created'), { phase: 'waiting' }],
+    ['running, in capitals', state('PROCESSING'), { phase: 'running' }],
+    [
+      'failed',
+      state('failed', { error: 'node 17 is down' }),
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider/ },
+    ],
+    [
+      'failed and flagged',
+      state('failed', { error: 'Sensitive content found' }),
+      { phase: 'failed', type: 'content_policy_violation', message: /^Sensitive content found$/ },
+    ],
+    ['no state at all', { poll: [told({ id: 'r0' })] }, 'unknown'],
+    ['unknown for a moment', { poll: [{ status: 404, json: {} }] }, { phase: 'waiting' }],
+    ['the question is refused, by a 200', { poll: [told({}, 500)] }, 'unknown'],
   ],
   unknown_word: told({ id: 'r0', status: 'thawing' }),
   cancel: { method: 'DELETE', path: /^\/api\/v3\/predictions\/r0$/ },
   cancels: [
-    { why: 'while it waits', reply: told({}), expect: 'stopped' },
-    { why: 'refused', reply: told({}, 409), expect: 'billed' },
-    { why: 'too late', reply: { status: 409, json: {} }, expect: 'billed' },
+    ['while it waits', told({}), 'stopped'],
+    ['refused', told({}, 409), 'billed'],
+    ['too late', { status: 409, json: {} }, 'billed'],
   ],
   foreign_output: (url) => ({ poll: [told({ id: 'r0', status: 'completed', outputs: [url] })] }),
 });
@@ -117,37 +113,37 @@ conformance({
     },
   },
   refusals: [
-    { why: 'no credit', reply: job(402, 'Credits insufficient'), expect: { not_started: 'rejected_credentials' } },
-    {
-      why: 'too many',
-      reply: { ...job(429, 'slow down'), headers: { 'retry-after': '9' } },
-      expect: { not_started: 'rate_limited', retry_after_ms: 9_000 },
-    },
-    { why: 'maintenance', reply: job(455, 'Service is under maintenance'), expect: { not_started: 'unavailable' } },
-    {
-      why: 'the input',
-      reply: job(422, 'prompt must not be empty'),
-      expect: { refused: 'invalid_request', message: /^prompt must not be empty$/ },
-    },
-    { why: 'the content', reply: job(422, 'Content policy: no.'), expect: { refused: 'content_policy_violation' } },
-    { why: 'an error without a list', reply: job(500, 'oops'), expect: { not_started: 'unavailable' } },
+    ['no credit', job(402, 'Credits insufficient'), { not_started: 'rejected_credentials' }],
+    [
+      'too many',
+      { ...job(429, 'slow down'), headers: { 'retry-after': '9' } },
+      { not_started: 'rate_limited', retry_after_ms: 9_000 },
+    ],
+    ['maintenance', job(455, 'Service is under maintenance'), { not_started: 'unavailable' }],
+    [
+      'the input',
+      job(422, 'prompt must not be empty'),
+      { refused: 'invalid_request', message: /^prompt must not be empty$/ },
+    ],
+    ['the content', job(422, 'Content policy: no.'), { refused: 'content_policy_violation' }],
+    ['an error without a list', job(500, 'oops'), { not_started: 'unavailable' }],
   ],
   polls: [
-    { why: 'queued', replies: { poll: [job(200, 'success', { state: 'queuing' })] }, expect: { phase: 'waiting' } },
-    { why: 'failed', replies: fail('501', 'generation failed'), expect: { phase: 'failed', type: 'upstream_error' } },
-    {
-      why: 'failed for its input',
-      replies: fail('422', 'the picture is too dark'),
-      expect: { phase: 'failed', type: 'invalid_request', message: /too dark/ },
-    },
-    {
-      why: 'done, in a text that is no JSON',
-      replies: { poll: [job(200, 'success', { state: 'success', resultJson: '{"resultUrls":' })] },
-      expect: { phase: 'done' },
-    },
+    ['queued', { poll: [job(200, 'success', { state: 'queuing' })] }, { phase: 'waiting' }],
+    ['failed', fail('501', 'generation failed'), { phase: 'failed', type: 'upstream_error' }],
+    [
+      'failed for its input',
+      fail('422', 'the picture is too dark'),
+      { phase: 'failed', type: 'invalid_request', message: /too dark/ },
+    ],
+    [
+      'done, in a text that is no JSON',
+      { poll: [job(200, 'success', { state: 'success', resultJson: '{"resultUrls":' })] },
+      { phase: 'done' },
+    ],
   ],
   unknown_word: job(200, 'success', { state: 'thinking' }),
-  cancels: [{ why: 'there is none', reply: {}, expect: 'billed' }],
+  cancels: [['there is none', {}, 'billed']],
 });
 
 describe('http-queue', () => {

@@ -47,78 +47,46 @@ conformance({
   },
   pace: { per_minute: 1_800 },
   refusals: [
-    {
-      why: 'a parameter is wrong',
-      reply: refused(400, 1201, 'cfg_scale value must be in [0,1]'),
-      expect: { refused: 'invalid_request', message: /^cfg_scale/ },
-    },
-    {
-      why: 'the content',
-      reply: refused(400, 1301, 'Prompt is not allowed'),
-      expect: { refused: 'content_policy_violation' },
-    },
-    {
-      why: 'a code with status 200',
-      reply: refused(200, 1301, 'Prompt is not allowed'),
-      expect: { refused: 'content_policy_violation' },
-    },
-    {
-      why: 'the key',
-      reply: refused(401, 1004, 'Authorization has expired'),
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'debts, which are told like a rate',
-      reply: refused(429, 1101, 'Account in arrears'),
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'an empty pack',
-      reply: refused(429, 1102, 'Resource pack depleted'),
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'a model that is not ours',
-      reply: refused(403, 1103, 'Unauthorized'),
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'an empty pack with status 200',
-      reply: refused(200, 1102, 'Resource pack depleted'),
-      expect: { not_started: 'rejected_credentials' },
-    },
-    { why: 'too often', reply: refused(429, 1302, 'Rate limit'), expect: { not_started: 'rate_limited' } },
-    {
-      why: 'too many at once',
-      reply: refused(429, 1303, 'parallel task over resource pack limit'),
-      expect: { not_started: 'rate_limited' },
-    },
-    {
-      why: 'too many at once, with status 200',
-      reply: refused(200, 1303, 'parallel task'),
-      expect: { not_started: 'rate_limited' },
-    },
-    {
-      why: 'their own trouble, with status 200',
-      reply: refused(200, 5000, 'Internal'),
-      expect: { not_started: 'unavailable' },
-    },
+    [
+      'a parameter is wrong',
+      refused(400, 1201, 'cfg_scale value must be in [0,1]'),
+      { refused: 'invalid_request', message: /^cfg_scale/ },
+    ],
+    ['the content', refused(400, 1301, 'Prompt is not allowed'), { refused: 'content_policy_violation' }],
+    ['a code with status 200', refused(200, 1301, 'Prompt is not allowed'), { refused: 'content_policy_violation' }],
+    ['the key', refused(401, 1004, 'Authorization has expired'), { not_started: 'rejected_credentials' }],
+    [
+      'debts, which are told like a rate',
+      refused(429, 1101, 'Account in arrears'),
+      { not_started: 'rejected_credentials' },
+    ],
+    ['an empty pack', refused(429, 1102, 'Resource pack depleted'), { not_started: 'rejected_credentials' }],
+    ['a model that is not ours', refused(403, 1103, 'Unauthorized'), { not_started: 'rejected_credentials' }],
+    [
+      'an empty pack with status 200',
+      refused(200, 1102, 'Resource pack depleted'),
+      { not_started: 'rejected_credentials' },
+    ],
+    ['too often', refused(429, 1302, 'Rate limit'), { not_started: 'rate_limited' }],
+    ['too many at once', refused(429, 1303, 'parallel task over resource pack limit'), { not_started: 'rate_limited' }],
+    ['too many at once, with status 200', refused(200, 1303, 'parallel task'), { not_started: 'rate_limited' }],
+    ['their own trouble, with status 200', refused(200, 5000, 'Internal'), { not_started: 'unavailable' }],
   ],
   polls: [
-    { why: 'in the queue', replies: task('submitted'), expect: { phase: 'waiting' } },
-    {
-      why: 'flagged',
-      replies: task('failed', { task_status_msg: 'Failure to pass the risk control system' }),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /risk control/ },
-    },
-    {
-      why: 'failed',
-      replies: task('failed', { task_status_msg: 'node kling-gpu-9 lost' }),
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
-    },
-    { why: 'not known yet', replies: { poll: [refused(404, 1203, 'Task not found')] }, expect: { phase: 'waiting' } },
-    { why: 'a code of trouble', replies: { poll: [refused(200, 5001, 'Maintenance')] }, expect: 'unknown' },
-    { why: 'no status', replies: { poll: [{ json: { code: 0, data: { task_id: '1' } } }] }, expect: 'unknown' },
+    ['in the queue', task('submitted'), { phase: 'waiting' }],
+    [
+      'flagged',
+      task('failed', { task_status_msg: 'Failure to pass the risk control system' }),
+      { phase: 'failed', type: 'content_policy_violation', message: /risk control/ },
+    ],
+    [
+      'failed',
+      task('failed', { task_status_msg: 'node kling-gpu-9 lost' }),
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    ],
+    ['not known yet', { poll: [refused(404, 1203, 'Task not found')] }, { phase: 'waiting' }],
+    ['a code of trouble', { poll: [refused(200, 5001, 'Maintenance')] }, 'unknown'],
+    ['no status', { poll: [{ json: { code: 0, data: { task_id: '1' } } }] }, 'unknown'],
   ],
   unknown_word: { json: { code: 0, data: { task_id: '1', task_status: 'upscaling' } } },
   foreign_output: (url) => task('succeed', { task_result: { videos: [{ id: 'v', url }] } }),
@@ -142,21 +110,20 @@ conformance({
   pace: { per_minute: 1_800 },
   refusals: [],
   polls: [
-    { why: 'at work', replies: newTask('processing'), expect: { phase: 'running' } },
-    {
-      why: 'flagged',
-      replies: newTask('failed', { message: 'Triggered the content risk control of the platform' }),
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
-    { why: 'an empty list', replies: { poll: [{ json: { code: 0, data: [] } }] }, expect: { phase: 'waiting' } },
-    {
-      why: 'no list',
-      replies:
-        newTask('processing').poll.map(() => ({
-          poll: [{ json: { code: 0, data: { id: '1', status: 'processing' } } }],
-        }))[0] ?? {},
-      expect: { phase: 'running' },
-    },
+    ['at work', newTask('processing'), { phase: 'running' }],
+    [
+      'flagged',
+      newTask('failed', { message: 'Triggered the content risk control of the platform' }),
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    ['an empty list', { poll: [{ json: { code: 0, data: [] } }] }, { phase: 'waiting' }],
+    [
+      'no list',
+      newTask('processing').poll.map(() => ({
+        poll: [{ json: { code: 0, data: { id: '1', status: 'processing' } } }],
+      }))[0] ?? {},
+      { phase: 'running' },
+    ],
   ],
   unknown_word: { json: { code: 0, data: [{ id: '1', status: 'upscaling' }] } },
   foreign_output: (url) => newTask('succeeded', { outputs: [{ type: 'video', url }] }),

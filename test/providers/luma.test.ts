@@ -38,60 +38,44 @@ conformance({
   },
   pace: { per_minute: 1_200 },
   refusals: [
-    {
-      why: 'fields that do not go together',
-      reply: { status: 422, json: { detail: 'loop is not supported with duration=10s', request_id: 'a' } },
-      expect: { refused: 'invalid_request', message: /^loop is not supported with duration=10s$/ },
-    },
-    {
-      why: 'the prompt is flagged',
-      reply: { status: 400, json: { detail: 'The prompt was moderated.' } },
-      expect: { refused: 'content_policy_violation' },
-    },
-    {
-      why: 'no balance',
-      reply: { status: 402, json: { detail: 'Insufficient balance' } },
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'too many at once',
-      reply: { status: 429, headers: { 'retry-after': '12' }, json: { detail: 'Concurrent job limit reached' } },
-      expect: { not_started: 'rate_limited', retry_after_ms: 12_000 },
-    },
+    [
+      'fields that do not go together',
+      { status: 422, json: { detail: 'loop is not supported with duration=10s', request_id: 'a' } },
+      { refused: 'invalid_request', message: /^loop is not supported with duration=10s$/ },
+    ],
+    [
+      'the prompt is flagged',
+      { status: 400, json: { detail: 'The prompt was moderated.' } },
+      { refused: 'content_policy_violation' },
+    ],
+    ['no balance', { status: 402, json: { detail: 'Insufficient balance' } }, { not_started: 'rejected_credentials' }],
+    [
+      'too many at once',
+      { status: 429, headers: { 'retry-after': '12' }, json: { detail: 'Concurrent job limit reached' } },
+      { not_started: 'rate_limited', retry_after_ms: 12_000 },
+    ],
   ],
   polls: [
-    { why: 'in the queue', replies: told('queued'), expect: { phase: 'waiting' } },
-    {
-      why: 'flagged',
-      replies: failed('content_moderated', 'The prompt violates our content guidelines.'),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /content guidelines/ },
-    },
-    {
-      why: 'an image that is too large',
-      replies: failed('image_too_large', 'start_frame exceeds 50 MB'),
-      expect: { phase: 'failed', type: 'invalid_request', message: /start_frame/ },
-    },
-    {
-      why: 'a failure of the model',
-      replies: failed('generation_failed', 'worker ray-7 crashed'),
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
-    },
-    {
-      why: 'out of money on the way',
-      replies: failed('budget_exhausted', ''),
-      expect: { phase: 'failed', type: 'upstream_error' },
-    },
-    {
-      why: 'refused for its pace before the start',
-      replies: failed('rate_limited', ''),
-      expect: { not_started: 'rate_limited' },
-    },
-    {
-      why: 'not known yet',
-      replies: { poll: [{ status: 404, json: { detail: 'Generation not found' } }] },
-      expect: { phase: 'waiting' },
-    },
-    { why: 'no state', replies: { poll: [{ json: { id: 'a' } }] }, expect: 'unknown' },
+    ['in the queue', told('queued'), { phase: 'waiting' }],
+    [
+      'flagged',
+      failed('content_moderated', 'The prompt violates our content guidelines.'),
+      { phase: 'failed', type: 'content_policy_violation', message: /content guidelines/ },
+    ],
+    [
+      'an image that is too large',
+      failed('image_too_large', 'start_frame exceeds 50 MB'),
+      { phase: 'failed', type: 'invalid_request', message: /start_frame/ },
+    ],
+    [
+      'a failure of the model',
+      failed('generation_failed', 'worker ray-7 crashed'),
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    ],
+    ['out of money on the way', failed('budget_exhausted', ''), { phase: 'failed', type: 'upstream_error' }],
+    ['refused for its pace before the start', failed('rate_limited', ''), { not_started: 'rate_limited' }],
+    ['not known yet', { poll: [{ status: 404, json: { detail: 'Generation not found' } }] }, { phase: 'waiting' }],
+    ['no state', { poll: [{ json: { id: 'a' } }] }, 'unknown'],
   ],
   unknown_word: { json: { id: 'a', state: 'rendering' } },
   foreign_output: (url) => told('completed', { output: [{ type: 'video', url }] }),
@@ -111,28 +95,28 @@ conformance({
   },
   pace: { per_minute: 1_200 },
   refusals: [
-    {
-      why: 'a field is wrong',
-      reply: {
+    [
+      'a field is wrong',
+      {
         status: 422,
         json: { detail: [{ type: 'enum', loc: ['body', 'duration'], msg: "Input should be '5s' or '9s'" }] },
       },
-      expect: { refused: 'invalid_request', message: /^duration: Input should be/ },
-    },
-    {
-      why: 'too few credits',
-      reply: { status: 400, json: { detail: 'Insufficient credits' } },
-      expect: { not_started: 'rejected_credentials' },
-    },
+      { refused: 'invalid_request', message: /^duration: Input should be/ },
+    ],
+    [
+      'too few credits',
+      { status: 400, json: { detail: 'Insufficient credits' } },
+      { not_started: 'rejected_credentials' },
+    ],
   ],
   polls: [
-    { why: 'at work', replies: told('dreaming'), expect: { phase: 'running' } },
-    {
-      why: 'flagged, which only the words tell',
-      replies: failed(undefined, '400: Generation blocked by content moderation'),
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
-    { why: 'failed', replies: failed(undefined, '500: unknown'), expect: { phase: 'failed', type: 'upstream_error' } },
+    ['at work', told('dreaming'), { phase: 'running' }],
+    [
+      'flagged, which only the words tell',
+      failed(undefined, '400: Generation blocked by content moderation'),
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    ['failed', failed(undefined, '500: unknown'), { phase: 'failed', type: 'upstream_error' }],
   ],
   unknown_word: { json: { id: 'a', state: 'upscaling' } },
   foreign_output: (url) => told('completed', { assets: { video: url } }),

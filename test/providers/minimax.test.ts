@@ -48,55 +48,51 @@ conformance({
   },
   pace: { per_minute: 600 },
   refusals: [
-    {
-      why: 'a parameter is wrong, with status 200',
-      reply: coded(2013, 'invalid params, duration must be 6 or 10'),
-      expect: { refused: 'invalid_request', message: /duration must be 6 or 10/ },
-    },
-    {
-      why: 'the input is sensitive',
-      reply: coded(1026, 'input new_sensitive'),
-      expect: { refused: 'content_policy_violation' },
-    },
-    { why: 'too often', reply: coded(1002, 'rate limit'), expect: { not_started: 'rate_limited' } },
-    { why: 'too many connections', reply: coded(1041, 'conn limit'), expect: { not_started: 'rate_limited' } },
-    { why: 'the key', reply: coded(2049, 'invalid api key'), expect: { not_started: 'rejected_credentials' } },
-    { why: 'the balance', reply: coded(1008, 'insufficient balance'), expect: { not_started: 'rejected_credentials' } },
-    { why: 'its own trouble', reply: coded(1033, 'mysql failed'), expect: { not_started: 'unavailable' } },
-    { why: 'its own time', reply: coded(1001, 'request timeout'), expect: { not_started: 'timeout' } },
-    { why: 'a code that nobody knows', reply: coded(9999, 'new'), expect: { not_started: 'unavailable' } },
+    [
+      'a parameter is wrong, with status 200',
+      coded(2013, 'invalid params, duration must be 6 or 10'),
+      { refused: 'invalid_request', message: /duration must be 6 or 10/ },
+    ],
+    ['the input is sensitive', coded(1026, 'input new_sensitive'), { refused: 'content_policy_violation' }],
+    ['too often', coded(1002, 'rate limit'), { not_started: 'rate_limited' }],
+    ['too many connections', coded(1041, 'conn limit'), { not_started: 'rate_limited' }],
+    ['the key', coded(2049, 'invalid api key'), { not_started: 'rejected_credentials' }],
+    ['the balance', coded(1008, 'insufficient balance'), { not_started: 'rejected_credentials' }],
+    ['its own trouble', coded(1033, 'mysql failed'), { not_started: 'unavailable' }],
+    ['its own time', coded(1001, 'request timeout'), { not_started: 'timeout' }],
+    ['a code that nobody knows', coded(9999, 'new'), { not_started: 'unavailable' }],
   ],
   polls: [
-    { why: 'in the queue', replies: first('Queueing'), expect: { phase: 'waiting' } },
-    {
-      why: 'the result is sensitive',
-      replies: first('Fail', base(1027, 'output new_sensitive')),
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
-    {
-      why: 'an image that is no good',
-      replies: first('Fail', base(2013, 'invalid params: first_frame_image is too small')),
-      expect: { phase: 'failed', type: 'invalid_request', message: /too small/ },
-    },
-    {
-      why: 'failed',
-      replies: first('Fail', base(1000, 'node hailuo-4 lost')),
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
-    },
-    { why: 'only a code, of the pace', replies: { poll: [coded(1002, 'rate limit')] }, expect: 'unknown' },
-    {
-      why: 'only a code, of the content',
-      replies: { poll: [coded(1027, 'output new_sensitive')] },
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
-    {
-      why: 'done, but where the file is cannot be had now',
-      replies: { ...first('Success', { file_id: '1', ...base(0, 'success') }), result: [coded(1002, 'rate limit')] },
-      expect: 'unknown',
-    },
+    ['in the queue', first('Queueing'), { phase: 'waiting' }],
+    [
+      'the result is sensitive',
+      first('Fail', base(1027, 'output new_sensitive')),
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    [
+      'an image that is no good',
+      first('Fail', base(2013, 'invalid params: first_frame_image is too small')),
+      { phase: 'failed', type: 'invalid_request', message: /too small/ },
+    ],
+    [
+      'failed',
+      first('Fail', base(1000, 'node hailuo-4 lost')),
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    ],
+    ['only a code, of the pace', { poll: [coded(1002, 'rate limit')] }, 'unknown'],
+    [
+      'only a code, of the content',
+      { poll: [coded(1027, 'output new_sensitive')] },
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    [
+      'done, but where the file is cannot be had now',
+      { ...first('Success', { file_id: '1', ...base(0, 'success') }), result: [coded(1002, 'rate limit')] },
+      'unknown',
+    ],
   ],
   unknown_word: { json: { task_id: '1', status: 'Upscaling', ...base(0, 'success') } },
-  cancels: [{ why: 'there is none', reply: {}, expect: 'billed' }],
+  cancels: [['there is none', {}, 'billed']],
   foreign_output: (url) => ({
     ...first('Success', { file_id: '1', ...base(0, 'success') }),
     result: [{ json: { file: { file_id: 1, download_url: url }, ...base(0, 'success') } }],
@@ -122,56 +118,44 @@ conformance({
   },
   pace: { per_minute: 600 },
   refusals: [
-    {
-      why: 'a parameter is wrong',
-      reply: {
+    [
+      'a parameter is wrong',
+      {
         status: 400,
         json: {
           type: 'error',
           error: { type: 'bad_request_error', message: 'invalid params, ratio (2013)', http_code: '400' },
         },
       },
-      expect: { refused: 'invalid_request', message: /ratio/ },
-    },
-    {
-      why: 'the input is sensitive',
-      reply: {
+      { refused: 'invalid_request', message: /ratio/ },
+    ],
+    [
+      'the input is sensitive',
+      {
         status: 422,
         json: { type: 'error', error: { type: 'unprocessable_entity_error', message: 'input new_sensitive (1026)' } },
       },
-      expect: { refused: 'content_policy_violation' },
-    },
+      { refused: 'content_policy_violation' },
+    ],
   ],
   polls: [
-    { why: 'in the queue', replies: second('queued'), expect: { phase: 'waiting' } },
-    {
-      why: 'the result is sensitive',
-      replies: second('failed', { error: { code: '1027', message: 'output new_sensitive' } }),
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
-    {
-      why: 'failed',
-      replies: second('failed', { error: { code: 1000, message: 'x' } }),
-      expect: { phase: 'failed', type: 'upstream_error' },
-    },
-    { why: 'expired in the queue', replies: second('expired'), expect: { not_started: 'unavailable' } },
-    { why: 'cancelled', replies: second('cancelled'), expect: { phase: 'failed', type: 'upstream_error' } },
-    {
-      why: 'not known yet',
-      replies: { poll: [{ status: 404, json: { type: 'error' } }] },
-      expect: { phase: 'waiting' },
-    },
-    { why: 'no status', replies: { poll: [{ json: { task: {} } }] }, expect: 'unknown' },
+    ['in the queue', second('queued'), { phase: 'waiting' }],
+    [
+      'the result is sensitive',
+      second('failed', { error: { code: '1027', message: 'output new_sensitive' } }),
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    ['failed', second('failed', { error: { code: 1000, message: 'x' } }), { phase: 'failed', type: 'upstream_error' }],
+    ['expired in the queue', second('expired'), { not_started: 'unavailable' }],
+    ['cancelled', second('cancelled'), { phase: 'failed', type: 'upstream_error' }],
+    ['not known yet', { poll: [{ status: 404, json: { type: 'error' } }] }, { phase: 'waiting' }],
+    ['no status', { poll: [{ json: { task: {} } }] }, 'unknown'],
   ],
   unknown_word: { json: { task: { id: '1', status: 'upscaling' } } },
   cancels: [
-    { why: 'while it is queued', reply: { json: {} }, expect: 'stopped' },
-    { why: 'answered with nothing', reply: { status: 204 }, expect: 'stopped' },
-    {
-      why: 'refused',
-      reply: { status: 400, json: { type: 'error', error: { message: 'running' } } },
-      expect: 'billed',
-    },
+    ['while it is queued', { json: {} }, 'stopped'],
+    ['answered with nothing', { status: 204 }, 'stopped'],
+    ['refused', { status: 400, json: { type: 'error', error: { message: 'running' } } }, 'billed'],
   ],
   cancel: { method: 'DELETE', path: /^\/v2\/video_generation\/1153341414652313\d\d$/ },
   foreign_output: (url) => second('succeeded', { content: { url } }),
@@ -190,13 +174,13 @@ conformance({
   },
   synchronous: true,
   refusals: [
-    {
-      why: 'a voice that is not there',
-      reply: { json: base(20132, 'invalid samples or voice_id') },
-      expect: { refused: 'invalid_request', message: /voice_id/ },
-    },
-    { why: 'no sound', reply: { json: { data: { status: 2 }, ...base(0, 'success') } }, expect: 'unknown' },
-    { why: 'no hex', reply: { json: { data: { audio: 'abc', status: 2 }, ...base(0, 'success') } }, expect: 'unknown' },
+    [
+      'a voice that is not there',
+      { json: base(20132, 'invalid samples or voice_id') },
+      { refused: 'invalid_request', message: /voice_id/ },
+    ],
+    ['no sound', { json: { data: { status: 2 }, ...base(0, 'success') } }, 'unknown'],
+    ['no hex', { json: { data: { audio: 'abc', status: 2 }, ...base(0, 'success') } }, 'unknown'],
   ],
   cancels: [],
 });

@@ -40,47 +40,47 @@ conformance({
     json: { model: 'gpt-image-1', prompt: 'A bay', size: '1024x1024' },
   },
   refusals: [
-    {
-      why: 'the prompt was found unfit',
-      reply: refusal(400, { ...safety, moderation_details: { moderation_stage: 'input', categories: ['sexual'] } }),
-      expect: { refused: 'content_policy_violation', message: /safety system/ },
-    },
-    {
-      why: 'the picture was found unfit',
-      reply: refusal(400, { ...safety, moderation_details: { moderation_stage: 'output', categories: ['sexual'] } }),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /safety system/ },
-    },
-    {
-      why: 'found unfit by DALL·E',
-      reply: refusal(400, { message: 'Your request was rejected.', code: 'content_policy_violation' }),
-      expect: { refused: 'content_policy_violation' },
-    },
-    {
-      why: 'a value that it does not take',
-      reply: refusal(400, { message: "Invalid value: '1x1'.", type: 'invalid_request_error', param: 'size' }),
-      expect: { refused: 'invalid_request', message: /Invalid value/ },
-    },
-    {
-      why: 'the budget is used up, as a 400',
-      reply: refusal(400, { message: 'Billing hard limit has been reached', code: 'billing_hard_limit_reached' }),
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'no credit, as a 429',
-      reply: refusal(429, { message: 'You exceeded your current quota', code: 'insufficient_quota' }),
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'the organisation is not verified',
-      reply: refusal(403, { message: 'Your organization must be verified to use the model `gpt-image-1`.' }),
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'a model that is gone',
-      reply: refusal(404, { message: "The model 'gpt-image-1' does not exist", code: 'model_not_found' }),
-      expect: { not_started: 'unavailable' },
-    },
-    { why: 'lost behind a gateway', reply: { status: 524, text: 'A timeout occurred' }, expect: 'unknown' },
+    [
+      'the prompt was found unfit',
+      refusal(400, { ...safety, moderation_details: { moderation_stage: 'input', categories: ['sexual'] } }),
+      { refused: 'content_policy_violation', message: /safety system/ },
+    ],
+    [
+      'the picture was found unfit',
+      refusal(400, { ...safety, moderation_details: { moderation_stage: 'output', categories: ['sexual'] } }),
+      { phase: 'failed', type: 'content_policy_violation', message: /safety system/ },
+    ],
+    [
+      'found unfit by DALL·E',
+      refusal(400, { message: 'Your request was rejected.', code: 'content_policy_violation' }),
+      { refused: 'content_policy_violation' },
+    ],
+    [
+      'a value that it does not take',
+      refusal(400, { message: "Invalid value: '1x1'.", type: 'invalid_request_error', param: 'size' }),
+      { refused: 'invalid_request', message: /Invalid value/ },
+    ],
+    [
+      'the budget is used up, as a 400',
+      refusal(400, { message: 'Billing hard limit has been reached', code: 'billing_hard_limit_reached' }),
+      { not_started: 'rejected_credentials' },
+    ],
+    [
+      'no credit, as a 429',
+      refusal(429, { message: 'You exceeded your current quota', code: 'insufficient_quota' }),
+      { not_started: 'rejected_credentials' },
+    ],
+    [
+      'the organisation is not verified',
+      refusal(403, { message: 'Your organization must be verified to use the model `gpt-image-1`.' }),
+      { not_started: 'rejected_credentials' },
+    ],
+    [
+      'a model that is gone',
+      refusal(404, { message: "The model 'gpt-image-1' does not exist", code: 'model_not_found' }),
+      { not_started: 'unavailable' },
+    ],
+    ['lost behind a gateway', { status: 524, text: 'A timeout occurred' }, 'unknown'],
   ],
 });
 
@@ -95,11 +95,11 @@ conformance({
     json: { model: 'gpt-4o-mini-tts', input: 'Hello', voice: 'alloy' },
   },
   refusals: [
-    {
-      why: 'a text that is too long',
-      reply: refusal(400, { message: 'string_too_long: at most 4096 characters', type: 'invalid_request_error' }),
-      expect: { refused: 'invalid_request', message: /4096/ },
-    },
+    [
+      'a text that is too long',
+      refusal(400, { message: 'string_too_long: at most 4096 characters', type: 'invalid_request_error' }),
+      { refused: 'invalid_request', message: /4096/ },
+    ],
   ],
 });
 

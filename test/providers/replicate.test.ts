@@ -28,17 +28,17 @@ conformance({
   },
   pace: { per_minute: 3_000 },
   refusals: [
-    {
-      why: 'a field is wrong',
-      reply: {
+    [
+      'a field is wrong',
+      {
         status: 422,
         json: { title: 'Input validation failed', detail: '- input: prompt is required\n', status: 422 },
       },
-      expect: { refused: 'invalid_request', message: /^- input: prompt is required$/ },
-    },
-    {
-      why: 'a version that is gone',
-      reply: {
+      { refused: 'invalid_request', message: /^- input: prompt is required$/ },
+    ],
+    [
+      'a version that is gone',
+      {
         status: 422,
         json: {
           title: 'Invalid version or not permitted',
@@ -46,89 +46,73 @@ conformance({
           status: 422,
         },
       },
-      expect: { not_started: 'unavailable' },
-    },
-    {
-      why: 'the credit is used up',
-      reply: {
+      { not_started: 'unavailable' },
+    ],
+    [
+      'the credit is used up',
+      {
         status: 402,
         json: { title: 'Insufficient credit', detail: 'You have insufficient credit to run this model.', status: 402 },
       },
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'throttled, as only the words tell',
-      reply: { status: 429, json: { detail: throttled, status: 429 } },
-      expect: { not_started: 'rate_limited', retry_after_ms: 30_000 },
-    },
+      { not_started: 'rejected_credentials' },
+    ],
+    [
+      'throttled, as only the words tell',
+      { status: 429, json: { detail: throttled, status: 429 } },
+      { not_started: 'rate_limited', retry_after_ms: 30_000 },
+    ],
   ],
   polls: [
-    { why: 'not started yet', replies: { poll: [told({ status: 'starting' })] }, expect: { phase: 'waiting' } },
-    {
-      why: 'booting counts as started once it is',
-      replies: { poll: [told({ status: 'starting', started_at: 'now' })] },
-      expect: { phase: 'running' },
-    },
-    { why: 'in capitals', replies: { poll: [told({ status: 'Processing' })] }, expect: { phase: 'running' } },
-    {
-      why: 'the deadline came before the start',
-      replies: { poll: [told({ status: 'aborted' })] },
-      expect: { not_started: 'timeout' },
-    },
-    {
-      why: 'the deadline came later',
-      replies: { poll: [told({ status: 'canceled', started_at: '2026-08-01T10:00:01Z' })] },
-      expect: { phase: 'failed', type: 'timeout' },
-    },
-    {
-      why: 'stopped by hand before its start',
-      replies: { poll: [told({ status: 'canceled' })] },
-      expect: { not_started: 'unavailable' },
-    },
-    {
-      why: 'flagged',
-      replies: { poll: [failed('NSFW content detected. Try running it again, or try a different prompt.')] },
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /NSFW content detected/ },
-    },
-    {
-      why: 'flagged by a partner’s model',
-      replies: {
+    ['not started yet', { poll: [told({ status: 'starting' })] }, { phase: 'waiting' }],
+    [
+      'booting counts as started once it is',
+      { poll: [told({ status: 'starting', started_at: 'now' })] },
+      { phase: 'running' },
+    ],
+    ['in capitals', { poll: [told({ status: 'Processing' })] }, { phase: 'running' }],
+    ['the deadline came before the start', { poll: [told({ status: 'aborted' })] }, { not_started: 'timeout' }],
+    [
+      'the deadline came later',
+      { poll: [told({ status: 'canceled', started_at: '2026-08-01T10:00:01Z' })] },
+      { phase: 'failed', type: 'timeout' },
+    ],
+    ['stopped by hand before its start', { poll: [told({ status: 'canceled' })] }, { not_started: 'unavailable' }],
+    [
+      'flagged',
+      { poll: [failed('NSFW content detected. Try running it again, or try a different prompt.')] },
+      { phase: 'failed', type: 'content_policy_violation', message: /NSFW content detected/ },
+    ],
+    [
+      'flagged by a partner’s model',
+      {
         poll: [failed('The input or output was flagged as sensitive. Please try again with different inputs. (E005)')],
       },
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /flagged as sensitive/ },
-    },
-    {
-      why: 'the caller’s own mistake',
-      replies: { poll: [failed('Invalid input: image is too small (E006)')] },
-      expect: { phase: 'failed', type: 'invalid_request', message: /image is too small/ },
-    },
-    {
-      why: 'out of memory, in words that are nobody’s business',
-      replies: { poll: [failed('CUDA out of memory on gpu-host-17')] },
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
-    },
-    {
-      why: 'too late: the output was removed',
-      replies: { poll: [told({ status: 'succeeded', output: null, data_removed: true })] },
-      expect: { phase: 'failed', type: 'upstream_error' },
-    },
-    {
-      why: 'unknown for a moment',
-      replies: { poll: [{ status: 404, json: { detail: 'not found' } }] },
-      expect: { phase: 'waiting' },
-    },
+      { phase: 'failed', type: 'content_policy_violation', message: /flagged as sensitive/ },
+    ],
+    [
+      'the caller’s own mistake',
+      { poll: [failed('Invalid input: image is too small (E006)')] },
+      { phase: 'failed', type: 'invalid_request', message: /image is too small/ },
+    ],
+    [
+      'out of memory, in words that are nobody’s business',
+      { poll: [failed('CUDA out of memory on gpu-host-17')] },
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    ],
+    [
+      'too late: the output was removed',
+      { poll: [told({ status: 'succeeded', output: null, data_removed: true })] },
+      { phase: 'failed', type: 'upstream_error' },
+    ],
+    ['unknown for a moment', { poll: [{ status: 404, json: { detail: 'not found' } }] }, { phase: 'waiting' }],
   ],
   unknown_word: told({ status: 'defrosting' }),
   cancel: { method: 'POST', path: /^\/v1\/predictions\/run0+\/cancel$/ },
   cancels: [
-    { why: 'before its start', reply: told({ status: 'canceled' }), expect: 'stopped' },
-    {
-      why: 'already at work',
-      reply: told({ status: 'canceled', started_at: '2026-08-01T10:00:01Z' }),
-      expect: 'billed',
-    },
-    { why: 'already over', reply: told({ status: 'succeeded' }), expect: 'billed' },
-    { why: 'unknown', reply: { status: 404, json: { detail: 'not found' } }, expect: 'billed' },
+    ['before its start', told({ status: 'canceled' }), 'stopped'],
+    ['already at work', told({ status: 'canceled', started_at: '2026-08-01T10:00:01Z' }), 'billed'],
+    ['already over', told({ status: 'succeeded' }), 'billed'],
+    ['unknown', { status: 404, json: { detail: 'not found' } }, 'billed'],
   ],
   foreign_links: (url) => ({ status: 201, json: prediction(url, id, { status: 'starting' }) }),
   foreign_output: (url) => ({ poll: [told({ status: 'succeeded', output: url })] }),

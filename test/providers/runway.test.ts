@@ -31,9 +31,9 @@ conformance({
   },
   pace: { per_minute: 1_200 },
   refusals: [
-    {
-      why: 'a field is wrong',
-      reply: {
+    [
+      'a field is wrong',
+      {
         status: 400,
         json: {
           error: 'Validation of body failed',
@@ -41,73 +41,65 @@ conformance({
           docUrl: 'https://docs.dev.runwayml.com/api',
         },
       },
-      expect: { refused: 'invalid_request', message: /^duration: Number must be at most 10$/ },
-    },
-    {
-      why: 'something else is wrong',
-      reply: { status: 400, json: { error: 'The asset at promptImage could not be fetched.' } },
-      expect: { refused: 'invalid_request', message: /^The asset at promptImage/ },
-    },
-    {
-      why: 'too few credits, told like a wrong input',
-      reply: { status: 400, json: { error: 'You do not have enough credits to run this task.' } },
-      expect: { not_started: 'rejected_credentials' },
-    },
-    {
-      why: 'the limit of the day',
-      reply: { status: 429, json: { error: 'You have reached the daily limit of your tier.' } },
-      expect: { not_started: 'rate_limited' },
-    },
+      { refused: 'invalid_request', message: /^duration: Number must be at most 10$/ },
+    ],
+    [
+      'something else is wrong',
+      { status: 400, json: { error: 'The asset at promptImage could not be fetched.' } },
+      { refused: 'invalid_request', message: /^The asset at promptImage/ },
+    ],
+    [
+      'too few credits, told like a wrong input',
+      { status: 400, json: { error: 'You do not have enough credits to run this task.' } },
+      { not_started: 'rejected_credentials' },
+    ],
+    [
+      'the limit of the day',
+      { status: 429, json: { error: 'You have reached the daily limit of your tier.' } },
+      { not_started: 'rate_limited' },
+    ],
   ],
   polls: [
-    { why: 'more at once than allowed', replies: task('THROTTLED'), expect: { phase: 'waiting' } },
-    { why: 'small letters', replies: task('running', { progress: 0.1 }), expect: { phase: 'running' } },
-    {
-      why: 'the input was flagged',
-      replies: failed('SAFETY.INPUT.TEXT', 'Your input did not pass moderation.'),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /^Your input did not pass moderation\.$/ },
-    },
-    {
-      why: 'the host of the model flagged it',
-      replies: failed('INPUT_PREPROCESSING.SAFETY.THIRD_PARTY', ''),
-      expect: { phase: 'failed', type: 'content_policy_violation', message: /unfit/ },
-    },
-    {
-      why: 'the result was flagged',
-      replies: failed('SAFETY.OUTPUT.VIDEO', ''),
-      expect: { phase: 'failed', type: 'content_policy_violation' },
-    },
-    {
-      why: 'the image is no good',
-      replies: failed('ASSET.INVALID', 'The image is too narrow.'),
-      expect: { phase: 'failed', type: 'invalid_request', message: /too narrow/ },
-    },
-    {
-      why: 'a bad result',
-      replies: failed('INTERNAL.BAD_OUTPUT.CODE01', 'An internal error at gen4-worker-3.'),
-      expect: { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
-    },
-    {
-      why: 'no code',
-      replies: failed(undefined, 'An unexpected error occurred.'),
-      expect: { phase: 'failed', type: 'upstream_error' },
-    },
-    {
-      why: 'the input could not be prepared: it never started',
-      replies: failed('INPUT_PREPROCESSING.INTERNAL', ''),
-      expect: { not_started: 'unavailable' },
-    },
-    { why: 'cancelled', replies: task('CANCELLED'), expect: { phase: 'failed', type: 'upstream_error' } },
-    {
-      why: 'not known yet',
-      replies: { poll: [{ status: 404, json: { error: 'Not found' } }] },
-      expect: { phase: 'waiting' },
-    },
+    ['more at once than allowed', task('THROTTLED'), { phase: 'waiting' }],
+    ['small letters', task('running', { progress: 0.1 }), { phase: 'running' }],
+    [
+      'the input was flagged',
+      failed('SAFETY.INPUT.TEXT', 'Your input did not pass moderation.'),
+      { phase: 'failed', type: 'content_policy_violation', message: /^Your input did not pass moderation\.$/ },
+    ],
+    [
+      'the host of the model flagged it',
+      failed('INPUT_PREPROCESSING.SAFETY.THIRD_PARTY', ''),
+      { phase: 'failed', type: 'content_policy_violation', message: /unfit/ },
+    ],
+    [
+      'the result was flagged',
+      failed('SAFETY.OUTPUT.VIDEO', ''),
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    [
+      'the image is no good',
+      failed('ASSET.INVALID', 'The image is too narrow.'),
+      { phase: 'failed', type: 'invalid_request', message: /too narrow/ },
+    ],
+    [
+      'a bad result',
+      failed('INTERNAL.BAD_OUTPUT.CODE01', 'An internal error at gen4-worker-3.'),
+      { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
+    ],
+    ['no code', failed(undefined, 'An unexpected error occurred.'), { phase: 'failed', type: 'upstream_error' }],
+    [
+      'the input could not be prepared: it never started',
+      failed('INPUT_PREPROCESSING.INTERNAL', ''),
+      { not_started: 'unavailable' },
+    ],
+    ['cancelled', task('CANCELLED'), { phase: 'failed', type: 'upstream_error' }],
+    ['not known yet', { poll: [{ status: 404, json: { error: 'Not found' } }] }, { phase: 'waiting' }],
   ],
   unknown_word: { json: { id: 'a', status: 'REHEARSING' } },
   cancels: [
-    { why: 'while it is pending', reply: { status: 204 }, expect: 'stopped' },
-    { why: 'refused', reply: { status: 404, json: { error: 'Not found' } }, expect: 'billed' },
+    ['while it is pending', { status: 204 }, 'stopped'],
+    ['refused', { status: 404, json: { error: 'Not found' } }, 'billed'],
   ],
   cancel: { method: 'DELETE', path: /^\/v1\/tasks\/17f20503-/ },
   foreign_output: (url) => task('SUCCEEDED', { output: [url] }),

@@ -11,8 +11,8 @@ import type { Expected } from './outcome.ts';
  *       run: { kind: 'image', model: 'acme/painter', input: { prompt: 'A bay' } },
  *       submit: { method: 'POST', path: '/v1/acme/painter', headers: { authorization: `Bearer ${secret}` }, json: {…} },
  *       pace: { per_minute: 600 },
- *       refusals: [{ why: 'flagged', reply: { status: 422, json: … }, expect: { refused: 'content_policy_violation' } }],
- *       polls: [{ why: 'died before its start', replies: { poll: [{ json: … }] }, expect: { not_started: 'unavailable' } }],
+ *       refusals: [['flagged', { status: 422, json: … }, { refused: 'content_policy_violation' }]],
+ *       polls: [['died before its start', { poll: [{ json: … }] }, { not_started: 'unavailable' }]],
  *       …
  *     });
  *
@@ -38,14 +38,14 @@ export type Conformance = {
   synchronous?: boolean;
   /** Statuses that this provider means in another way than most. */
   statuses?: Record<number, Expected>;
-  /** Answers to the submit that are no 2xx, or that are errors all the same. */
-  refusals: { why: string; reply: Reply; expect: Expected }[];
+  /** Answers to the submit that are no 2xx, or that are errors all the same: why, the answer, what it means. */
+  refusals: [why: string, reply: Reply, expected: Expected][];
   /** What polls tell, by the parts of the provider that they ask. */
-  polls?: { why: string; replies: { poll?: Reply[]; result?: Reply[] }; expect: Expected }[];
+  polls?: [why: string, replies: { poll?: Reply[]; result?: Reply[] }, expected: Expected][];
   /** A poll's answer with a status word that nobody has documented. */
   unknown_word?: Reply;
   /** What a cancel is answered with, and what it means. */
-  cancels?: { why: string; reply: Reply; expect: 'stopped' | 'billed' }[];
+  cancels?: [why: string, reply: Reply, expected: 'stopped' | 'billed'][];
   cancel?: { method: string; path: RegExp };
   /** How often this provider may be asked with one key. */
   pace?: { per_minute: number };

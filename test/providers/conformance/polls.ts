@@ -55,7 +55,7 @@ export function describePolls({ polls = [], ...wanted }: Conformance, bench: () 
     await expectOutcome(provider.poll(run, ref, never), 'unknown');
   });
 
-  it.each(polls)('a poll: $why', async ({ replies, expect: expected }) => {
+  it.each(polls)('a poll: %s', async (_why, replies, expected) => {
     const { imitation, provider, run } = bench();
     const ref = await refOf(provider, run);
     imitation.instead('poll', ...(replies.poll ?? []));
@@ -144,7 +144,8 @@ export function describeCancel({ cancel, cancels = [] }: Conformance, bench: () 
     expect(bench().provider.cancel !== undefined).toBe(cancels.length > 0);
   });
 
-  it.each(cancels)('a cancel: $why: $expect', async ({ reply, expect: expected }) => {
+  const named = cancels.map(([why, reply, expected]) => ({ why, reply, expected }));
+  it.each(named)('a cancel: $why: $expected', async ({ reply, expected }) => {
     const { imitation, provider, run } = bench();
     const ref = await refOf(provider, run);
     imitation.instead('cancel', reply);

@@ -86,7 +86,7 @@ export function describeRefusals(wanted: Conformance, bench: () => Bench): void 
     expect(wait_ms).toBeLessThanOrEqual(60_000);
   });
 
-  it.each(wanted.refusals)('a submit that is refused: $why', async ({ reply, expect: expected }) => {
+  it.each(wanted.refusals)('a submit that is refused: %s', async (_why, reply, expected) => {
     const { imitation, provider, run } = bench();
     imitation.instead('submit', reply);
     await expectOutcome(provider.start(run, never), expected);
