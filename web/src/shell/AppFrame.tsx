@@ -161,9 +161,13 @@ function useNeedsNoAccount(): boolean {
   });
 }
 
-/** On a low screen the menu is longer than its place. */
+/** On a low screen the menu is longer than its place. After scrollIntoView, Tab would go on from there. */
 function showWhereOneIs(): void {
-  document.querySelector('nav [aria-current=page]')?.scrollIntoView({ block: 'nearest' });
+  const item = document.querySelector('nav [aria-current=page]');
+  const place = item?.closest('.mantine-ScrollArea-viewport');
+  if (!item || !place) return;
+  const [of_item, of_place] = [item.getBoundingClientRect(), place.getBoundingClientRect()];
+  place.scrollTop += Math.max(0, of_item.bottom - of_place.bottom) + Math.min(0, of_item.top - of_place.top);
 }
 
 function Items({ items, path, color }: { items: Item[]; path: string; color?: string }) {
