@@ -171,6 +171,17 @@ test('the secret is rotated while tasks run: every webhook is signed with the ol
   expect(complaints).toEqual([]);
 });
 
+test('on a phone the menu opens, leads on and shuts', limit, async () => {
+  await page.setViewportSize({ width: 360, height: 780 });
+  await keyboard.enter('button', 'Open the menu');
+  await keyboard.enter('link', 'Billing');
+  await heading('Billing').waitFor();
+  await page.getByRole('button', { name: 'Open the menu' }).waitFor();
+  expect(await page.getByRole('link', { name: 'Usage', exact: true }).count()).toBe(0);
+  await page.setViewportSize({ width: 1280, height: 720 });
+  expect(complaints).toEqual([]);
+});
+
 test('a second factor is switched on, and asked for at the next sign-in', limit, async () => {
   const [email, password] = ['ada@example.com', 'correct horse battery'];
   await keyboard.enter('link', 'Home');
