@@ -94,7 +94,7 @@ function shareLight(name: string, failed: number, all: number): Light {
   if (all === 0) return { name, state: 'good', detail: 'none in 24 hours' };
   const percent = (failed / all) * 100;
   const state = percent > 20 ? 'bad' : percent > 5 ? 'warning' : 'good';
-  return { name, state, detail: `${failed} of ${all} failed in 24 hours (${percent.toFixed(1)} %)` };
+  return { name, state, detail: `${failed} of ${all} failed in 24 hours (${percent.toFixed(1)}\u00a0%)` };
 }
 
 /** What the service runs with; of secrets only whether they are there. */
