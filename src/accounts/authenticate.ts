@@ -27,8 +27,6 @@ const cache_entries_max = 20_000;
 
 const message = 'Invalid API key. Send it as "Authorization: Bearer <API_KEY>".';
 
-type Remembered = { caller: Promise<Found | undefined> };
-
 /**
  * Looks keys up by their hash and remembers the callers for as long as nothing about callers changes, which it
  * asks at least every 900 ms; that a key is unknown is not remembered, so a new one works at once and guesses
@@ -36,7 +34,7 @@ type Remembered = { caller: Promise<Found | undefined> };
  * deleted key alive.
  */
 export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () => performance.now()): Authenticator {
-  const cache = new Map<string, Remembered>(); // oldest first
+  const cache = new Map<string, Promise<Found | undefined>>(); // oldest first
   const find = makeBatcher<Buffer, Found | undefined>({ together: (hashes) => findCallers(db, hashes, elapsed_ms()) });
   const changes = watchChanges(db, elapsed_ms, () => cache.clear());
 
@@ -44,19 +42,18 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
     await changes.checked(); // before the look-up, so that what is remembered is never older than the number
     const hash = hashKey(text);
     const name = hash.toString('base64');
-    const known = cache.get(name) ?? remember(name, hash);
-    const found = await known.caller;
+    const found = await (cache.get(name) ?? remember(name, hash));
     return found && found.until_ms > elapsed_ms() ? found.caller : undefined;
   };
-  const remember = (name: string, hash: Buffer): Remembered => {
-    const made = { caller: find(hash) };
+  const remember = (name: string, hash: Buffer): Promise<Found | undefined> => {
+    const made = find(hash);
     cache.set(name, made);
     for (const [oldest] of cache) {
       if (cache.size <= cache_entries_max) break;
       cache.delete(oldest);
     }
     const forgetThis = () => void (cache.get(name) === made && cache.delete(name));
-    made.caller.then((found) => found ?? forgetThis(), forgetThis);
+    made.then((found) => found ?? forgetThis(), forgetThis);
     return made;
   };
 

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import type { BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
@@ -9,7 +8,7 @@ import { close, hold } from '../../src/money/holds.ts';
 import { exact } from '../../src/money/money.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 import { pagesOfPdf } from '../helpers/pdf.ts';
 
@@ -53,14 +52,8 @@ afterAll(async () => {
   await service?.stop();
 });
 
-async function contextOf(options: Parameters<typeof chromium.browser.newContext>[0] = {}): Promise<BrowserContext> {
-  const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  context.setDefaultTimeout(60_000);
-  return context;
-}
-
 test('an invoice is downloaded by keyboard, and its total is that of the ledger', { timeout: 120_000 }, async () => {
-  const context = await contextOf();
+  const context = await contextOf(chromium.browser);
   const { page, complaints } = await watchedPage(context, service.url);
   await signIn(page, service.app, owner_id);
   await page.goto(`${service.url}/billing`);
@@ -87,7 +80,7 @@ test('an invoice is downloaded by keyboard, and its total is that of the ledger'
 
 test('the address that mails name, in the dark, on a phone, under axe', { timeout: 120_000 }, async () => {
   for (const options of [{}, { colorScheme: 'dark', viewport: { width: 360, height: 780 } }] as const) {
-    const context = await contextOf(options);
+    const context = await contextOf(chromium.browser, options);
     const { page, complaints } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner_id);
     await page.goto(`${service.url}/billing/invoices`);
@@ -104,7 +97,7 @@ test('without invoices it says why', { timeout: 120_000 }, async () => {
   const { db } = service.app;
   const now = new Date();
   const account = await createAccount(db, { name: 'New', currency: 'USD', initial_credit: 0n }, now);
-  const context = await contextOf();
+  const context = await contextOf(chromium.browser);
   const { page } = await watchedPage(context, service.url);
   await signIn(page, service.app, await ownerOf(db, account.id, now));
   await page.goto(`${service.url}/billing/invoices`);

@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { addMember, ownerOf } from '../../src/accounts/members.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 
 let service: TestApp;
@@ -33,12 +32,6 @@ afterAll(async () => {
   await service?.stop();
 });
 
-async function contextOf(options: Parameters<typeof chromium.browser.newContext>[0] = {}): Promise<BrowserContext> {
-  const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  context.setDefaultTimeout(60_000);
-  return context;
-}
-
 /** What a command says that somebody pastes into a terminal. */
 async function typed(command: string): Promise<string> {
   return (await promisify(execFile)('sh', ['-c', command])).stdout;
@@ -58,7 +51,7 @@ test(
   'an owner makes a key, uses it by curl, rotates it and deletes it, all by keyboard',
   { timeout: 180_000 },
   async () => {
-    const context = await contextOf();
+    const context = await contextOf(chromium.browser);
     const { page, complaints } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner_id);
     await page.goto(`${service.url}/keys`);
@@ -116,7 +109,7 @@ test('a viewer sees the keys, and why they make none', { timeout: 120_000 }, asy
     [user_id],
   );
   await addMember(service.app.db, { account_id, user_id, role: 'viewer' }, new Date());
-  const context = await contextOf();
+  const context = await contextOf(chromium.browser);
   const { page, complaints } = await watchedPage(context, service.url);
   await signIn(page, service.app, user_id);
   await page.goto(`${service.url}/keys`);
@@ -143,7 +136,7 @@ test.each(['light', 'dark'] as const)(
   'webhooks and settings fit a phone, in %s',
   { timeout: 240_000 },
   async (scheme) => {
-    const context = await contextOf({ colorScheme: scheme, viewport: { width: 360, height: 780 } });
+    const context = await contextOf(chromium.browser, { colorScheme: scheme, viewport: { width: 360, height: 780 } });
     const { page, complaints } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner_id);
     const paths = ['/keys', '/webhooks', '/webhooks?tab=setup'];

@@ -1,10 +1,17 @@
 import axe from 'axe-core';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import type { App } from '../../src/app.ts';
 
 /** What a page complained of while it was looked at: errors of scripts, and requests that left the origin. */
 export type Watched = { page: Page; complaints: string[] };
+
+/** Somebody's browser, on a laptop unless told otherwise. */
+export async function contextOf(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(60_000);
+  return context;
+}
 
 /** A page that tells what goes wrong in it. */
 export async function watchedPage(context: BrowserContext, url: string): Promise<Watched> {

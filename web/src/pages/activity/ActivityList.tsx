@@ -8,7 +8,8 @@ import { usePlace } from '../../session.tsx';
 import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable, Pages, type Column } from '../../ui/ListTable.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { momentsOf, useChoices } from './filters.ts';
+import { momentsOf } from './filters.ts';
+import { ModelAndKey } from './ModelAndKey.tsx';
 import type { ActivitySearch } from './search.ts';
 
 export type ListProps = { search: ActivitySearch; set: (change: ActivitySearch) => void };
@@ -59,8 +60,7 @@ export function ActivityList<T extends { id: string }>(props: Props<T>) {
 type FilterProps = ListProps & Pick<Props<unknown>, 'ending'> & { isFiltered: boolean };
 
 function ActivityFilters({ search, set, ending, isFiltered }: FilterProps) {
-  const { model, key, from, to } = search;
-  const choices = useChoices();
+  const { from, to } = search;
   return (
     <Filters
       isFiltered={isFiltered}
@@ -73,14 +73,7 @@ function ActivityFilters({ search, set, ending, isFiltered }: FilterProps) {
         onChange={(value) => set({ [ending.name]: value })}
         width={140}
       />
-      <ChoiceFilter
-        label="Model"
-        value={model}
-        data={choices.models}
-        onChange={(value) => set({ model: value })}
-        width={220}
-      />
-      <ChoiceFilter label="Key" value={key} data={choices.keys} onChange={(value) => set({ key: value })} />
+      <ModelAndKey search={search} set={set} />
       <DayFilter label="From (UTC)" value={from} onChange={(value) => set({ from: value })} />
       <DayFilter label="To (UTC)" value={to} onChange={(value) => set({ to: value })} />
     </Filters>

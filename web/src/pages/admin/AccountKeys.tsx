@@ -1,13 +1,13 @@
-import { Button, Code, Group, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Button, Code, Stack, Table, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccountPage } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
+import { FormEnd } from '../../ui/FormEnd.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
-import { Failed } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 
 type Key = AdminAccountPage['keys'][number];
@@ -101,15 +101,7 @@ function LimitKey({ account, apiKey, close }: { account: AdminAccountPage; apiKe
             onChange={({ currentTarget }) => setLimit(currentTarget.value)}
             data-autofocus
           />
-          {error && <Failed error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button color="orange" type="submit" loading={isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormEnd word="Save" color="orange" isPending={isPending} error={error} cancel={close} />
         </Stack>
       </form>
     </Modal>

@@ -1,11 +1,11 @@
-import { Button, Group, Select, Stack, TextInput } from '@mantine/core';
+import { Select, Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
+import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
-import { Failed } from '../../ui/states.tsx';
 
 type Props = { currencies: readonly string[]; close: () => void };
 
@@ -55,15 +55,7 @@ export function CreateAccount({ currencies, close }: Props) {
             autoComplete="off"
             {...form.getInputProps('credit')}
           />
-          {error && <Failed error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" color="orange" loading={isPending}>
-              Create
-            </Button>
-          </Group>
+          <FormEnd word="Create" color="orange" isPending={isPending} error={error} cancel={close} />
         </Stack>
       </form>
     </Modal>

@@ -1,13 +1,13 @@
-import { Button, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
+import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Money, moneyText } from '../../ui/Money.tsx';
-import { Failed } from '../../ui/states.tsx';
 
 type Props = { account: AdminAccount; close: () => void };
 
@@ -91,15 +91,7 @@ export function CreditAccount({ account, close }: Props) {
             required
             {...form.getInputProps('reason')}
           />
-          {error && <Failed error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" color="orange" loading={isPending}>
-              Book
-            </Button>
-          </Group>
+          <FormEnd word="Book" color="orange" isPending={isPending} error={error} cancel={close} />
         </Stack>
       </form>
     </Modal>

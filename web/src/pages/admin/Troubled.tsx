@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminJob } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
+import { FormEnd } from '../../ui/FormEnd.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -141,15 +142,7 @@ function EndTask({ id, close }: { id: string; close: () => void }) {
             onChange={({ currentTarget }) => setReason(currentTarget.value)}
             data-autofocus
           />
-          {error && <Failed error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button color="red.9" type="submit" loading={isPending}>
-              End and refund
-            </Button>
-          </Group>
+          <FormEnd word="End and refund" color="red.9" isPending={isPending} error={error} cancel={close} />
         </Stack>
       </form>
     </Modal>

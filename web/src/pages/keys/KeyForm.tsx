@@ -1,11 +1,11 @@
-import { Button, Group, Stack, TextInput } from '@mantine/core';
+import { Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { KeyView, NewKeyView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
-import { Failed } from '../../ui/states.tsx';
 import { NewKey } from './NewKey.tsx';
 
 type Values = { name: string; limit: string };
@@ -99,15 +99,7 @@ function Fields(props: {
           maxLength={20}
           {...form.getInputProps('limit')}
         />
-        {props.error && <Failed error={props.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={props.end}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={props.pending}>
-            {props.word}
-          </Button>
-        </Group>
+        <FormEnd word={props.word} isPending={props.pending} error={props.error} cancel={props.end} />
       </Stack>
     </form>
   );

@@ -5,6 +5,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { InvitedView, PendingInvitationView } from '../../../../src/dashboard/views/settings.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { FormEnd } from '../../ui/FormEnd.tsx';
 import { CodeBox, Copy } from '../../ui/Copy.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { MayIcon } from '../../ui/MayButton.tsx';
@@ -107,15 +108,7 @@ export function Invite({ close }: { close: () => void }) {
               ))}
             </Stack>
           </Radio.Group>
-          {error && <Failed error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending}>
-              Invite
-            </Button>
-          </Group>
+          <FormEnd word="Invite" isPending={isPending} error={error} cancel={close} />
         </Stack>
       </form>
     </Modal>

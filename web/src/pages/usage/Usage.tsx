@@ -12,7 +12,7 @@ import { exactText, Money, moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { useNow } from '../../ui/Time.tsx';
-import { useChoices } from '../activity/filters.ts';
+import { ModelAndKey } from '../activity/ModelAndKey.tsx';
 import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
 import { groups, periods, rangeOf, type Group, type Period, type UsageSearch } from './search.ts';
 import { StackedBars } from './StackedBars.tsx';
@@ -86,7 +86,6 @@ function Download({ href, children }: { href: string; children: string }) {
 
 function UsageFilters({ search, set }: { search: UsageSearch; set: (change: UsageSearch) => void }) {
   const { period = '30d', from, to, model, key, kind } = search;
-  const choices = useChoices();
   const setPeriod = (value: string | undefined) => {
     const chosen: Period = periods.find((each) => each.value === value)?.value ?? '30d';
     const days = chosen === 'custom' ? daysOf(rangeOf(search, Date.now())) : { from: undefined, to: undefined };
@@ -104,14 +103,7 @@ function UsageFilters({ search, set }: { search: UsageSearch; set: (change: Usag
           <DayFilter label="To (UTC)" value={to} onChange={(value) => set({ to: value })} />
         </>
       )}
-      <ChoiceFilter
-        label="Model"
-        value={model}
-        data={choices.models}
-        onChange={(value) => set({ model: value })}
-        width={220}
-      />
-      <ChoiceFilter label="Key" value={key} data={choices.keys} onChange={(value) => set({ key: value })} />
+      <ModelAndKey search={search} set={set} />
       <ChoiceFilter label="Kind" value={kind} data={kinds} onChange={(value) => set({ kind: value })} width={130} />
     </Filters>
   );

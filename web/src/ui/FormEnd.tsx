@@ -1,0 +1,28 @@
+import { Button, Group } from '@mantine/core';
+import { Failed } from './states.tsx';
+
+type Props = {
+  /** What the button does, in a word or two. */
+  word: string;
+  color?: string;
+  isPending: boolean;
+  error: Error | null;
+  cancel: () => void;
+};
+
+/** The end of a form in a dialog: why it failed, the way out, and the button that sends it. */
+export function FormEnd({ word, color, isPending, error, cancel }: Props) {
+  return (
+    <>
+      {error && <Failed error={error} />}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={cancel}>
+          Cancel
+        </Button>
+        <Button type="submit" {...(color !== undefined && { color })} loading={isPending}>
+          {word}
+        </Button>
+      </Group>
+    </>
+  );
+}
