@@ -68,6 +68,7 @@ describe('usage', { timeout: 90_000 }, () => {
     const { page, complaints } = await open(owner.user_id);
     await go(page, '/usage?group=model');
     const sums = page.getByRole('table', { name: 'Sums by model' });
+    await sums.waitFor(); // texts of all cells are read as they are: nothing waits for a table
     const { json } = await client.call('GET', '/v1/usage?group_by=model');
     for (const { model, cost, count } of json.data) {
       const cells = textOf(
