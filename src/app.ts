@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type pg from 'pg';
 import { pino, type Logger } from 'pino';
 import package_json from '../package.json' with { type: 'json' };
+import { localUrl } from './app/address.ts';
+import { keys_channel, reload_channel, reloaded_channel, type Reloaded } from './app/channels.ts';
+import { closeAll, openData } from './app/data.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { openLogin, type Login } from './accounts/login.ts';
@@ -11,9 +13,7 @@ import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog
 import { watchOverrides, type OverrideWatch } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
-import { openDatabase, type Db } from './db/database.ts';
-import { findHome } from './db/embedded-home.ts';
-import { openEmbedded, startEmbedded } from './db/embedded.ts';
+import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
 import { settingOnce } from './db/settings.ts';
@@ -77,8 +77,7 @@ export type App = {
   stop(): Promise<void>;
 };
 
-/** What most commands of an operator need: they come and go while the service runs the engine. */
-export type AppWithoutEngine = Omit<App, 'engine'>;
+type AppWithoutEngine = Omit<App, 'engine'>;
 
 /** The configured upstreams, made anew when the catalogue is reloaded. */
 export type Providers = {
@@ -100,14 +99,6 @@ export type AppOptions = {
 /** Ignoring it would let a key make as many times its limit of requests as there are nodes. */
 const no_redis =
   'REDIS_URL is set, but this version counts requests on each API node for itself. Unset it and run one API node (workers may be many).';
-
-/** Channels between nodes besides the engine's. */
-export const keys_channel = 'keys_changed';
-export const reload_channel = 'reload';
-export const reloaded_channel = 'reloaded';
-
-/** What a node answers to `medley reload`, as base64url of its JSON. */
-export type Reloaded = { node: string; ok: boolean; message: string };
 
 const queues = [{ name: 'task.start' }, { name: 'task.poll' }, { name: 'delivery.send' }, { name: 'delivery.retry' }];
 
@@ -144,7 +135,7 @@ export async function makeApp(config: Config, options: AppOptions = {}): Promise
 }
 
 /** Opens everything else. */
-export async function makeAppWithoutEngine(config: Config, options: AppOptions = {}): Promise<AppWithoutEngine> {
+async function makeAppWithoutEngine(config: Config, options: AppOptions = {}): Promise<AppWithoutEngine> {
   const closers: (() => Promise<void> | void)[] = [];
   const onStop = (close: () => Promise<void> | void) => void closers.unshift(close);
   let stopped: Promise<void> | undefined;
@@ -155,12 +146,6 @@ export async function makeAppWithoutEngine(config: Config, options: AppOptions =
     await stop();
     throw error;
   }
-}
-
-async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> {
-  const errors: unknown[] = [];
-  for (const close of closers) await Promise.resolve(close()).catch((error: unknown) => errors.push(error));
-  if (errors.length > 0) throw new AggregateError(errors, 'not everything could be closed');
 }
 
 async function openParts(
@@ -179,7 +164,7 @@ async function openParts(
   });
 
   if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));
-  const db = await openData(config, log, options, onStop);
+  const db = await openData(config, { command: options.command === true, log }, onStop);
   await migrate(db);
   if (!options.command) await catalog.keepCurrencies(() => currenciesInUse(db));
   const onError = (error: Error) => log.warn({ err: error }, 'a NOTIFY connection failed');
@@ -274,59 +259,6 @@ async function reload(catalog: CatalogHolder, notifier: Notifier, log: Logger): 
   const answer: Reloaded = { node: `${hostname()} ${process.pid}`, ok: result.ok, message };
   log[result.ok ? 'info' : 'error'](answer, 'configuration reload');
   notifier.notify(reloaded_channel, Buffer.from(JSON.stringify(answer)).toString('base64url'));
-}
-
-function localUrl(address: { host: string; port: number }): string {
-  const host = address.host === '0.0.0.0' || address.host === '::' ? '127.0.0.1' : address.host;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
-}
-
-/**
- * The database alone, as it is, for a command that looks at nothing else, and closes it again. Where none
- * was ever made: undefined, or with `made` an empty one.
- */
-export async function withDatabase<T>(
-  config: Config,
-  work: (db: Db) => Promise<T>,
-  { made = false } = {},
-): Promise<T | undefined> {
-  if (!made && config.database_url === undefined && findHome(config.data_dir) === undefined) return undefined;
-  const closers: (() => Promise<void> | void)[] = [];
-  try {
-    const onStop = (close: () => Promise<void> | void) => void closers.unshift(close);
-    return await work(await openData(config, openLog('silent'), { command: true }, onStop));
-  } finally {
-    await closeAll(closers);
-  }
-}
-
-/** The database of DATABASE_URL, or the embedded one of the data folder. */
-async function openData(config: Config, log: Logger, options: AppOptions, onStop: App['onStop']): Promise<Db> {
-  const db = openDatabase({
-    connection: await connectionOf(config, log, options, onStop),
-    connections_max: options.command ? 3 : 20,
-    onError: (error) => log.warn({ err: error }, 'an idle database connection failed'),
-  });
-  onStop(() => db.close());
-  return db;
-}
-
-async function connectionOf(
-  config: Config,
-  log: Logger,
-  options: AppOptions,
-  onStop: App['onStop'],
-): Promise<pg.ClientConfig> {
-  if (config.database_url) return { connectionString: config.database_url };
-  const embedded = { data_dir: config.data_dir, log: (line: string) => log.info(line) };
-  if (options.command) {
-    const opened = await openEmbedded(embedded);
-    onStop(() => opened.close());
-    return opened.connection;
-  }
-  const started = await startEmbedded(embedded);
-  onStop(() => started.stop());
-  return started.connection;
 }
 
 function makeProviders(

@@ -1,56 +1,16 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Type, type Static } from 'typebox';
-import { Value } from 'typebox/value';
+import type { Manifest } from './manifest-shape.ts';
+
+export type { Manifest, Part } from './manifest-shape.ts';
 
 /** What is wrong with a backup or with the place it is to go, in words for an operator. */
 export class BackupError extends Error {
   override name = 'BackupError';
 }
 
-/** Raised when a version writes what those before it would read wrongly. */
-const format = 1;
-
-const part = {
-  file: Type.String(),
-  size_bytes: Type.Integer({ minimum: 0 }),
-  /** Of the file as it lies there: `sha256sum` tells the same. */
-  sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-};
-const Part = Type.Object(part);
-
-const Manifest = Type.Object({
-  format: Type.Literal(format),
-  product: Type.Object({ name: Type.Literal('medley'), version: Type.String() }),
-  /** When the snapshot was taken. */
-  created_at: Type.String(),
-  schema: Type.Object({
-    migrations: Type.Array(Type.Object({ name: Type.String(), checksum: Type.String() })),
-    /** The version of pg-boss's own tables; null if there were none. */
-    engine: Type.Union([Type.Integer(), Type.Null()]),
-  }),
-  /** True where MEDLEY_SECRET was set: links and sessions work on only with the same one. */
-  secret_in_environment: Type.Boolean(),
-  tables: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      columns: Type.Array(Type.String()),
-      rows: Type.Integer({ minimum: 0 }),
-      ...part,
-    }),
-  ),
-  files: Type.Object({
-    /** A line for each file, as sha256sum writes it. */
-    list: Part,
-    count: Type.Integer({ minimum: 0 }),
-    size_bytes: Type.Integer({ minimum: 0 }),
-    /** Those that the rows tell of and the storage had no more. */
-    missing: Type.Integer({ minimum: 0 }),
-  }),
-});
-
-export type Part = Static<typeof Part>;
-export type Manifest = Static<typeof Manifest>;
+/** As its shape has it, whose library has 700 modules: only whoever reads a backup needs it. */
+const format: Manifest['format'] = 1;
 
 const file_name = 'manifest.json';
 
@@ -89,10 +49,12 @@ export async function readManifest(folder: string): Promise<Manifest> {
     );
   }
   const value = parse(text);
-  if (Value.Check(Manifest, value)) return value;
-  if (Value.Check(Type.Object({ format: Type.Integer({ exclusiveMinimum: format }) }), value)) {
+  const { isManifest, newerFormat } = await import('./manifest-shape.ts');
+  if (isManifest(value)) return value;
+  const newer = newerFormat(value);
+  if (newer !== undefined) {
     throw new BackupError(
-      `The backup in ${folder} has format ${value.format}, and this version reads ${format}: restore it with a newer Medley.`,
+      `The backup in ${folder} has format ${newer}, and this version reads ${format}: restore it with a newer Medley.`,
     );
   }
   throw new BackupError(`${join(folder, file_name)} is damaged: it is not what a backup writes there.`);

@@ -5,10 +5,10 @@ import { buildModels, buildProvider } from './build.ts';
 import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
 import { checkDefaultCatalog, defaultPart, defaultProviders } from './default.ts';
-import { CatalogError, readCatalogFile, type Reading } from './file.ts';
+import { readCatalogFile, type Reading } from './file.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
 import { withOverrides, type Override } from './overrides.ts';
-import { showPath, showProblem, type Problem } from './problem.ts';
+import { CatalogError, showPath, showProblem, type Problem } from './problem.ts';
 import type { CatalogFile, ProviderEntry } from './schema.ts';
 import { settingsOf } from './settings.ts';
 

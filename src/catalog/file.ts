@@ -10,23 +10,12 @@ import {
   type Surroundings,
 } from './check-settings.ts';
 import { isObject } from './input-schema.ts';
-import { showProblem, type Problem } from './problem.ts';
+import type { Problem } from './problem.ts';
 import { makeReport, type Report } from './report.ts';
 import type { CatalogFile, ProviderEntry } from './schema.ts';
 import { default_currencies } from './settings.ts';
 import { misshapes } from './shape.ts';
 import { parseSource } from './source.ts';
-
-/** A catalogue file with mistakes; the message is one line per mistake. */
-export class CatalogError extends Error {
-  override name = 'CatalogError';
-  readonly problems: readonly Problem[];
-
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(showProblem).join('\n'));
-    this.problems = problems;
-  }
-}
 
 /** The content of a file with no mistakes, else all of them; and what is probably one. */
 export type Reading = { ok: true; content: CatalogFile; warnings: Problem[] } | { ok: false; problems: Problem[] };

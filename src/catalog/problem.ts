@@ -14,6 +14,17 @@ export type Problem = {
   message: string;
 };
 
+/** A catalogue file with mistakes; the message is one line per mistake. */
+export class CatalogError extends Error {
+  override name = 'CatalogError';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(showProblem).join('\n'));
+    this.problems = problems;
+  }
+}
+
 /** `medley.yaml:41:9 models[2].price[0].unit: must be one of …` */
 export function showProblem({ file, line, col, path, message }: Problem): string {
   return `${file}:${line}:${col} ${path}: ${message}`;

@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createAccount, findAccount, listAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
 import { audit } from '../accounts/audit.ts';
-import { keys_channel, type AppWithoutEngine } from '../app.ts';
+import { keys_channel } from '../app/channels.ts';
+import type { CommandApp } from '../app/command-app.ts';
+import type { Queryable } from '../db/database.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { balanceOf, credit, type Balance, type CreditAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
 import { CommandError, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
-export function accountCommands(program: Command): void {
-  const account = program.command('account').description('accounts: who pays');
-
+export function accountCommands(account: Command): void {
   const create = account.command('create').description('make an account').requiredOption('--name <name>', 'its name');
   create.option('--currency <code>', 'its billing currency').option('--credit <amount>', 'a first top-up', '0');
   says(create, () => withApp((app) => createOne(app, create.opts())));
@@ -35,10 +35,10 @@ export function accountCommands(program: Command): void {
 }
 
 async function createOne(
-  app: AppWithoutEngine,
+  app: CommandApp,
   options: { name?: string; currency?: string; credit?: string },
 ): Promise<Said> {
-  const { currencies, base_currency } = app.catalog.current.settings;
+  const { currencies, base_currency } = (await app.catalog()).settings;
   const currency = options.currency ?? base_currency;
   if (!currencies.has(currency)) {
     const near = nearest(currency, [...currencies.keys()]);
@@ -55,7 +55,7 @@ async function createOne(
 }
 
 async function creditOne(
-  app: AppWithoutEngine,
+  app: CommandApp,
   id: string,
   amount_text: string,
   options: { reason?: string; ref?: string },
@@ -96,13 +96,13 @@ function refusalOf({ outcome, available }: CreditAnswer, account: Account, ref: 
   }
 }
 
-async function listAll(app: AppWithoutEngine): Promise<Said> {
+async function listAll(app: CommandApp): Promise<Said> {
   const accounts = await Promise.all((await listAccounts(app.db)).map((account) => described(app, account)));
   const rows = accounts.map((row) => [row.id, row.name, row.currency, row.balance, row.held, row.status]);
   return { json: { accounts }, text: table([['account', 'name', 'currency', 'balance', 'held', 'status'], ...rows]) };
 }
 
-async function showOne(app: AppWithoutEngine, id: string): Promise<Said> {
+async function showOne(app: CommandApp, id: string): Promise<Said> {
   const json = await described(app, await found(app, id));
   return {
     json,
@@ -112,7 +112,7 @@ async function showOne(app: AppWithoutEngine, id: string): Promise<Said> {
   };
 }
 
-async function setStatus(app: AppWithoutEngine, id: string, status: Account['status']): Promise<Said> {
+async function setStatus(app: CommandApp, id: string, status: Account['status']): Promise<Said> {
   await found(app, id);
   await setAccountStatus(app.db, id, status);
   app.notifier.notify(keys_channel, 'all');
@@ -121,13 +121,13 @@ async function setStatus(app: AppWithoutEngine, id: string, status: Account['sta
 }
 
 /** The account, or a CommandError that says so. */
-export async function found(app: AppWithoutEngine, id: string): Promise<Account> {
+export async function found(app: { db: Queryable }, id: string): Promise<Account> {
   const account = await findAccount(app.db, id);
   if (!account) throw new CommandError(`There is no account "${id}". "medley account list" shows them.`);
   return account;
 }
 
-async function described(app: AppWithoutEngine, account: Account) {
+async function described(app: CommandApp, account: Account) {
   const balance: Balance | undefined = await balanceOf(app.db, account.id);
   const { amount, held } = balance ?? { amount: 0n, held: 0n };
   return {

@@ -1,15 +1,16 @@
 import type { Command } from 'commander';
-import { checkBooks } from '../money/books.ts';
+import { silent } from '../app/data.ts';
 import { service_rules } from '../chat/books.ts';
-import { says, withEngine } from './command.ts';
+import { makeEngineTables } from '../engine/backup.ts';
+import { isEngineMade } from '../engine/statements.ts';
+import { checkBooks } from '../money/books.ts';
+import { says, withApp } from './command.ts';
 
-export function booksCommand(program: Command): void {
-  const books = program
-    .command('books')
-    .description('recompute all money from the ledger; exit 1 on a difference of a millionth');
+export function booksCommand(books: Command): void {
   books.option('--full', 'read every entry again, not only those since the last run');
   says(books, () =>
-    withEngine(async (app) => {
+    withApp(async (app) => {
+      if (!(await isEngineMade(app.db))) await makeEngineTables(app.db, silent); // the rules look for jobs
       const report = await checkBooks(app.db, { full: books.opts()['full'] === true, more: service_rules });
       const lines = report.findings.map((finding) => `${finding.rule}: ${finding.subject}: ${finding.detail}`);
       const sums = `${report.accounts} accounts, ${report.entries} entries, ${report.open_holds} open holds, difference ${report.difference}`;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { makeApp, makeAppWithoutEngine, openLog, type App, type AppOptions, type AppWithoutEngine } from '../app.ts';
-import { readConfig, type Config } from '../config.ts';
+import type { App } from '../app.ts';
+import { withCommandApp, type CommandApp } from '../app/command-app.ts';
+import { readConfig } from '../config.ts';
 import { exact, money_max, parseMoney, type Money } from '../money/money.ts';
 
 /** The caller's mistake in a command: told on stderr, exit code 1 (usage: 2). */
@@ -33,25 +34,18 @@ export function readText(text: string | undefined, name: string, length_max: num
   throw new CommandError(`${name} must have 1 to ${length_max} characters.`, 2);
 }
 
+/** What most commands need, beside a running service on the same data or without one; closed again afterwards. */
+export async function withApp<T>(work: (app: CommandApp) => Promise<T>): Promise<T> {
+  return withCommandApp(readConfig(), work);
+}
+
 /**
- * Opens the service's parts for one command, beside a running service on the same data or without
- * one, and closes them again. A command tells its own failures: what its parts complain of while they
- * close is nobody's concern.
+ * The whole service but for its server and its worker, which takes four times as long: for commands that
+ * send jobs or use most of it. They tell their own failures: what the parts complain of is nobody's concern.
  */
-export function withApp<T>(work: (app: AppWithoutEngine) => Promise<T>): Promise<T> {
-  return using(makeAppWithoutEngine, work);
-}
-
-/** The same with the engine, which takes a third longer: for commands that send jobs or look at them. */
-export function withEngine<T>(work: (app: App) => Promise<T>): Promise<T> {
-  return using(makeApp, work);
-}
-
-async function using<A extends AppWithoutEngine, T>(
-  make: (config: Config, options: AppOptions) => Promise<A>,
-  work: (app: A) => Promise<T>,
-): Promise<T> {
-  const app = await make(readConfig(), { command: true, log: openLog('silent') });
+export async function withEngine<T>(work: (app: App) => Promise<T>): Promise<T> {
+  const { makeApp, openLog } = await import('../app.ts');
+  const app = await makeApp(readConfig(), { command: true, log: openLog('silent') });
   try {
     return await work(app);
   } finally {

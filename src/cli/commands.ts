@@ -1,29 +1,91 @@
 import type { Command } from 'commander';
-import { accountCommands } from './account.ts';
-import { backupCommands } from './backup.ts';
-import { booksCommand } from './books.ts';
-import { marginsCommand } from './margins.ts';
-import { configCommands } from './config.ts';
-import { doctorCommands } from './doctor.ts';
-import { invoiceCommands } from './invoice.ts';
-import { keyCommands } from './key.ts';
-import { modelCommands } from './models.ts';
-import { loginLinkCommand } from './login-link.ts';
-import { taskCommands } from './task.ts';
-import { webhookCommands } from './webhook.ts';
+
+/** Gives a command its options, the commands below it, and what it does. */
+type Fill = (command: Command) => void;
+
+type Entry = {
+  /** Its name and arguments. */
+  usage: string;
+  description: string;
+  /** Its module, read only if it is chosen: all of them together take as long as the slowest. */
+  load: () => Promise<Fill>;
+};
 
 /** Every operator command, in the order in which the help tells of them. */
-export function addCommands(program: Command): void {
-  accountCommands(program);
-  keyCommands(program);
-  taskCommands(program);
-  webhookCommands(program);
-  loginLinkCommand(program);
-  booksCommand(program);
-  marginsCommand(program);
-  invoiceCommands(program);
-  modelCommands(program);
-  configCommands(program);
-  doctorCommands(program);
-  backupCommands(program);
+const entries: readonly Entry[] = [
+  {
+    usage: 'account',
+    description: 'accounts: who pays',
+    load: async () => (await import('./account.ts')).accountCommands,
+  },
+  { usage: 'key', description: 'API keys', load: async () => (await import('./key.ts')).keyCommands },
+  { usage: 'task', description: 'generation tasks', load: async () => (await import('./task.ts')).taskCommands },
+  {
+    usage: 'webhook',
+    description: 'webhook deliveries and their secret',
+    load: async () => (await import('./webhook.ts')).webhookCommands,
+  },
+  {
+    usage: 'login-link',
+    description: 'a link that signs you in to the dashboard, once, within 15 minutes',
+    load: async () => (await import('./login-link.ts')).loginLinkCommand,
+  },
+  {
+    usage: 'books',
+    description: 'recompute all money from the ledger; exit 1 on a difference of a millionth',
+    load: async () => (await import('./books.ts')).booksCommand,
+  },
+  {
+    usage: 'margins',
+    description: 'what callers paid, what upstreams charge for it, and what is left, from the ledger',
+    load: async () => (await import('./margins.ts')).marginsCommand,
+  },
+  {
+    usage: 'invoice',
+    description: 'monthly invoices',
+    load: async () => (await import('./invoice.ts')).invoiceCommands,
+  },
+  {
+    usage: 'models',
+    description: 'what is offered with the keys there are, and what others add',
+    load: async () => (await import('./models.ts')).modelCommands,
+  },
+  {
+    usage: 'config',
+    description: 'the configuration file',
+    load: async () => (await import('./config.ts')).configCommands,
+  },
+  {
+    usage: 'reload',
+    description: 'ask the running service to read its configuration again',
+    load: async () => (await import('./reload.ts')).reloadCommand,
+  },
+  {
+    usage: 'doctor',
+    description: 'look at everything the service needs',
+    load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  {
+    usage: 'migrate',
+    description: 'bring the database schema up to date',
+    load: async () => (await import('./doctor.ts')).migrateCommand,
+  },
+  {
+    usage: 'backup <dir>',
+    description: 'copy database and files into a new folder, beside the running service',
+    load: async () => (await import('./backup.ts')).backupCommand,
+  },
+  {
+    usage: 'restore <dir>',
+    description: 'put a backup into an empty database and data folder',
+    load: async () => (await import('./restore.ts')).restoreCommand,
+  },
+];
+
+/** Adds all commands by name, and of those that `words` name, or of all, what there is to them. */
+export async function addCommands(program: Command, words?: readonly string[]): Promise<void> {
+  for (const { usage, description, load } of entries) {
+    const command = program.command(usage).description(description);
+    if (words === undefined || words.includes(command.name())) (await load())(command);
+  }
 }

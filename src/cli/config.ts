@@ -1,20 +1,16 @@
 import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
-import { reload_channel, reloaded_channel, withDatabase, type AppWithoutEngine, type Reloaded } from '../app.ts';
+import { withDatabase } from '../app/data.ts';
 import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
 import { readConfig, type Config } from '../config.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
-import { CommandError, says, withApp, type Said } from './command.ts';
+import { says, type Said } from './command.ts';
 
-export function configCommands(program: Command): void {
-  const config = program.command('config').description('the configuration file');
+export function configCommands(config: Command): void {
   const check = config.command('check [file]').description('check a medley.yaml; every mistake as file:line:col');
   check.option('--default', 'the catalogue that comes along instead');
   says(check, (file?: string) => (check.opts()['default'] === true ? checkDefault() : checkFile(file)));
-  says(program.command('reload').description('ask the running service to read its configuration again'), () =>
-    withApp(reload),
-  );
 }
 
 async function checkFile(file?: string): Promise<Said> {
@@ -54,30 +50,4 @@ const undefined_table = '42P01';
 
 function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
-}
-
-const first_answer_ms = 5_000;
-const further_answers_ms = 300;
-
-/** Every node answers for itself; the command waits a moment longer for the others after the first. */
-async function reload(app: AppWithoutEngine): Promise<Said> {
-  const nodes: Reloaded[] = [];
-  await new Promise<void>((resolve, reject) => {
-    const timeout = setTimeout(resolve, first_answer_ms);
-    const onPayload = (payload: string) => {
-      nodes.push(JSON.parse(Buffer.from(payload, 'base64url').toString()));
-      setTimeout(resolve, further_answers_ms);
-      clearTimeout(timeout);
-    };
-    app.listener
-      .subscribe(reloaded_channel, { onPayload })
-      .then(() => app.notifier.notify(reload_channel, 'now'), reject);
-  });
-  if (nodes.length === 0) throw new CommandError('No running service answered.');
-  const ok = nodes.every((node) => node.ok);
-  return {
-    json: { ok, nodes },
-    text: nodes.map((node) => `${node.node}: ${node.message}`).join('\n'),
-    exit_code: ok ? 0 : 1,
-  };
 }

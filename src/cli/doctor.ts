@@ -16,9 +16,12 @@ type Check = { name: string; ok: boolean; detail: string };
 const free_bytes_min = 1_000_000_000;
 const skew_ms_max = 2_000;
 
-export function doctorCommands(program: Command): void {
-  says(program.command('doctor').description('look at everything the service needs'), () => withEngine(examine));
-  says(program.command('migrate').description('bring the database schema up to date'), () =>
+export function doctorCommand(doctor: Command): void {
+  says(doctor, () => withEngine(examine));
+}
+
+export function migrateCommand(migration: Command): void {
+  says(migration, () =>
     withEngine(async (app) => {
       const pending = await pendingMigrations(app.db); // opening the app has applied them
       const applied = await appliedMigrations(app.db);

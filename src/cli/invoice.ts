@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import type { AppWithoutEngine } from '../app.ts';
+import type { CommandApp } from '../app/command-app.ts';
 import { isMonth, periodOf } from '../billing/invoice.ts';
 import { isOver, makeInvoices } from '../billing/invoices.ts';
 import { found } from './account.ts';
 import { CommandError, says, table, withApp, type Said } from './command.ts';
 
-export function invoiceCommands(program: Command): void {
-  const invoice = program.command('invoice').description('monthly invoices');
+export function invoiceCommands(invoice: Command): void {
   const run = invoice
     .command('run')
     .description('make the invoices of a month that are missing; the service does so by itself after each month');
@@ -16,10 +15,10 @@ export function invoiceCommands(program: Command): void {
   says(run, () => withApp((app) => makeThem(app, run.opts())));
 }
 
-async function makeThem(app: AppWithoutEngine, options: { month?: string; account?: string }): Promise<Said> {
+async function makeThem(app: CommandApp, options: { month?: string; account?: string }): Promise<Said> {
   const { month = '' } = options;
   const now = new Date(app.clock.now());
-  const { issuer } = app.catalog.current.settings;
+  const { issuer } = (await app.catalog()).settings;
   if (!isMonth(month)) throw new CommandError(`--month must be like 2026-01, not "${month}".`, 2);
   if (!isOver(month, now)) throw new CommandError(tooEarly(month), 1);
   if (!issuer) {

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
 import { audit } from '../accounts/audit.ts';
 import { createKey, deleteKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
-import { keys_channel, type AppWithoutEngine } from '../app.ts';
+import { keys_channel } from '../app/channels.ts';
+import type { CommandApp } from '../app/command-app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
 import { exact, type Money } from '../money/money.ts';
 import { found } from './account.ts';
 import { CommandError, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
-export function keyCommands(program: Command): void {
-  const key = program.command('key').description('API keys');
-
+export function keyCommands(key: Command): void {
   const create = key
     .command('create')
     .description('make a key; it is shown once')
@@ -34,7 +33,7 @@ export function keyCommands(program: Command): void {
 }
 
 async function createOne(
-  app: AppWithoutEngine,
+  app: CommandApp,
   options: { account?: string; name?: string; monthlyLimit?: string },
 ): Promise<Said> {
   const name = readText(options.name, '--name', 200);
@@ -49,14 +48,14 @@ async function createOne(
   return { json, text: `${text}\nThis is shown only now. Its id is ${key.id}.` };
 }
 
-async function deleteOne(app: AppWithoutEngine, id: string): Promise<Said> {
+async function deleteOne(app: CommandApp, id: string): Promise<Said> {
   if (!(await deleteKey(app.db, id, new Date(app.clock.now()))))
     throw new CommandError(`There is no key "${id}" to delete.`);
   app.notifier.notify(keys_channel, 'all');
   return { json: { id, deleted: true }, text: `${id} is deleted` };
 }
 
-async function rotateOne(app: AppWithoutEngine, id: string, { overlap }: { overlap?: string }): Promise<Said> {
+async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: string }): Promise<Said> {
   if (overlap !== '0' && overlap !== '24') throw new CommandError('--overlap must be 0 or 24.', 2);
   const now = new Date(app.clock.now());
   const rotated = await rotateKey(app.db, id, Number(overlap) * 3_600_000, now);
@@ -77,14 +76,14 @@ async function rotateOne(app: AppWithoutEngine, id: string, { overlap }: { overl
   };
 }
 
-async function limitOne(app: AppWithoutEngine, id: string, amount: string): Promise<Said> {
+async function limitOne(app: CommandApp, id: string, amount: string): Promise<Said> {
   const limit_month = amount === 'none' ? null : readMoney(amount, 'AMOUNT');
   if (!(await setLimit(app.db, id, limit_month))) throw new CommandError(`There is no key "${id}".`);
   const text = limit_month === null ? `${id} has no monthly limit` : `${id} may spend ${exact(limit_month)} in a month`;
   return { json: { id, monthly_limit: shown(limit_month) }, text };
 }
 
-async function listAll(app: AppWithoutEngine, options: { account?: string }): Promise<Said> {
+async function listAll(app: CommandApp, options: { account?: string }): Promise<Said> {
   const account = await found(app, options.account ?? '');
   const budgets = await budgetsOf(app.db, account.id, new Date(app.clock.now()));
   const keys = (await listKeys(app.db, account.id)).map((key) => {

@@ -1,19 +1,17 @@
 import type { Command } from 'commander';
-import type { AppWithoutEngine } from '../app.ts';
+import type { CommandApp } from '../app/command-app.ts';
 import { margin_groups, marginsOf, type MarginGroup, type MarginRow } from '../money/margins.ts';
 import { exact, type Money } from '../money/money.ts';
 import { CommandError, says, table, withApp, type Said } from './command.ts';
 
-export function marginsCommand(program: Command): void {
-  const margins = program
-    .command('margins')
-    .description('what callers paid, what upstreams charge for it, and what is left, from the ledger')
+export function marginsCommand(margins: Command): void {
+  margins
     .option('--month <YYYY-MM>', 'a month (UTC); this one if absent')
     .option('--by <group>', margin_groups.join(', '), 'model');
   says(margins, () => withApp((app) => tellMargins(app, margins.opts())));
 }
 
-async function tellMargins(app: AppWithoutEngine, options: { month?: string; by?: string }): Promise<Said> {
+async function tellMargins(app: CommandApp, options: { month?: string; by?: string }): Promise<Said> {
   const month = options.month ?? new Date(app.clock.now()).toISOString().slice(0, 7);
   if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(month))
     throw new CommandError(`--month must be like 2026-01, not "${month}".`, 2);

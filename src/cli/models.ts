@@ -7,8 +7,7 @@ import { importCommands } from './models-import.ts';
 import { testCommand } from './models-test.ts';
 import { briefPrice, showRow } from './price-words.ts';
 
-export function modelCommands(program: Command): void {
-  const models = program.command('models').description('what is offered with the keys there are, and what others add');
+export function modelCommands(models: Command): void {
   says(models.enablePositionalOptions(), listAll);
   says(models.command('show <model>').description('one model: prices and where they are from, routes, input'), showOne);
   testCommand(models);

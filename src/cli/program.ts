@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import package_json from '../../package.json' with { type: 'json' };
 import { addCommands } from './commands.ts';
 import { CommandError } from './command.ts';
-import { CatalogError } from '../catalog/file.ts';
+import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError } from '../config.ts';
 
 const failure = 1;
@@ -16,7 +16,7 @@ export async function runCommand(words: string[]): Promise<void> {
   const program = new Command('medley').description('Operator commands of Medley; each takes --json.');
   // Options belong to the word before them: `models show X --json` is not `models --json`.
   program.version(package_json.version).enablePositionalOptions();
-  addCommands(program);
+  await addCommands(program, words);
   strict(program);
   try {
     await program.parseAsync(words, { from: 'user' });

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
-import type { App, AppWithoutEngine } from '../app.ts';
+import type { App } from '../app.ts';
+import type { CommandApp } from '../app/command-app.ts';
+import type { Queryable } from '../db/database.ts';
 import { exact } from '../money/money.ts';
 import { findTask, listAllTasks } from '../tasks/list.ts';
 import { endByHand } from '../tasks/by-hand.ts';
@@ -8,9 +10,7 @@ import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { found as foundAccount } from './account.ts';
 import { CommandError, readText, says, table, withApp, withEngine, type Said } from './command.ts';
 
-export function taskCommands(program: Command): void {
-  const task = program.command('task').description('generation tasks');
-
+export function taskCommands(task: Command): void {
   const list = task
     .command('list')
     .description('the newest tasks')
@@ -28,7 +28,7 @@ export function taskCommands(program: Command): void {
 }
 
 async function listSome(
-  app: AppWithoutEngine,
+  app: CommandApp,
   options: { account?: string; status?: string; limit?: string },
 ): Promise<Said> {
   const limit = /^\d{1,4}$/.test(options.limit ?? '') ? Number(options.limit) : 0;
@@ -53,7 +53,7 @@ async function listSome(
   return { json: { tasks }, text: table([['task', 'account', 'model', 'status', 'cost', '', 'created'], ...rows]) };
 }
 
-async function showOne(app: AppWithoutEngine, id: string): Promise<Said> {
+async function showOne(app: CommandApp, id: string): Promise<Said> {
   const task = await found(app, id);
   const attempts = (await listAttempts(app.db, refOf(task))).map(
     ({ number, route, provider, state, reason, message }) => ({
@@ -88,7 +88,7 @@ async function showOne(app: AppWithoutEngine, id: string): Promise<Said> {
   return { json, text: lines.join('\n') };
 }
 
-async function webhookOf(app: AppWithoutEngine, task: Task) {
+async function webhookOf(app: CommandApp, task: Task) {
   const delivery = await deliveryOfTask(app.db, refOf(task));
   if (!delivery) return null;
   const { id, state, url, next_at } = delivery;
@@ -106,7 +106,7 @@ async function failOne(app: App, id: string, options: { reason?: string }): Prom
   };
 }
 
-async function found(app: AppWithoutEngine, id: string): Promise<Task> {
+async function found(app: { db: Queryable }, id: string): Promise<Task> {
   const task = await findTask(app.db, id);
   if (!task) throw new CommandError(`There is no task "${id}".`);
   return task;

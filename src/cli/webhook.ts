@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { Command } from 'commander';
 import { findAccount, rotateWebhookSecret } from '../accounts/accounts.ts';
-import type { App, AppWithoutEngine } from '../app.ts';
+import type { App } from '../app.ts';
+import type { CommandApp } from '../app/command-app.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { testBody } from '../tasks/task.ts';
 import { resend, sendTest } from '../webhooks/by-hand.ts';
@@ -11,9 +12,7 @@ import { hasSignature } from '../webhooks/sign.ts';
 import { found as foundAccount } from './account.ts';
 import { CommandError, says, withApp, withEngine, type Said } from './command.ts';
 
-export function webhookCommands(program: Command): void {
-  const webhook = program.command('webhook').description('webhook deliveries and their secret');
-
+export function webhookCommands(webhook: Command): void {
   const rotate = webhook
     .command('rotate')
     .description('a new secret; for 24 hours the standard signature is made with the old one as well');
@@ -33,7 +32,7 @@ export function webhookCommands(program: Command): void {
   says(listen, () => withApp((app) => listenFor(app, listen.opts())));
 }
 
-async function rotateSecret(app: AppWithoutEngine, options: { account?: string }): Promise<Said> {
+async function rotateSecret(app: CommandApp, options: { account?: string }): Promise<Said> {
   const account = await foundAccount(app, options.account ?? '');
   const webhook_secret = await rotateWebhookSecret(app.db, account.id, new Date(app.clock.now()));
   return {
@@ -71,10 +70,7 @@ async function testOne(app: App, options: { account?: string; url?: string }): P
 type Received = { delivery: string; event: string; verified: boolean; body: unknown };
 
 /** Receives until `--count` or a signal; each delivery is verified with the secret of its account. */
-async function listenFor(
-  app: AppWithoutEngine,
-  options: { port?: string; count?: string; json?: boolean },
-): Promise<Said> {
+async function listenFor(app: CommandApp, options: { port?: string; count?: string; json?: boolean }): Promise<Said> {
   const say = options.json ? () => {} : (text: string) => console.log(text);
   const port = wholeNumber(options.port, '--port', 1, 65_535);
   const count =
@@ -107,7 +103,7 @@ async function listenFor(
   return { json: { received }, text: `${received.length} received, ${verified} verified` };
 }
 
-async function receive(app: AppWithoutEngine, request: IncomingMessage): Promise<Received> {
+async function receive(app: CommandApp, request: IncomingMessage): Promise<Received> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const bytes = Buffer.concat(chunks);

@@ -1,6 +1,6 @@
 import package_json from '../../package.json' with { type: 'json' };
 import { currenciesInUse } from '../accounts/accounts.ts';
-import { reload_channel } from '../app.ts';
+import { reload_channel } from '../app/channels.ts';
 import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
 import { needsKey } from '../catalog/default.ts';
 import { listOverrides, type Override } from '../catalog/overrides.ts';

@@ -9,7 +9,8 @@ import {
   type ApiKey,
 } from '../accounts/keys.ts';
 import type { Answer } from '../api/endpoint.ts';
-import { keys_channel, type App } from '../app.ts';
+import { keys_channel } from '../app/channels.ts';
+import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { budgetsOf, nextMonth, setLimit, type Budget } from '../money/ledger.ts';

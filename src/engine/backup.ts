@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import type { Db } from '../db/database.ts';
-import { startBoss } from './boss.ts';
 import { Complaints, type EngineLog } from './complaints.ts';
 
 /** What a backup keeps of the engine: the queues, and the jobs that are not over. pg-boss makes the rest anew. */
@@ -18,6 +17,7 @@ export async function engineVersion(client: pg.Client): Promise<number | null> {
 
 /** Makes pg-boss's tables, or brings them up to date, without any queue. */
 export async function makeEngineTables(db: Db, log: EngineLog): Promise<void> {
+  const { startBoss } = await import('./boss.ts'); // 50 modules, which a backup does without
   const boss = await startBoss(db, [], { supervise_s: 60, monitor_s: 60 }, new Complaints(log));
   await boss.stop();
 }

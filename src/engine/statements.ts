@@ -32,6 +32,12 @@ export async function insertJob(
   return rows[0]?.id ?? undefined;
 }
 
+/** False in a database that no service has used yet. */
+export async function isEngineMade(db: Queryable): Promise<boolean> {
+  const [row] = await db.query<{ made: boolean }>(`select to_regclass('pgboss.job') is not null as made`);
+  return row?.made === true;
+}
+
 /** For the statements of later rooms: a row set with the `key` of every job that is not over. */
 export const live_keys = 'engine_live_keys()';
 

@@ -80,10 +80,10 @@ export class SseSplitter {
       }
       this.#line_from = place();
       if (this.#lines.length === 0) continue; // belongs to the event that follows
-      frames.push(this.#cut(chunk.subarray(from, at)));
+      frames.push(this.#cut(from === 0 && at === chunk.length ? chunk : chunk.subarray(from, at)));
       from = at;
     }
-    this.#keep(chunk.subarray(from));
+    if (from < chunk.length) this.#keep(chunk.subarray(from));
     return frames;
   }
 
@@ -100,8 +100,7 @@ export class SseSplitter {
   }
 
   #cut(end: Buffer): SseFrame {
-    const stored = this.#store.subarray(0, this.#stored_bytes);
-    const raw = stored.length === 0 ? end : Buffer.concat([stored, end]);
+    const raw = this.#stored_bytes === 0 ? end : Buffer.concat([this.#store.subarray(0, this.#stored_bytes), end]);
     const lines = this.#lines;
     this.#stored_bytes = 0;
     this.#line_from = 0;
@@ -126,7 +125,7 @@ export class SseSplitter {
 }
 
 function startsWithMark(raw: Buffer): boolean {
-  return raw.subarray(0, byte_order_mark.length).equals(byte_order_mark);
+  return raw[0] === byte_order_mark[0] && raw[1] === byte_order_mark[1] && raw[2] === byte_order_mark[2];
 }
 
 function moveBack({ from, to }: Line): Line {
@@ -148,20 +147,37 @@ function endFinder(bytes: Buffer): (at: number) => number {
   };
 }
 
+const event_name = Buffer.from('event');
+const data_name = Buffer.from('data');
+
 function frameOf(raw: Buffer, lines: readonly Line[]): SseFrame {
   let event = '';
+  let data: string | undefined;
   const data_lines: Line[] = [];
-  for (const { from, to } of lines) {
-    const found = raw.subarray(from, to).indexOf(colon);
-    const name_to = found === -1 ? to : from + found;
-    const name = raw.toString('latin1', from, name_to); // empty for a comment
-    if (name !== 'event' && name !== 'data') continue;
-    const after = Math.min(name_to + 1, to);
-    const value = { from: after < to && raw[after] === space ? after + 1 : after, to };
-    if (name === 'event') event = raw.toString('utf8', value.from, value.to);
-    else data_lines.push(value);
+  for (const line of lines) {
+    if (isNamed(raw, line, data_name)) {
+      const value = valueOf(raw, line, data_name);
+      const text = raw.toString('utf8', value.from, value.to);
+      data = data === undefined ? text : `${data}\n${text}`;
+      data_lines.push(value);
+    } else if (isNamed(raw, line, event_name)) {
+      const value = valueOf(raw, line, event_name);
+      event = raw.toString('utf8', value.from, value.to);
+    }
   }
-  if (data_lines.length === 0) return { raw, event, data: undefined, data_lines };
-  const data = data_lines.map(({ from, to }) => raw.toString('utf8', from, to)).join('\n');
   return { raw, event, data, data_lines };
+}
+
+/** True if the name of the line, which ends at its first colon or with the line, is this one. */
+function isNamed(raw: Buffer, { from, to }: Line, name: Buffer): boolean {
+  const name_to = from + name.length;
+  if (name_to > to || (name_to < to && raw[name_to] !== colon)) return false;
+  for (let i = 0; i < name.length; i++) if (raw[from + i] !== name[i]) return false;
+  return true;
+}
+
+/** What stands behind the name, its colon and one space. */
+function valueOf(raw: Buffer, { from, to }: Line, name: Buffer): Line {
+  const after = Math.min(from + name.length + 1, to);
+  return { from: after < to && raw[after] === space ? after + 1 : after, to };
 }

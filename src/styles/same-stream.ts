@@ -23,6 +23,7 @@ export type SameStream = {
 export function sameCompletions(options: RelayOptions, state: StreamState): SameStream {
   /** Answers by their index: how many of `n` have begun, and whether they have ended. */
   const ended = new Map<Json, boolean>();
+  const rename = makeRenamer(options.model);
   let last: JsonObject = {};
   /** The upstream told no usage, but the caller wants to know: what was counted here, which is what it pays. */
   const told = (end: Buffer): Buffer => {
@@ -52,7 +53,7 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
       const { usage: _, ...rest } = chunk;
       return Buffer.from(`data: ${JSON.stringify({ ...rest, model: options.model })}\n\n`);
     }
-    const named = changed(frame, (bytes) => modelEdit(bytes, options.model));
+    const named = rename(frame);
     return options.wants_usage || chunk['usage'] !== null ? named : withoutNull(named);
   };
   return {
@@ -93,18 +94,23 @@ export function refuse(state: StreamState, error: Json): undefined {
 }
 
 function noteChoice(state: StreamState, choice: JsonObject): void {
-  const delta = isObject(choice['delta']) ? choice['delta'] : {};
-  const thought = typeof delta['reasoning_content'] === 'string' ? 'reasoning_content' : 'reasoning';
-  for (const text of [textOf(delta['content']), delta['refusal'], delta[thought]]) deliverText(state, text);
+  if (typeof choice['finish_reason'] === 'string') state.finish = choice['finish_reason'];
+  const { delta } = choice;
+  if (!isObject(delta)) return;
+  deliver(state, textOf(delta['content']));
+  deliverText(state, delta['refusal']);
+  deliverText(state, typeof delta['reasoning_content'] === 'string' ? delta['reasoning_content'] : delta['reasoning']);
   if (Array.isArray(delta['reasoning_details']) && delta['reasoning_details'].length > 0) state.has_content = true;
   if (isObject(delta['audio'])) state.has_content = true;
-  const calls = Array.isArray(delta['tool_calls']) ? delta['tool_calls'].filter(isObject) : [];
-  for (const call of [...calls.map((one) => one['function'] ?? one['custom']), delta['function_call']]) {
-    if (!isObject(call)) continue;
-    state.has_content = true;
-    deliverText(state, call['arguments'] ?? call['input']);
-  }
-  if (typeof choice['finish_reason'] === 'string') state.finish = choice['finish_reason'];
+  noteArguments(state, delta['function_call']);
+  if (!Array.isArray(delta['tool_calls'])) return;
+  for (const call of delta['tool_calls']) if (isObject(call)) noteArguments(state, call['function'] ?? call['custom']);
+}
+
+function noteArguments(state: StreamState, call: Json | undefined): void {
+  if (!isObject(call)) return;
+  state.has_content = true;
+  deliverText(state, call['arguments'] ?? call['input']);
 }
 
 function deliverText(state: StreamState, text: Json | undefined): void {
@@ -112,16 +118,42 @@ function deliverText(state: StreamState, text: Json | undefined): void {
 }
 
 /** The bytes of a frame with an edit to its data, which may stand in several lines. */
-export function changed({ raw, data_lines }: SseFrame, find: (data: Buffer) => Edit | undefined): Buffer {
-  const pieces = data_lines.flatMap(({ from, to }, index) =>
-    index === 0 ? [raw.subarray(from, to)] : [line_feed, raw.subarray(from, to)],
-  );
-  const [only] = pieces;
-  const edit = find(pieces.length === 1 && only ? only : Buffer.concat(pieces));
-  if (!edit) return raw;
-  return edited(raw, { ...edit, from: placeIn(data_lines, edit.from), to: placeIn(data_lines, edit.to) });
+export function changed(frame: SseFrame, find: (data: Buffer) => Edit | undefined): Buffer {
+  const edit = editOf(frame, find);
+  return edit ? edited(frame.raw, edit) : frame.raw;
 }
 
+/** An edit to the data of a frame, as one to its bytes. */
+function editOf({ raw, data_lines }: SseFrame, find: (data: Buffer) => Edit | undefined): Edit | undefined {
+  const pieces = data_lines.map(({ from, to }) => raw.subarray(from, to));
+  const [only] = pieces;
+  const edit = find(pieces.length === 1 && only ? only : Buffer.concat(pieces.flatMap((piece) => [piece, line_feed])));
+  return edit && { ...edit, from: placeIn(data_lines, edit.from), to: placeIn(data_lines, edit.to) };
+}
+
+/**
+ * Puts the model's name in place. The frames of a stream begin with the same bytes up to that name: those of the
+ * last one are compared rather than read again.
+ */
+function makeRenamer(model: string): (frame: SseFrame) => Buffer {
+  let told: Buffer = Buffer.alloc(0);
+  let sent: Buffer = Buffer.alloc(0);
+  return (frame) => {
+    const { raw } = frame;
+    const is_same =
+      told.length > 0 && raw.length > told.length && raw.compare(told, 0, told.length, 0, told.length) === 0;
+    if (is_same) return edited(raw, { from: 0, to: told.length, value: sent });
+    const edit = editOf(frame, (data) => modelEdit(data, model));
+    if (!edit) return raw;
+    const renamed = edited(raw, edit);
+    const is_string = raw[edit.to - 1] === quote; // another word might go on behind these bytes
+    told = is_string ? raw.subarray(0, edit.to) : Buffer.alloc(0);
+    sent = renamed.subarray(0, edit.from + edit.value.length);
+    return renamed;
+  };
+}
+
+const quote = 0x22;
 const line_feed = Buffer.from('\n');
 
 /** Where in the frame a byte of its data stands. JSON strings hold no line ends, so values stand in one line. */

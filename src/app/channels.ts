@@ -1,0 +1,7 @@
+/** Channels between nodes besides the engine's. */
+export const keys_channel = 'keys_changed';
+export const reload_channel = 'reload';
+export const reloaded_channel = 'reloaded';
+
+/** What a node answers to `medley reload`, as base64url of its JSON. */
+export type Reloaded = { node: string; ok: boolean; message: string };

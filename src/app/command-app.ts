@@ -1,0 +1,48 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Config } from '../config.ts';
+import type { Db } from '../db/database.ts';
+import { migrate } from '../db/migrate.ts';
+import { openListener, openNotifier, type Listener, type Notifier } from '../db/notify.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
+import { localUrl } from './address.ts';
+import { withData } from './data.ts';
+
+/**
+ * What most commands of an operator need: they come and go beside a running service, or without one. Of the
+ * service's parts it has those that take no time: the whole app would be half a second of each command.
+ */
+export type CommandApp = {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly db: Db;
+  readonly notifier: Notifier;
+  readonly listener: Listener;
+  /** Reads the configuration. Throws CatalogError if it has a mistake. */
+  catalog(): Promise<Catalog>;
+  /** Where the public reaches the service, by the same rule as `App.base_url`. */
+  base_url(): Promise<string>;
+};
+
+/** Opens it on an up-to-date schema, and closes what was opened. */
+export function withCommandApp<T>(config: Config, work: (app: CommandApp) => Promise<T>): Promise<T> {
+  return withData(config, async (db, onStop) => {
+    await migrate(db);
+    const notifier = openNotifier(db);
+    onStop(() => notifier.close());
+    const listener = openListener(db);
+    onStop(() => listener.close());
+    const catalog = () => readCatalog(config);
+    const base_url = async () => config.base_url ?? (await catalog()).settings.base_url ?? localUrl(config);
+    return work({ config, clock: systemClock, db, notifier, listener, catalog, base_url });
+  });
+}
+
+async function readCatalog(config: Config): Promise<Catalog> {
+  const [{ openCatalog }, { adapterFacts }, { adapters }] = await Promise.all([
+    import('../catalog/catalog.ts'), // 600 modules with those below
+    import('../providers/facts.ts'),
+    import('../providers/index.ts'),
+  ]);
+  const { current } = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
+  return current;
+}

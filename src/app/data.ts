@@ -1,0 +1,77 @@
+import type pg from 'pg';
+import type { Config } from '../config.ts';
+import { openDatabase, type Db } from '../db/database.ts';
+import { findHome } from '../db/embedded-home.ts';
+import { openEmbedded, startEmbedded } from '../db/embedded.ts';
+
+/** The two methods of pino that the database uses. */
+export type DataLog = { info(message: string): void; warn(details: object, message: string): void };
+
+type OnStop = (close: () => Promise<void> | void) => void;
+
+/** A command tells its own failures: what its parts complain of is nobody's concern. */
+export const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** The database of DATABASE_URL, or the embedded one of the data folder, which a command shares with the service. */
+export async function openData(
+  config: Config,
+  { command, log }: { command: boolean; log: DataLog },
+  onStop: OnStop,
+): Promise<Db> {
+  const connection = config.database_url
+    ? { connectionString: config.database_url }
+    : await connectEmbedded({ data_dir: config.data_dir, log: (line) => log.info(line) }, command, onStop);
+  const db = openDatabase({
+    connection,
+    connections_max: command ? 3 : 20,
+    onError: (error) => log.warn({ err: error }, 'an idle database connection failed'),
+  });
+  onStop(() => db.close());
+  return db;
+}
+
+async function connectEmbedded(
+  options: { data_dir: string; log: (line: string) => void },
+  command: boolean,
+  onStop: OnStop,
+): Promise<pg.ClientConfig> {
+  if (command) {
+    const opened = await openEmbedded(options);
+    onStop(() => opened.close());
+    return opened.connection;
+  }
+  const started = await startEmbedded(options);
+  onStop(() => started.stop());
+  return started.connection;
+}
+
+/** Closes all of them, in this order, whatever becomes of one. */
+export async function closeAll(closers: readonly (() => Promise<void> | void)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const close of closers) await Promise.resolve(close()).catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw new AggregateError(errors, 'not everything could be closed');
+}
+
+/** The database of a command, and what the command opens beside it; all of it is closed again. */
+export async function withData<T>(config: Config, work: (db: Db, onStop: OnStop) => Promise<T>): Promise<T> {
+  const closers: (() => Promise<void> | void)[] = [];
+  const onStop: OnStop = (close) => void closers.unshift(close);
+  try {
+    return await work(await openData(config, { command: true, log: silent }, onStop), onStop);
+  } finally {
+    await closeAll(closers);
+  }
+}
+
+/**
+ * The database alone, as it is, for a command that looks at nothing else, and closes it again. Where none
+ * was ever made: undefined, or with `made` an empty one.
+ */
+export async function withDatabase<T>(
+  config: Config,
+  work: (db: Db) => Promise<T>,
+  { made = false } = {},
+): Promise<T | undefined> {
+  if (!made && config.database_url === undefined && findHome(config.data_dir) === undefined) return undefined;
+  return withData(config, work);
+}

@@ -1,0 +1,87 @@
+import type { Command } from 'commander';
+import type { App } from '../app.ts';
+import { silent, withDatabase } from '../app/data.ts';
+import type { Manifest } from '../backup/manifest.ts';
+import { checkBackup, restoreBackup, type Restored } from '../backup/restore.ts';
+import { openCatalog } from '../catalog/catalog.ts';
+import { service_rules } from '../chat/books.ts';
+import { readConfig } from '../config.ts';
+import { checkBooks } from '../money/books.ts';
+import { adapterFacts } from '../providers/facts.ts';
+import { adapters } from '../providers/index.ts';
+import { openDiskStorage } from '../storage/disk.ts';
+import { tasksOverview } from '../tasks/overview.ts';
+import { rescueTasks } from '../tasks/sweep.ts';
+import { countWaiting } from '../webhooks/delivery.ts';
+import { rescueDeliveries } from '../webhooks/rescue.ts';
+import { contentsOf, progressOnStderr, summaryOf } from './backup.ts';
+import { says, withEngine, type Said } from './command.ts';
+
+export function restoreCommand(restore: Command): void {
+  restore.option('--check', 'only read the backup through; change nothing');
+  says(restore, (dir = '') => (restore.opts()['check'] === true ? check(dir) : restoreFrom(dir)));
+}
+
+async function check(dir: string): Promise<Said> {
+  const manifest = await checkBackup(dir, progressOnStderr());
+  return { json: { dir, ok: true, ...summaryOf(manifest) }, text: `${dir} is whole: ${contentsOf(manifest)}` };
+}
+
+async function restoreFrom(dir: string): Promise<Said> {
+  const config = readConfig();
+  await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) }); // a mistake in it is told before anything changes
+  const progress = progressOnStderr();
+  const manifest = await checkBackup(dir, progress);
+  const restored = await withDatabase(
+    config,
+    async (db) =>
+      restoreBackup({ db, storage: await openDiskStorage(config.data_dir), log: silent, progress }, dir, manifest),
+    { made: true },
+  );
+  return withEngine((app) => lookAt(app, dir, manifest, restored));
+}
+
+/** What is there now, and what the service will do with it when it starts. */
+async function lookAt(app: App, dir: string, manifest: Manifest, restored: Restored | undefined): Promise<Said> {
+  if (!restored?.has_jobs) await giveJobs(app);
+  const books = await checkBooks(app.db, { full: true, more: service_rules });
+  const { queued, running } = await tasksOverview(app.db, new Date(app.clock.now()));
+  const waiting_deliveries = await countWaiting(app.db);
+  const secret_is_missing = manifest.secret_in_environment && app.config.secret === undefined;
+  const { migrated = [], left_out = [] } = restored ?? {};
+  const text = [
+    `Restored: ${contentsOf(manifest)}`,
+    `The books ${books.ok ? 'are exact' : 'DO NOT ADD UP: see `medley books`'}.`,
+    ...goesOn(queued + running, waiting_deliveries),
+    ...(secret_is_missing
+      ? ['MEDLEY_SECRET was set where the backup was made: set the same one, or its links and sign-ins end.']
+      : []),
+    ...(left_out.length > 0 ? [`Not of Medley and left in the backup: ${left_out.join(', ')}.`] : []),
+  ];
+  const json = {
+    dir,
+    ...summaryOf(manifest),
+    migrated,
+    left_out,
+    unfinished_tasks: queued + running,
+    waiting_deliveries,
+    secret_is_missing,
+    books,
+  };
+  return { json, text: text.join('\n'), exit_code: books.ok ? 0 : 1 };
+}
+
+/** Nothing is done twice without a word: whoever restores is told what is about to be. */
+function goesOn(tasks: number, deliveries: number): string[] {
+  if (tasks + deliveries === 0) return [];
+  return [
+    `Its service will go on with ${tasks} unfinished tasks and send ${deliveries} webhooks, also those that the original has`,
+    'dealt with since: stop that one first. With MEDLEY_ROLE=api you can look at the copy, and it does neither.',
+  ];
+}
+
+/** The jobs of another version's engine cannot be read: whatever is not over gets a new one, as after a loss. */
+async function giveJobs(app: App): Promise<void> {
+  while ((await rescueTasks(app, 0)).resent > 0);
+  while ((await rescueDeliveries(app, 0)) > 0);
+}
