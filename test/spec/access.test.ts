@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { deleteKey, newKeyText } from '../../src/accounts/keys.ts';
-import { keys_channel } from '../../src/app.ts';
+import { keys_channel } from '../../src/app/channels.ts';
 import { toBase62 } from '../../src/lib/ids.ts';
 import { setLimit } from '../../src/money/ledger.ts';
 import { listEndpoints } from '../../src/server.ts';

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SseSplitter } from '../../src/lib/sse.ts';
 import type { Style } from '../../src/styles/conversation.ts';
+import { withModel } from '../../src/styles/model-name.ts';
 import { openRelay } from '../../src/styles/open-relay.ts';
 import type { Relay, RelayOptions } from '../../src/styles/relay.ts';
 import { framings, onWire, saidBy, scripts, upstream_model, type Said, type WireStyle } from './wire.ts';
@@ -264,6 +265,24 @@ const begin = (index: number | undefined, id: string | undefined, name: string, 
 });
 const more = (index: number, json: string) => ({ index, function: { arguments: json } });
 const calls = (...tool_calls: object[]) => chunk({ tool_calls });
+
+describe('the name of the model in the frames of a stream that keeps its style', () => {
+  const before = ['', '"model_x":"model",', '"choices":[{"model":"inner"}],', '"text":"\\"model\\":",'];
+  const values = ['"a"', '"ab"', '"a\\""', '1', '12', 'null', undefined];
+  const frames = before.flatMap((first) =>
+    values.map((value) => `{${first}${value === undefined ? '' : `"model":${value},`}"choices":[]}`),
+  );
+
+  test('stands where the upstream wrote its own, whatever the frame before looked like', () => {
+    const pairs = frames.flatMap((one) => frames.flatMap((other) => [one, other]));
+    const relay = relayOf('completions', 'completions');
+    relay.push(Buffer.from(chunk({ content: 'begun' })));
+    for (const data of pairs) {
+      const sent = relay.push(Buffer.from(`data: ${data}\n\n`))?.toString();
+      expect(sent, data).toBe(`data: ${withModel(Buffer.from(data), model).toString()}\n\n`);
+    }
+  });
+});
 
 describe('calls of tools that overlap, for callers of messages style', () => {
   const a = { id: 'a', name: 'x', arguments: '{"n":1}' };
