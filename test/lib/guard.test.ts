@@ -211,12 +211,17 @@ test.each<[string, (socket: Socket) => void, string]>([
 test('a name server that hangs costs its own request, and no more than the time to connect', async () => {
   dns.answer('hang.example', 'hang');
   const url = await serve((_, response) => response.end());
-  const hanging = Array.from({ length: 50 }, () => failureOf(guard.send('http://hang.example/', sending)));
   const begun_at_ms = performance.now();
+  let hanging = 50;
+  const failures = Array.from({ length: hanging }, async () => {
+    const failure = await failureOf(guard.send('http://hang.example/', sending));
+    hanging -= 1;
+    return failure;
+  });
   await guard.send(url, sending);
-  expect(performance.now() - begun_at_ms).toBeLessThan(800);
-  for (const { code } of await Promise.all(hanging)) expect(code).toBe('timeout');
-  expect(performance.now() - begun_at_ms).toBeLessThan(3_000);
+  expect(hanging).toBe(50); // the answer came while they hung
+  for (const { code } of await Promise.all(failures)) expect(code).toBe('timeout');
+  expect(performance.now() - begun_at_ms).toBeLessThan(15_000); // all at once: one after the other takes 50 s
 });
 
 test('a name server that is silent on one kind of address costs a second', async () => {
