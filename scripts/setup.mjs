@@ -216,10 +216,18 @@ function findNode(root) {
   );
 }
 
-/** The environment of our children: `node` means the pinned one there. */
+/**
+ * The environment of our children: `node` means the pinned one there, and it reads what it has compiled before
+ * from the first file on. One file whose types it strips itself is 50 ms and 13 MB for as long as it lives.
+ */
 function childEnvironment(root) {
   const path = Object.keys(process.env).find((name) => name.toLowerCase() === 'path') ?? 'PATH';
-  return { ...process.env, [path]: [join(root, 'node_modules', '.bin'), process.env[path]].join(delimiter) };
+  const modules = join(root, 'node_modules');
+  return {
+    NODE_COMPILE_CACHE: join(modules, '.cache', 'medley'),
+    ...process.env,
+    [path]: [join(modules, '.bin'), process.env[path]].join(delimiter),
+  };
 }
 
 /** Runs a script of this repository on the Node of `place` to its end; returns its exit code. */

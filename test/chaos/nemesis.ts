@@ -187,7 +187,7 @@ const command = promisify(execFile);
 
 /** An operator's command on the database of the run; rejects with its output if it fails. */
 export async function runCommand({ database_url, folder }: Place, words: readonly string[]): Promise<string> {
-  const cli = join(import.meta.dirname, '../../src/cli.ts');
+  const cli = join(import.meta.dirname, '../../scripts/medley.mjs');
   const env = {
     PATH: process.env['PATH'],
     DATABASE_URL: database_url,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { TestApp } from '../helpers/app.ts';
 
-const script = join(import.meta.dirname, '../../src/cli.ts');
+const script = join(import.meta.dirname, '../../scripts/medley.mjs');
 
 export type Said = { code: number | null; out: string; error: string };
 
