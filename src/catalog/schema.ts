@@ -16,8 +16,9 @@ import {
 } from './schema-parts.ts';
 
 /**
- * The shape of `medley.yaml`, once: the type, the validation and the published `medley.schema.json` (completion
- * in editors) all come from here. `errorMessage` completes a sentence that begins with the setting's path.
+ * The shape of `medley.yaml`, once: the type comes from here, and so does the published `medley.schema.json`, by
+ * which files are checked and editors complete: making it anew would take each command 0.1 s. `errorMessage`
+ * completes a sentence that begins with the setting's path.
  */
 
 const server = section(
@@ -410,7 +411,7 @@ const model = section(
 );
 
 /** The whole file. */
-export const catalog_schema = section(
+const catalog_schema = section(
   {
     version: Type.Literal(1, { description: 'Version of this format.' }),
     currencies: Type.Optional(

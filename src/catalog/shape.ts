@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import ipaddr from 'ipaddr.js';
+import published_schema from '../../medley.schema.json' with { type: 'json' };
 import { parseDuration } from '../lib/duration.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { pointerKeys, valueAt } from '../lib/json-pointer.ts';
@@ -10,17 +11,16 @@ import { showValue } from '../lib/show-value.ts';
 import { own, pathIn } from './input-schema.ts';
 import type { Json } from './model.ts';
 import type { Path } from './problem.ts';
-import { catalog_schema } from './schema.ts';
 import type { Target } from './source.ts';
 
-/** Something that does not have the shape of `catalog_schema`; `message` goes behind the path. */
+/** Something that does not have the shape of `medley.schema.json`; `message` goes behind the path. */
 export type Misshape = { path: Path; target: Target; message: string };
 
 let compiled: ValidateFunction | undefined;
 
 /** Everything in `value` that does not have the shape of a catalogue file: one complaint per place. */
 export function misshapes(value: unknown): Misshape[] {
-  compiled ??= makeAjv().compile(catalog_schema); // 30 ms, which not every process needs
+  compiled ??= makeAjv().compile(published_schema); // 30 ms, which not every process needs
   const validate = compiled;
   if (validate(value)) return [];
   const found = new Map<string, Misshape>();
@@ -110,7 +110,7 @@ function valueMessage(error: ErrorObject, value: unknown): string {
   if (error.keyword === 'maxDuration') return `must be at most ${String(error.schema)}${got}.`;
   const advised = ['type', 'pattern', 'format'].includes(error.keyword) ? advice(schema) : undefined;
   if (advised !== undefined) return `${advised}${got}.`;
-  return complaint(error, value, (key) => key, catalog_schema);
+  return complaint(error, value, (key) => key, published_schema);
 }
 
 function advice(schema: Json | undefined): string | undefined {
@@ -118,7 +118,7 @@ function advice(schema: Json | undefined): string | undefined {
   return typeof message === 'string' ? message : undefined;
 }
 
-/** Ajv tells which part of `catalog_schema`, which is JSON, an error is about. */
+/** Ajv tells which part of `published_schema`, which is JSON, an error is about. */
 function asJson(schema: unknown): Json | undefined {
   return schema as Json | undefined;
 }
