@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fastify, type FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.ts';
-import { assert, AssertionError } from '../lib/assert.ts';
+import { AssertionError } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
 import type { Endpoint } from './endpoint.ts';
+import { listen, type Listening } from './listen.ts';
 import { default_timeouts, type PipelineOptions } from './options.ts';
 import { compileRoutes, fastifyPath } from './routes.ts';
 import { type Context, receive, refuseUrl, sendError, serve } from './serve.ts';
@@ -49,13 +50,17 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
   server.setErrorHandler((error, request, reply) => sendError(context, error, request, reply));
   server.addHook('onRequest', (request, reply, next) => receive(context, request, reply, next));
   for (const endpoint of options.endpoints) addRoute(server, context, endpoint);
+  let listening: Listening | undefined;
   return {
-    listen: (address) => listen(server, address),
+    listen: async (address) => {
+      listening = await listen(server, address);
+      return listening.address;
+    },
     draining: drain.signal,
     close: async ({ announce_ms, grace_ms }) => {
       drain.abort();
       if (announce_ms > 0) await sleep(announce_ms);
-      await close(server, grace_ms);
+      await close(server, grace_ms, listening);
     },
   };
 }
@@ -113,21 +118,14 @@ function addRoute<App>(server: FastifyInstance, context: Context<App>, endpoint:
   });
 }
 
-async function listen(server: FastifyInstance, address: { host: string; port: number }): Promise<AddressInfo> {
-  await server.listen(address);
-  const bound = server.server.address();
-  assert(bound !== null && typeof bound === 'object', 'a server that listens on TCP has an address');
-  return bound;
-}
-
 /** Between two looks for connections whose last answer has gone out. */
 const idle_check_ms = 100;
 
-async function close(server: FastifyInstance, grace_ms: number): Promise<void> {
+async function close(server: FastifyInstance, grace_ms: number, listening?: Listening): Promise<void> {
   const idle = setInterval(() => server.server.closeIdleConnections(), idle_check_ms);
   const cut = setTimeout(() => server.server.closeAllConnections(), grace_ms);
   try {
-    await server.close();
+    await (listening ?? server).close();
   } finally {
     clearInterval(idle);
     clearTimeout(cut);

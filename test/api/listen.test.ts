@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { startHarness, type TestApp } from './harness.ts';
+
+const open: Endpoint<TestApp> = {
+  method: 'GET',
+  path: '/open',
+  format: 'service',
+  public: true,
+  docs: { tag: 'Test', summary: 'Open', responses: {} },
+  handle: () => ({ status: 200, body: { ok: true } }),
+};
+
+/** One socket that other sockets share the port of: Linux only. */
+const turns_max = process.platform === 'linux' ? 45 : 200;
+
+test('of those who wait for a connection, several get one in each turn of a busy process', async () => {
+  const harness = await startHarness([open]);
+  const sockets = connections(harness.port, 90);
+  let answered = 0;
+  for (const socket of sockets) {
+    socket.write('GET /open HTTP/1.1\r\nhost: a\r\n\r\n');
+    socket.once('data', () => (answered += 1));
+  }
+  for (let turns = 0; turns < turns_max; turns++) {
+    const until_ms = performance.now() + 5;
+    while (performance.now() < until_ms); // busy with something else
+    await nextTurn();
+  }
+  expect(answered).toBe(90);
+  for (const socket of sockets) socket.destroy();
+  await harness.close();
+});
+
+test('a port that is taken is refused, also by a service like this one', async () => {
+  const harness = await startHarness([open]);
+  const second = await startHarness([open]);
+  const address = { host: '127.0.0.1', port: harness.port };
+  await second.close();
+  await expect(second.pipeline.listen(address)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  expect((await harness.send('GET', '/open', { key: null })).status).toBe(200);
+  await harness.close();
+});
+
+test('a port is free again once all connections to it have ended', async () => {
+  const harness = await startHarness([open]);
+  const sockets = connections(harness.port, 40);
+  const ended = sockets.map(async (socket) => {
+    socket.write('GET /open HTTP/1.1\r\nhost: a\r\n\r\n');
+    await once(socket, 'data');
+    socket.resume();
+    return once(socket, 'close');
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'data')));
+  await harness.pipeline.close({ announce_ms: 0, grace_ms: 5_000 });
+  await Promise.all(ended);
+  await expect(harness.send('GET', '/open', { key: null })).rejects.toThrow(/ECONNREFUSED|closed/);
+});
+
+function connections(port: number, count: number): Socket[] {
+  return Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+}
