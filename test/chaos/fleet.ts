@@ -175,6 +175,7 @@ export class Fleet {
     return {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], // a start takes half as long
       DATABASE_URL: database_url,
       MEDLEY_DATA: join(folder, 'data'),
       MEDLEY_CONFIG: join(folder, 'medley.yaml'),
