@@ -57,7 +57,7 @@ function moduleCache(tree) {
 function runTests(tree, cluster, files, { limit_ms, pattern }) {
   const report = join(tree, 'report.json');
   rmSync(report, { force: true });
-  const args = ['run', '--config', 'test/vitest.config.ts', '--project', 'full', ...moduleCache(tree)];
+  const args = ['run', '--config', 'test/vitest.config.ts', '--project', '!unit', ...moduleCache(tree)];
   args.push('--reporter=json', `--outputFile=${report}`, ...files);
   if (pattern !== undefined) args.push('-t', pattern);
   const env = { ...process.env, MEDLEY_TEST_CLUSTER: cluster.url };

@@ -20,7 +20,7 @@ await finish(async () => {
       : 0;
     const given = process.argv.slice(2);
     // The checks have run the unit tests; who names files may mean one of those.
-    const words = ['run', '--config', 'test/vitest.config.ts', ...(given.length > 0 ? given : ['--project', 'full'])];
+    const words = ['run', '--config', 'test/vitest.config.ts', ...(given.length > 0 ? given : ['--project', '!unit'])];
     const tests = await runScript(root, place, vitest, words, { cwd: root });
     return tests || checks;
   } finally {

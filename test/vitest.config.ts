@@ -1,10 +1,27 @@
+import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
+const root = fileURLToPath(new URL('..', import.meta.url));
+const helper = (name: string) => fileURLToPath(new URL(`helpers/${name}`, import.meta.url));
+const globalSetup = [helper('global-setup.ts')];
+const shared = { isolate: false, setupFiles: [helper('shared-process.ts')] };
+
 /** Needs nothing but the sources: no database, no port, no child process. `npm run check` runs these. */
 const unit = ['test/tidy.test.ts', 'test/**/*.unit.test.ts'];
+
+/**
+ * What changes or measures its whole process has one for itself: the monotonic clock, armed failpoints,
+ * spies on globals, memory, open files. All others share three, for to load the service takes 1.2 s of a core.
+ */
+const own_process =
+  /\b(elapse|stopElapsing|atFailpoint|syncBuiltinESMExports|memoryUsage|eventLoopUtilization)\(|spyOn\(globalThis|proc\/self/;
+const alone = globSync('test/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**', ...unit] }).filter((file) =>
+  own_process.test(readFileSync(join(root, file), 'utf8')),
+);
 
 /** Begun last, they would be waited for alone. Those that wait stand beside those that compute. */
 const begun_first = [
@@ -21,17 +38,20 @@ const begun_first = [
 
 const { sort: sortAsUsual } = BaseSequencer.prototype;
 
+/** Those that share processes one after another: a process ends when the next file may not share it. */
 class LongOnesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await sortAsUsual.call(this, files);
     const placeOf = ({ moduleId }: TestSpecification) => begun_first.findIndex((name) => moduleId.endsWith(name));
     const long = sorted.filter((file) => placeOf(file) >= 0).toSorted((a, b) => placeOf(a) - placeOf(b));
-    return [...long, ...sorted.filter((file) => placeOf(file) < 0)];
+    const others = sorted.filter((file) => placeOf(file) < 0);
+    const isShared = ({ project }: TestSpecification) => project.name === 'full';
+    return [...long, ...others.filter((file) => !isShared(file)), ...others.filter(isShared)];
   }
 }
 
 export default defineConfig({
-  root: fileURLToPath(new URL('..', import.meta.url)),
+  root,
   cacheDir: fileURLToPath(new URL('node_modules/.cache', import.meta.url)),
   test: {
     pool: 'forks',
@@ -41,16 +61,20 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ['default'],
+    // Node reads the sources itself, as in the service: 0.3 s of a core less for each process of tests.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     sequence: { sequencer: LongOnesFirst },
     projects: [
-      { extends: true, test: { name: 'unit', include: unit } },
+      { extends: true, test: { name: 'unit', include: unit, ...shared } },
+      { extends: true, test: { name: 'alone', include: alone, globalSetup } },
       {
         extends: true,
         test: {
           name: 'full',
           include: ['test/**/*.test.ts'],
-          exclude: [...unit, '**/node_modules/**'],
-          globalSetup: [fileURLToPath(new URL('helpers/global-setup.ts', import.meta.url))],
+          exclude: [...unit, ...alone, '**/node_modules/**'],
+          globalSetup,
+          ...shared,
         },
       },
     ],

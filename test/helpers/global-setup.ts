@@ -9,6 +9,7 @@ import { makeTemplates } from './templates.ts';
  * cut. MEDLEY_TEST_CLUSTER names a running one instead. Keys of whoever runs the tests stay out of them.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
+  if (process.env['MEDLEY_TEST_TEMPLATES'] !== undefined) return () => Promise.resolve(); // by another project of the run
   for (const provider of Object.values(defaultProviders())) delete process.env[keyName(provider)];
   // As main.ts and cli.ts do for themselves: each file of tests is a process that loads what the service loads.
   process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '../../node_modules/.cache/medley');
