@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+const reporter = pathToFileURL(join(import.meta.dirname, '../helpers/loaded-child.ts')).href;
+
+/** Together they take 200 MB, for as long as the process lives; each is loaded where it is first needed. */
+const later = [
+  ...'@scalar/fastify-api-reference better-auth gpt-tokenizer h264-mp4-encoder'.split(' '),
+  ...'mediabunny nodemailer pdfkit sharp'.split(' '),
+];
+
+let database: TestDatabase;
+let folder = '';
+beforeAll(async () => {
+  database = await testDatabase();
+  folder = temporaryFolder(0o755);
+});
+afterAll(async () => {
+  await database.drop();
+  removeFolder(folder);
+});
+
+it('a service that rests has loaded nothing that few requests need', async () => {
+  const env = { ...process.env, PORT: '0', DATABASE_URL: database.url, MEDLEY_DATA: join(folder, 'data') };
+  const child = spawn(process.execPath, [`--import=${reporter}`, main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let error = '';
+  child.stderr.on('data', (chunk: Buffer) => (error += chunk.toString()));
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+    if (output.includes('Make a picture')) child.kill('SIGTERM'); // the end of its greeting
+  });
+  await once(child, 'close');
+  expect(child.exitCode, error).toBe(0);
+  const urls: string[] = JSON.parse(error.split('\n').at(-1) ?? '');
+  const packages = urls.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? '');
+  expect(packages).toEqual(expect.arrayContaining(['fastify', 'pg-boss', 'typebox', 'undici']));
+  expect(later.filter((name) => packages.includes(name))).toEqual([]);
+  expect(urls.filter((url) => url.endsWith('/undici/index.js'))).toEqual([]); // with its fetch: 10 MB more
+}, 120_000);
