@@ -16,6 +16,8 @@ let victim: Someone;
 let client: Client;
 /** Of the victim, by what they are called in paths. */
 let ids: Record<string, string[]>;
+/** What the victim sees of it all, which nothing below may change. */
+let before: string;
 
 beforeAll(async () => {
   service = await startTestApp({ yaml: 'version: 1\nlimits: { failed_per_24h: 100000 }\n' });
@@ -39,6 +41,7 @@ beforeAll(async () => {
     deliveries: rows.map(({ id }) => id),
     members: [victim.user_id],
   };
+  before = await stateOfVictim();
 });
 
 afterAll(async () => {
@@ -105,7 +108,6 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
   });
 
   test('with ids of others says what it says of ids that nobody has, and changes nothing', async () => {
-    const before = await stateOfVictim();
     for (const id of /\{\+?(?!account\})\w+\}/.test(path) ? known() : []) {
       const nobody = unknownLike(id);
       const foreign = await attacker.send(method, fill(path, attacker.account_id, id), body);

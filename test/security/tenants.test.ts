@@ -22,6 +22,8 @@ let tasks: string[];
 let link: string;
 /** An upload of the victim, and its record. */
 let upload: string;
+/** What the victim sees of it all, which nothing below may change. */
+let before: string;
 
 beforeAll(async () => {
   service = await startTestApp({ yaml });
@@ -36,6 +38,7 @@ beforeAll(async () => {
   tasks = [done, failed, running].map(({ json }) => json.id);
   link = done.json.output[0]?.url ?? '';
   upload = await uploadOf(victim);
+  before = await stateOfVictim();
 });
 afterAll(async () => {
   await expectExactBooks(service.app);
@@ -97,7 +100,6 @@ async function stateOfVictim(): Promise<string> {
 
 describe.each(matrix)('$method $path', ({ method, path }) => {
   test('says of the ids of another account what it says of ids that nobody has, and shows nothing of it', async () => {
-    const before = await stateOfVictim();
     const body = method === 'GET' ? undefined : {};
     for (const id of path.includes('{') ? ids() : []) {
       const nobody = newId((['acct', 'key', 'file'] as const).find((prefix) => id.startsWith(prefix)) ?? 'task');
