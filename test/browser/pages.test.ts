@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstOperator } from '../../src/accounts/members.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { bringAxe, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { unseenIn } from '../helpers/keyboard.ts';
 
 /** Every page, light and dark, wide and narrow: no fault by axe, the focus in sight, nothing from elsewhere, nothing cut off. */
@@ -80,6 +80,7 @@ describe.each(looks)('$look', ({ colorScheme, width }) => {
     });
     const { page, complaints } = await watchedPage(context, service.url);
     await signIn(page, service.app, operator);
+    await bringAxe(page);
     const faults: string[] = [];
     page.setDefaultTimeout(15_000);
     for (const [name, path] of pages) {
