@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { makeApp } from '../../src/app.ts';
 import { makeBackup } from '../../src/backup/backup.ts';
 import { readManifest } from '../../src/backup/manifest.ts';
@@ -114,6 +114,11 @@ function traffic(): () => Promise<void> {
   };
 }
 
+async function succeeded(): Promise<number> {
+  const rows = await service.app.db.query(`select from tasks where status = 'succeeded'`);
+  return rows.length;
+}
+
 /** Commands are processes of their own, and on a busy machine slow to begin. */
 const patience = { timeout: 90_000 };
 
@@ -138,6 +143,7 @@ describe('a backup under load', patience, () => {
       { webhook_url: `${receiver.url}/slow` },
     );
     const stop = traffic();
+    await vi.waitUntil(async () => (await succeeded()) >= 8, { timeout: 60_000, interval: 50 });
     const said = await commands.text('backup', folder, '--json').finally(stop);
     expect(said.code, said.error).toBe(0);
     const { rows, files, size_bytes } = JSON.parse(said.out);
