@@ -48,16 +48,11 @@ async function startCluster() {
   };
 }
 
-/** Keeps what was compiled for the next run, by its content; of 200 files a fault changes one. */
-function moduleCache(tree) {
-  return ['--experimental.fsModuleCache', `--experimental.fsModuleCachePath=${join(tree, '.modules')}`];
-}
-
 /** Runs tests in `tree` and resolves to what vitest reports of each, and its output if it reports nothing. */
 function runTests(tree, cluster, files, { limit_ms, pattern }) {
   const report = join(tree, 'report.json');
   rmSync(report, { force: true });
-  const args = ['run', '--config', 'test/vitest.config.ts', '--project', '!unit', ...moduleCache(tree)];
+  const args = ['run', '--config', 'test/vitest.config.ts', '--project', '!unit'];
   args.push('--reporter=json', `--outputFile=${report}`, ...files);
   if (pattern !== undefined) args.push('-t', pattern);
   const env = { ...process.env, MEDLEY_TEST_CLUSTER: cluster.url };
