@@ -209,10 +209,8 @@ test('a second factor is switched on, and asked for at the next sign-in', limit,
 
   await keyboard.enter('button', 'You: Ada');
   await page.getByRole('menuitem', { name: 'Settings' }).waitFor();
-  await keyboard.press('ArrowDown');
-  await keyboard.isOn('menuitem', 'Settings');
-  await keyboard.press('ArrowDown');
-  await keyboard.isOn('menuitem', 'Sign out');
+  await keyboard.arrowTo('menuitem', 'Settings');
+  await keyboard.arrowTo('menuitem', 'Sign out');
   await keyboard.press('Enter');
   await keyboard.isOn('textbox', 'E-mail address');
   await keyboard.fill('E-mail address', email);

@@ -9,7 +9,10 @@ export async function testEngine(
   options: Partial<EngineOptions> = {},
 ): Promise<Engine & { lines: { message: string; details: object }[] }> {
   const lines: { message: string; details: object }[] = [];
-  const note = (details: object, message: string) => void lines.push({ message, details });
+  const note = (details: object, message: string) => {
+    // The cluster is shared with other files of tests: theirs are the transactions that are open for long.
+    if (!message.includes('transaction horizon is pinned')) lines.push({ message, details });
+  };
   const log = { warn: note, error: note };
   const engine = await openEngine({ db, log, queues: queues.map((name) => ({ name })), ...options });
   return Object.assign(engine, { lines });

@@ -9,6 +9,8 @@ export type Keyboard = {
   /** Goes on by Tab until this has the focus, which must be seen there. */
   tabTo(role: Role, name: Name, within?: Locator): Promise<void>;
   tabToElement(target: Locator): Promise<void>;
+  /** Goes down a menu that opens until this has the focus: a key that comes before the menu takes it is lost. */
+  arrowTo(role: Role, name: Name): Promise<void>;
   /** Expects that this has the focus, or gets it in a moment: in a dialog that opens, or when it has closed. */
   isOn(role: Role, name: Name): Promise<void>;
   press(...keys: string[]): Promise<void>;
@@ -37,6 +39,17 @@ export function keyboardOf(page: Page): Keyboard {
   return {
     tabTo,
     tabToElement,
+    arrowTo: async (role, name) => {
+      const target = find(role, name);
+      await vi.waitFor(
+        async () => {
+          if (!(await hasFocus(target))) await page.keyboard.press('ArrowDown');
+          if (!(await hasFocus(target))) throw new Error(`Arrows do not lead to ${role} ${name}`);
+        },
+        { timeout: 15_000, interval: 200 },
+      );
+      await expectSeen(page, `${role} ${name}`);
+    },
     isOn: async (role, name) => {
       await find(role, name).and(page.locator(':focus')).waitFor({ state: 'attached' });
       await expectSeen(page, `${role} ${name}`);
