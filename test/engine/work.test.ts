@@ -49,6 +49,7 @@ describe.concurrent('work', () => {
     const engines = [await testEngine(database.db, ['shared']), await testEngine(database.db, ['shared'])];
     const running = new Set<unknown>();
     const runs = new Map<unknown, number>();
+    const per_node = [0, 0];
     const begun = [signal(), signal()];
     const both_have_begun = Promise.all(begun.map(({ promise }) => promise));
     for (const [node, engine] of engines.entries()) {
@@ -63,6 +64,7 @@ describe.concurrent('work', () => {
           await sleep(Math.random() * 20);
           running.delete(number);
           runs.set(number, (runs.get(number) ?? 0) + 1);
+          per_node[node] = (per_node[node] ?? 0) + 1;
           return 'done';
         },
       });
@@ -72,6 +74,7 @@ describe.concurrent('work', () => {
     await until('all have run', 30_000, async () => (await countJobs(database.db, 'shared')) === 0);
     expect(runs.size).toBe(1_000);
     expect([...runs.values()].every((count) => count === 1)).toBe(true);
+    expect(Math.min(...per_node)).toBeGreaterThan(100);
     await Promise.all(engines.map((engine) => engine.stop()));
     expect(engines.flatMap((engine) => engine.lines)).toEqual([]);
   });
