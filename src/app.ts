@@ -22,7 +22,7 @@ import type { AddressRules } from './lib/address.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './lib/guard.ts';
 import type { Resolve } from './lib/resolve.ts';
-import { makeAtOnce, type AtOnce } from './limits/at-once.ts';
+import { AtOnce } from './limits/at-once.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher, type HoldBatcher } from './money/holds.ts';
 import { adapterFacts } from './providers/facts.ts';
@@ -200,7 +200,7 @@ async function openParts(
     providers,
     health: openRouteHealth(db, clock),
     windows: memoryWindows(),
-    atOnce: makeAtOnce(),
+    atOnce: new AtOnce(),
     authenticator,
     holds: makeHoldBatcher(db, () => new Date(clock.now())),
     guard,
@@ -245,7 +245,8 @@ function makeTracker(onStop: App['onStop']): App['track'] {
   });
   return (work) => {
     tracked.add(work);
-    void work.catch(() => undefined).finally(() => tracked.delete(work));
+    const forget = () => void tracked.delete(work);
+    work.then(forget, forget);
   };
 }
 

@@ -3,7 +3,7 @@ import { attemptRoute, type ChatCaller } from '../chat/attempt.ts';
 import { runCall, type AttemptRoute } from '../chat/call.ts';
 import { countTokens } from '../chat/count.ts';
 import { readOrder, type CallOrder, type ChatOrder } from '../chat/order.ts';
-import { makeOutlet } from '../chat/outlet.ts';
+import { Outlet } from '../chat/outlet.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
@@ -142,7 +142,7 @@ export async function answerWhole<Order extends CallOrder>(
   attempt: AttemptRoute<Order>,
   caller: ChatCaller,
 ): Promise<Answer> {
-  const running = runCall(app, order, attempt, caller, makeOutlet());
+  const running = runCall(app, order, attempt, caller, new Outlet());
   app.track(running); // a caller who is gone does not keep the server from stopping, and the hold has to end
   const { whole: body = '', charged } = await running;
   const headers = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
@@ -157,7 +157,7 @@ const stream_headers = {
 
 /** Answers as soon as there is content, or the caller has to hear that we are alive; until then errors are HTTP errors. */
 async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
-  const outlet = makeOutlet();
+  const outlet = new Outlet();
   const running = runCall(app, order, attemptRoute, caller, outlet);
   app.track(running);
   void running.catch(() => undefined).finally(() => outlet.end());

@@ -5,12 +5,12 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { refusalError } from '../providers/refusal.ts';
 import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { scrub } from '../providers/scrub.ts';
-import { allowedAsk, readAllowance, refuseFields } from '../styles/allowed.ts';
+import { allowanceOf, allowedAsk, refuseFields } from '../styles/allowed.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Ask } from '../styles/ask.ts';
 import { openRelay } from '../styles/open-relay.ts';
-import { readQuirks, type Quirks } from '../styles/quirks.ts';
+import { quirksOf, type Quirks } from '../styles/quirks.ts';
 import type { Relay } from '../styles/relay.ts';
 import { echoOf } from '../styles/responses-answer.ts';
 import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
@@ -18,7 +18,7 @@ import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
-import { startWatch, type Phase, type Watch } from './watch.ts';
+import { Watch, type Phase } from './watch.ts';
 
 /** What a call knows of whoever made it, beyond its order. */
 export type ChatCaller = {
@@ -84,7 +84,7 @@ export async function attemptRoute(
 ): Promise<Attempted> {
   const provider = app.providers.chat(route.provider);
   if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });
-  const { quirks } = readQuirks(route.options);
+  const quirks = quirksOf(route.options);
   const style = styleFor(order.ask, provider, quirks);
   if (style === undefined) return failed({ cause: 'upstream_error', reason: `${route.provider} speaks no style` });
   const target = {
@@ -93,7 +93,7 @@ export async function attemptRoute(
     max_tokens: order.max_tokens,
     quirks,
   };
-  const { allowance } = readAllowance(route.options);
+  const allowance = allowanceOf(route.options);
   let sent: UpstreamBody;
   try {
     refuseFields(order.ask.body, allowance);
@@ -102,7 +102,7 @@ export async function attemptRoute(
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
-  const watch = startWatch(route.timeout_ms, order.ask.stream, caller.gone);
+  const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone);
   const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
   try {
     const refusal = sent.links && (await fetchLinks(app, sent.links, watch.signal));
@@ -218,6 +218,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   }
   if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, []);
   keep(relay, outcome);
+  outcome.is_complete = relay.is_complete;
   outcome.is_gone = caller.gone.aborted || watch.caller_is_slow;
   if (outcome.is_gone) return { answered: true };
   if (problem === undefined || relay.is_complete) return { answered: true };
@@ -278,15 +279,14 @@ function since(outcome: ChatOutcome): number {
 }
 
 /** What stays of an answer or a stream when it is over. */
-function keep(answer: Pick<Relay, Kept>, outcome: ChatOutcome): void {
+function keep(answer: Kept, outcome: ChatOutcome): void {
   outcome.usage = answer.usage;
-  outcome.is_complete = answer.is_complete;
   outcome.has_content = answer.has_content;
   outcome.delivered = answer.delivered;
   outcome.finish = answer.finish;
 }
 
-type Kept = 'usage' | 'is_complete' | 'has_content' | 'delivered' | 'finish';
+type Kept = Pick<ChatOutcome, 'has_content' | 'delivered'> & Partial<Pick<ChatOutcome, 'usage' | 'finish'>>;
 
 /** What whoever writes the answer has to know, whole or streamed. */
 function renderOptions({ app, order, sent }: Trial): RenderOptions & { input_tokens_estimated: number } {
@@ -305,7 +305,8 @@ async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
   try {
     const bytes = await readBytes(reply.body, answer_bytes_max);
     const answer = renderAnswer(order.ask, style, bytes, renderOptions(trial));
-    keep({ usage: undefined, finish: undefined, ...answer, is_complete: true }, outcome);
+    keep(answer, outcome);
+    outcome.is_complete = true;
     outcome.first_content_ms ??= since(outcome);
     return { answered: true, whole: answer.bytes };
   } catch (error) {

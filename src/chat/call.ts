@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
+import { rememberByObject } from '../lib/remember.ts';
 import { routeName, type Trouble } from '../routing/health.ts';
 import { errorEvent, heartbeat } from '../styles/open-relay.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
@@ -40,22 +41,21 @@ export async function runCall<Order extends CallOrder>(
   caller: ChatCaller,
   outlet: Outlet,
 ): Promise<ChatResult> {
-  const leave = enter(app, order);
+  enter(app, order);
   try {
     return await runEntered(app, order, attemptRoute, caller, outlet);
   } finally {
-    leave();
+    app.atOnce.leave(order.caller.key.id);
   }
 }
 
 /** What a caller waits before it tries again; nobody knows when one of its calls ends. */
 const retry_after_s = 1;
 
-/** Takes one of the places that a key has; answers what gives it back. Throws ApiError 429. */
-function enter(app: App, { caller }: CallOrder): () => void {
+/** Takes one of the places that a key has. Throws ApiError 429. */
+function enter(app: App, { caller }: CallOrder): void {
   const { chat_at_once } = app.catalog.current.settings.limits;
-  const leave = app.atOnce.enter(caller.key.id, chat_at_once);
-  if (leave) return leave;
+  if (app.atOnce.enter(caller.key.id, chat_at_once)) return;
   const message = `Too many calls at once with this key: at most ${chat_at_once} may be under way. Let one of them end first.`;
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }
@@ -70,12 +70,13 @@ async function runEntered<Order extends CallOrder>(
   const created_at = new Date(app.clock.now());
   const outcome = newOutcome();
   const routes = await routesOf(app, order);
-  const paid_order = { ...order, max_tokens: await reserve(app, order, routes) };
+  const max_tokens = await reserve(app, order, routes);
+  const paid_order = max_tokens === order.max_tokens ? order : { ...order, max_tokens };
   const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
   let settled: Settled | undefined;
   let whole: Buffer | undefined;
   try {
-    const attempt = (route: Route) => attemptRoute(app, paid_order, route, caller, outcome, outlet);
+    const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid_order, route, caller, outcome, outlet);
     whole = await tryRoutes(app, paid_order, routes, attempt, caller, outcome);
   } catch (error) {
     outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
@@ -111,10 +112,9 @@ function unexpected(app: App, order: CallOrder, error: unknown): ApiError {
 }
 
 /** In the order in which they are tried. Throws ApiError 502/504 when none is usable: nothing is held then. */
-async function routesOf(app: App, order: CallOrder): Promise<Route[]> {
+async function routesOf(app: App, order: CallOrder): Promise<NamedRoute[]> {
   const { model } = order;
-  const by_name = routesByName(model);
-  const names = [...by_name.keys()];
+  const { names, by_name } = namedRoutes(model);
   const admission = await app.health.admit(names);
   if (!admission.admitted) {
     const headers = { 'retry-after': retryAfter(admission.retry_after_ms) };
@@ -128,22 +128,21 @@ async function routesOf(app: App, order: CallOrder): Promise<Route[]> {
   return ordered.flatMap((name) => by_name.get(name) ?? []);
 }
 
-const named_routes = new WeakMap<Model, ReadonlyMap<string, Route>>();
+/** A route under its name in health, attempts and logs. */
+type NamedRoute = { name: string; route: Route };
 
-function routesByName(model: Model): ReadonlyMap<string, Route> {
-  const known = named_routes.get(model);
-  if (known) return known;
-  const by_name = new Map(model.routes.map((route) => [routeName(model.id, route.id), route]));
-  named_routes.set(model, by_name);
-  return by_name;
-}
+/** Names are made once per model, not at each call. */
+const namedRoutes = rememberByObject((model: Model) => {
+  const routes = model.routes.map((route) => ({ name: routeName(model.id, route.id), route }));
+  return { names: routes.map(({ name }) => name), by_name: new Map(routes.map((named) => [named.name, named])) };
+});
 
 /** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
-async function reserve(app: App, order: CallOrder, [first]: readonly Route[]): Promise<number> {
+async function reserve(app: App, order: CallOrder, [first]: readonly NamedRoute[]): Promise<number> {
   try {
     return await takeHold(app, order);
   } catch (error) {
-    if (first) await app.health.giveBack(routeName(order.model.id, first.id));
+    if (first) await app.health.giveBack(first.name);
     // The hold may be there all the same: only its answer was lost.
     if (!(error instanceof ApiError)) app.track(settle(app, order, undefined));
     throw error;
@@ -153,14 +152,14 @@ async function reserve(app: App, order: CallOrder, [first]: readonly Route[]): P
 async function tryRoutes(
   app: App,
   order: CallOrder,
-  routes: readonly Route[],
-  attempt: (route: Route) => Promise<Attempted>,
+  routes: readonly NamedRoute[],
+  attempt: (route: NamedRoute) => Promise<Attempted>,
   caller: ChatCaller,
   outcome: ChatOutcome,
 ): Promise<Buffer | undefined> {
   const failures: RouteFailure[] = [];
-  for (const route of routes) {
-    const name = routeName(order.model.id, route.id);
+  for (const named of routes) {
+    const { name, route } = named;
     const begun_at_ms = performance.now();
     const since_ms = () => Math.round(performance.now() - begun_at_ms);
     if (caller.gone.aborted) {
@@ -169,7 +168,7 @@ async function tryRoutes(
     }
     let attempted;
     try {
-      attempted = await attempt(route);
+      attempted = await attempt(named);
     } catch (error) {
       // The caller's own mistake says nothing about the route.
       outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });
@@ -177,6 +176,7 @@ async function tryRoutes(
       throw error;
     }
     if (attempted.answered) {
+      outcome.route = route;
       outcome.attempts.push({ route: name, outcome: 'answered', duration_ms: since_ms() });
       if (outcome.error && !attempted.is_blameless)
         await app.health.failed(name, troubleOf(order, outcome.error.kind === 'timeout'));

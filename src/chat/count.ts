@@ -1,10 +1,10 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
-import { allowedAsk, readAllowance } from '../styles/allowed.ts';
+import { allowedAsk, allowanceOf } from '../styles/allowed.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
 import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
-import { readQuirks } from '../styles/quirks.ts';
+import { quirksOf } from '../styles/quirks.ts';
 import { countingBody } from '../styles/same-style.ts';
 import { upstreamBody } from '../styles/upstream.ts';
 import type { ChatCaller } from './attempt.ts';
@@ -31,7 +31,7 @@ export async function countTokens(
     const counted = provider.styles.find((each) => each === style || each === 'contents');
     if (!counted) continue;
     try {
-      const allowed = allowedAsk(ask, readAllowance(route.options).allowance);
+      const allowed = allowedAsk(ask, allowanceOf(route.options));
       return await provider.countTokens(
         {
           request_id: call.request_id,
@@ -53,7 +53,7 @@ export async function countTokens(
 
 /** What an upstream counts. Throws if it cannot be asked: it takes no such body, or files that nobody fetches for this. */
 function bodyFor(ask: Ask, style: UpstreamStyle, route: Route): JsonObject {
-  const { quirks } = readQuirks(route.options);
+  const quirks = quirksOf(route.options);
   if (style === 'responses') return { ...ask.body, model: route.upstream_model };
   if (style === 'messages') return countingBody(ask, route.upstream_model, quirks);
   const { body, links } = upstreamBody(ask, { style, model: route.upstream_model, max_tokens: 1, quirks });

@@ -4,13 +4,13 @@ import type { JsonObject, Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused } from '../providers/provider.ts';
-import { allowedBody, readAllowance, refuseFields } from '../styles/allowed.ts';
+import { allowanceOf, allowedBody, refuseFields } from '../styles/allowed.ts';
 import { readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles/embeddings.ts';
 import { answer_bytes_max, failed, failureOf, refusedInput, type Attempted, type ChatCaller } from './attempt.ts';
 import { findModel, type CallOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, pricingOf } from './price.ts';
-import { startWatch } from './watch.ts';
+import { Watch } from './watch.ts';
 
 /** A request for embeddings that has passed all checks that need no database. */
 export type EmbeddingOrder = CallOrder & { ask: EmbeddingAsk };
@@ -55,7 +55,7 @@ export async function attemptEmbedding(
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
-  const watch = startWatch(route.timeout_ms, false, caller.gone);
+  const watch = new Watch(route.timeout_ms, false, caller.gone);
   let is_simulated: boolean | undefined;
   try {
     const asked = { request_id, model: upstream_model, body, timeout_ms, options };
@@ -83,7 +83,7 @@ const vectors_as_text_max = 256;
 
 /** Throws ApiError 400 for what costs more than tokens. */
 function bodyFor(ask: EmbeddingAsk, { options, upstream_model }: Route): JsonObject {
-  const { allowance } = readAllowance(options);
+  const allowance = allowanceOf(options);
   refuseFields(ask.body, allowance);
   const body = { ...allowedBody(ask.body, allowance), model: upstream_model };
   return ask.count > vectors_as_text_max ? { ...body, encoding_format: 'base64' } : body;

@@ -1,3 +1,4 @@
+import type { Route } from '../catalog/model.ts';
 import type { ApiError } from '../errors.ts';
 import type { Usage } from '../styles/conversation.ts';
 
@@ -9,6 +10,8 @@ export type ChatOutcome = {
   /** On the monotonic clock. */
   started_at_ms: number;
   attempts: ChatAttempt[];
+  /** The one that answered. */
+  route: Route | undefined;
   /** What the upstream that gave content told of its usage. */
   usage: Partial<Usage> | undefined;
   /** The upstream said that its answer is complete. */
@@ -28,6 +31,7 @@ export function newOutcome(): ChatOutcome {
   return {
     started_at_ms: performance.now(),
     attempts: [],
+    route: undefined,
     usage: undefined,
     is_complete: false,
     has_content: false,

@@ -1,76 +1,78 @@
 import type { Writable } from 'node:stream';
 
-/** Where the bytes of a streamed answer go. */
-export type Outlet = {
-  /** Takes the HTTP answer, whose headers are set: what waits goes there now, and all that follows. */
-  pour(response: Writable): void;
-  /** Resolves when the answer begins: its status line goes out now, whatever follows. */
-  readonly opened: Promise<void>;
-  readonly is_open: boolean;
-  /** On the monotonic clock; when it was made, if nothing was written yet. */
-  readonly written_at_ms: number;
-  /** Somebody waits for the caller to read. */
-  readonly is_full: boolean;
-  /** Opens. With a promise there is no more room: it resolves when there is, or when the caller is gone. */
-  write(bytes: Buffer): Promise<void> | undefined;
-  end(): void;
-  /** Closes the connection in the middle: nobody takes it for an end. */
-  cut(): void;
-};
-
 /**
- * Bytes go straight to the HTTP answer: a stream between the two was a fifth of what relaying a frame costs
- * (bench/results/chat.md). What may wait for a slow caller is what Node keeps for its socket.
+ * Where the bytes of a streamed answer go: straight to the HTTP answer, since a stream between the two was a fifth
+ * of what relaying a frame costs (bench/results/chat.md). What may wait for a slow caller is what Node keeps for its
+ * socket.
  */
-export function makeOutlet(): Outlet {
-  const opened = Promise.withResolvers<void>();
-  let is_open = false;
-  let written_at_ms = performance.now();
-  let waiting: (() => void)[] = [];
-  let response: Writable | undefined;
+export class Outlet {
+  #is_open = false;
+  #written_at_ms = performance.now();
+  #waiting: (() => void)[] = [];
+  #response: Writable | undefined;
   /** Before there is an answer to write to. */
-  const held: Buffer[] = [];
-  let fate: 'open' | 'ended' | 'cut' = 'open';
-  const release = () => {
-    const woken = waiting;
-    waiting = [];
+  readonly #held: Buffer[] = [];
+  #fate: 'open' | 'ended' | 'cut' = 'open';
+  #opened: PromiseWithResolvers<void> | undefined;
+
+  /** Takes the HTTP answer, whose headers are set: what waits goes there now, and all that follows. */
+  pour(response: Writable): void {
+    const release = () => this.#release();
+    this.#response = response.on('drain', release).once('close', release);
+    for (const bytes of this.#held.splice(0)) response.write(bytes);
+    this.#settle();
+  }
+
+  /** Resolves when the answer begins: its status line goes out now, whatever follows. */
+  get opened(): Promise<void> {
+    this.#opened ??= Promise.withResolvers(); // whole answers have none
+    if (this.#is_open) this.#opened.resolve();
+    return this.#opened.promise;
+  }
+
+  get is_open(): boolean {
+    return this.#is_open;
+  }
+
+  /** Somebody waits for the caller to read. */
+  get is_full(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** On the monotonic clock; when it was made, if nothing was written yet. */
+  get written_at_ms(): number {
+    return this.#written_at_ms;
+  }
+
+  /** Opens. With a promise there is no more room: it resolves when there is, or when the caller is gone. */
+  write(bytes: Buffer): Promise<void> | undefined {
+    if (!this.#is_open) this.#opened?.resolve();
+    this.#is_open = true;
+    this.#written_at_ms = performance.now();
+    if (!this.#response) return void this.#held.push(bytes);
+    if (this.#response.destroyed || this.#response.write(bytes)) return undefined;
+    return new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  end(): void {
+    if (this.#fate === 'open') this.#fate = 'ended';
+    this.#settle();
+  }
+
+  /** Closes the connection in the middle: nobody takes it for an end. */
+  cut(): void {
+    this.#fate = 'cut';
+    this.#settle();
+  }
+
+  #release(): void {
+    const woken = this.#waiting;
+    this.#waiting = [];
     for (const wake of woken) wake();
-  };
-  const settle = () => {
-    if (fate === 'ended' && response?.destroyed === false) response.end();
-    if (fate === 'cut') response?.destroy();
-  };
-  return {
-    pour: (to) => {
-      response = to.on('drain', release).once('close', release);
-      for (const bytes of held.splice(0)) to.write(bytes);
-      settle();
-    },
-    opened: opened.promise,
-    get is_open() {
-      return is_open;
-    },
-    get is_full() {
-      return waiting.length > 0;
-    },
-    get written_at_ms() {
-      return written_at_ms;
-    },
-    write: (bytes) => {
-      is_open = true;
-      opened.resolve();
-      written_at_ms = performance.now();
-      if (!response) return void held.push(bytes);
-      if (response.destroyed || response.write(bytes)) return undefined;
-      return new Promise<void>((resolve) => waiting.push(resolve));
-    },
-    end: () => {
-      if (fate === 'open') fate = 'ended';
-      settle();
-    },
-    cut: () => {
-      fate = 'cut';
-      settle();
-    },
-  };
+  }
+
+  #settle(): void {
+    if (this.#fate === 'ended' && this.#response?.destroyed === false) this.#response.end();
+    if (this.#fate === 'cut') this.#response?.destroy();
+  }
 }

@@ -31,15 +31,19 @@ function media(size: InputSize): number {
  * cost as input.
  */
 export function unitsOf(pricing: { rows: readonly { unit: Unit }[] }, usage: Omit<Usage, 'reasoning_tokens'>): Units {
-  const priced = new Set(pricing.rows.map((row) => row.unit));
+  const { rows } = pricing;
   let input = usage.input_tokens;
   const units: Units = { request: '1', output_token: String(usage.output_tokens) };
-  if (priced.has('cached_input_token')) units.cached_input_token = String(usage.cached_input_tokens);
+  if (isPriced(rows, 'cached_input_token')) units.cached_input_token = String(usage.cached_input_tokens);
   else input += usage.cached_input_tokens;
-  if (priced.has('cache_write_token')) units.cache_write_token = String(usage.cache_write_tokens);
+  if (isPriced(rows, 'cache_write_token')) units.cache_write_token = String(usage.cache_write_tokens);
   else input += usage.cache_write_tokens;
   units.input_token = String(input);
   return units;
+}
+
+function isPriced(rows: readonly { unit: Unit }[], unit: Unit): boolean {
+  return rows.some((row) => row.unit === unit);
 }
 
 const input_units = ['input_token', 'cached_input_token', 'cache_write_token'] as const;

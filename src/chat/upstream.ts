@@ -20,9 +20,8 @@ export function useOf(
   outcome: ChatOutcome,
   charge: Charge | undefined,
 ): UpstreamUse | undefined {
-  const name = outcome.attempts.findLast((attempt) => attempt.outcome === 'answered')?.route;
-  const route = order.model.routes.find(({ id }) => routeName(order.model.id, id) === name);
-  if (!route || name === undefined) return undefined;
+  const { route } = outcome;
+  if (!route) return undefined;
   const rows = fitCosts(route.cost, () => ({}));
   const grounds = {
     rows,
@@ -31,7 +30,11 @@ export function useOf(
     rate: order.pricing.rate,
     is_counted: charge?.counted_here ?? false,
   };
-  return { ...upstreamCharge(app.catalog.current.settings, grounds), provider: route.provider, route: name };
+  return {
+    ...upstreamCharge(app.catalog.current.settings, grounds),
+    provider: route.provider,
+    route: routeName(order.model.id, route.id),
+  };
 }
 
 /** A route was asked and gave nothing, which it may charge for all the same: told to the operator by the ledger. */

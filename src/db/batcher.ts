@@ -66,14 +66,14 @@ function takeBatch<W extends { member: M }, M>(
   const seen = new Set<string>();
   const batch: W[] = [];
   const rest: W[] = [];
-  for (const [i, waiter] of waiting.entries()) {
-    if (batch.length === batch_max) return { batch, rest: [...rest, ...waiting.slice(i)] };
+  for (const waiter of waiting) {
+    if (batch.length === batch_max) break;
     const name = nameOf(waiter.member);
     if (seen.has(name)) rest.push(waiter);
     else batch.push(waiter);
     seen.add(name);
   }
-  return { batch, rest };
+  return { batch, rest: rest.concat(waiting.slice(batch.length + rest.length)) };
 }
 
 /** Why the database could not be reached; undefined when every member got its own answer. */

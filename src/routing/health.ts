@@ -108,7 +108,7 @@ class SharedRouteHealth implements RouteHealth {
 
   async admit(routes: readonly string[]): Promise<Admission> {
     if (routes.length === 0) return { admitted: false, cause: 'upstream_error', retry_after_ms: taken_away_ms };
-    await this.#refresh();
+    if (this.#isOld()) await this.#refresh();
     if (this.#open.size === 0) return { admitted: true };
     const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
     if (blocked.length < routes.length) return { admitted: true };
@@ -123,7 +123,7 @@ class SharedRouteHealth implements RouteHealth {
   }
 
   async look(): Promise<(routes: readonly string[]) => Standing> {
-    await this.#refresh();
+    if (this.#isOld()) await this.#refresh();
     return (routes) => {
       const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
       if (routes.length === 0) return 'unavailable';
@@ -141,7 +141,7 @@ class SharedRouteHealth implements RouteHealth {
   }
 
   async order(routes: readonly string[]): Promise<string[]> {
-    await this.#refresh();
+    if (this.#isOld()) await this.#refresh();
     if (this.#open.size === 0) return [...routes];
     const first: string[] = [];
     const last: string[] = [];
@@ -156,8 +156,9 @@ class SharedRouteHealth implements RouteHealth {
 
   async succeeded(route: string, account_id?: string): Promise<void> {
     const now_ms = this.#clock.now();
-    noteUse(this.#counterOf(route), account_id, now_ms);
-    count(this.#counterOf(route), { at_ms: now_ms, failed: false });
+    const counter = this.#counterOf(route);
+    noteUse(counter, account_id, now_ms);
+    count(counter, { at_ms: now_ms, failed: false });
     if (!this.#open.has(route)) return;
     await this.#note('delete from route_health where route = $1', [route]);
     this.#counters.delete(route);
@@ -166,8 +167,9 @@ class SharedRouteHealth implements RouteHealth {
   async failed(route: string, trouble: Trouble): Promise<void> {
     const now_ms = this.#clock.now();
     const { slow_for } = trouble;
-    noteUse(this.#counterOf(route), slow_for, now_ms);
-    const broken = count(this.#counterOf(route), { at_ms: now_ms, failed: true, slow_for });
+    const counter = this.#counterOf(route);
+    noteUse(counter, slow_for, now_ms);
+    const broken = count(counter, { at_ms: now_ms, failed: true, slow_for });
     const asked_ms = trouble.pause_ms !== undefined && trouble.pause_ms > 0 ? trouble.pause_ms : undefined;
     const known = this.#open.get(route);
     if (!broken && !known && asked_ms === undefined) return;
@@ -187,9 +189,11 @@ class SharedRouteHealth implements RouteHealth {
   }
 
   #counterOf(route: string): Counter {
-    const known = this.#counters.get(route) ?? { run: [], tries: [], users: [] };
-    this.#counters.set(route, known);
-    return known;
+    const known = this.#counters.get(route);
+    if (known) return known;
+    const counter: Counter = { run: [], tries: [], users: [] };
+    this.#counters.set(route, counter);
+    return counter;
   }
 
   /** Health is advice: a task whose run goes on must not fail because it could not be given. */
@@ -202,8 +206,11 @@ class SharedRouteHealth implements RouteHealth {
     return noted;
   }
 
+  #isOld(): boolean {
+    return performance.now() - this.#read_at_ms >= rows_age_max_ms;
+  }
+
   async #refresh(): Promise<void> {
-    if (performance.now() - this.#read_at_ms < rows_age_max_ms) return;
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
     await this.#reading;
   }

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { rememberByObject } from '../lib/remember.ts';
 import type { Ask } from './ask.ts';
 import { given, isObject, mistake } from './fields.ts';
 import { withoutLongCaches } from './long-caches.ts';
@@ -67,6 +68,9 @@ const others = ['tools', 'input_audio', 'file_id', 'store', 'cache_ttl'] as cons
 
 /** What `pass` may name. */
 export const pass_names: readonly string[] = [...Object.keys(fields), ...others];
+
+/** What may go on to the upstream of a route, by its options. */
+export const allowanceOf = rememberByObject((options: JsonObject) => readAllowance(options).allowance);
 
 /** Reads `pass` and `refuse` among the options of a route, and tells what is wrong with them. */
 export function readAllowance(options: JsonObject): {

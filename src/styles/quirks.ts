@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { rememberByObject } from '../lib/remember.ts';
 import type { UpstreamStyle } from './conversation.ts';
 
 /**
@@ -85,6 +86,9 @@ const tool_id_length_min = 24;
 
 /** What may stand in the options of a chat route. */
 export const quirk_names: readonly string[] = [...Object.keys(values), 'tool_id_length_max'];
+
+/** The quirks of a route, by its options. */
+export const quirksOf = rememberByObject((options: JsonObject) => readQuirks(options).quirks);
 
 /** The quirks among the options of a route, and what is wrong with them. Options of other names are not looked at. */
 export function readQuirks(options: JsonObject): { quirks: Quirks; problems: { field: string; message: string }[] } {

@@ -7,7 +7,7 @@ import { exact } from '../money/money.ts';
 import type { ChatProvider, ChatReply } from '../providers/provider.ts';
 import { renderAnswer } from '../styles/answer.ts';
 import { readAsk, type Ask } from '../styles/ask.ts';
-import { readQuirks } from '../styles/quirks.ts';
+import { quirksOf } from '../styles/quirks.ts';
 import { upstreamBody } from '../styles/upstream.ts';
 import { TrialError } from './plan.ts';
 import { nothing, whyNot, type Trial, type TrialJob } from './run.ts';
@@ -46,7 +46,7 @@ async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal):
   if (style === undefined) throw new TrialError(`${route.provider} speaks no style.`);
   const content = String(sent['message']);
   const ask = readAsk('completions', { model: model.id, max_tokens, messages: [{ role: 'user', content }] });
-  const { quirks } = readQuirks(route.options);
+  const quirks = quirksOf(route.options);
   const { body } = upstreamBody(ask, { style, model: route.upstream_model, max_tokens, quirks });
   const call = { request_id: newId('req'), style, model: route.upstream_model, body, stream: false, headers: {} };
   const reply = await provider.send({ ...call, timeout_ms: route.timeout_ms, options: route.options }, signal);
