@@ -286,7 +286,7 @@ function keep(answer: Kept, outcome: ChatOutcome): void {
   outcome.finish = answer.finish;
 }
 
-type Kept = Pick<ChatOutcome, 'has_content' | 'delivered'> & Partial<Pick<ChatOutcome, 'usage' | 'finish'>>;
+type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish'>;
 
 /** What whoever writes the answer has to know, whole or streamed. */
 function renderOptions({ app, order, sent }: Trial): RenderOptions & { input_tokens_estimated: number } {

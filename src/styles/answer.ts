@@ -29,13 +29,15 @@ export type RenderOptions = {
 export type RenderedAnswer = {
   bytes: Buffer;
   /** By the upstream's own count; undefined if it told nothing that can be believed. */
-  usage?: Usage;
+  usage: Usage | undefined;
   /** Why it ended, in the words of the caller's style. */
-  finish?: string;
+  finish: string | undefined;
   /** Bytes of text, thinking and arguments, for counting where the upstream counts nothing. */
   delivered: TextSize;
   has_content: boolean;
 };
+
+type Written = Pick<RenderedAnswer, 'bytes' | 'finish'>;
 
 /**
  * Takes a whole answer of an upstream to the caller. Of the same style, its bytes stay as they are but for
@@ -53,18 +55,19 @@ export function renderAnswer(
   const [answer] = answers;
   if (!answer) throw new Error('The answer is empty.');
   const delivered = deliveredIn(answers);
-  const told = {
-    delivered,
-    has_content: answers.some(({ parts }) => parts.length > 0) || hasBlocks(body),
-    ...(answer.usage && { usage: answer.usage }),
-  };
-  if (ask.style === upstream_style) {
-    const finish = finishIn[ask.style](body);
-    const name = body['model'];
-    if (typeof name === 'object' && name !== null) throw new Error('The name of the model is none.');
-    return { ...told, bytes: withModel(bytes, options.model), ...(typeof finish === 'string' && { finish }) };
-  }
-  return { ...told, ...translated(ask, answers, delivered, options) };
+  const has_content = answers.some(({ parts }) => parts.length > 0) || hasBlocks(body);
+  const { bytes: written, finish } =
+    ask.style === upstream_style
+      ? sameAnswer(ask.style, body, bytes, options)
+      : translated(ask, answers, delivered, options);
+  return { bytes: written, usage: answer.usage, finish, delivered, has_content };
+}
+
+function sameAnswer(style: CallerStyle, body: JsonObject, bytes: Buffer, { model }: RenderOptions): Written {
+  const name = body['model'];
+  if (typeof name === 'object' && name !== null) throw new Error('The name of the model is none.');
+  const finish = finishIn[style](body);
+  return { bytes: withModel(bytes, model), finish: typeof finish === 'string' ? finish : undefined };
 }
 
 /** Why an answer ended, in the words of its style. */
@@ -127,12 +130,7 @@ function deliveredIn(answers: readonly ChatAnswer[]): TextSize {
   return size;
 }
 
-function translated(
-  ask: Ask,
-  answers: readonly ChatAnswer[],
-  delivered: TextSize,
-  options: RenderOptions,
-): { bytes: Buffer; finish: string } {
+function translated(ask: Ask, answers: readonly ChatAnswer[], delivered: TextSize, options: RenderOptions): Written {
   const [answer] = answers;
   if (!answer) throw new Error('The answer is empty.');
   const { input_tokens_estimated: input } = options;

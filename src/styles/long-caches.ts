@@ -19,7 +19,9 @@ export function withoutLongCaches(body: JsonObject): JsonObject {
 function hasLong(value: Json | undefined): boolean {
   if (Array.isArray(value)) return value.some(hasLong);
   if (!isObject(value)) return false;
-  return isLong(value['cache_control']) || holders.some((holder) => hasLong(value[holder]));
+  if (isLong(value['cache_control'])) return true;
+  for (const holder of holders) if (hasLong(value[holder])) return true;
+  return false;
 }
 
 function isLong(mark: Json | undefined): mark is JsonObject {

@@ -33,7 +33,8 @@ function limitCompletions(body: JsonObject, ask: Ask, target: Target): void {
   const names = ['max_completion_tokens', 'max_tokens'] as const;
   const used = names.find((name) => typeof body[name] === 'number');
   const field = target.quirks.max_tokens_field ?? used ?? 'max_tokens';
-  for (const name of names) if (typeof body[name] === 'number') delete body[name];
+  // What stands in its place is not deleted first: V8 keeps an object with holes as a dictionary, which is slower to write.
+  for (const name of names) if (name !== field && typeof body[name] === 'number') delete body[name];
   body[field] = Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens);
 }
 
