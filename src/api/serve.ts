@@ -1,12 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
 import type { WindowName } from '../limits/window.ts';
-import { sendAnswer } from './answer.ts';
-import { discardRest, megabyte, readBody } from './body.ts';
+import { type Headers, sendAnswer } from './answer.ts';
+import { discardRest, megabyte, no_bytes, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query } from './endpoint.ts';
 import { errorAnswer, expectedError, formatOfPath, internalError } from './error-answer.ts';
@@ -38,8 +38,8 @@ type State = {
   readForm?: FormReader;
   /** Stays for the log when the body itself is not kept any more. */
   body_size_bytes: number;
-  /** What the endpoint set: must not stay when its answer fails and an error goes out in its place. */
-  answer_headers: readonly string[];
+  /** Of every answer to this request; an endpoint's own are not among them, as an error may go out in its place. */
+  headers: Headers;
 };
 
 declare module 'fastify' {
@@ -70,8 +70,12 @@ export function receive<App>(
   const origins = context.cors_origins();
   if (origins.length > 0) {
     const preflight = preflightHeaders(origins, request.method, request.raw.headers);
-    if (preflight) return void reply.code(204).headers(preflight).send();
-    reply.headers(corsHeaders(origins, request.raw.headers));
+    if (preflight)
+      return void reply
+        .code(204)
+        .headers({ ...request.state.headers, ...preflight })
+        .send();
+    Object.assign(request.state.headers, corsHeaders(origins, request.raw.headers));
   }
   if (request.is404) void serveUnknown(context, request, reply);
   else next();
@@ -85,13 +89,25 @@ export async function serve<App>(
   reply: FastifyReply,
 ): Promise<void> {
   try {
-    await admit(context, endpoint, request, reply);
-    if (endpoint.method !== 'GET' && !endpoint.ignores_body) await readRequest(context, endpoint, request, reply);
+    request.state.route = endpoint.path;
+    setFormat(request, endpoint.format);
+    if (!endpoint.public && endpoint.session === undefined) {
+      await admitCaller(context, endpoint.window ?? 'other', request);
+    }
+    checkHead(request.raw);
+    request.state.params = paramsOf(context, endpoint, request);
+    if (endpoint.session !== undefined) await admitPerson(context, endpoint.session, request);
+    const declared = endpoint.docs.query ?? {};
+    request.state.query = parseQuery(request.state.query_text, endpoint.lenient_query ? undefined : declared);
+    if (endpoint.method !== 'GET' && !endpoint.ignores_body) {
+      const bytes = await readRequest(context, endpoint, request, reply);
+      if (bytes) takeBody(endpoint, request.state, bytes);
+    }
     const answer = await callEndpoint(context, endpoint, request, reply);
     forgetBody(request.state);
-    request.state.answer_headers = Object.keys(answer.headers ?? {});
     if (endpoint.ignores_body) discardRest(request.raw, context.timeouts.discard_ms);
-    sendAnswer(reply, answer, context.draining.aborted);
+    if (context.draining.aborted) request.state.headers['connection'] = 'close';
+    sendAnswer(reply, request.state.headers, answer);
   } catch (error) {
     sendError(context, error, request, reply);
   }
@@ -107,7 +123,7 @@ function forgetBody(state: State): void {
 async function serveUnknown<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { path } = request.state;
   try {
-    if (context.routes.needsKey(path)) await admitCaller(context, context.routes.windowOf(path), request, reply);
+    if (context.routes.needsKey(path)) await admitCaller(context, context.routes.windowOf(path), request);
     checkHead(request.raw);
     throw context.routes.unknown(request.method, path);
   } catch (error) {
@@ -124,7 +140,7 @@ export async function refuseUrl<App>(
 ): Promise<void> {
   begin(context, request, reply);
   try {
-    if (context.routes.needsKey(request.state.path)) await admitCaller(context, 'other', request, reply);
+    if (context.routes.needsKey(request.state.path)) await admitCaller(context, 'other', request);
     checkHead(request.raw);
     throw error;
   } catch (refused) {
@@ -133,7 +149,6 @@ export async function refuseUrl<App>(
 }
 
 const no_query: Query = new Map();
-const no_bytes = Buffer.alloc(0);
 
 function begin<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): void {
   const url = (request.raw.url ?? '/').replace(absolute_form, '');
@@ -149,78 +164,58 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
     body: undefined,
     body_bytes: no_bytes,
     body_size_bytes: 0,
-    answer_headers: [],
+    headers: {
+      'x-request-id': request.id,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    },
   };
-  reply.headers({
-    'x-request-id': request.id,
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
-  });
   const echo = request.raw.headers['x-client-request-id'];
-  if (typeof echo === 'string' && /^[\x20-\x7e]{1,512}$/.test(echo)) reply.header('x-client-request-id', echo);
-  setFormat(request, reply, formatOfPath(decodePath(path)));
+  if (typeof echo === 'string' && /^[\x20-\x7e]{1,512}$/.test(echo))
+    request.state.headers['x-client-request-id'] = echo;
+  setFormat(request, formatOfPath(decodePath(path)));
   context.socketErrors.track(request.raw.socket, {
     request: request.raw,
     response: reply.raw,
     format: request.state.format,
     request_id: request.id,
   });
-  reply.raw.once('close', () => logEnd(context, request, reply));
+  reply.raw.on('close', () => logEnd(context, request, reply));
 }
 
-function setFormat(request: FastifyRequest, reply: FastifyReply, format: ErrorFormat): void {
+function setFormat(request: FastifyRequest, format: ErrorFormat): void {
   request.state.format = format;
-  if (format === 'messages') reply.header('request-id', request.id);
+  if (format === 'messages') request.state.headers['request-id'] = request.id;
 }
 
-/** Key and window of a known endpoint, then what the request line and the headers alone tell. */
-async function admit<App>(
+function paramsOf<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
   request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  request.state.route = endpoint.path;
-  setFormat(request, reply, endpoint.format);
-  if (!endpoint.public && endpoint.session === undefined) {
-    await admitCaller(context, endpoint.window ?? 'other', request, reply);
-  }
-  checkHead(request.raw);
+): Record<string, string> {
   const params = context.routes.params(endpoint, request.params);
   if (!params) throw context.routes.unknown(request.method, request.state.path);
-  request.state.params = params;
-  if (endpoint.session !== undefined) await admitPerson(context, endpoint.session, request, reply);
-  const declared = endpoint.docs.query ?? {};
-  request.state.query = parseQuery(request.state.query_text, endpoint.lenient_query ? undefined : declared);
+  return params;
 }
 
 /** Pages of the dashboard: the person who has signed in, and what they may do with the account of the path. */
-async function admitPerson<App>(
-  context: Context<App>,
-  need: Need,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  reply.header('cache-control', 'no-store');
+async function admitPerson<App>(context: Context<App>, need: Need, request: FastifyRequest): Promise<void> {
+  request.state.headers['cache-control'] = 'no-store';
   assert(context.admitPerson, 'endpoints that need a session need a way to know people');
   const { method, headers } = request.raw;
   const { account } = request.state.params;
   request.state.person = await context.admitPerson({ method: method ?? 'GET', headers }, need, account);
 }
 
-async function admitCaller<App>(
-  context: Context<App>,
-  window: WindowName,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  const { authorization, 'x-api-key': api_key } = request.raw.headers;
-  reply.header('cache-control', 'no-store');
-  const caller = await context.authenticate({ authorization, 'x-api-key': [api_key].flat()[0] });
-  request.state.caller = caller;
-  const limit = context.limits()[window];
-  const taken = await context.windows.take(window, caller.key.id, limit, context.elapsed_ms());
-  reply.headers(windowHeaders(taken));
+async function admitCaller<App>(context: Context<App>, window: WindowName, request: FastifyRequest): Promise<void> {
+  const { state, raw } = request;
+  const { authorization, 'x-api-key': api_key } = raw.headers;
+  state.headers['cache-control'] = 'no-store';
+  const key = Array.isArray(api_key) ? api_key[0] : api_key;
+  const caller = await context.authenticate({ authorization, 'x-api-key': key });
+  state.caller = caller;
+  const taken = context.windows.take(window, caller.key.id, context.limits()[window], context.elapsed_ms());
+  Object.assign(state.headers, windowHeaders(taken));
   if (!taken.ok) throw windowError(window, taken);
 }
 
@@ -233,32 +228,45 @@ function checkHead(raw: IncomingMessage): void {
     throw new ApiError('invalid_request', 'The Host header is missing.');
   }
   // A server before us may have looked at the other one, or at another part of it.
-  const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && /^host$/i.test(text));
-  if (hosts.length > 1 || !host_form.test(host ?? '')) {
+  if (countHosts(raw.rawHeaders) > 1 || !host_form.test(host ?? '')) {
     throw new ApiError('invalid_request', 'There must be one Host header, with a name or an address and a port.');
   }
+}
+
+/** Of names and values in turn. */
+function countHosts(raw_headers: readonly string[]): number {
+  let count = 0;
+  for (let i = 0; i < raw_headers.length; i += 2) {
+    const name = raw_headers[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }
 
 /** Characters of a host and a port (RFC 9110, 7.2); empty where the target has no authority. */
 const host_form = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
-/** Reads and parses the body. An endpoint without a declared one takes none, an empty or a JSON one. */
-async function readRequest<App>(
+/** The bytes of the body; nothing if it is a form, which the endpoint reads. */
+function readRequest<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<void> {
+): Promise<Buffer> | Buffer | undefined {
   const { state, raw } = request;
   const sendContinue = () => {
     if (context.expecting.delete(raw)) reply.raw.writeContinue();
   };
   if (endpoint.form === true || (endpoint.form === 'or JSON' && isForm(raw.headers))) {
     state.readForm = openForm(raw, context.timeouts.body_idle_ms, sendContinue);
-    return;
+    return undefined;
   }
   const limit_bytes = endpoint.body_limit_bytes ?? default_body_limit_bytes;
-  const bytes = await readBody(raw, limit_bytes, context.timeouts.body_idle_ms, sendContinue);
+  return readBody(raw, limit_bytes, context.timeouts.body_idle_ms, sendContinue);
+}
+
+/** Parses the body. An endpoint without a declared one takes none, an empty or a JSON one. */
+function takeBody<App>(endpoint: Endpoint<App>, state: State, bytes: Buffer): void {
   const { body } = endpoint.docs;
   if (bytes.length === 0) {
     if (body && body.required !== false)
@@ -270,13 +278,13 @@ async function readRequest<App>(
   state.body = parseJsonObject(bytes);
 }
 
-async function callEndpoint<App>(
+function callEndpoint<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<Answer> {
-  const call = callOf(context, request, reply);
+): Promise<Answer> | Answer {
+  const call = new ReceivedCall(request, reply.raw, context.draining);
   if (endpoint.public) return endpoint.handle(context.app, call);
   const { caller, person } = request.state;
   if (endpoint.session !== undefined) {
@@ -287,31 +295,50 @@ async function callEndpoint<App>(
   return endpoint.handle(context.app, Object.assign(call, { caller }));
 }
 
-function callOf<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): PublicCall {
-  const { state } = request;
-  let signal: AbortSignal | undefined;
-  return {
-    method: request.method,
-    path: state.path,
-    params: state.params,
-    query: state.query,
-    body: state.body,
-    body_bytes: state.body_bytes,
-    headers: request.raw.headers,
-    readForm: state.readForm,
-    address: request.ip,
-    request_id: request.id,
-    draining: context.draining,
-    get signal() {
-      return (signal ??= goneSignal(reply.raw));
-    },
-  };
+class ReceivedCall implements PublicCall {
+  readonly method: string;
+  readonly path: string;
+  readonly params: Record<string, string>;
+  readonly query: Query;
+  readonly body: Record<string, unknown> | undefined;
+  readonly body_bytes: Buffer;
+  readonly headers: IncomingHttpHeaders;
+  readonly readForm: FormReader | undefined;
+  readonly request_id: string;
+  readonly draining: AbortSignal;
+  readonly #request: FastifyRequest;
+  readonly #response: ServerResponse;
+  #signal: AbortSignal | undefined;
+
+  constructor(request: FastifyRequest, response: ServerResponse, draining: AbortSignal) {
+    const { state } = request;
+    this.method = request.method;
+    this.path = state.path;
+    this.params = state.params;
+    this.query = state.query;
+    this.body = state.body;
+    this.body_bytes = state.body_bytes;
+    this.headers = request.raw.headers;
+    this.readForm = state.readForm;
+    this.request_id = request.id;
+    this.draining = draining;
+    this.#request = request;
+    this.#response = response;
+  }
+
+  get address(): string {
+    return this.#request.ip;
+  }
+
+  get signal(): AbortSignal {
+    return (this.#signal ??= goneSignal(this.#response));
+  }
 }
 
 function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   if (response.destroyed) gone.abort();
-  response.once('close', () => {
+  response.on('close', () => {
     if (!response.writableFinished) gone.abort();
   });
   return gone.signal;
@@ -327,10 +354,13 @@ export function sendError<App>(
   if (!expected) context.log.error({ ...logFields(request), err: error }, 'unexpected error');
   const { status, headers, body } = errorAnswer(expected ?? internalError(), request.state.format, request.id);
   discardRest(request.raw, context.timeouts.discard_ms);
-  if (context.draining.aborted) reply.header('connection', 'close');
-  for (const name of request.state.answer_headers) reply.removeHeader(name);
+  if (context.draining.aborted) request.state.headers['connection'] = 'close';
+  for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name); // of an answer that failed
   try {
-    reply.code(status).headers(headers).send(body);
+    reply
+      .code(status)
+      .headers({ ...request.state.headers, ...headers })
+      .send(body);
   } catch (failure) {
     // A header that Node refuses, for example: nothing above us could answer either, and a rejected
     // promise that nobody awaits would end the process.

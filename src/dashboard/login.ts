@@ -56,7 +56,7 @@ const deeds: ReadonlyMap<string, string> = new Map([
 async function takeTry(app: App, { body }: PublicCall): Promise<void> {
   const email = String(body?.['email'] ?? '').toLowerCase();
   const who = createHash('sha256').update(email).digest('base64');
-  const taken = await app.windows.take('other', `login ${who}`, tries_per_minute, performance.now());
+  const taken = app.windows.take('other', `login ${who}`, tries_per_minute, performance.now());
   if (taken.ok) return;
   const seconds = Math.ceil(taken.retry_after_ms / 1000);
   const headers = { 'retry-after': String(seconds) };

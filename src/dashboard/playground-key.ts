@@ -25,6 +25,6 @@ export async function playgroundCaller(app: App, account: Account): Promise<Call
 export async function takeWindow(app: App, { key }: Caller, window: WindowName): Promise<void> {
   const { generate_per_minute, chat_per_minute, other_per_minute } = app.catalog.current.settings.limits;
   const limits = { generate: generate_per_minute, chat: chat_per_minute, other: other_per_minute };
-  const taken = await app.windows.take(window, key.id, limits[window], performance.now());
+  const taken = app.windows.take(window, key.id, limits[window], performance.now());
   if (!taken.ok) throw windowError(window, taken);
 }

@@ -72,7 +72,7 @@ export const send_test = account_endpoint('POST', '/webhooks/test', 'webhooks', 
 const tests_per_minute = 20;
 
 async function takeTest(app: App, account_id: string): Promise<void> {
-  const taken = await app.windows.take('other', `webhook test ${account_id}`, tests_per_minute, performance.now());
+  const taken = app.windows.take('other', `webhook test ${account_id}`, tests_per_minute, performance.now());
   if (taken.ok) return;
   const seconds = Math.ceil(taken.retry_after_ms / 1000);
   const headers = { 'retry-after': String(seconds) };

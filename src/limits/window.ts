@@ -20,11 +20,8 @@ export type Taken = {
 };
 
 export type Windows = {
-  /**
-   * Takes one place in the window of `key_id`, or refuses. `now_ms` is monotonic. Asynchronous where
-   * several nodes share the count.
-   */
-  take(window: WindowName, key_id: string, limit: number, now_ms: number): Promise<Taken> | Taken;
+  /** Takes one place in the window of `key_id`, or refuses. `now_ms` is monotonic. */
+  take(window: WindowName, key_id: string, limit: number, now_ms: number): Taken;
 };
 
 export const window_ms = 60_000;
