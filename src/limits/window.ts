@@ -64,12 +64,14 @@ function evictIdle(byKey: Map<string, Log>, now_ms: number): void {
 
 /** The times of the accepted requests of one key, oldest first, in a ring that grows up to the limit. */
 class Log {
+  /** Its length is a power of two, so that places in the ring are found without a division. */
   #times = new Float64Array(8);
   #first = 0;
   #count = 0;
+  #newest_ms = -Infinity;
 
   take(limit: number, now_ms: number): Taken {
-    const at_ms = Math.max(now_ms, this.#newest()); // a clock that steps back must not free places
+    const at_ms = Math.max(now_ms, this.#newest_ms); // a clock that steps back must not free places
     this.#dropExpired(at_ms);
     const ok = this.#count < limit;
     if (ok) this.#push(at_ms);
@@ -85,28 +87,29 @@ class Log {
   }
 
   idle(now_ms: number): boolean {
-    return this.#newest() + place_ms <= now_ms;
+    return this.#newest_ms + place_ms <= now_ms;
   }
 
   #at(index: number): number {
-    return this.#times[(this.#first + index) % this.#times.length] ?? 0;
+    return this.#times[this.#place(index)] ?? 0;
   }
 
-  #newest(): number {
-    return this.#count === 0 ? -Infinity : this.#at(this.#count - 1);
+  #place(index: number): number {
+    return (this.#first + index) & (this.#times.length - 1);
   }
 
   #dropExpired(now_ms: number): void {
     while (this.#count > 0 && this.#at(0) + place_ms <= now_ms) {
-      this.#first = (this.#first + 1) % this.#times.length;
+      this.#first = this.#place(1);
       this.#count -= 1;
     }
   }
 
   #push(now_ms: number): void {
     if (this.#count === this.#times.length) this.#grow();
-    this.#times[(this.#first + this.#count) % this.#times.length] = now_ms;
+    this.#times[this.#place(this.#count)] = now_ms;
     this.#count += 1;
+    this.#newest_ms = now_ms;
   }
 
   #grow(): void {
