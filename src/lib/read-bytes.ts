@@ -7,5 +7,6 @@ export async function readBytes(body: AsyncIterable<Buffer>, bytes_max: number):
     size_bytes += chunk.length;
     if (size_bytes > bytes_max) throw new Error(`the answer is larger than ${bytes_max} bytes`);
   }
-  return Buffer.concat(chunks, size_bytes);
+  const [first] = chunks;
+  return first && chunks.length === 1 ? first : Buffer.concat(chunks, size_bytes); // short answers come in one piece
 }

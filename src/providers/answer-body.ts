@@ -90,35 +90,63 @@ export function ask(
   signal: AbortSignal,
 ): Promise<UpstreamAnswer> {
   return new Promise((resolve, reject) => {
-    let controller: Dispatcher.DispatchController | undefined;
-    let body: AnswerBody | undefined;
-    const leave = () => {
-      const reason = reasonOf(signal);
-      controller?.abort(reason);
-      reject(reason); // it may still wait for a connection
-    };
-    const finish = (error?: Error) => {
-      signal.removeEventListener('abort', leave);
-      body?.finish(error);
-      if (error) reject(error);
-    };
-    if (signal.aborted) return reject(reasonOf(signal));
-    signal.addEventListener('abort', leave, { once: true });
-    dispatcher.dispatch(options, {
-      onRequestStart: (started) => {
-        controller = started;
-        if (signal.aborted) started.abort(reasonOf(signal));
-      },
-      onResponseStart: (started, status, headers) => {
-        if (status < 200) return; // an announcement: the answer follows
-        body = new AnswerBody(started);
-        resolve({ status, headers, body });
-      },
-      onResponseData: (_, piece) => body?.push(piece),
-      onResponseEnd: () => finish(),
-      onResponseError: (_, error) => finish(error),
-    });
+    if (signal.aborted) reject(reasonOf(signal));
+    else dispatcher.dispatch(options, new Exchange(signal, resolve, reject));
   });
+}
+
+const once = { once: true };
+
+/** What the client and the signal tell of one request. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #signal: AbortSignal;
+  readonly #resolve: (answer: UpstreamAnswer) => void;
+  readonly #reject: (reason: Error) => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #body: AnswerBody | undefined;
+
+  constructor(signal: AbortSignal, resolve: (answer: UpstreamAnswer) => void, reject: (reason: Error) => void) {
+    this.#signal = signal;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    signal.addEventListener('abort', this, once);
+  }
+
+  /** The signal aborts. */
+  handleEvent(): void {
+    const reason = reasonOf(this.#signal);
+    this.#controller?.abort(reason);
+    this.#reject(reason); // it may still wait for a connection
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#signal.aborted) controller.abort(reasonOf(this.#signal));
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (status < 200) return; // an announcement: the answer follows
+    this.#body = new AnswerBody(controller);
+    this.#resolve({ status, headers, body: this.#body });
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, piece: Buffer): void {
+    this.#body?.push(piece);
+  }
+
+  onResponseEnd(): void {
+    this.#finish();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#finish(error);
+    this.#reject(error);
+  }
+
+  #finish(error?: Error): void {
+    this.#signal.removeEventListener('abort', this);
+    this.#body?.finish(error);
+  }
 }
 
 function reasonOf({ reason }: AbortSignal): Error {

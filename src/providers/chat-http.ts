@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ProviderConfig } from '../catalog/model.ts';
 import type { Guard } from '../lib/guard.ts';
-import { ask } from './answer-body.ts';
+import { ask, type UpstreamAnswer } from './answer-body.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';
 import type { ChatReply } from './provider.ts';
 import { refusalError, type Hints } from './refusal.ts';
@@ -44,7 +44,13 @@ export function openChatClient(
         body: bytes.length > kept_bytes_max ? sentOnce(bytes) : bytes,
       } as const;
       const pool = connections.to(origin, { connect_timeout_ms, keep_alive: true });
-      const { status, headers: told, body: answer } = await ask(pool, request, signal).catch(unreached);
+      let reached: UpstreamAnswer;
+      try {
+        reached = await ask(pool, request, signal);
+      } catch (error) {
+        unreached(error);
+      }
+      const { status, headers: told, body: answer } = reached;
       if (status < 300) return { body: answer };
       const refusal = (await readRefusal(answer, refusal_limits)).toString('utf8');
       const [retry_after] = [told['retry-after']].flat();

@@ -38,18 +38,18 @@ export const openai = {
 function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
   const client = openChatClient({ ...config, base_url: config.base_url ?? default_base_url }, guard);
   const key: Record<string, string> = config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
+  const takes_json = { ...key, accept: 'application/json' };
+  const takes_events = { ...key, accept: 'text/event-stream' };
   return {
     styles: config.base_url === undefined ? ['completions', 'responses'] : ['completions'],
     styles_by_option: ['responses'],
     send: ({ style, body, stream, timeout_ms }, signal) => {
-      const headers = { ...key, accept: stream ? 'text/event-stream' : 'application/json' };
+      const headers = stream ? takes_events : takes_json;
       const path = style === 'responses' ? '/responses' : '/chat/completions';
       return client.post(path, headers, body, { signal, connect_timeout_ms: timeout_ms.connect });
     },
-    embed: ({ body, timeout_ms }, signal) => {
-      const headers = { ...key, accept: 'application/json' };
-      return client.post('/embeddings', headers, body, { signal, connect_timeout_ms: timeout_ms.connect });
-    },
+    embed: ({ body, timeout_ms }, signal) =>
+      client.post('/embeddings', takes_json, body, { signal, connect_timeout_ms: timeout_ms.connect }),
     close: () => client.close(),
   };
 }
