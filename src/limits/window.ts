@@ -35,10 +35,11 @@ const place_ms = window_ms + 1;
 /** Windows of this process only. They start empty. */
 export function memoryWindows(): Windows & { size(): number } {
   const logs: Record<WindowName, Map<string, Log>> = { generate: new Map(), chat: new Map(), other: new Map() };
+  const looks_at_ms: Record<WindowName, number> = { generate: 0, chat: 0, other: 0 };
   return {
     take(window, key_id, limit, now_ms) {
       const byKey = logs[window];
-      evictIdle(byKey, now_ms);
+      if (now_ms >= looks_at_ms[window]) looks_at_ms[window] = evictIdle(byKey, now_ms);
       const log = byKey.get(key_id) ?? new Log();
       const taken = log.take(limit, now_ms);
       if (taken.ok) {
@@ -54,12 +55,14 @@ export function memoryWindows(): Windows & { size(): number } {
 /** At most this many idle keys are dropped per request, so no request pays for all of them. */
 const evictions_max = 4;
 
-function evictIdle(byKey: Map<string, Log>, now_ms: number): void {
+/** Answers when there may be an idle key again. */
+function evictIdle(byKey: Map<string, Log>, now_ms: number): number {
   let left = evictions_max;
   for (const [key_id, log] of byKey) {
-    if (left-- === 0 || !log.idle(now_ms)) return;
+    if (left-- === 0 || log.idle_at_ms > now_ms) return log.idle_at_ms;
     byKey.delete(key_id);
   }
+  return now_ms + place_ms;
 }
 
 /** The times of the accepted requests of one key, oldest first, in a ring that grows up to the limit. */
@@ -86,8 +89,8 @@ class Log {
     };
   }
 
-  idle(now_ms: number): boolean {
-    return this.#newest_ms + place_ms <= now_ms;
+  get idle_at_ms(): number {
+    return this.#newest_ms + place_ms;
   }
 
   #at(index: number): number {
