@@ -161,6 +161,8 @@ describe('every answer', () => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
     script = () => ({ status: 200, body: Buffer.from(text), headers: { 'content-type': 'application/json' } });
     expect((await send('GET', '/v1/scripted')).text).toBe(text);
+    const head = await send('HEAD', '/v1/scripted');
+    expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', String(text.length)]);
   });
 
   test('can be a stream', async () => {
@@ -272,6 +274,26 @@ describe('200', () => {
     expect((await send('POST', '/v1/estimate', { body })).json()['body_bytes']).toBe(1_000_000);
     const chunked = `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n${(1_000_000).toString(16)}\r\n${body}\r\n0\r\n\r\n`;
     expect(parseRaw(await sendRaw(chunked)).status).toBe(200);
+  });
+
+  test('a body is the same with its head, behind it and in pieces, and the connection serves on', async () => {
+    const head = (rest = '') =>
+      `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\n${rest}content-length: 7\r\n\r\n`;
+    const socket = connect(harness.port, '127.0.0.1');
+    let received = '';
+    socket.setNoDelay(true).on('data', (chunk) => (received += String(chunk)));
+    const answers = () => [...received.matchAll(/"body":(\{[^}]*\})/g)].map((match) => match[1]);
+    const ways = [[head() + '{"a":1}'], [head(), '{"a":2}'], [head() + '{"a"', ':3}'], [head() + '{"a":4}']];
+    for (const [i, parts] of ways.entries()) {
+      for (const part of parts) {
+        socket.write(part);
+        await new Promise((resolve) => setTimeout(resolve, 20)); // a packet of its own
+      }
+      await until(() => answers().length === i + 1);
+    }
+    socket.write(head() + '{"a":5}' + head('connection: close\r\n') + '{"a":6}');
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(answers()).toEqual([1, 2, 3, 4, 5, 6].map((a) => `{"a":${a}}`));
   });
 
   test('Expect: 100-continue gets its continue only when the body is wanted', async () => {
@@ -860,8 +882,11 @@ describe('500', () => {
       throw new ApiError('conflict', 'No.', { headers: { 'x-bad': 'a\nb' } });
     };
     await expect(send('POST', '/v1/scripted')).rejects.toThrow(/closed|ECONNRESET/);
-    script = () => ({ status: 200, body: {}, headers: { 'x-bad': 'a\nb' } });
-    expect((await send('POST', '/v1/scripted')).status).toBe(500);
+    for (const body of [{}, Buffer.from('{}')]) {
+      script = () => ({ status: 200, body, headers: { 'x-good': 'a', 'x-bad': 'a\nb' } });
+      const answer = await send('POST', '/v1/scripted');
+      expect([answer.status, answer.headers['x-good']]).toEqual([500, undefined]);
+    }
     expect(harness.log.filter((line) => line.message === 'an error could not be sent')).toHaveLength(1);
     expect((await send('GET', '/open')).status).toBe(200);
   });
