@@ -70,12 +70,8 @@ export function receive<App>(
   const origins = context.cors_origins();
   if (origins.length > 0) {
     const preflight = preflightHeaders(origins, request.method, request.raw.headers);
-    if (preflight)
-      return void reply
-        .code(204)
-        .headers({ ...request.state.headers, ...preflight })
-        .send();
-    Object.assign(request.state.headers, corsHeaders(origins, request.raw.headers));
+    Object.assign(request.state.headers, preflight ?? corsHeaders(origins, request.raw.headers));
+    if (preflight) return void reply.code(204).headers(request.state.headers).send();
   }
   if (request.is404) void serveUnknown(context, request, reply);
   else next();
