@@ -31,14 +31,6 @@ export type ChatRecord = {
   created_at: Date;
 };
 
-type Row = Omit<ChatRecord, 'cost' | 'attempts'> & {
-  account_id: string;
-  key_id: string;
-  attempts: string;
-  cost: string;
-  upstream_cost: string | null;
-};
-
 export type Finished = {
   outcome: ChatOutcome;
   charge: Charge | undefined;
@@ -64,37 +56,59 @@ const nothing = {
  * the money is right without it.
  */
 export async function writeRecord(app: App, order: CallOrder, finished: Finished): Promise<void> {
-  const { outcome, charge, charged, upstream_cost, created_at, total_ms } = finished;
-  const row: Row = {
-    account_id: order.caller.account.id,
-    id: order.request_id,
-    key_id: order.caller.key.id,
-    model: order.model.id,
-    style: order.ask.style,
-    stream: order.ask.stream,
-    status: outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
-    error_type: outcome.error?.type ?? null,
-    finish: outcome.finish === undefined ? null : storable(outcome.finish),
-    attempts: JSON.stringify(outcome.attempts.map(storableAttempt)),
-    ...(charge?.usage ?? nothing),
-    counted_here: charge?.counted_here ?? false,
-    cost: String(charged),
-    upstream_cost: upstream_cost === null ? null : String(upstream_cost),
-    currency: order.caller.account.currency,
-    first_content_ms: outcome.first_content_ms ?? null,
-    total_ms,
-    created_at,
-  };
-  const writing = whileAway(() => batcherOf(app.db)(row)).catch((error: unknown) => {
-    app.log.error({ request_id: row.id, err: error }, 'the record of a chat call could not be written');
-  }); // a repeat changes nothing
-  being_written.set(row.id, writing);
-  await writing;
-  being_written.delete(row.id);
+  const { request_id } = order;
+  const writing = batcherOf(app.db)(rowOf(order, finished));
+  being_written.set(request_id, writing);
+  try {
+    await writing;
+  } catch (error) {
+    app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
+  }
+  being_written.delete(request_id);
 }
 
 /** Of calls that have ended: whoever asks for one has to wait for its record. */
-const being_written = new Map<string, Promise<void>>();
+const being_written = new Map<string, Promise<undefined>>();
+
+/**
+ * The columns of chat_calls in their order, as PostgreSQL reads a row within an array: a quarter less of its time than
+ * for JSON, and hardly any of ours. Nothing between two commas is null; ids and our own words need no quotes.
+ */
+function rowOf(order: CallOrder, finished: Finished): string {
+  const { caller, ask } = order;
+  const { outcome, charge } = finished;
+  const usage = charge?.usage ?? nothing;
+  const values = [
+    caller.account.id,
+    order.request_id,
+    caller.key.id,
+    quoted(order.model.id),
+    ask.style,
+    ask.stream,
+    outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
+    outcome.error?.type,
+    outcome.finish === undefined ? null : quoted(storable(outcome.finish)),
+    quoted(JSON.stringify(outcome.attempts.map(storableAttempt))),
+    usage.input_tokens,
+    usage.cached_input_tokens,
+    usage.cache_write_tokens,
+    usage.output_tokens,
+    usage.reasoning_tokens,
+    charge?.counted_here ?? false,
+    finished.charged,
+    caller.account.currency,
+    outcome.first_content_ms,
+    finished.total_ms,
+    finished.created_at.toISOString(),
+    finished.upstream_cost,
+  ];
+  return `"(${values.join(',')})"`;
+}
+
+/** Quotes within a row within an array: the row wants one backslash before them, the array one before each of these. */
+function quoted(text: string): string {
+  return `\\"${text.replaceAll(/["\\]/g, '\\\\\\$&')}\\"`;
+}
 
 /** An upstream's words: jsonb takes neither NUL nor half a surrogate pair, and nobody reads more. */
 function storable(text: string): string {
@@ -111,14 +125,14 @@ function storableAttempt(attempt: ChatAttempt): ChatAttempt {
  */
 const linger_ms = 20;
 
-const batchers = new WeakMap<Db, Batcher<Row, undefined>>();
+const batchers = new WeakMap<Db, Batcher<string, undefined>>();
 
-function batcherOf(db: Db): Batcher<Row, undefined> {
+function batcherOf(db: Db): Batcher<string, undefined> {
   const known = batchers.get(db);
   if (known) return known;
-  const batcher = makeBatcher<Row, undefined>({
+  const batcher = makeBatcher<string, undefined>({
     together: async (rows) => {
-      await db.query(insert, [JSON.stringify(rows)]);
+      await whileAway(() => db.query(insert, [`{${rows.join(',')}}`]));
       return rows.map(() => undefined);
     },
     linger_ms,
@@ -130,15 +144,12 @@ function batcherOf(db: Db): Batcher<Row, undefined> {
 const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
   cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at`;
 
-/** A repeat after a lost answer changes nothing. */
-const insert = `insert into chat_calls (account_id, key_id, upstream_cost, ${columns})
-  select account_id, key_id, upstream_cost, id, model, style, stream, status, error_type, finish, attempts::jsonb, input_tokens,
-      cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency,
-      first_content_ms, total_ms, created_at
-    from jsonb_to_recordset($1) as r (account_id text, key_id text, upstream_cost bigint, id text, model text, style text, stream boolean,
-      status int, error_type text, finish text, attempts text, input_tokens int, cached_input_tokens int,
-      cache_write_tokens int, output_tokens int, reasoning_tokens int, counted_here boolean, cost bigint, currency text,
-      first_content_ms int, total_ms int, created_at timestamptz)
+/**
+ * A repeat after a lost answer changes nothing. The commit waits for no flush of the log, and the money's commits wait
+ * for none of its: a crash of PostgreSQL may lose the records of the last 0.6 s (three times wal_writer_delay).
+ */
+const insert = `insert into chat_calls select r.*
+    from unnest($1::chat_calls[]) as r, (select set_config('synchronous_commit', 'off', true)) as unflushed
   on conflict do nothing`;
 
 /** The record of an account's call; undefined if there is none, or the call has not ended. */
@@ -147,7 +158,7 @@ export async function findRecord(
   account_id: string,
   id: string,
 ): Promise<(ChatRecord & { key_id: string }) | undefined> {
-  await being_written.get(id);
+  await being_written.get(id)?.catch(() => undefined);
   const rows = await db.query<ChatRecord & { key_id: string }>(
     `select key_id, ${columns} from chat_calls where account_id = $1 and id = $2`,
     [account_id, id],
