@@ -1,3 +1,4 @@
+import pg from 'pg';
 import type { App } from '../app.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import type { Db, Queryable } from '../db/database.ts';
@@ -62,17 +63,22 @@ export async function writeRecord(app: App, order: CallOrder, finished: Finished
   try {
     await writing;
   } catch (error) {
-    app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
+    if (!isThere(error)) app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
   }
   being_written.delete(request_id);
+}
+
+/** A repeat after a lost answer. To refuse it is an eighth cheaper for all others than `on conflict do nothing`. */
+function isThere(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.constraint === 'chat_calls_pkey';
 }
 
 /** Of calls that have ended: whoever asks for one has to wait for its record. */
 const being_written = new Map<string, Promise<undefined>>();
 
 /**
- * The columns of chat_calls in their order, as PostgreSQL reads a row within an array: a quarter less of its time than
- * for JSON, and hardly any of ours. Nothing between two commas is null; ids and our own words need no quotes.
+ * The columns of chat_calls in their order, as PostgreSQL reads a row within an array: ten of the 33 µs that a record
+ * cost it were for JSON. Nothing between two commas is null; ids and our own words need no quotes.
  */
 function rowOf(order: CallOrder, finished: Finished): string {
   const { caller, ask } = order;
@@ -107,7 +113,7 @@ function rowOf(order: CallOrder, finished: Finished): string {
 
 /** Quotes within a row within an array: the row wants one backslash before them, the array one before each of these. */
 function quoted(text: string): string {
-  return `\\"${text.replaceAll(/["\\]/g, '\\\\\\$&')}\\"`;
+  return `\\"${text.replaceAll('\\', '\\\\\\\\').replaceAll('"', '\\\\\\"')}\\"`;
 }
 
 /** An upstream's words: jsonb takes neither NUL nor half a surrogate pair, and nobody reads more. */
@@ -119,10 +125,7 @@ function storableAttempt(attempt: ChatAttempt): ChatAttempt {
   return attempt.reason === undefined ? attempt : { ...attempt, reason: storable(attempt.reason) };
 }
 
-/**
- * How long a record waits for others. One statement for each call, of which each flushes the log, made the holds of
- * the next call wait: a fourth of what a call costs the database.
- */
+/** How long a record waits for others: one of 64 costs the database 15 µs, one alone 100. */
 const linger_ms = 20;
 
 const batchers = new WeakMap<Db, Batcher<string, undefined>>();
@@ -145,12 +148,11 @@ const columns = `id, model, style, stream, status, error_type, finish, attempts,
   cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at`;
 
 /**
- * A repeat after a lost answer changes nothing. The commit waits for no flush of the log, and the money's commits wait
- * for none of its: a crash of PostgreSQL may lose the records of the last 0.6 s (three times wal_writer_delay).
+ * The commit waits for no flush of the log, and the money's commits wait for none of its: a crash of PostgreSQL may lose
+ * the records of the last 0.6 s (three times wal_writer_delay).
  */
 const insert = `insert into chat_calls select r.*
-    from unnest($1::chat_calls[]) as r, (select set_config('synchronous_commit', 'off', true)) as unflushed
-  on conflict do nothing`;
+  from unnest($1::chat_calls[]) as r, (select set_config('synchronous_commit', 'off', true)) as unflushed`;
 
 /** The record of an account's call; undefined if there is none, or the call has not ended. */
 export async function findRecord(

@@ -1,0 +1,137 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { openDatabase } from '../../src/db/database.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+import { hello, setStage, type Stage } from './setup.ts';
+import { chunk, completionsStream, done } from './streams.ts';
+
+/** How records are written: what of a call is in which column, and what the database does for it. */
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await setStage();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await expectExactBooks(stage.test.app);
+});
+afterAll(() => stage.stop());
+
+/** Answers the id of the call, the record of which is written then. */
+async function call(model = 'acme/oai'): Promise<string> {
+  const { headers } = await stage.client.call('POST', '/v1/chat/completions', { model, stream: true, messages: hello });
+  const id = headers.get('x-request-id') ?? '';
+  await stage.client.call('GET', `/v1/chat/${id}`);
+  return id;
+}
+
+async function rowOf(id: string): Promise<Record<string, unknown>> {
+  const rows = await stage.test.app.db.query('select * from chat_calls where id = $1', [id]);
+  expect(rows).toHaveLength(1);
+  return rows[0] ?? {};
+}
+
+test('each value is in the column of its name', async () => {
+  const usage = {
+    prompt_tokens: 1_000,
+    completion_tokens: 70,
+    prompt_tokens_details: { cached_tokens: 200 },
+    completion_tokens_details: { reasoning_tokens: 30 },
+  };
+  const told = chunk({}, { usage }).replace(/"choices":\[.*\],"usage"/, '"choices":[],"usage"');
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), chunk({}, {}, 'length'), told, done] });
+  const before = Date.now();
+  const id = await call();
+  const { account_id, key_id } = stage.client;
+  const { created_at, first_content_ms, total_ms, ...row } = await rowOf(id);
+  expect(row).toEqual({
+    account_id,
+    id,
+    key_id,
+    model: 'acme/oai',
+    style: 'completions',
+    stream: true,
+    status: 200,
+    error_type: null,
+    finish: 'length',
+    attempts: [{ route: 'acme/oai#oai', outcome: 'answered', duration_ms: expect.any(Number) }],
+    input_tokens: 800,
+    cached_input_tokens: 200,
+    cache_write_tokens: 0,
+    output_tokens: 70,
+    reasoning_tokens: 30,
+    counted_here: false,
+    cost: 2_340n,
+    upstream_cost: null,
+    currency: 'USD',
+  });
+  expect(created_at instanceof Date && Math.abs(created_at.getTime() - before)).toBeLessThan(5_000);
+  expect(first_content_ms).toBeGreaterThanOrEqual(0);
+  expect(total_ms).toBeGreaterThanOrEqual(Number(first_content_ms));
+});
+
+test('a call without an answer has an error, and neither a finish nor a first word', async () => {
+  for (const name of ['first', 'second']) stage.upstream.script(name, { status: 500, json: {} });
+  expect(await rowOf(await call('acme/two'))).toMatchObject({
+    status: 502,
+    error_type: 'upstream_error',
+    finish: null,
+    first_content_ms: null,
+    attempts: [{ outcome: 'failed' }, { outcome: 'failed' }],
+    cost: 0n,
+  });
+});
+
+test.each(['', ' ', 'NULL', '"', '\\', '\\"', '","', ')","(', '{a,(b)}', 'ein\nzwei\ttrzy ć 🙂', '$1 $& %s', "it's"])(
+  'an upstream’s words are kept as they are: %j',
+  async (finish) => {
+    stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), chunk({}, {}, finish), done] });
+    expect((await rowOf(await call())).finish).toBe(finish);
+  },
+);
+
+test('records that were written, but whose answer was lost, are there once, and nobody complains', async () => {
+  const { db, log } = stage.test.app;
+  const query = db.query.bind(db);
+  let lost = 0;
+  vi.spyOn(db, 'query').mockImplementation(async (text: string, values?: readonly unknown[]) => {
+    const rows = await query(text, values);
+    if (!text.includes('into chat_calls') || lost > 0) return rows;
+    lost += 1;
+    throw new Error('Connection terminated unexpectedly');
+  });
+  const complained = vi.spyOn(log, 'error');
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
+  const ids = await Promise.all(Array.from({ length: 8 }, () => call()));
+  for (const id of ids) expect(await rowOf(id)).toMatchObject({ status: 200, cost: 70n });
+  expect(lost).toBe(1);
+  expect(complained).not.toHaveBeenCalled();
+});
+
+test('a record waits for no flush of the log; what else its connection commits does', async () => {
+  const { db } = stage.test.app;
+  const query = db.query.bind(db);
+  const alone = openDatabase({ connection: db.connection, connections_max: 1 });
+  vi.spyOn(db, 'query').mockImplementation((text: string, values?: readonly unknown[]) =>
+    text.includes('into chat_calls') ? alone.query(text, values) : query(text, values),
+  );
+  /** How often the connection itself has written the log. */
+  const writes = async () => {
+    await alone.query('select pg_stat_force_next_flush()');
+    const [row] = await alone.query<{ writes: number }>(
+      `select sum(writes)::int as writes from pg_stat_get_backend_io(pg_backend_pid()) where object = 'wal'`,
+    );
+    return row?.writes ?? 0;
+  };
+  try {
+    stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
+    await call();
+    const before = await writes();
+    for (let i = 0; i < 5; i++) await call();
+    expect(await writes()).toBe(before);
+    await alone.query(`select pg_logical_emit_message(true, 'test', 'committed')`);
+    expect(await writes()).toBeGreaterThan(before);
+  } finally {
+    await alone.close();
+  }
+});
