@@ -147,12 +147,8 @@ function batcherOf(db: Db): Batcher<string, undefined> {
 const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
   cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at`;
 
-/**
- * The commit waits for no flush of the log, and the money's commits wait for none of its: a crash of PostgreSQL may lose
- * the records of the last 0.6 s (three times wal_writer_delay).
- */
-const insert = `insert into chat_calls select r.*
-  from unnest($1::chat_calls[]) as r, (select set_config('synchronous_commit', 'off', true)) as unflushed`;
+/** Flushed like the money: not to flush saved 6 % of a record's cost, and no call was seen to be faster for it. */
+const insert = 'insert into chat_calls select r.* from unnest($1::chat_calls[]) as r';
 
 /** The record of an account's call; undefined if there is none, or the call has not ended. */
 export async function findRecord(

@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { openDatabase } from '../../src/db/database.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { hello, setStage, type Stage } from './setup.ts';
 import { chunk, completionsStream, done } from './streams.ts';
 
-/** How records are written: what of a call is in which column, and what the database does for it. */
+/** How records are written: what of a call is in which column, and that it is there once. */
 
 let stage: Stage;
 
@@ -106,32 +105,4 @@ test('records that were written, but whose answer was lost, are there once, and 
   for (const id of ids) expect(await rowOf(id)).toMatchObject({ status: 200, cost: 70n });
   expect(lost).toBe(1);
   expect(complained).not.toHaveBeenCalled();
-});
-
-test('a record waits for no flush of the log; what else its connection commits does', async () => {
-  const { db } = stage.test.app;
-  const query = db.query.bind(db);
-  const alone = openDatabase({ connection: db.connection, connections_max: 1 });
-  vi.spyOn(db, 'query').mockImplementation((text: string, values?: readonly unknown[]) =>
-    text.includes('into chat_calls') ? alone.query(text, values) : query(text, values),
-  );
-  /** How often the connection itself has written the log. */
-  const writes = async () => {
-    await alone.query('select pg_stat_force_next_flush()');
-    const [row] = await alone.query<{ writes: number }>(
-      `select sum(writes)::int as writes from pg_stat_get_backend_io(pg_backend_pid()) where object = 'wal'`,
-    );
-    return row?.writes ?? 0;
-  };
-  try {
-    stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
-    await call();
-    const before = await writes();
-    for (let i = 0; i < 5; i++) await call();
-    expect(await writes()).toBe(before);
-    await alone.query(`select pg_logical_emit_message(true, 'test', 'committed')`);
-    expect(await writes()).toBeGreaterThan(before);
-  } finally {
-    await alone.close();
-  }
 });
