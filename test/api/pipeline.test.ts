@@ -296,6 +296,21 @@ describe('200', () => {
     expect(answers()).toEqual([1, 2, 3, 4, 5, 6].map((a) => `{"a":${a}}`));
   });
 
+  test('a body that is here in several pieces when it is looked for is read whole, whatever its size', async () => {
+    const slow = await startHarness(endpoints, {
+      authenticate: async (headers) => {
+        await new Promise((resolve) => setTimeout(resolve, 30)); // meanwhile all pieces come that Node takes
+        return authenticate(headers);
+      },
+    });
+    for (const size of [1, 60_000, 65_536, 70_000, 100_000, 131_000, 300_000]) {
+      const text = 'x'.repeat(size);
+      const answer = await slow.send('POST', '/v1/estimate', { json: { text } });
+      expect([answer.status, answer.json()['body']]).toEqual([200, { text }]);
+    }
+    await slow.close();
+  });
+
   test('Expect: 100-continue gets its continue only when the body is wanted', async () => {
     const head = (key: string) =>
       `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 7\r\nexpect: 100-continue\r\n\r\n`;
