@@ -68,7 +68,7 @@ export class SetupRepository {
   /** How often npm was asked to install something. */
   installations(): number {
     const path = join(this.folder, 'installations');
-    return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').length : 0;
+    return existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0; // whole lines: it may be there before they are
   }
 
   /** Lets npm wait before it installs, until `letInstall`. */
