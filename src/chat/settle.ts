@@ -51,20 +51,31 @@ export async function settle(
 ): Promise<Settled> {
   const { caller, request_id } = order;
   const ref = { account_id: caller.account.id, ref: request_id };
-  const closed = await whileAway(() =>
-    app.holds.close(
-      charge
-        ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
-        : { ...ref, cost: null, upstream },
-    ),
-  );
+  const end = charge
+    ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
+    : { ...ref, cost: null, upstream };
+  let closed = await whileAway(() => app.holds.close(end));
+  if (closed.state === null) {
+    await whileAway(() => holdAgain(app, order));
+    closed = await whileAway(() => app.holds.close(end));
+  }
   const lost = (charge?.cost ?? 0n) - closed.charged;
   if (lost > 0n) {
     const facts = { ...ref, model: order.model.id, loss: exact(lost), currency: caller.account.currency };
     const why =
-      closed.state === 'settled' ? 'cost more than its account has' : 'was settled after its hold was given back';
+      closed.state === 'settled' ? 'cost more than its account has' : 'was settled after its hold was given back or lost';
     app.log.error(facts, `a chat call ${why}: the difference is lost`);
   }
   const is_booked = closed.outcome !== 'closed' && upstream !== undefined && upstream.basis !== 'unknown';
   return { charged: closed.charged, upstream_cost: is_booked ? upstream.cost : null };
+}
+
+/**
+ * A hold that the database lost when it crashed during the call: its money may be spent or held by others now. One
+ * of nothing is there for the settlement, which charges what is available.
+ */
+async function holdAgain(app: App, { caller, request_id, model }: CallOrder): Promise<void> {
+  const whose = { account_id: caller.account.id, key_id: caller.key.id, ref: request_id };
+  await app.holds.hold({ ...whose, amount: 0n, model: model.id, kind: model.kind });
+  app.log.warn(whose, 'the database lost the hold of a chat call when it crashed: it is made again');
 }

@@ -65,7 +65,12 @@ export async function close(db: Queryable, request: CloseRequest, now: Date): Pr
 
 /** Holds and closes of many concurrent callers, sent to the database in one call per round trip. */
 export type HoldBatcher = {
+  /**
+   * Reserves. Everybody sees it at once, but it is on the disk with what is closed next, at the latest with its own
+   * end: a server that crashes before that has lost the hold, and whoever closes it is told that there never was one.
+   */
   hold(request: HoldRequest): Promise<HoldAnswer>;
+  /** Settles or releases; on the disk when it resolves, with all that came before. */
   close(request: CloseRequest): Promise<CloseAnswer>;
 };
 
@@ -111,8 +116,14 @@ type Member = { verb: 'hold'; row: HoldRow } | { verb: 'close'; row: CloseRow };
 type Answer = HoldAnswer | CloseAnswer;
 
 async function callAlone(db: Queryable, member: Member, now: Date): Promise<Answer> {
-  return member.verb === 'hold' ? holdRow(db, member.row, now) : closeRow(db, member.row, now);
+  return member.verb === 'hold' ? holdRow(db, member.row, now, unflushed) : closeRow(db, member.row, now);
 }
+
+/**
+ * A column that makes the statement's commit wait for no disk. The log is one sequence, so a settlement that is
+ * flushed has flushed its hold (decision 23): 1.25 times the calls at 32 connections, 0.9 of a lone call's time.
+ */
+const unflushed = `set_config('synchronous_commit', 'off', true), `;
 
 async function callBatch(db: Queryable, members: readonly Member[], now: Date): Promise<Answer[]> {
   const answer = await batchRow(db, members, now);
@@ -152,19 +163,14 @@ function rowOfClose(request: CloseRequest): CloseRow {
   return { account_id, ref, cost, beyond_hold, units: units_text, upstream: useText(upstream) };
 }
 
-async function holdRow(db: Queryable, row: HoldRow, now: Date): Promise<HoldAnswer> {
+async function holdRow(db: Queryable, row: HoldRow, now: Date, how = ''): Promise<HoldAnswer> {
   const { account_id, key_id, ref, amount, model, kind, expires_at } = row;
-  const rows = await db.query<HoldAnswer>('select * from money_hold($1, $2, $3, $4, $5, $6, $7, $8)', [
-    now,
-    account_id,
-    key_id,
-    ref,
-    amount,
-    model,
-    kind,
-    expires_at,
-  ]);
-  return one(rows);
+  const rows = await db.query<HoldAnswer>(
+    `select ${how}outcome, available, remaining from money_hold($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [now, account_id, key_id, ref, amount, model, kind, expires_at],
+  );
+  const { outcome, available, remaining } = one(rows);
+  return { outcome, available, remaining };
 }
 
 async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseAnswer> {
@@ -195,8 +201,9 @@ type BatchRow = { outcome: string[]; state: string[]; charged: string[]; availab
 type BatchText = { [name in keyof BatchRow]: string };
 
 async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Promise<BatchRow> {
+  const how = batch.every((member) => member.verb === 'hold') ? unflushed : '';
   const rows = await db.query<BatchText>(
-    `select array_to_string(outcome, ',') as outcome, array_to_string(state, ',', '') as state,
+    `select ${how}array_to_string(outcome, ',') as outcome, array_to_string(state, ',', '') as state,
             array_to_string(charged, ',', '') as charged, array_to_string(available, ',') as available,
             array_to_string(remaining, ',', '') as remaining
        from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[],

@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { startEmbedded } from '../../src/db/embedded.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+import { quick, removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { hello, setStage } from './setup.ts';
+import { chunk, done } from './streams.ts';
+
+/** A PostgreSQL of this test alone: it is killed. Nothing is flushed there that nobody waits for. */
+async function startServer() {
+  const folder = temporaryFolder(0o755);
+  const embedded = await startEmbedded({
+    data_dir: join(folder, 'data'),
+    settings: { ...quick, wal_writer_delay: '10s' },
+  });
+  onTestFinished(async () => {
+    await embedded.stop();
+    removeFolder(folder);
+  });
+  return embedded;
+}
+
+test('a call is charged although the database crashed and lost its hold, and the books stay exact', async () => {
+  const embedded = await startServer();
+  const stage = await setStage({ worker: false, env: { DATABASE_URL: embedded.url } });
+  onTestFinished(() => stage.stop());
+  const usage = chunk({}, { usage: { prompt_tokens: 1_000, completion_tokens: 70 } }, 'stop');
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 2_000, usage, done] });
+  const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'acme/oai', stream: true, messages: hello }),
+  });
+  process.kill(embedded.pid, 'SIGKILL');
+  expect((await response.text()).endsWith(done)).toBe(true);
+
+  const { app } = stage.test;
+  const entries = await app.db.query(
+    `select type, held, revenue from ledger_entries where event in ('hold', 'close') order by number`,
+  );
+  expect(entries).toEqual([
+    { type: 'hold', held: 0n, revenue: 0n }, // made again: the first one was of more than nothing
+    { type: 'settle', held: 0n, revenue: 2_700n },
+  ]);
+  const { json } = await stage.client.call('GET', '/v1/balance');
+  expect(json).toMatchObject({ held: { amount: '0.00' } });
+  await expectExactBooks(app);
+}, 60_000);
