@@ -23,7 +23,9 @@ import {
   type Keys,
   type Rival,
 } from './chat-places.ts';
+import { divideCores, type Cores } from './cores.ts';
 import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
+import { flushTimes_ms } from './disk.ts';
 import { makeLeash } from './leash.ts';
 import { heaviest } from './profile.ts';
 import { table, writeSections } from './report.ts';
@@ -34,6 +36,8 @@ const profiled = process.argv.includes('--profile');
 const warm_up_ms = quick ? 3_000 : 30_000;
 const round_ms = quick ? 1_000 : 4_000;
 const rounds = quick ? 1 : 3;
+/** Of the disk itself, beside each round of the latencies. */
+const flushes = quick ? 50 : 500;
 const single_ms = quick ? 700 : 6_000;
 const paced_ms = quick ? 1_000 : 10_000;
 const paced_per_s = 500;
@@ -44,6 +48,8 @@ const short_streams = quick ? 50 : 500;
 const give_up_ms = quick ? 120_000 : 480_000;
 
 type Stage = {
+  folder: string;
+  cores: Cores;
   db: Db;
   keys: Keys;
   postmaster: number;
@@ -63,8 +69,12 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
   setTimeout(() => process.exit(1), give_up_ms).unref();
   chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
+  const cores = divideCores();
   const upstream = await startUpstream(leash);
+  const loader = startLoader();
+  leash.hold(loader.child);
   writeFileSync(join(folder, 'medley.yaml'), yamlOf(upstream.port, stream_s * 50));
+  cores.measured();
   const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
   leash.holdServer(embedded.pid);
   const profiles = join(folder, 'profiles');
@@ -72,15 +82,15 @@ async function main(): Promise<void> {
   const node_options = profiled ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [];
   const service = await startService('all', { folder, database_url: embedded.url }, node_options);
   leash.hold(service);
-  const loader = startLoader();
-  leash.hold(loader.child);
   const db = openDatabase({ connection: embedded.connection, connections_max: 20 });
   const rivals = [
     await startBareProxy(upstream.port, leash),
     await startPortkey(upstream.port, leash),
     await startNginx(upstream.port, folder, leash),
   ].filter((rival) => rival !== undefined);
-  const stage = { db, keys: await makeKeys(db), postmaster: embedded.pid, upstream, loader, service, rivals };
+  cores.measuring();
+  const keys = await makeKeys(db);
+  const stage = { folder, cores, db, keys, postmaster: embedded.pid, upstream, loader, service, rivals };
   const sections = await measureAll(stage);
   await stopService(service);
   const books = await checkBooks(db, { full: true, more: service_rules });
@@ -106,7 +116,7 @@ async function measureAll(stage: Stage): Promise<string[]> {
   const rates = await measureRates(stage);
   const after_rates = residentMegabytes(stage.service);
   say('latency');
-  const added = await measureAdded(stage);
+  const { rows: added, disk_ms } = await measureAdded(stage);
   say('streams');
   const first = await measureFirst(stage);
   const long = await measureStreams(stage);
@@ -116,10 +126,11 @@ async function measureAll(stage: Stage): Promise<string[]> {
     ...stage.rivals.map(({ name, child }) => [name, '', residentMegabytes(child), peakMegabytes(child)]),
   ];
   return [
-    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. Medians of ${rounds} alternating rounds of ${round_ms} ms. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
+    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. ${stage.cores.words} Medians of ${rounds} alternating rounds of ${round_ms} ms. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
     table(rates),
     `Latency in ms, p50 / p99, and in brackets what is added to asking the upstream itself: one call at a time, and at ${paced_per_s} calls/s.`,
     table(added),
+    `Medley waits for one flush of the disk per call: to write a block and flush it, with nothing else to do, took ${pair(quantile(disk_ms, 0.5), quantile(disk_ms, 0.99))} ms between these rounds, at most ${Math.max(...disk_ms).toFixed(0)}.`,
     `Time to the first words of a stream, ${short_streams} streams of 10 frames, 50 started per second.`,
     table(first),
     `${streams} streams at 50 frames/s for ${stream_s} s. A stall is a gap of more than 100 ms.`,
@@ -242,11 +253,13 @@ async function measureRates(stage: Stage): Promise<string[][]> {
 }
 
 /** One at a time and at a fixed rate, in alternating rounds; the same of the upstream itself is what one pays anyway. */
-async function measureAdded(stage: Stage): Promise<string[][]> {
+async function measureAdded(stage: Stage): Promise<{ rows: string[][]; disk_ms: number[] }> {
   const places = placesOf(stage, 'bench/completions', 'frames-10-50', false);
   const single: Load[][] = places.map(() => []);
   const paced: Load[][] = places.map(() => []);
+  const disk_ms: number[] = [];
   for (let round = 0; round < rounds; round++) {
+    disk_ms.push(...flushTimes_ms(stage.folder, flushes));
     for (const [i, place] of places.entries()) {
       const asks = asked(place);
       const shares = { duration_ms: single_ms / rounds };
@@ -275,7 +288,7 @@ async function measureAdded(stage: Stage): Promise<string[][]> {
       return `${pair(p50_ms, p99_ms)} (+ ${pair(p50_ms - base50_ms, p99_ms - base99_ms)})`;
     }),
   ]);
-  return [['chat JSON', 'one at a time', `at ${paced_per_s}/s`], ...rows];
+  return { rows: [['chat JSON', 'one at a time', `at ${paced_per_s}/s`], ...rows], disk_ms };
 }
 
 async function measureFirst(stage: Stage): Promise<string[][]> {

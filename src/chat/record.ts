@@ -125,8 +125,8 @@ function storableAttempt(attempt: ChatAttempt): ChatAttempt {
   return attempt.reason === undefined ? attempt : { ...attempt, reason: storable(attempt.reason) };
 }
 
-/** How long a record waits for others: one of 64 costs the database 15 µs, one alone 100. */
-const linger_ms = 20;
+/** How long a record waits for others: one of 64 costs the database 15 µs, one alone 100, and each batch wakes it. */
+const linger_ms = 50;
 
 const batchers = new WeakMap<Db, Batcher<string, undefined>>();
 

@@ -63,7 +63,9 @@ export async function settle(
   if (lost > 0n) {
     const facts = { ...ref, model: order.model.id, loss: exact(lost), currency: caller.account.currency };
     const why =
-      closed.state === 'settled' ? 'cost more than its account has' : 'was settled after its hold was given back or lost';
+      closed.state === 'settled'
+        ? 'cost more than its account has'
+        : 'was settled after its hold was given back or lost';
     app.log.error(facts, `a chat call ${why}: the difference is lost`);
   }
   const is_booked = closed.outcome !== 'closed' && upstream !== undefined && upstream.basis !== 'unknown';
