@@ -5,17 +5,24 @@ export function cpuOf_us(pid: number | undefined): number {
   return 10_000 * (statOf(String(pid))?.ticks ?? 0);
 }
 
-/** The same of all children of a process that live now: those of the postmaster are PostgreSQL. */
+/** The same of all children of a process, of those that have ended too: those of the postmaster are PostgreSQL. */
 export function cpuOfChildren_us(parent: number): number {
   const pids = existsSync('/proc/self/stat') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
   const stats = pids.map(statOf).filter((stat) => stat?.parent === parent);
-  return 10_000 * stats.reduce((sum, stat) => sum + (stat?.ticks ?? 0), 0);
+  const ended = statOf(String(parent))?.ended ?? 0;
+  return 10_000 * stats.reduce((sum, stat) => sum + (stat?.ticks ?? 0), ended);
 }
 
-function statOf(pid: string): { parent: number; ticks: number } | undefined {
+/** `ended`: the ticks of its children that have ended. */
+function statOf(pid: string): { parent: number; ticks: number; ended: number } | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) };
+    const [user, system, ended_user, ended_system] = fields.slice(11, 15).map(Number);
+    return {
+      parent: Number(fields[1]),
+      ticks: (user ?? 0) + (system ?? 0),
+      ended: (ended_user ?? 0) + (ended_system ?? 0),
+    };
   } catch {
     return undefined; // it ended meanwhile
   }
