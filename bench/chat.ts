@@ -23,7 +23,7 @@ import {
   type Keys,
   type Rival,
 } from './chat-places.ts';
-import { divideCores, type Cores } from './cores.ts';
+import { divideCores } from './cores.ts';
 import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
 import { flushTimes_ms } from './disk.ts';
 import { makeLeash } from './leash.ts';
@@ -49,7 +49,8 @@ const give_up_ms = quick ? 120_000 : 480_000;
 
 type Stage = {
   folder: string;
-  cores: Cores;
+  /** Who runs on which cores, for the report. */
+  cores: string;
   db: Db;
   keys: Keys;
   postmaster: number;
@@ -90,7 +91,7 @@ async function main(): Promise<void> {
   ].filter((rival) => rival !== undefined);
   cores.measuring();
   const keys = await makeKeys(db);
-  const stage = { folder, cores, db, keys, postmaster: embedded.pid, upstream, loader, service, rivals };
+  const stage = { folder, cores: cores.words, db, keys, postmaster: embedded.pid, upstream, loader, service, rivals };
   const sections = await measureAll(stage);
   await stopService(service);
   const books = await checkBooks(db, { full: true, more: service_rules });
@@ -126,7 +127,7 @@ async function measureAll(stage: Stage): Promise<string[]> {
     ...stage.rivals.map(({ name, child }) => [name, '', residentMegabytes(child), peakMegabytes(child)]),
   ];
   return [
-    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. ${stage.cores.words} Medians of ${rounds} alternating rounds of ${round_ms} ms. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
+    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. ${stage.cores} Medians of ${rounds} alternating rounds of ${round_ms} ms. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
     table(rates),
     `Latency in ms, p50 / p99, and in brackets what is added to asking the upstream itself: one call at a time, and at ${paced_per_s} calls/s.`,
     table(added),

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
  * Who runs where. What is measured has two cores, on every machine; callers and upstream have two others where
  * there are four, or share them.
  */
-export type Cores = {
+type Cores = {
   /** Processes that are started from here on are measured. */
   measured(): void;
   /** Processes that are started from here on measure, as this one does. */
