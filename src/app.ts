@@ -24,7 +24,8 @@ import { openGuard, type Guard } from './lib/guard.ts';
 import type { Resolve } from './lib/resolve.ts';
 import { AtOnce } from './limits/at-once.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
-import { makeHoldBatcher, type HoldBatcher } from './money/holds.ts';
+import { makeHoldBatcher } from './money/holds.ts';
+import { makePromises, money_channel, type Promises } from './money/promises.ts';
 import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
 import type { Adapter, ChatProvider, Provider } from './providers/provider.ts';
@@ -55,7 +56,7 @@ export type App = {
   readonly login: Login;
   /** Writes to people, where the operator has said how. */
   readonly mailer: Mailer;
-  readonly holds: HoldBatcher;
+  readonly holds: Promises;
   /** Who may send a webhook now. */
   readonly places: Places;
   /** Every request to an address that a user or an upstream chose. */
@@ -173,7 +174,9 @@ async function openParts(
   const listener = openListener(db, { onError });
   onStop(() => listener.close());
   const authenticator = makeAuthenticator(db);
-  const heard = { db, log, notifier, listener, catalog, authenticator };
+  const holds = makePromises(makeHoldBatcher(db, () => new Date(clock.now())));
+  onStop(() => holds.stop());
+  const heard = { db, log, notifier, listener, catalog, authenticator, holds };
   const overrides = options.command ? undefined : await hearOthers(heard, onStop);
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
@@ -202,7 +205,7 @@ async function openParts(
     windows: memoryWindows(),
     atOnce: new AtOnce(),
     authenticator,
-    holds: makeHoldBatcher(db, () => new Date(clock.now())),
+    holds,
     guard,
     places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
     secret,
@@ -227,10 +230,12 @@ async function hearOthers(
     listener,
     catalog,
     authenticator,
-  }: Pick<App, 'db' | 'log' | 'notifier' | 'listener' | 'catalog' | 'authenticator'>,
+    holds,
+  }: Pick<App, 'db' | 'log' | 'notifier' | 'listener' | 'catalog' | 'authenticator' | 'holds'>,
   onStop: App['onStop'],
 ): Promise<OverrideWatch> {
   await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
+  await listener.subscribe(money_channel, { onPayload: holds.forget, onGap: () => holds.forget() });
   await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
   const onError = (error: unknown) => log.warn({ err: error }, 'what operators changed about models cannot be read');
   const overrides = await watchOverrides(db, catalog, listener, onError);

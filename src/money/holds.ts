@@ -53,6 +53,12 @@ export type CloseAnswer = {
   available: Money;
 };
 
+/** The end of a call whose hold was promised, and may not have been written: both at once. */
+export type KeepRequest = { promise: HoldRequest; end: CloseRequest };
+
+/** As of a close; and what the key may still spend this month, as of a hold. */
+export type KeepAnswer = CloseAnswer & Pick<HoldAnswer, 'remaining'>;
+
 /** Reserves within the caller's transaction. `now` decides the month. */
 export async function hold(db: Queryable, request: HoldRequest, now: Date): Promise<HoldAnswer> {
   return holdRow(db, rowOfHold(request), now);
@@ -61,6 +67,11 @@ export async function hold(db: Queryable, request: HoldRequest, now: Date): Prom
 /** Settles or releases within the caller's transaction: whoever comes first, once. */
 export async function close(db: Queryable, request: CloseRequest, now: Date): Promise<CloseAnswer> {
   return closeRow(db, rowOfClose(request), now);
+}
+
+/** Holds and ends a hold within the caller's transaction; one that was written meanwhile is ended as it is. */
+export async function keep(db: Queryable, request: KeepRequest, now: Date): Promise<KeepAnswer> {
+  return keepRow(db, rowOfKeep(request), now);
 }
 
 /** Holds and closes of many concurrent callers, sent to the database in one call per round trip. */
@@ -72,12 +83,14 @@ export type HoldBatcher = {
   hold(request: HoldRequest): Promise<HoldAnswer>;
   /** Settles or releases; on the disk when it resolves, with all that came before. */
   close(request: CloseRequest): Promise<CloseAnswer>;
+  /** Holds what was promised, as far as it is there, and settles or releases it; on the disk when it resolves. */
+  keep(request: KeepRequest): Promise<KeepAnswer>;
 };
 
 /**
  * Collects what arrives while a call is under way and sends it as one money_batch; a member alone is
  * sent as the plain call. Each of the `lanes` has its own accounts, so that two calls never wait for
- * each other's rows. Both verbs happen once per ref, so a call whose answer was lost is repeated.
+ * each other's rows. All verbs happen once per ref, so a call whose answer was lost is repeated.
  */
 export function makeHoldBatcher(
   db: Db,
@@ -101,7 +114,7 @@ export function makeHoldBatcher(
   return {
     hold: async (request) => {
       const answer = await laneOf(request.account_id)({ verb: 'hold', row: rowOfHold(request) });
-      assert('remaining' in answer, 'a hold gets the answer of a hold');
+      assert(!('state' in answer), 'a hold gets the answer of a hold');
       return answer;
     },
     close: async (request) => {
@@ -109,14 +122,20 @@ export function makeHoldBatcher(
       assert('state' in answer, 'a close gets the answer of a close');
       return answer;
     },
+    keep: async (request) => {
+      const answer = await laneOf(request.end.account_id)({ verb: 'keep', row: rowOfKeep(request) });
+      assert('state' in answer && 'remaining' in answer, 'a promise gets the answer of both');
+      return answer;
+    },
   };
 }
 
-type Member = { verb: 'hold'; row: HoldRow } | { verb: 'close'; row: CloseRow };
-type Answer = HoldAnswer | CloseAnswer;
+type Member = { verb: 'hold'; row: HoldRow } | { verb: 'close'; row: CloseRow } | { verb: 'keep'; row: KeepRow };
+type Answer = HoldAnswer | CloseAnswer | KeepAnswer;
 
 async function callAlone(db: Queryable, member: Member, now: Date): Promise<Answer> {
-  return member.verb === 'hold' ? holdRow(db, member.row, now, unflushed) : closeRow(db, member.row, now);
+  if (member.verb === 'hold') return holdRow(db, member.row, now, unflushed);
+  return member.verb === 'close' ? closeRow(db, member.row, now) : keepRow(db, member.row, now);
 }
 
 /**
@@ -148,6 +167,7 @@ type CloseRow = {
   units: string | null;
   upstream: string | null;
 };
+type KeepRow = CloseRow & { key_id: string; promise: Money; model: string; kind: string };
 
 function rowOfHold(request: HoldRequest): HoldRow {
   assert(request.amount >= 0n, 'a hold is never below zero');
@@ -161,6 +181,12 @@ function rowOfClose(request: CloseRequest): CloseRow {
   assert(cost === null || (cost >= 0n && cost <= money_max), 'a cost is from zero to money_max');
   const units_text = units === undefined ? null : JSON.stringify(units);
   return { account_id, ref, cost, beyond_hold, units: units_text, upstream: useText(upstream) };
+}
+
+function rowOfKeep({ promise, end }: KeepRequest): KeepRow {
+  const { key_id, amount, model, kind } = rowOfHold(promise);
+  assert(promise.account_id === end.account_id && promise.ref === end.ref, 'a promise is kept to whom it was made');
+  return { ...rowOfClose(end), key_id, promise: amount, model, kind };
 }
 
 async function holdRow(db: Queryable, row: HoldRow, now: Date, column = ''): Promise<HoldAnswer> {
@@ -189,6 +215,26 @@ async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseA
   return { ...answer, charged: answer.charged ?? 0n };
 }
 
+async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnswer> {
+  const { account_id, key_id, ref, promise, model, kind, cost, beyond_hold, units, upstream } = row;
+  type Row = Omit<KeepAnswer, 'charged'> & { charged: Money | null };
+  const rows = await db.query<Row>('select * from money_keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)', [
+    now,
+    account_id,
+    key_id,
+    ref,
+    promise,
+    model,
+    kind,
+    cost,
+    beyond_hold,
+    units,
+    upstream,
+  ]);
+  const answer = one(rows);
+  return { ...answer, charged: answer.charged ?? 0n };
+}
+
 function one<T>(rows: T[]): T {
   const row = rows[0];
   if (rows.length !== 1 || row === undefined) throw new Error(`expected one row, got ${rows.length}`);
@@ -207,20 +253,21 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Pro
             array_to_string(charged, ',', '') as charged, array_to_string(available, ',') as available,
             array_to_string(remaining, ',', '') as remaining
        from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[],
-         $12::jsonb[])`,
+         $12::jsonb[], $13::bigint[])`,
     [
       now,
       plainArray(batch, (member) => member.verb),
       plainArray(batch, (member) => member.row.account_id),
-      plainArray(batch, (member) => (member.verb === 'hold' ? member.row.key_id : null)),
+      plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.key_id)),
       plainArray(batch, (member) => member.row.ref),
       plainArray(batch, (member) => (member.verb === 'hold' ? member.row.amount : member.row.cost)),
-      batch.map((member) => (member.verb === 'hold' ? member.row.model : null)),
-      plainArray(batch, (member) => (member.verb === 'hold' ? member.row.kind : null)),
+      batch.map((member) => (member.verb === 'close' ? null : member.row.model)),
+      plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.kind)),
       plainArray(batch, (member) => (member.verb === 'hold' ? (member.row.expires_at?.toISOString() ?? null) : null)),
-      plainArray(batch, (member) => member.verb === 'close' && member.row.beyond_hold),
-      batch.map((member) => (member.verb === 'close' ? member.row.units : null)),
-      batch.map((member) => (member.verb === 'close' ? member.row.upstream : null)),
+      plainArray(batch, (member) => member.verb !== 'hold' && member.row.beyond_hold),
+      batch.map((member) => (member.verb === 'hold' ? null : member.row.units)),
+      batch.map((member) => (member.verb === 'hold' ? null : member.row.upstream)),
+      plainArray(batch, (member) => (member.verb === 'keep' ? member.row.promise : null)),
     ],
   );
   const { outcome, state, charged, available, remaining } = one(rows);
@@ -250,21 +297,15 @@ function isPlain(value: string | bigint | boolean | null): boolean {
 function answerOf(member: Member, answer: BatchRow, i: number): Answer {
   const outcome = answer.outcome[i];
   const available = BigInt(answer.available[i] ?? 0n);
-  if (member.verb === 'hold') {
-    const remaining = answer.remaining[i] ?? '';
-    return {
-      outcome: outcome as HoldAnswer['outcome'],
-      available,
-      remaining: remaining === '' ? null : BigInt(remaining),
-    };
-  }
-  const state = answer.state[i] as 'settled' | 'released' | '' | undefined;
-  return {
+  const remaining = answer.remaining[i] ? BigInt(answer.remaining[i]) : null;
+  if (member.verb === 'hold') return { outcome: outcome as HoldAnswer['outcome'], available, remaining };
+  const end = {
     outcome: outcome as CloseAnswer['outcome'],
-    state: state || null,
+    state: (answer.state[i] || null) as CloseAnswer['state'],
     charged: BigInt(answer.charged[i] || 0n),
     available,
   };
+  return member.verb === 'close' ? end : { ...end, remaining };
 }
 
 /** Chat holds that nobody ended in their time, oldest first. */

@@ -46,7 +46,8 @@ const batched_length_max = 32_768;
  */
 export async function insertTask(app: App, task: NewTask, once?: KeyOnce): Promise<CreateAnswer> {
   const goes_alone = once !== undefined || task.input.length > batched_length_max;
-  const answer = goes_alone ? await repeated(() => callAlone(app, task, once)) : await batcherOf(app)(task);
+  const insert = () => (goes_alone ? repeated(() => callAlone(app, task, once)) : batcherOf(app)(task));
+  const answer = await app.holds.aside(task.account_id, insert);
   return (await isOurs(app, task, answer)) ? { ...answer, outcome: 'created' } : answer;
 }
 
