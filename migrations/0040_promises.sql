@@ -14,6 +14,7 @@ create function money_keep(
 declare
   b balances;
   k budgets;
+  v_key text;
   v_hold bigint;
 begin
   select * into b from balances where account_id = p_account for update;
@@ -26,10 +27,11 @@ begin
     raise exception 'a cost of % is not an amount', p_cost using errcode = 'numeric_value_out_of_range';
   end if;
   if exists (select from ledger_entries where ref = p_ref and event = 'hold' and account_id is not distinct from p_account) then
+    v_key := coalesce((select key_id from open_holds where account_id = p_account and ref = p_ref), p_key);
     select c.outcome, c.state, c.charged, c.available into outcome, state, charged, available
       from money_close(p_now, p_account, p_ref, p_cost, p_beyond, p_units, p_upstream) c;
     select limit_month - case when month < month_of(p_now) then 0 else spent end - held into remaining
-      from budgets where key_id = p_key;
+      from budgets where key_id = v_key;
     return;
   end if;
   if k.month < month_of(p_now) then

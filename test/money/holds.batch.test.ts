@@ -4,11 +4,14 @@ import type { Db } from '../../src/db/database.ts';
 import {
   close,
   hold,
+  keep,
   makeHoldBatcher,
   type CloseAnswer,
   type CloseRequest,
   type HoldAnswer,
   type HoldRequest,
+  type KeepAnswer,
+  type KeepRequest,
 } from '../../src/money/holds.ts';
 import { credit } from '../../src/money/ledger.ts';
 import type { UpstreamUse } from '../../src/money/upstream.ts';
@@ -23,17 +26,29 @@ beforeAll(async () => {
 afterEach(() => expectExactBooks(database.db));
 afterAll(() => database.drop());
 
-type Member = { verb: 'hold'; request: HoldRequest } | { verb: 'close'; request: CloseRequest };
-type Answer = HoldAnswer | CloseAnswer;
+type Member =
+  | { verb: 'hold'; request: HoldRequest }
+  | { verb: 'close'; request: CloseRequest }
+  | { verb: 'keep'; request: KeepRequest };
+type Answer = HoldAnswer | CloseAnswer | KeepAnswer;
 
 /** A member before its wallet is known. */
-type Plan = { wallet: number; ref: string; verb: 'hold' | 'close'; amount: bigint; release: boolean; beyond: boolean };
+type Plan = {
+  wallet: number;
+  ref: string;
+  verb: Member['verb'];
+  amount: bigint;
+  promise: bigint;
+  release: boolean;
+  beyond: boolean;
+};
 
 const plans = fc.record({
   wallet: fc.nat(3),
   ref: fc.constantFrom('a', 'null', 'c d', '{e}', 'f,"g"', '\\h'), // an id, and what an array would read as something else
-  verb: fc.constantFrom('hold', 'close'),
+  verb: fc.constantFrom('hold', 'close', 'keep'),
   amount: fc.bigInt({ min: 0n, max: 60n }),
+  promise: fc.bigInt({ min: 0n, max: 60n }),
   release: fc.boolean(),
   beyond: fc.boolean(),
 }) satisfies fc.Arbitrary<Plan>;
@@ -81,13 +96,16 @@ function memberOf(plan: Plan, wallets: Wallet[]): Member {
   if (plan.verb === 'hold') return { verb: 'hold', request: holdOf(wallet, plan.ref, plan.amount) };
   const closed = closeOf(wallet, plan.ref, plan.release ? null : plan.amount, plan.beyond);
   const request = { ...closed, upstream: uses[Number(plan.amount % 3n)] };
-  return { verb: 'close', request: plan.release ? request : { ...request, units: { second: String(plan.amount) } } };
+  const end = plan.release ? request : { ...request, units: { second: String(plan.amount) } };
+  if (plan.verb === 'close') return { verb: 'close', request: end };
+  return { verb: 'keep', request: { promise: holdOf(wallet, plan.ref, plan.promise), end } };
 }
 
 async function oneByOne(db: Db, members: Member[], now: Date): Promise<Answer[]> {
   const answers: Answer[] = [];
-  for (const member of members) {
-    answers.push(member.verb === 'hold' ? await hold(db, member.request, now) : await close(db, member.request, now));
+  for (const { verb, request } of members) {
+    if (verb === 'hold') answers.push(await hold(db, request, now));
+    else answers.push(await (verb === 'close' ? close(db, request, now) : keep(db, request, now)));
   }
   return answers;
 }
@@ -95,9 +113,10 @@ async function oneByOne(db: Db, members: Member[], now: Date): Promise<Answer[]>
 async function together(db: Db, members: Member[], now: Date): Promise<Answer[]> {
   const batcher = makeHoldBatcher(db, () => now);
   return Promise.all(
-    members.map((member): Promise<Answer> =>
-      member.verb === 'hold' ? batcher.hold(member.request) : batcher.close(member.request),
-    ),
+    members.map(({ verb, request }): Promise<Answer> => {
+      if (verb === 'hold') return batcher.hold(request);
+      return verb === 'close' ? batcher.close(request) : batcher.keep(request);
+    }),
   );
 }
 
@@ -165,6 +184,8 @@ test('a member that breaks a rule of the database fails alone', async () => {
   const wallet = await openWallet(db, { credit: 100n });
   const stranger = await openWallet(db, { credit: 100n });
   const batcher = makeHoldBatcher(db, () => noon);
+  const keepOf = async (promise: HoldRequest, cost: bigint) =>
+    batcher.keep({ promise, end: { account_id: promise.account_id, ref: promise.ref, cost } });
   const outcomes = await Promise.allSettled([
     batcher.hold(holdOf(wallet, 'a', 10n)),
     batcher.hold(holdOf({ ...wallet, key_id: stranger.key_id }, 'b', 10n)),
@@ -173,6 +194,10 @@ test('a member that breaks a rule of the database fails alone', async () => {
     batcher.hold({ ...holdOf(wallet, 'e', 10n), model: 'NUL \0' }),
     batcher.hold(holdOf(wallet, 'f', -1n)),
     batcher.hold(holdOf(wallet, 'g', 2n ** 80n)),
+    keepOf(holdOf({ ...wallet, key_id: stranger.key_id }, 'i', 10n), 1n),
+    keepOf({ ...holdOf(wallet, 'j', 10n), model: 'NUL \0' }, 1n),
+    keepOf(holdOf(wallet, 'k', -1n), 1n),
+    keepOf(holdOf(wallet, 'l', 2n ** 80n), 1n),
     batcher.close(closeOf(wallet, 'none', 1n)),
     batcher.hold(holdOf(wallet, 'h', 10n)),
   ]);
@@ -184,10 +209,14 @@ test('a member that breaks a rule of the database fails alone', async () => {
     'error',
     'error',
     'insufficient',
+    'error',
+    'error',
+    'error',
+    'settled',
     'closed',
     'held',
   ]);
-  expect(await standingOf(db, wallet)).toMatchObject({ held: 20n });
+  expect(await standingOf(db, wallet)).toMatchObject({ amount: 99n, held: 20n, spent: 1n });
 });
 
 test('members of one account and ref wait for each other: a hold, its end and its repetitions', async () => {
