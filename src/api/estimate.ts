@@ -53,6 +53,7 @@ export async function weigh(app: App, caller: Caller, body: Record<string, unkno
 /** What a hold of this much would meet. */
 export async function weighHold(app: App, { account, key }: Caller, hold: Money): Promise<Weighed> {
   const { id, currency, status } = account;
+  await app.holds.written(id);
   const balance = await balanceOf(app.db, id);
   const available = (balance?.amount ?? 0n) - (balance?.held ?? 0n);
   const [budget] = await budgetsOf(app.db, id, new Date(app.clock.now()), key.id);

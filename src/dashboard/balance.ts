@@ -5,6 +5,7 @@ import type { BalanceView } from './views/common.ts';
 
 /** What can be spent: on every page. */
 export const get_balance = account_endpoint('GET', '/balance', 'read', async (app, { account }) => {
+  await app.holds.written(account.id);
   const found = await balanceOf(app.db, account.id);
   if (!found) throw new Error(`the account ${account.id} has no balance`);
   const { currency, amount, held } = found;

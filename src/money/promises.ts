@@ -6,7 +6,10 @@ import type { Money } from './money.ts';
  * booked together with their end (decision 24). PostgreSQL remains the only truth: it never books what is not there.
  */
 export type Promises = {
-  /** Reserves; at once, if what is known of the account leaves no doubt. Everybody else sees it 250 ms later. */
+  /**
+   * Reserves; at once, if what is known of the account leaves no doubt. Everybody else sees it 250 ms later. Each ref
+   * is asked for once: that it had a hold before is not noticed until its end, which happens once in any case.
+   */
   hold(request: HoldRequest): Promise<HoldAnswer>;
   /** Settles or releases; on the disk when it resolves. */
   close(request: CloseRequest): Promise<CloseAnswer>;
@@ -76,7 +79,11 @@ export function makePromises(batcher: HoldBatcher, elapsed_ms: () => number = ()
     return made;
   };
 
-  const ask = async <A extends Answered>(account: Account, key_id: string | undefined, asking: Promise<A>): Promise<A> => {
+  const ask = async <A extends Answered>(
+    account: Account,
+    key_id: string | undefined,
+    asking: Promise<A>,
+  ): Promise<A> => {
     const { epoch } = account;
     try {
       const answer = await asking;
@@ -255,7 +262,12 @@ function leftOf(account: Account, key: Key): Pick<HoldAnswer, 'available' | 'rem
 /** What an answer tells of the account, and that of a hold also of the key. */
 type Answered = { available: Money; remaining?: Money | null };
 
-function learn(account: Account, key_id: string | undefined, answer: Answered, since: Omit<Known<unknown>, 'value'>): void {
+function learn(
+  account: Account,
+  key_id: string | undefined,
+  answer: Answered,
+  since: Omit<Known<unknown>, 'value'>,
+): void {
   if (account.epoch !== since.epoch) return;
   account.available = { value: answer.available, ...since };
   if (key_id === undefined || answer.remaining === undefined) return;
