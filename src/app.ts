@@ -25,7 +25,7 @@ import type { Resolve } from './lib/resolve.ts';
 import { AtOnce } from './limits/at-once.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher } from './money/holds.ts';
-import { makePromises, money_channel, type Promises } from './money/promises.ts';
+import { makePledges, money_channel, type Pledges } from './money/pledges.ts';
 import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
 import type { Adapter, ChatProvider, Provider } from './providers/provider.ts';
@@ -56,7 +56,7 @@ export type App = {
   readonly login: Login;
   /** Writes to people, where the operator has said how. */
   readonly mailer: Mailer;
-  readonly holds: Promises;
+  readonly holds: Pledges;
   /** Who may send a webhook now. */
   readonly places: Places;
   /** Every request to an address that a user or an upstream chose. */
@@ -174,8 +174,7 @@ async function openParts(
   const listener = openListener(db, { onError });
   onStop(() => listener.close());
   const authenticator = makeAuthenticator(db);
-  const holds = makePromises(makeHoldBatcher(db, () => new Date(clock.now())));
-  onStop(() => holds.stop());
+  const holds = openHolds(db, clock, onStop);
   const heard = { db, log, notifier, listener, catalog, authenticator, holds };
   const overrides = options.command ? undefined : await hearOthers(heard, onStop);
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
@@ -241,6 +240,12 @@ async function hearOthers(
   const overrides = await watchOverrides(db, catalog, listener, onError);
   onStop(() => overrides.close());
   return overrides;
+}
+
+function openHolds(db: Db, clock: Clock, onStop: App['onStop']): Pledges {
+  const holds = makePledges(makeHoldBatcher(db, () => new Date(clock.now())));
+  onStop(() => holds.stop());
+  return holds;
 }
 
 function makeTracker(onStop: App['onStop']): App['track'] {

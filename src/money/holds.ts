@@ -53,8 +53,8 @@ export type CloseAnswer = {
   available: Money;
 };
 
-/** The end of a call whose hold was promised, and may not have been written: both at once. */
-export type KeepRequest = { promise: HoldRequest; end: CloseRequest };
+/** The end of a call whose hold was pledged, and may not have been written: both at once. */
+export type KeepRequest = { pledge: HoldRequest; end: CloseRequest };
 
 /** As of a close; and what the key may still spend this month, as of a hold. */
 export type KeepAnswer = CloseAnswer & Pick<HoldAnswer, 'remaining'>;
@@ -83,7 +83,7 @@ export type HoldBatcher = {
   hold(request: HoldRequest): Promise<HoldAnswer>;
   /** Settles or releases; on the disk when it resolves, with all that came before. */
   close(request: CloseRequest): Promise<CloseAnswer>;
-  /** Holds what was promised, as far as it is there, and settles or releases it; on the disk when it resolves. */
+  /** Holds what was pledged, as far as it is there, and settles or releases it; on the disk when it resolves. */
   keep(request: KeepRequest): Promise<KeepAnswer>;
 };
 
@@ -124,7 +124,7 @@ export function makeHoldBatcher(
     },
     keep: async (request) => {
       const answer = await laneOf(request.end.account_id)({ verb: 'keep', row: rowOfKeep(request) });
-      assert('state' in answer && 'remaining' in answer, 'a promise gets the answer of both');
+      assert('state' in answer && 'remaining' in answer, 'a pledge gets the answer of both');
       return answer;
     },
   };
@@ -167,7 +167,7 @@ type CloseRow = {
   units: string | null;
   upstream: string | null;
 };
-type KeepRow = CloseRow & { key_id: string; promise: Money; model: string; kind: string };
+type KeepRow = CloseRow & { key_id: string; pledge: Money; model: string; kind: string };
 
 function rowOfHold(request: HoldRequest): HoldRow {
   assert(request.amount >= 0n, 'a hold is never below zero');
@@ -183,10 +183,10 @@ function rowOfClose(request: CloseRequest): CloseRow {
   return { account_id, ref, cost, beyond_hold, units: units_text, upstream: useText(upstream) };
 }
 
-function rowOfKeep({ promise, end }: KeepRequest): KeepRow {
-  const { key_id, amount, model, kind } = rowOfHold(promise);
-  assert(promise.account_id === end.account_id && promise.ref === end.ref, 'a promise is kept to whom it was made');
-  return { ...rowOfClose(end), key_id, promise: amount, model, kind };
+function rowOfKeep({ pledge, end }: KeepRequest): KeepRow {
+  const { key_id, amount, model, kind } = rowOfHold(pledge);
+  assert(pledge.account_id === end.account_id && pledge.ref === end.ref, 'a pledge is kept to whom it was made');
+  return { ...rowOfClose(end), key_id, pledge: amount, model, kind };
 }
 
 async function holdRow(db: Queryable, row: HoldRow, now: Date, column = ''): Promise<HoldAnswer> {
@@ -216,14 +216,14 @@ async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseA
 }
 
 async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnswer> {
-  const { account_id, key_id, ref, promise, model, kind, cost, beyond_hold, units, upstream } = row;
+  const { account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream } = row;
   type Row = Omit<KeepAnswer, 'charged'> & { charged: Money | null };
   const rows = await db.query<Row>('select * from money_keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)', [
     now,
     account_id,
     key_id,
     ref,
-    promise,
+    pledge,
     model,
     kind,
     cost,
@@ -267,7 +267,7 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Pro
       plainArray(batch, (member) => member.verb !== 'hold' && member.row.beyond_hold),
       batch.map((member) => (member.verb === 'hold' ? null : member.row.units)),
       batch.map((member) => (member.verb === 'hold' ? null : member.row.upstream)),
-      plainArray(batch, (member) => (member.verb === 'keep' ? member.row.promise : null)),
+      plainArray(batch, (member) => (member.verb === 'keep' ? member.row.pledge : null)),
     ],
   );
   const { outcome, state, charged, available, remaining } = one(rows);

@@ -38,7 +38,7 @@ type Plan = {
   ref: string;
   verb: Member['verb'];
   amount: bigint;
-  promise: bigint;
+  pledge: bigint;
   release: boolean;
   beyond: boolean;
 };
@@ -48,7 +48,7 @@ const plans = fc.record({
   ref: fc.constantFrom('a', 'null', 'c d', '{e}', 'f,"g"', '\\h'), // an id, and what an array would read as something else
   verb: fc.constantFrom('hold', 'close', 'keep'),
   amount: fc.bigInt({ min: 0n, max: 60n }),
-  promise: fc.bigInt({ min: 0n, max: 60n }),
+  pledge: fc.bigInt({ min: 0n, max: 60n }),
   release: fc.boolean(),
   beyond: fc.boolean(),
 }) satisfies fc.Arbitrary<Plan>;
@@ -98,7 +98,7 @@ function memberOf(plan: Plan, wallets: Wallet[]): Member {
   const request = { ...closed, upstream: uses[Number(plan.amount % 3n)] };
   const end = plan.release ? request : { ...request, units: { second: String(plan.amount) } };
   if (plan.verb === 'close') return { verb: 'close', request: end };
-  return { verb: 'keep', request: { promise: holdOf(wallet, plan.ref, plan.promise), end } };
+  return { verb: 'keep', request: { pledge: holdOf(wallet, plan.ref, plan.pledge), end } };
 }
 
 async function oneByOne(db: Db, members: Member[], now: Date): Promise<Answer[]> {
@@ -184,8 +184,8 @@ test('a member that breaks a rule of the database fails alone', async () => {
   const wallet = await openWallet(db, { credit: 100n });
   const stranger = await openWallet(db, { credit: 100n });
   const batcher = makeHoldBatcher(db, () => noon);
-  const keepOf = async (promise: HoldRequest, cost: bigint) =>
-    batcher.keep({ promise, end: { account_id: promise.account_id, ref: promise.ref, cost } });
+  const keepOf = async (pledge: HoldRequest, cost: bigint) =>
+    batcher.keep({ pledge, end: { account_id: pledge.account_id, ref: pledge.ref, cost } });
   const outcomes = await Promise.allSettled([
     batcher.hold(holdOf(wallet, 'a', 10n)),
     batcher.hold(holdOf({ ...wallet, key_id: stranger.key_id }, 'b', 10n)),

@@ -139,31 +139,31 @@ function closed(account_number: number, ref: string, cost: bigint | null, beyond
   };
 }
 
-/** A promise that is kept: a hold of what is there, and its end. */
-function kept(k: number, ref: string, promise: bigint, cost: bigint | null, beyond: boolean, how: How): Command {
+/** A pledge that is kept: a hold of what is there, and its end. */
+function kept(k: number, ref: string, pledge: bigint, cost: bigint | null, beyond: boolean, how: How): Command {
   return {
     check: () => true,
     toString: () =>
-      `keep(key ${k}, ${ref}, ${promise}, ${cost}, ${beyond}, ${how.fault}${how.batched ? ', batched' : ''})`,
+      `keep(key ${k}, ${ref}, ${pledge}, ${cost}, ${beyond}, ${how.fault}${how.batched ? ', batched' : ''})`,
     run: async (model, real) => {
       const key = at(model.keys, k);
       const account = at(model.accounts, key.account);
       const name = `${key.account} ${ref}`;
       const was_held = model.holds.has(name);
       if (!was_held) {
-        const amount = promise < account.available ? promise : account.available;
+        const amount = pledge < account.available ? pledge : account.available;
         turnPage(key, model.now);
         account.available -= amount;
         account.held += amount;
         key.held += amount;
         model.holds.set(name, { key: k, amount, state: 'open', charged: 0n });
-        if (amount < promise) met.add('kept in part');
+        if (amount < pledge) met.add('kept in part');
       }
       const found = model.holds.get(name);
       const was_open = found?.state === 'open';
       if (found && was_open) closeInModel(model, account, found, cost, beyond);
       const wallet = at(real.wallets, k);
-      const request = { promise: holdOf(wallet, ref, promise), end: closeOf(wallet, ref, cost, beyond) };
+      const request = { pledge: holdOf(wallet, ref, pledge), end: closeOf(wallet, ref, cost, beyond) };
       const answer = await perform(real, model, how, {
         plain: (tx) => keep(tx, request, model.now),
         batched: (batcher) => batcher.keep(request),
@@ -173,8 +173,9 @@ function kept(k: number, ref: string, promise: bigint, cost: bigint | null, beyo
       expect(answer.state).toBe(found?.state ?? null);
       expect(answer.charged).toBe(found?.charged ?? 0n);
       expect(answer.available).toBe(account.available);
-      const spent = key.month >= monthOf(model.now) ? key.spent : 0n;
-      expect(answer.remaining).toBe(key.limit === null ? null : key.limit - spent - key.held);
+      const { limit, month, spent, held: key_held } = was_open && found ? at(model.keys, found.key) : key;
+      const spent_now = month >= monthOf(model.now) ? spent : 0n;
+      expect(answer.remaining).toBe(limit === null ? null : limit - spent_now - key_held);
       met.add(was_held ? (was_open ? 'kept what was held' : 'kept what was closed') : 'kept');
     },
   };

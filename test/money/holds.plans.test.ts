@@ -64,8 +64,8 @@ test('a plain hold with its end reads a handful of rows, however many the accoun
     expect((await hold(tx, holdOf(busy, ref, 2n), noon)).outcome).toBe('held');
     expect((await close(tx, closeOf(busy, ref, 1n), noon)).outcome).toBe('settled');
     expect((await close(tx, closeOf(busy, ref, 1n), noon)).outcome).toBe('closed');
-    const promise = holdOf(busy, `${ref} promised`, 2n);
-    const request = { promise, end: closeOf(busy, promise.ref, 1n) };
+    const pledge = holdOf(busy, `${ref} pledged`, 2n);
+    const request = { pledge, end: closeOf(busy, pledge.ref, 1n) };
     expect((await keep(tx, request, noon)).outcome).toBe('settled');
     expect((await keep(tx, request, noon)).outcome).toBe('closed');
     await credit(tx, { account_id: busy.account_id, type: 'topup', amount: 1n, ref, reason: 'x' }, noon);
@@ -80,8 +80,8 @@ test('so does each member of a batch', async () => {
     const refs = [`batched${n++}`, `batched${n++}`, `batched${n++}`];
     await Promise.all(refs.map((ref) => batcher.hold(holdOf(busy, ref, 2n))));
     await Promise.all([...refs, `chat_${tail}10001`, 'none'].map((ref) => batcher.close(closeOf(busy, ref, 1n))));
-    const promises = refs.map((ref) => holdOf(busy, `${ref} promised`, 2n));
-    await Promise.all(promises.map((promise) => batcher.keep({ promise, end: closeOf(busy, promise.ref, 1n) })));
+    const pledges = refs.map((ref) => holdOf(busy, `${ref} pledged`, 2n));
+    await Promise.all(pledges.map((pledge) => batcher.keep({ pledge, end: closeOf(busy, pledge.ref, 1n) })));
   });
   expect(read).toBeGreaterThan(5);
   expect(read).toBeLessThan(60);

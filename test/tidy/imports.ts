@@ -18,6 +18,7 @@ const holds_importers = [
   'src/tasks/sweep.ts',
   'src/chat/call.ts',
   'src/chat/sweep.ts',
+  'src/money/pledges.ts',
   'src/app.ts',
 ];
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
 import { close, hold, makeHoldBatcher, type HoldAnswer } from '../../src/money/holds.ts';
 import { credit, setLimit } from '../../src/money/ledger.ts';
-import { makePromises, type Promises } from '../../src/money/promises.ts';
+import { makePledges, type Pledges } from '../../src/money/pledges.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openKey, openWallet, standingOf, type Wallet } from './setup.ts';
@@ -11,15 +11,15 @@ let database: TestDatabase;
 beforeAll(async () => {
   database = await testDatabase({ connections_max: 20 });
 });
-const made: Promises[] = [];
+const made: Pledges[] = [];
 afterEach(async () => {
-  for (const promises of made.splice(0)) promises.stop();
+  for (const pledges of made.splice(0)) pledges.stop();
   await expectExactBooks(database.db);
 });
 afterAll(() => database.drop());
 
-/** Promises over a database whose calls are counted. */
-function openPromises(db: Db = database.db, elapsed_ms?: () => number): { promises: Promises; calls: () => number } {
+/** Pledges over a database whose calls are counted. */
+function openPledges(db: Db = database.db, elapsed_ms?: () => number): { pledges: Pledges; calls: () => number } {
   let calls = 0;
   const counted: Db = {
     ...db,
@@ -28,18 +28,18 @@ function openPromises(db: Db = database.db, elapsed_ms?: () => number): { promis
       return db.query(text, values);
     },
   };
-  const promises = makePromises(
+  const pledges = makePledges(
     makeHoldBatcher(counted, () => noon),
     elapsed_ms,
   );
-  made.push(promises);
-  return { promises, calls: () => calls };
+  made.push(pledges);
+  return { pledges, calls: () => calls };
 }
 
 /** So that the account and its key are known. */
-async function callOnce(promises: Promises, wallet: Wallet, ref = 'first'): Promise<void> {
-  expect((await promises.hold(holdOf(wallet, ref, 1n))).outcome).toBe('held');
-  await promises.close(closeOf(wallet, ref, 0n));
+async function callOnce(pledges: Pledges, wallet: Wallet, ref = 'first'): Promise<void> {
+  expect((await pledges.hold(holdOf(wallet, ref, 1n))).outcome).toBe('held');
+  await pledges.close(closeOf(wallet, ref, 0n));
 }
 
 async function entriesOf(wallet: Wallet, ref: string): Promise<unknown[]> {
@@ -59,15 +59,15 @@ const tick = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('a known account: held at once, without a call; the end books both', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n, limit: 900n });
-  const { promises, calls } = openPromises();
-  await callOnce(promises, wallet);
+  const { pledges, calls } = openPledges();
+  await callOnce(pledges, wallet);
   const before = calls();
-  const answer = await promises.hold(holdOf(wallet, 'a', 300n));
+  const answer = await pledges.hold(holdOf(wallet, 'a', 300n));
   // The end of the first call did not tell what its key may spend; 899 were left when it was held.
   expect(answer).toEqual({ outcome: 'held', available: 700n, remaining: 599n });
   expect(calls()).toBe(before);
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 0n });
-  expect(await promises.close(closeOf(wallet, 'a', 120n))).toEqual({
+  expect(await pledges.close(closeOf(wallet, 'a', 120n))).toEqual({
     outcome: 'settled',
     state: 'settled',
     charged: 120n,
@@ -83,24 +83,24 @@ test('a known account: held at once, without a call; the end books both', async 
 
 test('one that costs nothing is held and released, and its money is back', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { promises } = openPromises();
-  await callOnce(promises, wallet);
-  await promises.hold(holdOf(wallet, 'a', 500n));
-  expect(await promises.close(closeOf(wallet, 'a', null))).toMatchObject({ outcome: 'released', available: 1_000n });
+  const { pledges } = openPledges();
+  await callOnce(pledges, wallet);
+  await pledges.hold(holdOf(wallet, 'a', 500n));
+  expect(await pledges.close(closeOf(wallet, 'a', null))).toMatchObject({ outcome: 'released', available: 1_000n });
   expect((await entriesOf(wallet, 'a')).map((entry) => Object(entry).type)).toEqual(['hold', 'release']);
-  expect((await promises.hold(holdOf(wallet, 'b', 500n))).available).toBe(500n);
+  expect((await pledges.hold(holdOf(wallet, 'b', 500n))).available).toBe(500n);
 });
 
 test('whoever comes first to an account or a key is decided by the database', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const second = { ...wallet, key_id: await openKey(database.db, wallet.account_id, 50n) };
-  const { promises, calls } = openPromises();
-  await callOnce(promises, wallet);
-  await promises.hold(holdOf(wallet, 'a', 100n));
+  const { pledges, calls } = openPledges();
+  await callOnce(pledges, wallet);
+  await pledges.hold(holdOf(wallet, 'a', 100n));
   const before = calls();
-  expect(await promises.hold(holdOf(second, 'b', 51n))).toEqual({
+  expect(await pledges.hold(holdOf(second, 'b', 51n))).toEqual({
     outcome: 'over_limit',
-    available: 900n, // the database knew of what had been promised
+    available: 900n, // the database knew of what had been pledged
     remaining: 50n,
   });
   expect(calls()).toBe(before + 1);
@@ -109,39 +109,39 @@ test('whoever comes first to an account or a key is decided by the database', as
 
 test('a call that lasts has its hold written after 250 ms, and is settled from it', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { promises } = openPromises();
-  await callOnce(promises, wallet);
-  await promises.hold(holdOf(wallet, 'a', 100n));
+  const { pledges } = openPledges();
+  await callOnce(pledges, wallet);
+  await pledges.hold(holdOf(wallet, 'a', 100n));
   await expect.poll(() => standingOf(database.db, wallet), { timeout: 5_000 }).toMatchObject({ held: 100n });
-  expect(await promises.close(closeOf(wallet, 'a', 130n, true))).toMatchObject({ outcome: 'settled', charged: 130n });
+  expect(await pledges.close(closeOf(wallet, 'a', 130n, true))).toMatchObject({ outcome: 'settled', charged: 130n });
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 870n, held: 0n });
 });
 
-test('whoever reads waits until all promises are written, also for those that are being kept', async () => {
+test('whoever reads waits until all pledges are written, also for those that are being kept', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { promises } = openPromises();
-  await callOnce(promises, wallet);
-  await promises.hold(holdOf(wallet, 'a', 100n));
-  await promises.hold(holdOf(wallet, 'b', 100n));
-  const ended = promises.close(closeOf(wallet, 'b', 40n));
-  await promises.written(wallet.account_id);
+  const { pledges } = openPledges();
+  await callOnce(pledges, wallet);
+  await pledges.hold(holdOf(wallet, 'a', 100n));
+  await pledges.hold(holdOf(wallet, 'b', 100n));
+  const ended = pledges.close(closeOf(wallet, 'b', 40n));
+  await pledges.written(wallet.account_id);
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 960n, held: 100n });
   expect((await ended).charged).toBe(40n);
 });
 
 test('an end that comes while the hold is being written ends it once', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { promises } = openPromises();
-  await callOnce(promises, wallet);
+  const { pledges } = openPledges();
+  await callOnce(pledges, wallet);
   const refs = Array.from({ length: 20 }, (_, i) => `a${i}`);
-  for (const ref of refs) await promises.hold(holdOf(wallet, ref, 10n));
-  const writing = promises.written(wallet.account_id);
-  const ended = await Promise.all(refs.map((ref) => promises.close(closeOf(wallet, ref, 7n))));
+  for (const ref of refs) await pledges.hold(holdOf(wallet, ref, 10n));
+  const writing = pledges.written(wallet.account_id);
+  const ended = await Promise.all(refs.map((ref) => pledges.close(closeOf(wallet, ref, 7n))));
   await writing;
   expect(ended.map(({ outcome, charged }) => `${outcome} ${charged}`)).toEqual(refs.map(() => 'settled 7'));
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 860n, held: 0n, spent: 140n, key_held: 0n });
-  // Nothing of it stays promised.
-  expect(await promises.hold(holdOf(wallet, 'b', 430n))).toMatchObject({ outcome: 'held', available: 430n });
+  // Nothing of it stays pledged.
+  expect(await pledges.hold(holdOf(wallet, 'b', 430n))).toMatchObject({ outcome: 'held', available: 430n });
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 0n });
 });
 
@@ -155,14 +155,14 @@ test('money for exactly K calls, by balance and by limit, 20 × K at once, known
   for (const known of [true, false]) {
     for (const limit of [null, exactly]) {
       const wallet = await openWallet(database.db, { credit: limit === null ? exactly : 1_000_000n, limit });
-      const { promises } = openPromises();
-      if (known) await callOnce(promises, wallet);
-      const asked = Array.from({ length: 20 * room }, (_, i) => promises.hold(holdOf(wallet, `h${i}`, 7n)));
+      const { pledges } = openPledges();
+      if (known) await callOnce(pledges, wallet);
+      const asked = Array.from({ length: 20 * room }, (_, i) => pledges.hold(holdOf(wallet, `h${i}`, 7n)));
       const answers = await Promise.all(asked);
       expect(count(answers, 'held')).toBe(room);
       expect(count(answers, limit === null ? 'insufficient' : 'over_limit')).toBe(19 * room);
       const held = answers.flatMap(({ outcome }, i) => (outcome === 'held' ? [`h${i}`] : []));
-      const ended = await Promise.all(held.map((ref) => promises.close(closeOf(wallet, ref, 7n))));
+      const ended = await Promise.all(held.map((ref) => pledges.close(closeOf(wallet, ref, 7n))));
       expect(ended.every(({ charged }) => charged === 7n)).toBe(true);
     }
   }
@@ -179,7 +179,7 @@ test(
     expect(poor.refused, `seed ${seed}`).toBeGreaterThan(0);
     expect(modest.refused, `seed ${seed}`).toBeGreaterThan(0);
     expect(rich.refused).toBe(0);
-    expect(rich.calls).toBeLessThan(1_500 * 2 * 0.75); // most were promised, and kept together with others
+    expect(rich.calls).toBeLessThan(1_500 * 2 * 0.75); // most were pledged, and kept together with others
   },
 );
 
@@ -189,7 +189,7 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
   const upTo = (n: number) => Math.floor(random() * n);
   const first = await openWallet(database.db, { credit: credited, limit: credited / 2n });
   const wallets = [first, { ...first, key_id: await openKey(database.db, first.account_id) }];
-  const { promises, calls } = openPromises();
+  const { pledges, calls } = openPledges();
   let [spent, refused, n] = [0n, 0, 0];
   const call = async () => {
     const wallet = wallets[upTo(2)] ?? first;
@@ -198,17 +198,17 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
     const is_task = random() < 0.1;
     const request = holdOf(wallet, ref, is_task ? amount * 3n : amount);
     const { outcome } = is_task
-      ? await promises.aside(wallet.account_id, () => hold(database.db, request, noon))
-      : await promises.hold(request);
+      ? await pledges.aside(wallet.account_id, () => hold(database.db, request, noon))
+      : await pledges.hold(request);
     if (outcome !== 'held') {
       refused += 1;
       return;
     }
     await tick(random() < 0.1 ? 300 * random() : 3 * random());
-    if (random() < 0.05) await promises.written(wallet.account_id);
+    if (random() < 0.05) await pledges.written(wallet.account_id);
     const cost = random() < 0.2 ? null : BigInt(upTo(Number(request.amount) + 1));
     const end = closeOf(wallet, ref, cost, true);
-    const { charged } = is_task ? await close(database.db, end, noon) : await promises.close(end);
+    const { charged } = is_task ? await close(database.db, end, noon) : await pledges.close(end);
     expect(charged, `seed ${seed}, ${ref}`).toBe(cost ?? 0n);
     spent += charged;
   };
@@ -220,26 +220,26 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
   return { refused, calls: calls() };
 }
 
-test('a withdrawal and a new limit are heard of: what was promised before is kept as far as it is there', async () => {
+test('a withdrawal and a new limit are heard of: what was pledged before is kept as far as it is there', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000n });
-  const { promises } = openPromises();
-  await callOnce(promises, wallet);
-  await promises.hold(holdOf(wallet, 'a', 400n));
+  const { pledges } = openPledges();
+  await callOnce(pledges, wallet);
+  await pledges.hold(holdOf(wallet, 'a', 400n));
   const taken = { account_id: wallet.account_id, type: 'adjustment', amount: -900n, ref: 'x', reason: 'x' } as const;
   expect((await credit(db, taken, noon)).outcome).toBe('booked');
-  promises.forget(wallet.account_id);
-  expect(await promises.hold(holdOf(wallet, 'b', 90n))).toMatchObject({ outcome: 'held', available: 10n });
+  pledges.forget(wallet.account_id);
+  expect(await pledges.hold(holdOf(wallet, 'b', 90n))).toMatchObject({ outcome: 'held', available: 10n });
   // The database has refused the hold of `a`; its end takes what is left.
-  expect(await promises.close(closeOf(wallet, 'a', 300n, true))).toMatchObject({ outcome: 'settled', charged: 10n });
-  expect(await promises.close(closeOf(wallet, 'b', 90n, true))).toMatchObject({ charged: 90n });
+  expect(await pledges.close(closeOf(wallet, 'a', 300n, true))).toMatchObject({ outcome: 'settled', charged: 10n });
+  expect(await pledges.close(closeOf(wallet, 'b', 90n, true))).toMatchObject({ charged: 90n });
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 0n, held: 0n });
 
   const limited = await openWallet(db, { credit: 1_000n, limit: 500n });
-  await callOnce(promises, limited);
+  await callOnce(pledges, limited);
   await setLimit(db, limited.key_id, 10n);
-  promises.forget();
-  expect((await promises.hold(holdOf(limited, 'a', 11n))).outcome).toBe('over_limit');
+  pledges.forget();
+  expect((await pledges.hold(holdOf(limited, 'a', 11n))).outcome).toBe('over_limit');
 });
 
 test('NOTIFY tells of both in the commit that makes them true, and of nothing else', async () => {
@@ -264,19 +264,19 @@ test('NOTIFY tells of both in the commit that makes them true, and of nothing el
 test('what is known is believed for ten seconds', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   let now_ms = 0;
-  const { promises, calls } = openPromises(database.db, () => now_ms);
-  await callOnce(promises, wallet);
+  const { pledges, calls } = openPledges(database.db, () => now_ms);
+  await callOnce(pledges, wallet);
   now_ms = 9_999;
   const before = calls();
-  await promises.hold(holdOf(wallet, 'a', 1n));
+  await pledges.hold(holdOf(wallet, 'a', 1n));
   expect(calls()).toBe(before);
   now_ms = 10_000;
-  await promises.hold(holdOf(wallet, 'b', 1n));
+  await pledges.hold(holdOf(wallet, 'b', 1n));
   expect(calls()).toBe(before + 1); // it, and with it the hold of `a`
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 2n });
 });
 
-test('a database that is away: no promise more, and those there are kept when it is back', async () => {
+test('a database that is away: no pledge more, and those there are kept when it is back', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   let is_away = false;
   const { db } = database;
@@ -284,20 +284,20 @@ test('a database that is away: no promise more, and those there are kept when it
     ...db,
     query: (text, values) => (is_away ? Promise.reject(new Error('connection refused')) : db.query(text, values)),
   };
-  const { promises } = openPromises(flaky);
-  await callOnce(promises, wallet);
-  for (const ref of ['a', 'b', 'c']) await promises.hold(holdOf(wallet, ref, 100n));
+  const { pledges } = openPledges(flaky);
+  await callOnce(pledges, wallet);
+  for (const ref of ['a', 'b', 'c']) await pledges.hold(holdOf(wallet, ref, 100n));
   is_away = true;
-  await expect(promises.close(closeOf(wallet, 'a', 60n))).rejects.toThrow('connection refused');
-  await expect(promises.hold(holdOf(wallet, 'd', 1n))).rejects.toThrow('connection refused');
-  await promises.written(wallet.account_id); // tries, and does not fail
+  await expect(pledges.close(closeOf(wallet, 'a', 60n))).rejects.toThrow('connection refused');
+  await expect(pledges.hold(holdOf(wallet, 'd', 1n))).rejects.toThrow('connection refused');
+  await pledges.written(wallet.account_id); // tries, and does not fail
   is_away = false;
-  expect(await promises.close(closeOf(wallet, 'a', 60n))).toMatchObject({ outcome: 'settled', charged: 60n });
+  expect(await pledges.close(closeOf(wallet, 'a', 60n))).toMatchObject({ outcome: 'settled', charged: 60n });
   // Of a call that never comes back the hold is written, for the sweep to find; `b` may be written by now.
   await expect.poll(() => standingOf(db, wallet), { timeout: 5_000 }).toMatchObject({ held: 200n });
-  expect(await promises.close(closeOf(wallet, 'b', 100n))).toMatchObject({ charged: 100n });
-  expect(await promises.close(closeOf(wallet, 'c', null))).toMatchObject({ outcome: 'released' });
-  await callOnce(promises, wallet, 'later');
+  expect(await pledges.close(closeOf(wallet, 'b', 100n))).toMatchObject({ charged: 100n });
+  expect(await pledges.close(closeOf(wallet, 'c', null))).toMatchObject({ outcome: 'released' });
+  await callOnce(pledges, wallet, 'later');
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 840n, held: 0n });
 });
 
@@ -313,13 +313,13 @@ test('an answer that was lost: what happened is not done twice', async () => {
       return rows;
     },
   };
-  const { promises } = openPromises(loses);
+  const { pledges } = openPledges(loses);
   const callers = Array.from({ length: 100 }, async (_, i) => {
     await tick(i * 4);
-    const { outcome } = await promises.hold(holdOf(wallet, `a${i}`, 9n));
+    const { outcome } = await pledges.hold(holdOf(wallet, `a${i}`, 9n));
     expect(['held', 'exists']).toContain(outcome);
     await tick(i % 4 === 0 ? 300 : 2);
-    expect((await promises.close(closeOf(wallet, `a${i}`, 5n))).charged).toBe(5n);
+    expect((await pledges.close(closeOf(wallet, `a${i}`, 5n))).charged).toBe(5n);
   });
   await Promise.all(callers);
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 9_500n, held: 0n, spent: 500n, key_held: 0n });

@@ -1,13 +1,13 @@
--- Holds that were promised before they were written (docs/decisions/0024): a node answers `held` out of what it knows
+-- Holds that were pledged before they were written (docs/decisions/0024): a node answers `held` out of what it knows
 -- of an account, and books the hold and its end together when the call has ended.
 
--- To keep a promise: holds p_promise for p_ref and ends the hold at once, as money_hold and money_close would do one
--- after the other; but what the account no longer has is not held, and no limit refuses what was promised. If the
+-- To keep a pledge: holds p_pledge for p_ref and ends the hold at once, as money_hold and money_close would do one
+-- after the other; but what the account no longer has is not held, and no limit refuses what was pledged. If the
 -- hold was written meanwhile, that one is ended. outcome, state and charged as money_close answers them, remaining as
 -- money_hold does.
 -- room: money
 create function money_keep(
-  p_now timestamptz, p_account text, p_key text, p_ref text, p_promise bigint, p_model text, p_kind text,
+  p_now timestamptz, p_account text, p_key text, p_ref text, p_pledge bigint, p_model text, p_kind text,
   p_cost bigint, p_beyond boolean, p_units jsonb, p_upstream jsonb,
   out outcome text, out state text, out charged bigint, out available bigint, out remaining bigint
 ) language plpgsql set enable_seqscan = off as $$
@@ -21,8 +21,8 @@ begin
   select * into k from budgets where key_id = p_key and account_id = p_account;
   if b.account_id is null or k.key_id is null then
     raise exception 'there is no account % with a key %', p_account, p_key using errcode = 'foreign_key_violation';
-  elsif p_promise is null or p_promise < 0 then
-    raise exception 'a promise of % is not an amount', p_promise using errcode = 'numeric_value_out_of_range';
+  elsif p_pledge is null or p_pledge < 0 then
+    raise exception 'a pledge of % is not an amount', p_pledge using errcode = 'numeric_value_out_of_range';
   elsif p_cost not between 0 and 1000000000000000 then
     raise exception 'a cost of % is not an amount', p_cost using errcode = 'numeric_value_out_of_range';
   end if;
@@ -38,7 +38,7 @@ begin
     k.month := month_of(p_now);
     k.spent := 0;
   end if;
-  v_hold := least(p_promise, b.amount - b.held);
+  v_hold := least(p_pledge, b.amount - b.held);
   outcome := case when p_cost is null then 'released' else 'settled' end;
   state := outcome;
   charged := least(coalesce(p_cost, 0), case when p_beyond then b.amount - b.held else v_hold end);
@@ -63,13 +63,13 @@ begin
 end $$;
 
 -- As in 0037_cheaper_money.sql, and with a third verb: `keep` is money_keep, with the cost in p_amount (null to release)
--- and what was promised in p_promise.
+-- and what was pledged in p_pledge.
 drop function money_batch;
 -- room: money
 create function money_batch(
   p_now timestamptz, p_verb text[], p_account text[], p_key text[], p_ref text[], p_amount bigint[],
   p_model text[], p_kind text[], p_expires timestamptz[], p_beyond boolean[], p_units jsonb[],
-  p_upstream jsonb[] default null, p_promise bigint[] default null,
+  p_upstream jsonb[] default null, p_pledge bigint[] default null,
   out outcome text[], out state text[], out charged bigint[], out available bigint[], out remaining bigint[]
 ) language plpgsql
   set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -87,7 +87,7 @@ declare
   a_last int[] := array_fill(null::int, array[cardinality(p_ref)]);
   -- The keys that something was written for.
   k int := 0; k_tid tid[]; k_id text[]; k_month date[]; k_spent bigint[]; k_held bigint[];
-  repeated boolean; -- some member asks for a hold, or keeps a promise, that was booked before
+  repeated boolean; -- some member asks for a hold, or keeps a pledge, that was booked before
   -- The account and the key of the member at hand.
   m record;
   v_account text;
@@ -134,8 +134,8 @@ begin
         using errcode = 'foreign_key_violation';
     elsif m.amount < 0 or m.amount is null and m.verb = 'hold' or m.amount > 1000000000000000 and m.verb <> 'hold' then
       raise exception 'a % of % is not an amount', m.verb, m.amount using errcode = 'numeric_value_out_of_range';
-    elsif m.verb = 'keep' and coalesce(p_promise[m.i], -1) < 0 then
-      raise exception 'a promise of % is not an amount', p_promise[m.i] using errcode = 'numeric_value_out_of_range';
+    elsif m.verb = 'keep' and coalesce(p_pledge[m.i], -1) < 0 then
+      raise exception 'a pledge of % is not an amount', p_pledge[m.i] using errcode = 'numeric_value_out_of_range';
     end if;
     k_at := k_first;
     while k_at <= k and k_id[k_at] <> m.key_id loop
@@ -197,8 +197,8 @@ begin
       charged[m.i] := v_charged;
       continue;
     else
-      if m.h_tid is null then -- a promise: its hold is booked now
-        v_hold := least(p_promise[m.i], v_available);
+      if m.h_tid is null then -- a pledge: its hold is booked now
+        v_hold := least(p_pledge[m.i], v_available);
         v_available := v_available - v_hold;
         v_entries := v_entries + 1;
         n := n + 1;
@@ -265,7 +265,7 @@ begin
   insert into ledger_entries select e.* from unnest(entry) e;
 end $$;
 
--- As in 0001_money.sql; and whoever promises money hears of a withdrawal and of a new limit, in the commit that makes
+-- As in 0001_money.sql; and whoever pledges money hears of a withdrawal and of a new limit, in the commit that makes
 -- them true. These are deeds of operators: that a NOTIFY makes commits wait for each other is nothing to them.
 -- room: money
 create or replace function money_credit(
