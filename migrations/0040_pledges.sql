@@ -157,7 +157,7 @@ begin
 
     v_remaining := m.limit_month - v_spent - v_key_held;
     is_new := m.h_tid is null;
-    if is_new and repeated then
+    if is_new and repeated and m.verb <> 'close' then
       perform from ledger_entries e
         where e.ref = m.ref and e.event = 'hold' and e.account_id is not distinct from m.account_id;
       is_new := not found;

@@ -54,11 +54,7 @@ export async function settle(
   const end = charge
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
-  let closed = await whileAway(() => app.holds.close(end));
-  if (closed.state === null) {
-    await whileAway(() => holdAgain(app, order));
-    closed = await whileAway(() => app.holds.close(end));
-  }
+  const closed = await whileAway(() => app.holds.close(end));
   const lost = (charge?.cost ?? 0n) - closed.charged;
   if (lost > 0n) {
     const facts = { ...ref, model: order.model.id, loss: exact(lost), currency: caller.account.currency };
@@ -70,14 +66,4 @@ export async function settle(
   }
   const is_booked = closed.outcome !== 'closed' && upstream !== undefined && upstream.basis !== 'unknown';
   return { charged: closed.charged, upstream_cost: is_booked ? upstream.cost : null };
-}
-
-/**
- * A hold that the database lost when it crashed during the call: its money may be spent or held by others now. One
- * of nothing is there for the settlement, which charges what is available.
- */
-async function holdAgain(app: App, { caller, request_id, model }: CallOrder): Promise<void> {
-  const whose = { account_id: caller.account.id, key_id: caller.key.id, ref: request_id };
-  await app.holds.hold({ ...whose, amount: 0n, model: model.id, kind: model.kind });
-  app.log.warn(whose, 'the database lost the hold of a chat call when it crashed: it is made again');
 }

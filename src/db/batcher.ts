@@ -92,9 +92,14 @@ async function send<M, A>(options: BatcherOptions<M, A>, batch: readonly Waiter<
       return is_refusal ? undefined : { error };
     }
   }
-  // One member breaks a rule, and with it all: each is tried alone, so that only that one fails.
-  const failures = await Promise.all(batch.map((waiter) => send(options, [waiter])));
-  return failures.find((failure) => failure !== undefined);
+  // One member breaks a rule, and with it all: each is tried alone, in their order, so that only that one fails.
+  for (const [i, waiter] of batch.entries()) {
+    const unreachable = await send(options, [waiter]);
+    if (!unreachable) continue;
+    for (const later of batch.slice(i + 1)) later.reject(unreachable.error);
+    return unreachable;
+  }
+  return undefined;
 }
 
 async function call<M, A>(options: BatcherOptions<M, A>, batch: readonly Waiter<M, A>[]): Promise<readonly A[]> {

@@ -1,3 +1,4 @@
+import { isUnavailable } from '../db/database.ts';
 import type { CloseAnswer, CloseRequest, HoldAnswer, HoldBatcher, HoldRequest } from './holds.ts';
 import type { Money } from './money.ts';
 
@@ -32,6 +33,9 @@ const unwritten_ms = 250;
 /** Should the NOTIFY about a withdrawal or a new limit be lost, it may go unnoticed for so long. */
 const known_ms = 10_000;
 
+/** When nobody has heard of the database for so long although it was asked, its word is waited for. */
+const silent_ms = 1_000;
+
 const accounts_max = 20_000;
 
 /** `elapsed_ms` is a monotonic clock. */
@@ -44,14 +48,17 @@ type Known<T> = { value: T; until_ms: number; epoch: number };
 
 type Account = {
   available: Known<Money>;
+  /** What the database may take of `available` without our knowing yet: pledges, and what it is being asked for. */
   pledged: Money;
   keys: Map<string, Key>;
   /** One more whenever something may have changed: what was known or asked before counts no longer. */
   epoch: number;
-  /** While above zero, the database decides about something that it has to weigh without pledges. */
-  deciding: number;
+  /** While above zero, others take money; no pledge is made. */
+  asides: number;
   /** What is pledged and not booked, by its ref. */
   open: Map<string, Pledge>;
+  /** Of each call under way whose hold is booked, what was asked for. */
+  booked: Map<string, HoldRequest>;
 };
 
 /** What a key may spend this month, null without a limit; and what of it is pledged. */
@@ -60,13 +67,16 @@ type Key = { remaining: Known<Money | null>; pledged: Money };
 type Pledge = {
   request: HoldRequest;
   account: Account;
-  key: Key;
   made_at_ms: number;
-  /** Its hold is being written or it is being kept; or the database refused the hold, and it waits for its end. */
+  /** Its hold is being written or it is being kept; or it was refused, and waits for its end. */
   busy: Promise<unknown> | undefined;
+  /** The database had no money for its hold, since an operator took it out: its end takes what there is. */
+  is_refused: boolean;
+  /** Its end could not be booked, and may not come again. */
+  has_failed: boolean;
 };
 
-/** What an answer tells of the account, and that of a hold also of the key. */
+/** What an answer tells of the account, and of the key if it tells of one. */
 type Answered = { available: Money; remaining?: Money | null };
 
 class HoldPledges implements Pledges {
@@ -76,8 +86,10 @@ class HoldPledges implements Pledges {
   readonly #unwritten = new Set<Pledge>(); // oldest first
   #timer: NodeJS.Timeout | undefined;
   #is_stopped = false;
-  /** The last call got no answer: until there is one, calls shall fail at their hold, before they cost. */
-  #is_away = false;
+  /** Why the last call got no answer: until there is one, calls shall fail at their hold, before they cost. */
+  #outage: { error: unknown } | undefined;
+  #asked = 0;
+  #heard_at_ms = 0;
 
   constructor(batcher: HoldBatcher, elapsed_ms: () => number) {
     this.#batcher = batcher;
@@ -86,35 +98,34 @@ class HoldPledges implements Pledges {
 
   async hold(request: HoldRequest): Promise<HoldAnswer> {
     const account = this.#find(request.account_id);
-    const pledge = this.#is_away ? undefined : pledgeOf(account, request, this.#elapsed_ms());
+    const pledge = this.#is_silent() ? undefined : pledgeOf(account, request, this.#elapsed_ms());
     if (pledge) {
       this.#queue(pledge);
-      return { outcome: 'held', ...leftOf(account, pledge.key) };
+      return { outcome: 'held', ...leftOf(account, request.key_id) };
     }
-    account.deciding++;
-    try {
-      // First what was pledged, so that the database knows of it when it comes to this one.
-      for (const each of account.open.values()) if (!each.busy) void this.#write(each);
-      return await this.#ask(account, request.key_id, this.#batcher.hold(request));
-    } finally {
-      account.deciding--;
-    }
+    this.#writeUnwritten(account); // so that the database knows of it when it comes to this one
+    const answer = await this.#ask(account, request, request.amount, this.#batcher.hold(request));
+    if (answer.outcome === 'held' || answer.outcome === 'exists') account.booked.set(request.ref, request);
+    return answer;
   }
 
   async close(end: CloseRequest): Promise<CloseAnswer> {
     const account = this.#find(end.account_id);
     const pledge = account.open.get(end.ref);
-    if (!pledge) return this.#ask(account, undefined, this.#batcher.close(end));
-    this.#unwritten.delete(pledge);
-    const { request } = pledge;
-    const keeping = this.#ask(account, request.key_id, this.#batcher.keep({ pledge: request, end }));
-    pledge.busy = keeping;
+    const request = pledge?.request ?? account.booked.get(end.ref);
+    if (!request) return this.#ask(account, undefined, 0n, this.#batcher.close(end));
+    if (pledge) this.#unwritten.delete(pledge);
+    const beyond = end.beyond_hold && end.cost !== null && end.cost > request.amount ? end.cost - request.amount : 0n;
+    if (beyond > 0n) this.#writeUnwritten(account, pledge); // so that it takes nothing that others are pledged
+    const keeping = this.#ask(account, request, beyond, this.#batcher.keep({ pledge: request, end }));
+    if (pledge) pledge.busy = keeping;
     try {
       const { remaining: _, ...answer } = await keeping;
-      dropPledge(pledge);
+      if (pledge) endPledge(pledge);
+      account.booked.delete(end.ref);
       return answer;
     } catch (error) {
-      this.#putOff(pledge, keeping);
+      if (pledge) this.#failed(pledge, keeping);
       throw error;
     }
   }
@@ -126,13 +137,14 @@ class HoldPledges implements Pledges {
 
   async aside<T>(account_id: string, work: () => Promise<T>): Promise<T> {
     const account = this.#find(account_id);
-    account.deciding++;
+    account.asides++;
     try {
       await this.#writeAll(account);
+      if (this.#outage && [...account.open.values()].some(({ busy }) => !busy)) throw this.#outage.error;
       return await work();
     } finally {
       account.epoch++;
-      account.deciding--;
+      account.asides--;
     }
   }
 
@@ -149,46 +161,83 @@ class HoldPledges implements Pledges {
   #find(account_id: string): Account {
     const found = this.#accounts.get(account_id);
     if (found) return found;
+    if (this.#accounts.size >= accounts_max) dropIdle(this.#accounts);
     const made = newAccount();
     this.#accounts.set(account_id, made);
-    if (this.#accounts.size > accounts_max) dropIdle(this.#accounts, made);
     return made;
   }
 
-  async #ask<A extends Answered>(account: Account, key_id: string | undefined, asking: Promise<A>): Promise<A> {
+  /** Asks the database for `amount` of what is available; counted as pledged until it has answered. */
+  async #ask<A extends Answered>(
+    account: Account,
+    whose: HoldRequest | undefined,
+    amount: Money,
+    asking: Promise<A>,
+  ): Promise<A> {
     const { epoch } = account;
+    const key = whose && keyOf(account, whose.key_id);
+    if (this.#asked++ === 0) this.#heard_at_ms = this.#elapsed_ms();
+    count(account, key, amount);
     try {
       const answer = await asking;
-      this.#is_away = false;
-      learn(account, key_id, answer, { until_ms: this.#elapsed_ms() + known_ms, epoch });
+      this.#heard_at_ms = this.#elapsed_ms();
+      this.#outage = undefined;
+      learn(account, key, answer, { until_ms: this.#heard_at_ms + known_ms, epoch });
       return answer;
     } catch (error) {
-      this.#is_away = true;
+      if (isUnavailable(error)) this.#outage = { error };
       account.epoch++;
       throw error;
+    } finally {
+      this.#asked--;
+      count(account, key, -amount);
     }
+  }
+
+  #is_silent(): boolean {
+    if (this.#outage) return true;
+    return this.#asked > 0 && this.#elapsed_ms() - this.#heard_at_ms > silent_ms;
   }
 
   /** Has the hold of a pledge written. Never rejects. */
   #write(pledge: Pledge): Promise<void> {
     this.#unwritten.delete(pledge);
     const { request, account } = pledge;
-    const writing: Promise<void> = this.#ask(account, request.key_id, this.#batcher.hold(request)).then(
+    // It is counted already, as what it is: a pledge.
+    const writing: Promise<void> = this.#ask(account, request, 0n, this.#batcher.hold(request)).then(
       ({ outcome }) => {
-        if (outcome === 'held' || outcome === 'exists') dropPledge(pledge);
+        if (outcome !== 'held' && outcome !== 'exists') this.#refused(pledge);
+        else if (endPledge(pledge) && !pledge.has_failed) account.booked.set(request.ref, request);
       },
-      () => this.#putOff(pledge, writing),
+      (error: unknown) => (isUnavailable(error) ? this.#putOff(pledge, writing) : this.#refused(pledge)),
     );
     pledge.busy = writing;
     return writing;
   }
 
-  async #writeAll({ open }: Account): Promise<void> {
-    if (open.size === 0) return;
-    await Promise.allSettled([...open.values()].map((pledge) => pledge.busy ?? this.#write(pledge)));
+  async #writeAll(account: Account): Promise<void> {
+    if (account.open.size === 0) return;
+    this.#writeUnwritten(account);
+    await Promise.allSettled([...account.open.values()].map(({ busy }) => busy));
   }
 
-  /** What could not be written or kept is written later, so that it has an end even if its call never comes back. */
+  #writeUnwritten(account: Account, but?: Pledge): void {
+    for (const pledge of account.open.values()) if (!pledge.busy && pledge !== but) void this.#write(pledge);
+  }
+
+  #refused(pledge: Pledge): void {
+    pledge.is_refused = true;
+    if (pledge.has_failed) endPledge(pledge);
+  }
+
+  /** Its end was not booked. What can be written is, for the sweep to find should the end not come again. */
+  #failed(pledge: Pledge, keeping: Promise<unknown>): void {
+    pledge.has_failed = true;
+    if (pledge.is_refused) endPledge(pledge);
+    else this.#putOff(pledge, keeping);
+  }
+
+  /** What the database was away for is written when it is back. */
   #putOff(pledge: Pledge, work: Promise<unknown>): void {
     const is_open = pledge.account.open.get(pledge.request.ref) === pledge;
     if (pledge.busy !== work || !is_open) return; // it is being kept, or was written meanwhile
@@ -217,21 +266,32 @@ class HoldPledges implements Pledges {
   }
 }
 
+const unknown = { until_ms: Number.NEGATIVE_INFINITY, epoch: -1 };
+
 function newAccount(): Account {
   return {
-    available: { value: 0n, until_ms: Number.NEGATIVE_INFINITY, epoch: 0 },
+    available: { value: 0n, ...unknown },
     pledged: 0n,
     keys: new Map(),
     epoch: 0,
-    deciding: 0,
+    asides: 0,
     open: new Map(),
+    booked: new Map(),
   };
 }
 
-/** Forgets the oldest account with nothing under way; not `made`, which somebody is about to use. */
-function dropIdle(accounts: Map<string, Account>, made: Account): void {
-  for (const [id, account] of accounts) {
-    if (account.open.size > 0 || account.deciding > 0 || account === made) continue;
+function keyOf(account: Account, key_id: string): Key {
+  const found = account.keys.get(key_id);
+  if (found) return found;
+  const made: Key = { remaining: { value: null, ...unknown }, pledged: 0n };
+  account.keys.set(key_id, made);
+  return made;
+}
+
+/** Forgets the oldest account with nothing under way. */
+function dropIdle(accounts: Map<string, Account>): void {
+  for (const [id, { open, booked, asides, pledged }] of accounts) {
+    if (open.size + booked.size + asides > 0 || pledged > 0n) continue;
     accounts.delete(id);
     return;
   }
@@ -241,51 +301,48 @@ function dropIdle(accounts: Map<string, Account>, made: Account): void {
  * A pledge, if with it no more than half of what the account and the key are known to have is pledged: beyond that
  * the database decides, so that who has money for exactly a hundred calls gets exactly a hundred.
  */
-function pledgeOf(account: Account, request: HoldRequest, now_ms: number): Pledge | undefined {
+function pledgeOf(account: Account, request: HoldRequest, made_at_ms: number): Pledge | undefined {
   const key = account.keys.get(request.key_id);
-  const is_known = key && isKnown(account, account.available, now_ms) && isKnown(account, key.remaining, now_ms);
-  if (!is_known || account.deciding > 0 || account.open.has(request.ref)) return undefined;
-  const { amount } = request;
+  const is_known =
+    key && isKnown(account, account.available, made_at_ms) && isKnown(account, key.remaining, made_at_ms);
+  if (!is_known || account.asides > 0) return undefined;
+  const { amount, ref } = request;
   const { value: remaining } = key.remaining;
   if ((account.pledged + amount) * 2n > account.available.value) return undefined;
   if (remaining !== null && (key.pledged + amount) * 2n > remaining) return undefined;
-  account.pledged += amount;
-  key.pledged += amount;
-  const pledge = { request, account, key, made_at_ms: now_ms, busy: undefined };
-  account.open.set(request.ref, pledge);
+  if (account.open.has(ref) || account.booked.has(ref)) return undefined;
+  count(account, key, amount);
+  const pledge = { request, account, made_at_ms, busy: undefined, is_refused: false, has_failed: false };
+  account.open.set(ref, pledge);
   return pledge;
 }
 
-/** It is booked: the database counts it from now on. */
-function dropPledge({ account, key, request }: Pledge): void {
-  if (!account.open.delete(request.ref)) return;
-  account.pledged -= request.amount;
-  key.pledged -= request.amount;
+/** It is booked, and the database counts it from now on; or it never will be. True if it was a pledge until now. */
+function endPledge({ account, request }: Pledge): boolean {
+  const was_open = account.open.delete(request.ref);
+  if (was_open) count(account, keyOf(account, request.key_id), -request.amount);
+  return was_open;
+}
+
+function count(account: Account, key: Key | undefined, amount: Money): void {
+  account.pledged += amount;
+  if (key) key.pledged += amount;
 }
 
 function isKnown({ epoch }: Account, known: Known<unknown>, now_ms: number): boolean {
   return known.epoch === epoch && known.until_ms > now_ms;
 }
 
-function leftOf(account: Account, key: Key): Pick<HoldAnswer, 'available' | 'remaining'> {
-  const { value: remaining } = key.remaining;
+function leftOf(account: Account, key_id: string): Pick<HoldAnswer, 'available' | 'remaining'> {
+  const { remaining, pledged } = keyOf(account, key_id);
   return {
     available: account.available.value - account.pledged,
-    remaining: remaining === null ? null : remaining - key.pledged,
+    remaining: remaining.value === null ? null : remaining.value - pledged,
   };
 }
 
-function learn(
-  account: Account,
-  key_id: string | undefined,
-  answer: Answered,
-  since: Omit<Known<unknown>, 'value'>,
-): void {
+function learn(account: Account, key: Key | undefined, answer: Answered, since: Omit<Known<unknown>, 'value'>): void {
   if (account.epoch !== since.epoch) return;
   account.available = { value: answer.available, ...since };
-  if (key_id === undefined || answer.remaining === undefined) return;
-  const remaining = { value: answer.remaining, ...since };
-  const key = account.keys.get(key_id);
-  if (key) key.remaining = remaining;
-  else account.keys.set(key_id, { remaining, pledged: 0n });
+  if (key && answer.remaining !== undefined) key.remaining = { value: answer.remaining, ...since };
 }

@@ -36,11 +36,12 @@ test('a call is charged although the database crashed and lost its hold, and the
 
   const { app } = stage.test;
   const entries = await app.db.query(
-    `select type, held, revenue from ledger_entries where event in ('hold', 'close') order by number`,
+    `select type, revenue, held + sum(held) over () = held as held_is_back, created_at = max(created_at) over () as is_late
+       from ledger_entries where event in ('hold', 'close') order by number`,
   );
   expect(entries).toEqual([
-    { type: 'hold', held: 0n, revenue: 0n }, // made again: the first one was of more than nothing
-    { type: 'settle', held: 0n, revenue: 2_700n },
+    { type: 'hold', revenue: 0n, held_is_back: true, is_late: true }, // made again, with the settlement
+    { type: 'settle', revenue: 2_700n, held_is_back: true, is_late: true },
   ]);
   const { json } = await stage.client.call('GET', '/v1/balance');
   expect(json).toMatchObject({ held: { amount: '0.00' } });

@@ -140,16 +140,17 @@ function closed(account_number: number, ref: string, cost: bigint | null, beyond
 }
 
 /** A pledge that is kept: a hold of what is there, and its end. */
-function kept(k: number, ref: string, pledge: bigint, cost: bigint | null, beyond: boolean, how: How): Command {
+function kept(asked_k: number, ref: string, pledge: bigint, cost: bigint | null, beyond: boolean, how: How): Command {
   return {
     check: () => true,
     toString: () =>
-      `keep(key ${k}, ${ref}, ${pledge}, ${cost}, ${beyond}, ${how.fault}${how.batched ? ', batched' : ''})`,
+      `keep(key ${asked_k}, ${ref}, ${pledge}, ${cost}, ${beyond}, ${how.fault}${how.batched ? ', batched' : ''})`,
     run: async (model, real) => {
+      const name = `${key_accounts[asked_k]} ${ref}`;
+      const was_held = model.holds.has(name);
+      const k = model.holds.get(name)?.key ?? asked_k; // a pledge is kept for the key that it was made to
       const key = at(model.keys, k);
       const account = at(model.accounts, key.account);
-      const name = `${key.account} ${ref}`;
-      const was_held = model.holds.has(name);
       if (!was_held) {
         const amount = pledge < account.available ? pledge : account.available;
         turnPage(key, model.now);
@@ -173,9 +174,8 @@ function kept(k: number, ref: string, pledge: bigint, cost: bigint | null, beyon
       expect(answer.state).toBe(found?.state ?? null);
       expect(answer.charged).toBe(found?.charged ?? 0n);
       expect(answer.available).toBe(account.available);
-      const { limit, month, spent, held: key_held } = was_open && found ? at(model.keys, found.key) : key;
-      const spent_now = month >= monthOf(model.now) ? spent : 0n;
-      expect(answer.remaining).toBe(limit === null ? null : limit - spent_now - key_held);
+      const spent = key.month >= monthOf(model.now) ? key.spent : 0n;
+      expect(answer.remaining).toBe(key.limit === null ? null : key.limit - spent - key.held);
       met.add(was_held ? (was_open ? 'kept what was held' : 'kept what was closed') : 'kept');
     },
   };

@@ -63,8 +63,7 @@ test('a known account: held at once, without a call; the end books both', async 
   await callOnce(pledges, wallet);
   const before = calls();
   const answer = await pledges.hold(holdOf(wallet, 'a', 300n));
-  // The end of the first call did not tell what its key may spend; 899 were left when it was held.
-  expect(answer).toEqual({ outcome: 'held', available: 700n, remaining: 599n });
+  expect(answer).toEqual({ outcome: 'held', available: 700n, remaining: 600n });
   expect(calls()).toBe(before);
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 0n });
   expect(await pledges.close(closeOf(wallet, 'a', 120n))).toEqual({
@@ -220,6 +219,136 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
   return { refused, calls: calls() };
 }
 
+test('what a long call costs beyond its hold counts at once: nobody spends it again', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000_000n, limit: 100n });
+  const { pledges } = openPledges();
+  await callOnce(pledges, wallet);
+  await pledges.hold(holdOf(wallet, 'long', 10n));
+  await pledges.written(wallet.account_id);
+  expect((await pledges.close(closeOf(wallet, 'long', 95n, true))).charged).toBe(95n);
+  const answers = await Promise.all(['a', 'b', 'c'].map((ref) => pledges.hold(holdOf(wallet, ref, 3n))));
+  expect(answers.map(({ outcome }) => outcome)).toEqual(['held', 'over_limit', 'over_limit']);
+});
+
+test('what a call costs beyond its hold is not taken from what others are pledged', async () => {
+  for (const is_written of [false, true]) {
+    const wallet = await openWallet(database.db, { credit: 100n });
+    const { pledges } = openPledges();
+    await callOnce(pledges, wallet);
+    await pledges.hold(holdOf(wallet, 'greedy', 10n));
+    if (is_written) await pledges.written(wallet.account_id);
+    const others = ['a', 'b', 'c', 'd'];
+    for (const ref of others) await pledges.hold(holdOf(wallet, ref, 10n));
+    const ends = await Promise.all([
+      pledges.close(closeOf(wallet, 'greedy', 500n, true)),
+      ...others.map((ref) => pledges.close(closeOf(wallet, ref, 10n, true))),
+    ]);
+    expect(ends.map(({ charged }) => charged)).toEqual([60n, 10n, 10n, 10n, 10n]);
+  }
+});
+
+test('a busy account comes back to pledges after all that was known is forgotten', { timeout: 30_000 }, async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000_000n });
+  const { pledges } = openPledges();
+  let [n, is_over] = [0, false];
+  let decided = 0;
+  const caller = async () => {
+    while (!is_over) {
+      const ref = `a${n++}`;
+      const before = turn;
+      await pledges.hold(holdOf(wallet, ref, 10n));
+      if (turn !== before) decided += 1;
+      await tick(5);
+      await pledges.close(closeOf(wallet, ref, 1n));
+    }
+  };
+  // A pledge is made in the turn of the event loop in which it is asked for; a hold that is decided takes more.
+  let turn = 0;
+  const turning = setInterval(() => (turn += 1), 0);
+  const callers = Array.from({ length: 64 }, caller);
+  await tick(300);
+  pledges.forget();
+  await tick(200);
+  decided = 0;
+  const begun = n;
+  await tick(500);
+  is_over = true;
+  await Promise.all(callers);
+  clearInterval(turning);
+  expect(n - begun).toBeGreaterThan(500);
+  expect(decided).toBeLessThan((n - begun) / 10);
+});
+
+test('no task takes what is pledged while that cannot be written', async () => {
+  const wallet = await openWallet(database.db, { credit: 100n });
+  let is_away = false;
+  const { db } = database;
+  const flaky: Db = {
+    ...db,
+    query: (text, values) =>
+      is_away ? Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })) : db.query(text, values),
+  };
+  const { pledges } = openPledges(flaky);
+  await callOnce(pledges, wallet);
+  await pledges.hold(holdOf(wallet, 'a', 50n));
+  is_away = true;
+  const take = () => hold(db, holdOf(wallet, 'task', 60n), noon);
+  await expect(pledges.aside(wallet.account_id, take)).rejects.toThrow('away');
+  is_away = false;
+  expect((await pledges.aside(wallet.account_id, take)).outcome).toBe('insufficient');
+  expect((await pledges.close(closeOf(wallet, 'a', 50n))).charged).toBe(50n);
+});
+
+test('a hold that can no longer be written, of a call whose end failed, keeps nothing from others', async () => {
+  const wallet = await openWallet(database.db, { credit: 100n });
+  let is_away = false;
+  const { db } = database;
+  const flaky: Db = {
+    ...db,
+    query: (text, values) =>
+      is_away ? Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })) : db.query(text, values),
+  };
+  const { pledges } = openPledges(flaky);
+  await callOnce(pledges, wallet);
+  // Its time is over when the database is back: the table refuses such a hold.
+  await pledges.hold({ ...holdOf(wallet, 'a', 50n), expires_at: new Date(noon.getTime() - 1) });
+  is_away = true;
+  await expect(pledges.close(closeOf(wallet, 'a', 50n))).rejects.toThrow('away');
+  is_away = false;
+  await pledges.written(wallet.account_id);
+  await callOnce(pledges, wallet, 'second');
+  expect(await pledges.hold(holdOf(wallet, 'b', 50n))).toEqual({ outcome: 'held', available: 50n, remaining: null });
+  expect(await standingOf(db, wallet)).toMatchObject({ held: 0n });
+});
+
+test('a database that says nothing for a second is waited for', async () => {
+  const wallet = await openWallet(database.db, { credit: 100n });
+  let now_ms = 0;
+  let [is_silent, wake] = [false, () => {}];
+  const { db } = database;
+  const slow: Db = {
+    ...db,
+    query: async (text, values) => {
+      if (is_silent) await new Promise<void>((resolve) => (wake = resolve));
+      return db.query(text, values);
+    },
+  };
+  const { pledges } = openPledges(slow, () => now_ms);
+  await callOnce(pledges, wallet);
+  await pledges.hold(holdOf(wallet, 'a', 1n));
+  is_silent = true;
+  const ended = pledges.close(closeOf(wallet, 'a', 1n));
+  now_ms = 1_000;
+  await pledges.hold(holdOf(wallet, 'b', 1n));
+  now_ms = 1_001;
+  const waiting = pledges.hold(holdOf(wallet, 'c', 1n));
+  expect(await Promise.race([waiting, tick(50)])).toBeUndefined();
+  is_silent = false;
+  wake();
+  expect((await ended).charged).toBe(1n);
+  expect((await waiting).outcome).toBe('held');
+});
+
 test('a withdrawal and a new limit are heard of: what was pledged before is kept as far as it is there', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000n });
@@ -282,7 +411,10 @@ test('a database that is away: no pledge more, and those there are kept when it 
   const { db } = database;
   const flaky: Db = {
     ...db,
-    query: (text, values) => (is_away ? Promise.reject(new Error('connection refused')) : db.query(text, values)),
+    query: (text, values) =>
+      is_away
+        ? Promise.reject(Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' }))
+        : db.query(text, values),
   };
   const { pledges } = openPledges(flaky);
   await callOnce(pledges, wallet);
