@@ -31,7 +31,7 @@ export const money_channel = 'money_changed';
 const unwritten_ms = 250;
 
 /** Should the NOTIFY about a withdrawal or a new limit be lost, it may go unnoticed for so long. */
-const known_ms = 10_000;
+const known_ms = 60_000;
 
 /** When nobody has heard of the database for so long although it was asked, its word is waited for. */
 const silent_ms = 1_000;

@@ -266,6 +266,7 @@ const refs = fc.constantFrom('a', 'b', 'c', 'd', 'e');
 const key_numbers = fc.nat(2);
 const account_numbers = fc.nat(1);
 const small = fc.bigInt({ min: 0n, max: 50n });
+const large = fc.bigInt({ min: 0n, max: 150n });
 const one_fault = fc.oneof(fc.constantFrom<Fault>('none', 'after commit'), fc.constantFrom(...faults));
 const how = fc.record({ fault: one_fault, batched: fc.boolean() });
 
@@ -275,7 +276,7 @@ const commands = fc.commands(
     fc.tuple(key_numbers, refs, small, how).map((args) => held(...args)),
     fc.tuple(account_numbers, refs, fc.option(small), fc.boolean(), how).map((args) => closed(...args)),
     fc.tuple(account_numbers, refs, fc.option(small), fc.boolean(), how).map((args) => closed(...args)),
-    fc.tuple(key_numbers, refs, small, fc.option(small), fc.boolean(), how).map((args) => kept(...args)),
+    fc.tuple(key_numbers, refs, large, fc.option(small), fc.boolean(), how).map((args) => kept(...args)),
     fc
       .tuple(
         account_numbers,
