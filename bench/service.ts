@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { service_flags } from '../scripts/service-flags.mjs';
 
 /** Where the processes of a bench keep their files, and which database they share. */
 export type Service = { folder: string; database_url: string };
@@ -32,10 +33,14 @@ export async function startService(
     MEDLEY_ROLE: role,
     PORT: String(port),
   };
-  const child = spawn(process.execPath, [...node_options, join(import.meta.dirname, '../src/main.ts')], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [...service_flags, ...node_options, join(import.meta.dirname, '../src/main.ts')],
+    {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   children.add(child);
   await new Promise<void>((resolve, reject) => {
     child.stdout.on('data', (chunk) => String(chunk).includes('running') && resolve());

@@ -231,8 +231,8 @@ function childEnvironment(root) {
 }
 
 /** Runs a script of this repository on the Node of `place` to its end; returns its exit code. */
-export function runScript(root, place, script, args, options = {}) {
-  return runChild(place.node, [join(root, script), ...args], {
+export function runScript(root, place, script, args, { flags = [], ...options } = {}) {
+  return runChild(place.node, [...flags, join(root, script), ...args], {
     env: childEnvironment(root),
     onStart: place.add,
     ...options,

@@ -1,0 +1,2 @@
+/** What is said to Node before the script of the service. */
+export const service_flags: readonly string[];
