@@ -50,7 +50,7 @@ export type Answer = {
 };
 
 /** Writes the body itself, once it is given the answer to write it to. */
-export type Poured = { pour(response: Writable): void };
+export type Poured = { pour(response: ServerResponse): void };
 
 /** JSON Schema 2020-12, written down or made by TypeBox. */
 export type Schema = object;

@@ -1,4 +1,5 @@
-import type { Writable } from 'node:stream';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 
 /**
  * Where the bytes of a streamed answer go: straight to the HTTP answer, since a stream between the two was a fifth
@@ -9,14 +10,14 @@ export class Outlet {
   #is_open = false;
   #written_at_ms = performance.now();
   #waiting: (() => void)[] = [];
-  #response: Writable | undefined;
+  #response: ServerResponse | undefined;
   /** Before there is an answer to write to. */
   readonly #held: Buffer[] = [];
   #fate: 'open' | 'ended' | 'cut' = 'open';
   #opened: PromiseWithResolvers<void> | undefined;
 
   /** Takes the HTTP answer, whose headers are set: what waits goes there now, and all that follows. */
-  pour(response: Writable): void {
+  pour(response: ServerResponse): void {
     const release = () => this.#release();
     this.#response = response.on('drain', release).once('close', release);
     for (const bytes of this.#held.splice(0)) response.write(bytes);
@@ -50,7 +51,9 @@ export class Outlet {
     this.#is_open = true;
     this.#written_at_ms = performance.now();
     if (!this.#response) return void this.#held.push(bytes);
-    if (this.#response.destroyed || this.#response.write(bytes)) return undefined;
+    if (this.#response.destroyed) return undefined;
+    sendTogether(this.#response.socket);
+    if (this.#response.write(bytes)) return undefined;
     return new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
@@ -75,4 +78,22 @@ export class Outlet {
     if (this.#fate === 'ended' && this.#response?.destroyed === false) this.#response.end();
     if (this.#fate === 'cut') this.#response?.destroy();
   }
+}
+
+const corked: Socket[] = [];
+
+/**
+ * Holds back what is written to the connection until all that came in this turn of the event loop is written: the
+ * process at the other end is woken once for many frames, not for each. 512 streams: first words p50 2.3 instead of
+ * 6.3 ms, 0.97 of the CPU, and 0.86 of that of upstream and callers (paired).
+ */
+function sendTogether(socket: Socket | null): void {
+  if (!socket || socket.writableCorked > 0) return;
+  socket.cork();
+  corked.push(socket);
+  if (corked.length === 1) setImmediate(sendAll);
+}
+
+function sendAll(): void {
+  for (const socket of corked.splice(0)) socket.uncork();
 }
