@@ -234,7 +234,10 @@ async function hearOthers(
   onStop: App['onStop'],
 ): Promise<OverrideWatch> {
   await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
-  await listener.subscribe(money_channel, { onPayload: holds.forget, onGap: () => holds.forget() });
+  await listener.subscribe(money_channel, {
+    onPayload: (account_id) => holds.forget(account_id),
+    onGap: () => holds.forget(),
+  });
   await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
   const onError = (error: unknown) => log.warn({ err: error }, 'what operators changed about models cannot be read');
   const overrides = await watchOverrides(db, catalog, listener, onError);

@@ -18,7 +18,15 @@ export class SetupRepository {
 
   constructor() {
     mkdirSync(join(this.folder, 'scripts'));
-    for (const name of ['start.mjs', 'test.mjs', 'setup.mjs', 'setup-lock.mjs', 'setup-process.mjs', 'web.mjs']) {
+    for (const name of [
+      'start.mjs',
+      'test.mjs',
+      'setup.mjs',
+      'setup-lock.mjs',
+      'setup-process.mjs',
+      'web.mjs',
+      'service-flags.mjs',
+    ]) {
       copyFileSync(join(repository, 'scripts', name), join(this.folder, 'scripts', name));
     }
     this.writeProgram('pinned-node/node', `#!/bin/sh\nPINNED=yes exec '${process.execPath}' "$@"\n`);

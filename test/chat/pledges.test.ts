@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { credit, setLimit } from '../../src/money/ledger.ts';
+import { expectExactBooks, type Client } from '../helpers/app.ts';
+import { completion, hello, setStage, type Stage } from './setup.ts';
+import { chunk, done } from './streams.ts';
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await setStage();
+});
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+const ask = async (client: Client) =>
+  (await client.call('POST', '/v1/chat/completions', { model: 'acme/oai', messages: hello })).status;
+
+/** An account whose next hold is pledged. */
+async function knownClient(): Promise<Client> {
+  stage.upstream.script('gpt-x', { json: completion('Hi') });
+  const client = await stage.test.client({ credit: '1.00' });
+  expect(await ask(client)).toBe(200);
+  return client;
+}
+
+/** Until what PostgreSQL has notified of is heard: two milliseconds, where nothing else runs. */
+const heard_ms = 300;
+
+test('the balance and its movements tell at once what a call under way holds', async () => {
+  const client = await knownClient();
+  const usage = chunk({}, { usage: { prompt_tokens: 10, completion_tokens: 5 } }, 'stop');
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 400, usage, done] });
+  const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'acme/oai', stream: true, messages: hello }),
+  });
+  const held = (await client.call('GET', '/v1/balance')).json.held.exact;
+  expect(Number(held)).toBeGreaterThan(0.01);
+  const [newest] = (await client.call('GET', '/v1/balance/transactions')).json.data;
+  expect(newest).toMatchObject({ type: 'hold', amount: { exact: held } });
+  expect(await response.text()).toContain('Hi');
+  expect((await client.call('GET', '/v1/balance')).json).toMatchObject({ held: { exact: '0.000000' } });
+});
+
+test('money that an operator takes out is not there for the next call', async () => {
+  const client = await knownClient();
+  const { app } = stage.test;
+  const taken = {
+    account_id: client.account_id,
+    type: 'adjustment',
+    amount: -999_000n,
+    ref: 'x',
+    reason: 'x',
+  } as const;
+  expect((await credit(app.db, taken, new Date(app.clock.now()))).outcome).toBe('booked');
+  await sleep(heard_ms);
+  expect(await ask(client)).toBe(402);
+});
+
+test('a limit that an operator sets counts for the next call', async () => {
+  const client = await knownClient();
+  expect(await setLimit(stage.test.app.db, client.key_id, 1_000n)).toBe(true);
+  await sleep(heard_ms);
+  expect(await ask(client)).toBe(403);
+});
+
+test('a call leaves the same movements whether its hold was pledged or not', async () => {
+  const client = await knownClient(); // the first one was not
+  expect(await ask(client)).toBe(200);
+  const { data } = (await client.call('GET', '/v1/balance/transactions')).json;
+  const types = data.map(({ type }: { type: string }) => type);
+  expect(types.slice(0, types.length - 1)).toEqual([...movements, ...movements]);
+});
+
+/** Of one call, newest first. */
+const movements = ['charge', 'hold'];
