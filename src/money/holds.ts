@@ -201,38 +201,21 @@ async function holdRow(db: Queryable, row: HoldRow, now: Date, column = ''): Pro
 
 async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseAnswer> {
   const { account_id, ref, cost, beyond_hold, units, upstream } = row;
-  type Row = Omit<CloseAnswer, 'charged'> & { charged: Money | null };
-  const rows = await db.query<Row>('select * from money_close($1, $2, $3, $4, $5, $6, $7)', [
-    now,
-    account_id,
-    ref,
-    cost,
-    beyond_hold,
-    units,
-    upstream,
-  ]);
-  const answer = one(rows);
-  return { ...answer, charged: answer.charged ?? 0n };
+  const rows = await db.query<CloseAnswer>(
+    `select outcome, state, coalesce(charged, 0) as charged, available from money_close($1, $2, $3, $4, $5, $6, $7)`,
+    [now, account_id, ref, cost, beyond_hold, units, upstream],
+  );
+  return one(rows);
 }
 
 async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnswer> {
   const { account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream } = row;
-  type Row = Omit<KeepAnswer, 'charged'> & { charged: Money | null };
-  const rows = await db.query<Row>('select * from money_keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)', [
-    now,
-    account_id,
-    key_id,
-    ref,
-    pledge,
-    model,
-    kind,
-    cost,
-    beyond_hold,
-    units,
-    upstream,
-  ]);
-  const answer = one(rows);
-  return { ...answer, charged: answer.charged ?? 0n };
+  const rows = await db.query<KeepAnswer>(
+    `select outcome, state, coalesce(charged, 0) as charged, available, remaining
+       from money_keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [now, account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream],
+  );
+  return one(rows);
 }
 
 function one<T>(rows: T[]): T {

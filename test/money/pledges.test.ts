@@ -36,6 +36,14 @@ function openPledges(db: Db = database.db, elapsed_ms?: () => number): { pledges
   return { pledges, calls: () => calls };
 }
 
+/** A database that refuses connections while `is_away`. */
+function openFlaky(db: Db): { db: Db; is_away: boolean } {
+  const refused = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
+  const query: Db['query'] = (text, values) => (flaky.is_away ? Promise.reject(refused) : db.query(text, values));
+  const flaky = { db: { ...db, query }, is_away: false };
+  return flaky;
+}
+
 /** So that the account and its key are known. */
 async function callOnce(pledges: Pledges, wallet: Wallet, ref = 'first'): Promise<void> {
   expect((await pledges.hold(holdOf(wallet, ref, 1n))).outcome).toBe('held');
@@ -281,40 +289,30 @@ test('a busy account comes back to pledges after all that was known is forgotten
 
 test('no task takes what is pledged while that cannot be written', async () => {
   const wallet = await openWallet(database.db, { credit: 100n });
-  let is_away = false;
   const { db } = database;
-  const flaky: Db = {
-    ...db,
-    query: (text, values) =>
-      is_away ? Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })) : db.query(text, values),
-  };
-  const { pledges } = openPledges(flaky);
+  const flaky = openFlaky(db);
+  const { pledges } = openPledges(flaky.db);
   await callOnce(pledges, wallet);
   await pledges.hold(holdOf(wallet, 'a', 50n));
-  is_away = true;
+  flaky.is_away = true;
   const take = () => hold(db, holdOf(wallet, 'task', 60n), noon);
-  await expect(pledges.aside(wallet.account_id, take)).rejects.toThrow('away');
-  is_away = false;
+  await expect(pledges.aside(wallet.account_id, take)).rejects.toThrow('connection refused');
+  flaky.is_away = false;
   expect((await pledges.aside(wallet.account_id, take)).outcome).toBe('insufficient');
   expect((await pledges.close(closeOf(wallet, 'a', 50n))).charged).toBe(50n);
 });
 
 test('a hold that can no longer be written, of a call whose end failed, keeps nothing from others', async () => {
   const wallet = await openWallet(database.db, { credit: 100n });
-  let is_away = false;
   const { db } = database;
-  const flaky: Db = {
-    ...db,
-    query: (text, values) =>
-      is_away ? Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })) : db.query(text, values),
-  };
-  const { pledges } = openPledges(flaky);
+  const flaky = openFlaky(db);
+  const { pledges } = openPledges(flaky.db);
   await callOnce(pledges, wallet);
   // Its time is over when the database is back: the table refuses such a hold.
   await pledges.hold({ ...holdOf(wallet, 'a', 50n), expires_at: new Date(noon.getTime() - 1) });
-  is_away = true;
-  await expect(pledges.close(closeOf(wallet, 'a', 50n))).rejects.toThrow('away');
-  is_away = false;
+  flaky.is_away = true;
+  await expect(pledges.close(closeOf(wallet, 'a', 50n))).rejects.toThrow('connection refused');
+  flaky.is_away = false;
   await pledges.written(wallet.account_id);
   await callOnce(pledges, wallet, 'second');
   expect(await pledges.hold(holdOf(wallet, 'b', 50n))).toEqual({ outcome: 'held', available: 50n, remaining: null });
@@ -407,23 +405,16 @@ test('what is known is believed for a minute', async () => {
 
 test('a database that is away: no pledge more, and those there are kept when it is back', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  let is_away = false;
   const { db } = database;
-  const flaky: Db = {
-    ...db,
-    query: (text, values) =>
-      is_away
-        ? Promise.reject(Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' }))
-        : db.query(text, values),
-  };
-  const { pledges } = openPledges(flaky);
+  const flaky = openFlaky(db);
+  const { pledges } = openPledges(flaky.db);
   await callOnce(pledges, wallet);
   for (const ref of ['a', 'b', 'c']) await pledges.hold(holdOf(wallet, ref, 100n));
-  is_away = true;
+  flaky.is_away = true;
   await expect(pledges.close(closeOf(wallet, 'a', 60n))).rejects.toThrow('connection refused');
   await expect(pledges.hold(holdOf(wallet, 'd', 1n))).rejects.toThrow('connection refused');
   await pledges.written(wallet.account_id); // tries, and does not fail
-  is_away = false;
+  flaky.is_away = false;
   expect(await pledges.close(closeOf(wallet, 'a', 60n))).toMatchObject({ outcome: 'settled', charged: 60n });
   // Of a call that never comes back the hold is written, for the sweep to find; `b` may be written by now.
   await expect.poll(() => standingOf(db, wallet), { timeout: 5_000 }).toMatchObject({ held: 200n });
