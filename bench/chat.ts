@@ -36,6 +36,8 @@ const profiled = process.argv.includes('--profile');
 const warm_up_ms = quick ? 3_000 : 30_000;
 const round_ms = quick ? 1_000 : 4_000;
 const rounds = quick ? 1 : 3;
+const translated_ms = quick ? 500 : 2_000;
+const translated_rounds = quick ? 2 : 12;
 /** Of the disk itself, beside each round of the latencies. */
 const flushes = quick ? 50 : 500;
 const single_ms = quick ? 700 : 6_000;
@@ -45,7 +47,7 @@ const streams = 512;
 const stream_s = quick ? 2 : 10;
 const short_streams = quick ? 50 : 500;
 /** Whatever hangs: the leash ends the rest. */
-const give_up_ms = quick ? 120_000 : 480_000;
+const give_up_ms = quick ? 120_000 : 540_000;
 
 type Stage = {
   folder: string;
@@ -116,6 +118,8 @@ async function measureAll(stage: Stage): Promise<string[]> {
   say('rates');
   const rates = await measureRates(stage);
   const after_rates = residentMegabytes(stage.service);
+  say('translated');
+  const translated = await measureTranslated(stage);
   say('latency');
   const { rows: added, disk_ms } = await measureAdded(stage);
   say('streams');
@@ -129,6 +133,8 @@ async function measureAll(stage: Stage): Promise<string[]> {
   return [
     `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. ${stage.cores} Medians of ${rounds} alternating rounds of ${round_ms} ms. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
     table(rates),
+    `Upstreams of the other style beside those of the same: means of ${translated_rounds} rounds of ${translated_ms} ms, in turn.`,
+    table(translated),
     `Latency in ms, p50 / p99, and in brackets what is added to asking the upstream itself: one call at a time, and at ${paced_per_s} calls/s.`,
     table(added),
     `Medley waits for one flush of the disk per call: to write a block and flush it, with nothing else to do, took ${pair(quantile(disk_ms, 0.5), quantile(disk_ms, 0.99))} ms between these rounds, at most ${Math.max(...disk_ms).toFixed(0)}.`,
@@ -175,9 +181,9 @@ function directly({ upstream }: Stage, model: string, stream: boolean): Place {
 type Costs = { node_us: number; server_us: number; upstream_us: number };
 type Round = Load & Costs;
 
-async function runClosed(stage: Stage, place: Place, connections: number): Promise<Round> {
+async function runClosed(stage: Stage, place: Place, connections: number, duration_ms = round_ms): Promise<Round> {
   const before = cpuNow(stage, place);
-  const load = await stage.loader.run({ kind: 'closed', ...asked(place), connections, duration_ms: round_ms });
+  const load = await stage.loader.run({ kind: 'closed', ...asked(place), connections, duration_ms });
   return { ...load, ...costs(before, cpuNow(stage, place), load.count) };
 }
 
@@ -205,17 +211,6 @@ async function measureRates(stage: Stage): Promise<string[][]> {
     { place: medley(stage, 'bench/completions', keys.shared, { name: main_name }), connections: [32, 256] },
     { place: medley(stage, 'bench/completions', keys.many, { name: 'Medley, 1,000 accounts' }), connections: [256] },
     { place: medley(stage, 'bench/completions', keys.hot, { name: 'Medley, one hot account' }), connections: [256] },
-    {
-      place: medley(stage, 'bench/completions', keys.shared, {
-        name: 'Medley, messages → completions',
-        style: 'messages',
-      }),
-      connections: [32, 256],
-    },
-    {
-      place: medley(stage, 'bench/messages', keys.shared, { name: 'Medley, completions → messages' }),
-      connections: [256],
-    },
     ...stage.rivals.map((rival) => ({ place: rivalPlace(rival, 'frames-10-50', false), connections: [32, 256] })),
     { place: directly(stage, 'frames-10-50', false), connections: [32, 256] },
   ].flatMap(({ place, connections }) => connections.map((count) => ({ place, count, results: [] as Round[] })));
@@ -249,6 +244,35 @@ async function measureRates(stage: Stage): Promise<string[][]> {
       middle
         ? `${middle.upstream_us.toFixed(0)} + ${middle.cpu_us.toFixed(0)} (${(100 * middle.cpu_share).toFixed(0)} %)`
         : '',
+    ]),
+  ];
+}
+
+/**
+ * Upstreams of the other style beside those of the same, in turn within seconds and many times: two runs of the
+ * same thing, 2 s each and one after the other, differ by 10 to 13 % on these machines; the means of twelve by 3.
+ */
+async function measureTranslated(stage: Stage): Promise<string[][]> {
+  const { shared } = stage.keys;
+  const cases = [
+    medley(stage, 'bench/completions', shared, { name: 'completions → completions' }),
+    medley(stage, 'bench/completions', shared, { name: 'messages → completions', style: 'messages' }),
+    medley(stage, 'bench/messages', shared, { name: 'completions → messages' }),
+  ].map((place) => ({ place, results: [] as Round[] }));
+  for (let round = 0; round < translated_rounds; round++) {
+    for (const { place, results } of round % 2 === 0 ? cases : cases.toReversed())
+      results.push(await runClosed(stage, place, 256, translated_ms));
+  }
+  const mean = (results: readonly Round[], of: 'per_s' | 'node_us' | 'server_us') =>
+    results.reduce((sum, result) => sum + result[of], 0) / results.length;
+  const same_per_s = mean(cases[0]?.results ?? [], 'per_s');
+  return [
+    ['caller → upstream, 256 connections', 'calls/s', ': same style', 'CPU of process + PostgreSQL'],
+    ...cases.map(({ place, results }) => [
+      place.name,
+      mean(results, 'per_s').toFixed(0),
+      (mean(results, 'per_s') / same_per_s).toFixed(2),
+      `${mean(results, 'node_us').toFixed(0)} + ${mean(results, 'server_us').toFixed(0)}`,
     ]),
   ];
 }
