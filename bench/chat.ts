@@ -34,10 +34,14 @@ import { peakMegabytes, port, quantile, residentMegabytes, startService, stopSer
 const quick = process.argv.includes('--quick');
 const profiled = process.argv.includes('--profile');
 const warm_up_ms = quick ? 3_000 : 30_000;
-const round_ms = quick ? 1_000 : 4_000;
+const rival_warm_up_ms = quick ? 500 : 5_000;
+/**
+ * The same load twice, 2 s each and one after the other, differs by 10 to 13 % on virtual machines, and by more the
+ * further apart: so all take turns, many times.
+ */
+const turn_ms = quick ? 500 : 2_000;
+const turns = quick ? 2 : 8;
 const rounds = quick ? 1 : 3;
-const translated_ms = quick ? 500 : 2_000;
-const translated_rounds = quick ? 2 : 12;
 /** Of the disk itself, beside each round of the latencies. */
 const flushes = quick ? 50 : 500;
 const single_ms = quick ? 700 : 6_000;
@@ -115,11 +119,13 @@ async function measureAll(stage: Stage): Promise<string[]> {
   say('warm-up');
   const ours = medley(stage, 'bench/completions', stage.keys.shared);
   await stage.loader.run({ kind: 'closed', ...ours, connections: 64, duration_ms: warm_up_ms });
+  for (const rival of stage.rivals) {
+    const theirs = asked(rivalPlace(rival, 'frames-10-50', false));
+    await stage.loader.run({ kind: 'closed', ...theirs, connections: 64, duration_ms: rival_warm_up_ms });
+  }
   say('rates');
   const rates = await measureRates(stage);
   const after_rates = residentMegabytes(stage.service);
-  say('translated');
-  const translated = await measureTranslated(stage);
   say('latency');
   const { rows: added, disk_ms } = await measureAdded(stage);
   say('streams');
@@ -131,10 +137,8 @@ async function measureAll(stage: Stage): Promise<string[]> {
     ...stage.rivals.map(({ name, child }) => [name, '', residentMegabytes(child), peakMegabytes(child)]),
   ];
   return [
-    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. ${stage.cores} Medians of ${rounds} alternating rounds of ${round_ms} ms. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
+    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. ${stage.cores} Rates are means of ${turns} turns of ${turn_ms} ms, latencies medians of ${rounds} rounds. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
     table(rates),
-    `Upstreams of the other style beside those of the same: means of ${translated_rounds} rounds of ${translated_ms} ms, in turn.`,
-    table(translated),
     `Latency in ms, p50 / p99, and in brackets what is added to asking the upstream itself: one call at a time, and at ${paced_per_s} calls/s.`,
     table(added),
     `Medley waits for one flush of the disk per call: to write a block and flush it, with nothing else to do, took ${pair(quantile(disk_ms, 0.5), quantile(disk_ms, 0.99))} ms between these rounds, at most ${Math.max(...disk_ms).toFixed(0)}.`,
@@ -181,9 +185,9 @@ function directly({ upstream }: Stage, model: string, stream: boolean): Place {
 type Costs = { node_us: number; server_us: number; upstream_us: number };
 type Round = Load & Costs;
 
-async function runClosed(stage: Stage, place: Place, connections: number, duration_ms = round_ms): Promise<Round> {
+async function runTurn(stage: Stage, place: Place, connections: number): Promise<Round> {
   const before = cpuNow(stage, place);
-  const load = await stage.loader.run({ kind: 'closed', ...asked(place), connections, duration_ms });
+  const load = await stage.loader.run({ kind: 'closed', ...asked(place), connections, duration_ms: turn_ms });
   return { ...load, ...costs(before, cpuNow(stage, place), load.count) };
 }
 
@@ -205,25 +209,26 @@ function costs(before: Costs, after: Costs, count: number): Costs {
 }
 
 async function measureRates(stage: Stage): Promise<string[][]> {
-  const { keys } = stage;
-  const main_name = `Medley, ${keys.shared.length} keys of 120 accounts`;
+  const { shared, many, hot } = stage.keys;
+  const main_name = `Medley, ${shared.length} keys of 120 accounts`;
+  const ours = (name: string, model: string, keys: readonly string[], style: Style = 'completions') =>
+    medley(stage, model, keys, { name, style });
   const cases = [
-    { place: medley(stage, 'bench/completions', keys.shared, { name: main_name }), connections: [32, 256] },
-    { place: medley(stage, 'bench/completions', keys.many, { name: 'Medley, 1,000 accounts' }), connections: [256] },
-    { place: medley(stage, 'bench/completions', keys.hot, { name: 'Medley, one hot account' }), connections: [256] },
-    ...stage.rivals.map((rival) => ({ place: rivalPlace(rival, 'frames-10-50', false), connections: [32, 256] })),
-    { place: directly(stage, 'frames-10-50', false), connections: [32, 256] },
+    { place: ours(main_name, 'bench/completions', shared), connections: [32, 256] },
+    { place: ours('Medley, messages → completions', 'bench/completions', shared, 'messages'), connections: [256] },
+    { place: ours('Medley, completions → messages', 'bench/messages', shared), connections: [256] },
+    ...stage.rivals.map((rival) => ({ place: rivalPlace(rival, 'frames-10-50', false), connections: [256, 32] })),
+    { place: directly(stage, 'frames-10-50', false), connections: [256, 32] },
+    { place: ours('Medley, 1,000 accounts', 'bench/completions', many), connections: [256] },
+    { place: ours('Medley, one hot account', 'bench/completions', hot), connections: [256] },
   ].flatMap(({ place, connections }) => connections.map((count) => ({ place, count, results: [] as Round[] })));
-  for (let round = 0; round < rounds; round++) {
-    for (const { place, count, results } of cases) results.push(await runClosed(stage, place, count));
+  for (let turn = 0; turn < turns; turn++) {
+    for (const one of turn % 2 === 0 ? cases : cases.toReversed())
+      one.results.push(await runTurn(stage, one.place, one.count));
   }
-  const medians = cases.map(({ place, count, results }) => ({
-    place,
-    count,
-    middle: results.toSorted((a, b) => a.per_s - b.per_s)[results.length >> 1],
-  }));
+  const means = cases.map(({ place, count, results }) => ({ place, count, mean: meansOf(results) }));
   const rateOf = (name: string, count: number) =>
-    medians.find((one) => one.place.name === name && one.count === count)?.middle?.per_s ?? Number.NaN;
+    means.find((one) => one.place.name === name && one.count === count)?.mean.per_s ?? Number.NaN;
   return [
     [
       'chat JSON',
@@ -234,47 +239,32 @@ async function measureRates(stage: Stage): Promise<string[][]> {
       'CPU of process + PostgreSQL',
       'upstream + callers',
     ],
-    ...medians.map(({ place, count, middle }) => [
+    ...means.map(({ place, count, mean }) => [
       place.name,
       String(count),
-      middle ? middle.per_s.toFixed(0) : '',
-      middle ? (middle.per_s / rateOf(main_name, count)).toFixed(2) : '',
-      middle ? pair(middle.p50_ms, middle.p99_ms) : '',
-      middle ? `${middle.node_us.toFixed(0)} + ${middle.server_us.toFixed(0)}` : '',
-      middle
-        ? `${middle.upstream_us.toFixed(0)} + ${middle.cpu_us.toFixed(0)} (${(100 * middle.cpu_share).toFixed(0)} %)`
-        : '',
+      mean.per_s.toFixed(0),
+      (mean.per_s / rateOf(main_name, count)).toFixed(2),
+      pair(mean.p50_ms, mean.p99_ms),
+      `${mean.node_us.toFixed(0)} + ${mean.server_us.toFixed(0)}`,
+      `${mean.upstream_us.toFixed(0)} + ${mean.cpu_us.toFixed(0)} (${(100 * mean.cpu_share).toFixed(0)} %)`,
     ]),
   ];
 }
 
-/**
- * Upstreams of the other style beside those of the same, in turn within seconds and many times: two runs of the
- * same thing, 2 s each and one after the other, differ by 10 to 13 % on these machines; the means of twelve by 3.
- */
-async function measureTranslated(stage: Stage): Promise<string[][]> {
-  const { shared } = stage.keys;
-  const cases = [
-    medley(stage, 'bench/completions', shared, { name: 'completions → completions' }),
-    medley(stage, 'bench/completions', shared, { name: 'messages → completions', style: 'messages' }),
-    medley(stage, 'bench/messages', shared, { name: 'completions → messages' }),
-  ].map((place) => ({ place, results: [] as Round[] }));
-  for (let round = 0; round < translated_rounds; round++) {
-    for (const { place, results } of round % 2 === 0 ? cases : cases.toReversed())
-      results.push(await runClosed(stage, place, 256, translated_ms));
-  }
-  const mean = (results: readonly Round[], of: 'per_s' | 'node_us' | 'server_us') =>
-    results.reduce((sum, result) => sum + result[of], 0) / results.length;
-  const same_per_s = mean(cases[0]?.results ?? [], 'per_s');
-  return [
-    ['caller → upstream, 256 connections', 'calls/s', ': same style', 'CPU of process + PostgreSQL'],
-    ...cases.map(({ place, results }) => [
-      place.name,
-      mean(results, 'per_s').toFixed(0),
-      (mean(results, 'per_s') / same_per_s).toFixed(2),
-      `${mean(results, 'node_us').toFixed(0)} + ${mean(results, 'server_us').toFixed(0)}`,
-    ]),
-  ];
+type Figure = 'per_s' | 'p50_ms' | 'p99_ms' | 'node_us' | 'server_us' | 'upstream_us' | 'cpu_us' | 'cpu_share';
+
+function meansOf(results: readonly Round[]): { [figure in Figure]: number } {
+  const mean = (of: Figure) => results.reduce((sum, result) => sum + result[of], 0) / results.length;
+  return {
+    per_s: mean('per_s'),
+    p50_ms: mean('p50_ms'),
+    p99_ms: mean('p99_ms'),
+    node_us: mean('node_us'),
+    server_us: mean('server_us'),
+    upstream_us: mean('upstream_us'),
+    cpu_us: mean('cpu_us'),
+    cpu_share: mean('cpu_share'),
+  };
 }
 
 /** One at a time and at a fixed rate, in alternating rounds; the same of the upstream itself is what one pays anyway. */
