@@ -4,12 +4,10 @@
  * `npm run bench chat [-- --quick] [--profile]`
  */
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { service_rules } from '../src/chat/books.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import { startEmbedded } from '../src/db/embedded.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { startLoader, type Load, type Loader } from './chat-load.ts';
 import {
@@ -26,6 +24,7 @@ import {
 import { divideCores } from './cores.ts';
 import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
 import { flushTimes_ms } from './disk.ts';
+import { openHome } from './home.ts';
 import { makeLeash } from './leash.ts';
 import { heaviest } from './profile.ts';
 import { table, writeSections } from './report.ts';
@@ -71,24 +70,20 @@ type Place = { name: string; port: number; requests: string[]; child: ChildProce
 
 async function main(): Promise<void> {
   const leash = makeLeash();
-  const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
-  leash.remove(folder);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
   setTimeout(() => process.exit(1), give_up_ms).unref();
-  chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
   const cores = divideCores();
   const upstream = await startUpstream(leash);
   const loader = startLoader();
   leash.hold(loader.child);
-  writeFileSync(join(folder, 'medley.yaml'), yamlOf(upstream.port, stream_s * 50));
   cores.measured();
-  const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
-  leash.holdServer(embedded.pid);
+  const home = await openHome(leash);
+  const { folder, embedded } = home;
+  writeFileSync(join(folder, 'medley.yaml'), yamlOf(upstream.port, stream_s * 50));
   const profiles = join(folder, 'profiles');
   mkdirSync(profiles);
   const node_options = profiled ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [];
-  const service = await startService('all', { folder, database_url: embedded.url }, node_options);
-  leash.hold(service);
+  const service = await startService('all', { folder, database_url: embedded.url, leash }, node_options);
   const db = openDatabase({ connection: embedded.connection, connections_max: 20 });
   const rivals = [
     await startBareProxy(upstream.port, leash),
@@ -109,9 +104,7 @@ async function main(): Promise<void> {
   if (!quick && !profiled) writeSections('chat', 'npm run bench chat', sections);
   for (const { child } of [...rivals, upstream, loader]) child.kill('SIGKILL');
   await db.close();
-  await embedded.stop();
-  rmSync(folder, { recursive: true, force: true });
-  leash.letGo();
+  await home.close();
   if (books.difference !== '0.000000') throw new Error('the books differ');
 }
 

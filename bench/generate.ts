@@ -4,17 +4,18 @@
  * worker drains a backlog; memory. `npm run bench generate [-- --quick]`
  */
 import { execFileSync, type ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pool } from 'undici';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import { startEmbedded, type Connection } from '../src/db/embedded.ts';
+import type { Connection } from '../src/db/embedded.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { service_rules } from '../src/chat/books.ts';
 import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
+import { openHome } from './home.ts';
+import { makeLeash } from './leash.ts';
 import { table, writeResults } from './report.ts';
 import {
   base_yaml,
@@ -44,13 +45,12 @@ type Bench = {
 };
 
 async function main(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
-  chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
+  const home = await openHome(makeLeash());
+  const { folder, embedded, leash } = home;
   writeFileSync(join(folder, 'medley.yaml'), base_yaml);
-  const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
   const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
   try {
-    const service = { folder, database_url: embedded.url };
+    const service = { folder, database_url: embedded.url, leash };
     const first = await startService('all', service);
     const bench = {
       db,
@@ -73,8 +73,7 @@ async function main(): Promise<void> {
   } finally {
     stopServices();
     await db.close();
-    await embedded.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await home.close();
   }
 }
 

@@ -5,19 +5,20 @@
  * `npm run bench money [-- --quick]`
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import { startEmbedded, type Embedded } from '../src/db/embedded.ts';
+import type { Embedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { newId } from '../src/lib/ids.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { close, hold, makeHoldBatcher, type CloseAnswer, type HoldAnswer } from '../src/money/holds.ts';
 import type { CloseRequest, HoldRequest } from '../src/money/holds.ts';
 import { cpuOfChildren_us } from './cpu.ts';
+import { openHome } from './home.ts';
+import { makeLeash } from './leash.ts';
 import { table, writeSections } from './report.ts';
 
 const quick = process.argv.includes('--quick');
@@ -38,9 +39,8 @@ type BatchOptions = { lanes?: number; batch_max?: number };
 type Round = { pairs_per_s: number; p50_ms?: number; p99_ms?: number; server_us?: number; node_us?: number };
 
 async function main(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
-  chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
-  const embedded = await startEmbedded({ data_dir: join(folder, 'data'), settings: { max_connections: '300' } });
+  const home = await openHome(makeLeash(), { max_connections: '300' });
+  const { folder, embedded } = home;
   const db = openDatabase({ connection: embedded.connection, connections_max: connections });
   try {
     const wallets = await makeWallets(db);
@@ -58,8 +58,7 @@ async function main(): Promise<void> {
     if (!quick) writeSections('money', 'npm run bench money', sections);
   } finally {
     await db.close();
-    await embedded.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await home.close();
   }
 }
 

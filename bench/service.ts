@@ -2,10 +2,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Leash } from './leash.ts';
 import { service_flags } from '../scripts/service-flags.mjs';
 
 /** Where the processes of a bench keep their files, and which database they share. */
-export type Service = { folder: string; database_url: string };
+export type Service = { folder: string; database_url: string; leash: Leash };
 
 /** The port on which every bench's service listens. */
 export const port = 18_099;
@@ -42,6 +43,7 @@ export async function startService(
     },
   );
   children.add(child);
+  service.leash.hold(child);
   await new Promise<void>((resolve, reject) => {
     child.stdout.on('data', (chunk) => String(chunk).includes('running') && resolve());
     child.once('exit', () => reject(new Error(`the ${role} process ended`)));

@@ -2,17 +2,15 @@
  * The usage page over an account with a million ledger entries: what its queries take, with the sums of charges
  * and without them. `npm run bench usage [-- --quick]`
  */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import { startEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { listEntries } from '../src/money/ledger.ts';
 import { addUpUsage, chargesOf, usageOf, type UsageGroup } from '../src/money/usage.ts';
+import { openHome } from './home.ts';
+import { makeLeash } from './leash.ts';
 import { table, writeResults } from './report.ts';
 
 const quick = process.argv.includes('--quick');
@@ -25,10 +23,8 @@ const rounds = 9;
 const day_ms = 86_400_000;
 
 async function main(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
-  chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
-  const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
-  const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
+  const home = await openHome(makeLeash());
+  const db = openDatabase({ connection: home.embedded.connection, connections_max: 4 });
   try {
     await migrate(db);
     const end = new Date(Math.ceil(Date.now() / day_ms) * day_ms);
@@ -48,8 +44,7 @@ async function main(): Promise<void> {
     if (!quick) writeResults('usage', 'npm run bench usage', all);
   } finally {
     await db.close();
-    await embedded.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await home.close();
   }
 }
 

@@ -6,18 +6,18 @@
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import { startEmbedded } from '../src/db/embedded.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { service_rules } from '../src/chat/books.ts';
 import { newDelivery } from '../src/webhooks/delivery.ts';
+import { openHome } from './home.ts';
+import { makeLeash, type Leash } from './leash.ts';
 import { table, writeResults } from './report.ts';
 import {
   base_yaml,
@@ -46,13 +46,12 @@ type Arrival = { id: string; at_ms: number; hash: string };
 type Bench = { db: Db; service: Service; keys: { account_id: string; text: string }[]; receiver: Receivers };
 
 async function main(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
-  chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
+  const home = await openHome(makeLeash());
+  const { folder, embedded, leash } = home;
   writeFileSync(join(folder, 'medley.yaml'), base_yaml);
-  const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
   const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
-  const service = { folder, database_url: embedded.url };
-  const receiver = await startReceivers();
+  const service = { folder, database_url: embedded.url, leash };
+  const receiver = await startReceivers(leash);
   try {
     const first = await startService('api', service);
     const bench = { db, service, keys: await makeKeys(db), receiver };
@@ -67,8 +66,7 @@ async function main(): Promise<void> {
     stopServices();
     receiver.stop();
     await db.close();
-    await embedded.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await home.close();
   }
 }
 
@@ -212,8 +210,9 @@ async function createTasks(
 type Receivers = { url: string; hanging: string[]; arrivals: Arrival[]; stop(): void };
 
 /** The receivers have a process of their own, so that they measure nothing but what they receive. */
-async function startReceivers(): Promise<Receivers> {
+async function startReceivers(leash: Leash): Promise<Receivers> {
   const child: ChildProcess = fork(import.meta.filename, ['--receivers']);
+  leash.hold(child);
   const arrivals: Arrival[] = [];
   const urls = await new Promise<string[]>((resolve) => {
     child.on('message', (message: { urls: string[] } | { arrivals: Arrival[] }) => {

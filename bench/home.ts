@@ -1,0 +1,29 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbedded, type Embedded } from '../src/db/embedded.ts';
+import type { Leash } from './leash.ts';
+
+/** Where a bench keeps its files, and its PostgreSQL. */
+export type Home = {
+  folder: string;
+  embedded: Embedded;
+  leash: Leash;
+  /** Once all that uses it has ended. */
+  close(): Promise<void>;
+};
+
+/** A folder and a PostgreSQL for one run: they go with the bench, however it ends. */
+export async function openHome(leash: Leash, settings: Record<string, string> = {}): Promise<Home> {
+  const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
+  leash.remove(folder);
+  chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
+  const embedded = await startEmbedded({ data_dir: join(folder, 'data'), settings });
+  leash.holdServer(embedded.pid);
+  const close = async () => {
+    await embedded.stop();
+    rmSync(folder, { recursive: true, force: true });
+    leash.letGo();
+  };
+  return { folder, embedded, leash, close };
+}
