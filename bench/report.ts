@@ -1,6 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus, release, totalmem } from 'node:os';
+import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
+
+/** When it began: a bench may move itself to some of them. `taskset` leaves it fewer than there are. */
+const cores = availableParallelism();
 
 /** Rows, the first of them the header, as a Markdown table with columns of equal width. */
 export function table(rows: string[][]): string {
@@ -20,7 +23,7 @@ export function writeResults(name: string, command: string, rows: string[][]): v
 export function writeSections(name: string, command: string, sections: string[]): void {
   const folder = join(import.meta.dirname, 'results');
   mkdirSync(folder, { recursive: true });
-  const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}`;
+  const machine = `${cores === cpus().length ? cores : `${cores} of ${cpus().length}`} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}`;
   const head = [`# ${name}`, `${new Date().toISOString().slice(0, 10)}, \`${command}\`, on ${machine}.`];
   writeFileSync(join(folder, `${name}.md`), `${[...head, ...sections].join('\n\n')}\n`);
 }
