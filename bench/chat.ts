@@ -36,7 +36,7 @@ const warm_up_ms = quick ? 3_000 : 30_000;
 const rival_warm_up_ms = quick ? 500 : 5_000;
 /**
  * The same load twice, 2 s each and one after the other, differs by 10 to 13 % on virtual machines, and by more the
- * further apart: so all take turns, many times.
+ * further apart: so all take turns, many times, and whom one compares stand beside each other.
  */
 const turn_ms = quick ? 500 : 2_000;
 const turns = quick ? 2 : 8;
@@ -70,14 +70,13 @@ type Place = { name: string; port: number; requests: string[]; child: ChildProce
 
 async function main(): Promise<void> {
   const leash = makeLeash();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
   setTimeout(() => process.exit(1), give_up_ms).unref();
   const cores = divideCores();
   const upstream = await startUpstream(leash);
   const loader = startLoader();
   leash.hold(loader.child);
   cores.measured();
-  const home = await openHome(leash);
+  const home = await openHome({}, leash);
   const { folder, embedded } = home;
   writeFileSync(join(folder, 'medley.yaml'), yamlOf(upstream.port, stream_s * 50));
   const profiles = join(folder, 'profiles');
@@ -130,7 +129,7 @@ async function measureAll(stage: Stage): Promise<string[]> {
     ...stage.rivals.map(({ name, child }) => [name, '', residentMegabytes(child), peakMegabytes(child)]),
   ];
   return [
-    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. ${stage.cores} Rates are means of ${turns} turns of ${turn_ms} ms, latencies medians of ${rounds} rounds. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
+    `Key, window, monthly limit, hold, settlement, ledger and record of every call are on; PostgreSQL waits for the disk. ${stage.cores} Rates, and what stands beside them, are means of ${turns} turns of ${turn_ms} ms; the latencies below are medians of ${rounds} rounds. CPU: µs per call of the process itself + PostgreSQL; then of upstream + callers, and the share of one core that the callers used.`,
     table(rates),
     `Latency in ms, p50 / p99, and in brackets what is added to asking the upstream itself: one call at a time, and at ${paced_per_s} calls/s.`,
     table(added),
@@ -176,9 +175,9 @@ function directly({ upstream }: Stage, model: string, stream: boolean): Place {
 
 /** µs of CPU per call. */
 type Costs = { node_us: number; server_us: number; upstream_us: number };
-type Round = Load & Costs;
+type Turn = Load & Costs;
 
-async function runTurn(stage: Stage, place: Place, connections: number): Promise<Round> {
+async function runTurn(stage: Stage, place: Place, connections: number): Promise<Turn> {
   const before = cpuNow(stage, place);
   const load = await stage.loader.run({ kind: 'closed', ...asked(place), connections, duration_ms: turn_ms });
   return { ...load, ...costs(before, cpuNow(stage, place), load.count) };
@@ -214,7 +213,7 @@ async function measureRates(stage: Stage): Promise<string[][]> {
     { place: directly(stage, 'frames-10-50', false), connections: [256, 32] },
     { place: ours('Medley, 1,000 accounts', 'bench/completions', many), connections: [256] },
     { place: ours('Medley, one hot account', 'bench/completions', hot), connections: [256] },
-  ].flatMap(({ place, connections }) => connections.map((count) => ({ place, count, results: [] as Round[] })));
+  ].flatMap(({ place, connections }) => connections.map((count) => ({ place, count, results: [] as Turn[] })));
   for (let turn = 0; turn < turns; turn++) {
     for (const one of turn % 2 === 0 ? cases : cases.toReversed())
       one.results.push(await runTurn(stage, one.place, one.count));
@@ -246,7 +245,7 @@ async function measureRates(stage: Stage): Promise<string[][]> {
 
 type Figure = 'per_s' | 'p50_ms' | 'p99_ms' | 'node_us' | 'server_us' | 'upstream_us' | 'cpu_us' | 'cpu_share';
 
-function meansOf(results: readonly Round[]): { [figure in Figure]: number } {
+function meansOf(results: readonly Turn[]): { [figure in Figure]: number } {
   const mean = (of: Figure) => results.reduce((sum, result) => sum + result[of], 0) / results.length;
   return {
     per_s: mean('per_s'),

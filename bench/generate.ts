@@ -15,7 +15,6 @@ import { checkBooks } from '../src/money/books.ts';
 import { service_rules } from '../src/chat/books.ts';
 import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';
 import { openHome } from './home.ts';
-import { makeLeash } from './leash.ts';
 import { table, writeResults } from './report.ts';
 import {
   base_yaml,
@@ -45,7 +44,7 @@ type Bench = {
 };
 
 async function main(): Promise<void> {
-  const home = await openHome(makeLeash());
+  const home = await openHome();
   const { folder, embedded, leash } = home;
   writeFileSync(join(folder, 'medley.yaml'), base_yaml);
   const db = openDatabase({ connection: embedded.connection, connections_max: 4 });

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmbedded, type Embedded } from '../src/db/embedded.ts';
-import type { Leash } from './leash.ts';
+import { makeLeash, type Leash } from './leash.ts';
 
 /** Where a bench keeps its files, and its PostgreSQL. */
 export type Home = {
@@ -13,8 +13,8 @@ export type Home = {
   close(): Promise<void>;
 };
 
-/** A folder and a PostgreSQL for one run: they go with the bench, however it ends. */
-export async function openHome(leash: Leash, settings: Record<string, string> = {}): Promise<Home> {
+/** A folder and a PostgreSQL, with `settings` of its own, for one run: they go with the bench, however it ends. */
+export async function openHome(settings: Record<string, string> = {}, leash: Leash = makeLeash()): Promise<Home> {
   const folder = mkdtempSync(join(tmpdir(), 'medley-bench-'));
   leash.remove(folder);
   chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter

@@ -18,7 +18,6 @@ import { close, hold, makeHoldBatcher, type CloseAnswer, type HoldAnswer } from 
 import type { CloseRequest, HoldRequest } from '../src/money/holds.ts';
 import { cpuOfChildren_us } from './cpu.ts';
 import { openHome } from './home.ts';
-import { makeLeash } from './leash.ts';
 import { table, writeSections } from './report.ts';
 
 const quick = process.argv.includes('--quick');
@@ -39,7 +38,7 @@ type BatchOptions = { lanes?: number; batch_max?: number };
 type Round = { pairs_per_s: number; p50_ms?: number; p99_ms?: number; server_us?: number; node_us?: number };
 
 async function main(): Promise<void> {
-  const home = await openHome(makeLeash(), { max_connections: '300' });
+  const home = await openHome({ max_connections: '300' });
   const { folder, embedded } = home;
   const db = openDatabase({ connection: embedded.connection, connections_max: connections });
   try {

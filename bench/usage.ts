@@ -10,7 +10,6 @@ import { checkBooks } from '../src/money/books.ts';
 import { listEntries } from '../src/money/ledger.ts';
 import { addUpUsage, chargesOf, usageOf, type UsageGroup } from '../src/money/usage.ts';
 import { openHome } from './home.ts';
-import { makeLeash } from './leash.ts';
 import { table, writeResults } from './report.ts';
 
 const quick = process.argv.includes('--quick');
@@ -23,7 +22,7 @@ const rounds = 9;
 const day_ms = 86_400_000;
 
 async function main(): Promise<void> {
-  const home = await openHome(makeLeash());
+  const home = await openHome();
   const db = openDatabase({ connection: home.embedded.connection, connections_max: 4 });
   try {
     await migrate(db);

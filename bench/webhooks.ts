@@ -17,7 +17,7 @@ import { checkBooks } from '../src/money/books.ts';
 import { service_rules } from '../src/chat/books.ts';
 import { newDelivery } from '../src/webhooks/delivery.ts';
 import { openHome } from './home.ts';
-import { makeLeash, type Leash } from './leash.ts';
+import type { Leash } from './leash.ts';
 import { table, writeResults } from './report.ts';
 import {
   base_yaml,
@@ -46,7 +46,7 @@ type Arrival = { id: string; at_ms: number; hash: string };
 type Bench = { db: Db; service: Service; keys: { account_id: string; text: string }[]; receiver: Receivers };
 
 async function main(): Promise<void> {
-  const home = await openHome(makeLeash());
+  const home = await openHome();
   const { folder, embedded, leash } = home;
   writeFileSync(join(folder, 'medley.yaml'), base_yaml);
   const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
