@@ -96,6 +96,8 @@ async function run(sessions: Session[], order: number[]): Promise<string> {
     await noticeDone(waiting, i);
     if (waiting.has(i)) waited += 1;
   }
+  // The last step may wait as well: a commit that notifies waits for those of all other databases of the server.
+  await Promise.all(waiting.values());
   const { rows } = await database.db.pool.query({ text: outcome_of, values: [account_id], rowMode: 'array' });
   return plain([answers, rows]);
 }
