@@ -111,9 +111,14 @@ function unexpected(app: App, order: CallOrder, error: unknown): ApiError {
   );
 }
 
-/** In the order in which they are tried. Throws ApiError 502/504 when none is usable: nothing is held then. */
-async function routesOf(app: App, order: CallOrder): Promise<NamedRoute[]> {
-  const { model } = order;
+/** In the order in which they are tried; at once, unless one of them may be open. Rejects with ApiError 502/504. */
+function routesOf(app: App, { model }: CallOrder): readonly NamedRoute[] | Promise<NamedRoute[]> {
+  const { routes } = namedRoutes(model);
+  return routes.length > 0 && app.health.is_calm ? routes : usableRoutes(app, model);
+}
+
+/** Throws ApiError 502/504 when none is usable: nothing is held then. */
+async function usableRoutes(app: App, model: Model): Promise<NamedRoute[]> {
   const { names, by_name } = namedRoutes(model);
   const admission = await app.health.admit(names);
   if (!admission.admitted) {
@@ -134,7 +139,11 @@ type NamedRoute = { name: string; route: Route };
 /** Names are made once per model, not at each call. */
 const namedRoutes = rememberByObject((model: Model) => {
   const routes = model.routes.map((route) => ({ name: routeName(model.id, route.id), route }));
-  return { names: routes.map(({ name }) => name), by_name: new Map(routes.map((named) => [named.name, named])) };
+  return {
+    routes,
+    names: routes.map(({ name }) => name),
+    by_name: new Map(routes.map((named) => [named.name, named])),
+  };
 });
 
 /** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
@@ -178,10 +187,8 @@ async function tryRoutes(
     if (attempted.answered) {
       outcome.route = route;
       outcome.attempts.push({ route: name, outcome: 'answered', duration_ms: since_ms() });
-      if (outcome.error && !attempted.is_blameless)
-        await app.health.failed(name, troubleOf(order, outcome.error.kind === 'timeout'));
-      else if (outcome.is_complete) await app.health.succeeded(name, order.caller.account.id);
-      else await app.health.giveBack(name);
+      const noting = noteAnswer(app, order, name, outcome, attempted.is_blameless);
+      if (noting) await noting;
       return attempted.whole;
     }
     const { failure } = attempted;
@@ -196,6 +203,18 @@ async function tryRoutes(
     await noteFailure(app, order, name, failure);
   }
   throw allFailed(order, failures);
+}
+
+/** What an answer says of its route; a promise if that has to be written down. */
+function noteAnswer(
+  app: App,
+  order: CallOrder,
+  name: string,
+  { error, is_complete }: ChatOutcome,
+  is_blameless = false,
+): Promise<void> | undefined {
+  if (error && !is_blameless) return app.health.failed(name, troubleOf(order, error.kind === 'timeout'));
+  return is_complete ? app.health.succeeded(name, order.caller.account.id) : app.health.giveBack(name);
 }
 
 const credentials_pause_ms = 60_000;

@@ -57,24 +57,18 @@ const nothing = {
  * the money is right without it.
  */
 export async function writeRecord(app: App, order: CallOrder, finished: Finished): Promise<void> {
-  const { request_id } = order;
-  const writing = batcherOf(app.db)(rowOf(order, finished));
-  being_written.set(request_id, writing);
   try {
-    await writing;
+    await writerOf(app.db).write(rowOf(order, finished));
   } catch (error) {
+    const { request_id } = order;
     if (!isThere(error)) app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
   }
-  being_written.delete(request_id);
 }
 
 /** A repeat after a lost answer. To refuse it is an eighth cheaper for all others than `on conflict do nothing`. */
 function isThere(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.constraint === 'chat_calls_pkey';
 }
-
-/** Of calls that have ended: whoever asks for one has to wait for its record. */
-const being_written = new Map<string, Promise<undefined>>();
 
 /**
  * The columns of chat_calls in their order, as PostgreSQL reads a row within an array: ten of the 33 µs that a record
@@ -128,10 +122,16 @@ function storableAttempt(attempt: ChatAttempt): ChatAttempt {
 /** How long a record waits for others: one of 64 costs the database 15 µs, one alone 100, and each batch wakes it. */
 const linger_ms = 50;
 
-const batchers = new WeakMap<Db, Batcher<string, undefined>>();
+type Writer = {
+  write: Batcher<string, undefined>;
+  /** Of the last one: records are written in the order in which their calls end. */
+  newest: Promise<unknown>;
+};
 
-function batcherOf(db: Db): Batcher<string, undefined> {
-  const known = batchers.get(db);
+const writers = new WeakMap<Db, Writer>();
+
+function writerOf(db: Db): Writer {
+  const known = writers.get(db);
   if (known) return known;
   const batcher = makeBatcher<string, undefined>({
     together: async (rows) => {
@@ -140,8 +140,9 @@ function batcherOf(db: Db): Batcher<string, undefined> {
     },
     linger_ms,
   });
-  batchers.set(db, batcher);
-  return batcher;
+  const writer: Writer = { write: (row) => (writer.newest = batcher(row)), newest: Promise.resolve() };
+  writers.set(db, writer);
+  return writer;
 }
 
 const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
@@ -150,14 +151,21 @@ const columns = `id, model, style, stream, status, error_type, finish, attempts,
 /** Flushed like the money: not to flush saved 6 % of a record's cost, and no call was seen to be faster for it. */
 const insert = 'insert into chat_calls select r.* from unnest($1::chat_calls[]) as r';
 
-/** The record of an account's call; undefined if there is none, or the call has not ended. */
-export async function findRecord(
-  db: Queryable,
-  account_id: string,
-  id: string,
-): Promise<(ChatRecord & { key_id: string }) | undefined> {
-  await being_written.get(id)?.catch(() => undefined);
-  const rows = await db.query<ChatRecord & { key_id: string }>(
+/**
+ * The record of an account's call; undefined if there is none, or the call has not ended. That of a call that has just
+ * ended may still be on its way.
+ */
+export async function findRecord(db: Db, account_id: string, id: string): Promise<KeyedRecord | undefined> {
+  const written = await selectRecord(db, account_id, id);
+  if (written) return written;
+  await writerOf(db).newest.catch(() => undefined);
+  return selectRecord(db, account_id, id);
+}
+
+type KeyedRecord = ChatRecord & { key_id: string };
+
+async function selectRecord(db: Queryable, account_id: string, id: string): Promise<KeyedRecord | undefined> {
+  const rows = await db.query<KeyedRecord>(
     `select key_id, ${columns} from chat_calls where account_id = $1 and id = $2`,
     [account_id, id],
   );

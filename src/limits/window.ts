@@ -42,15 +42,19 @@ export function memoryWindows(): Windows & { size(): number } {
       if (now_ms >= looks_at_ms[window]) looks_at_ms[window] = evictIdle(byKey, now_ms);
       const log = byKey.get(key_id) ?? new Log();
       const taken = log.take(limit, now_ms);
-      if (taken.ok) {
+      if (taken.ok && now_ms - log.moved_at_ms >= order_ms) {
         byKey.delete(key_id); // moves it to the end: the map stays ordered by the newest request
         byKey.set(key_id, log);
+        log.moved_at_ms = now_ms;
       }
       return taken;
     },
     size: () => logs.generate.size + logs.chat.size + logs.other.size,
   };
 }
+
+/** To so much the order of the keys is right: a key that calls more often is not moved each time. */
+const order_ms = 1_000;
 
 /** At most this many idle keys are dropped per request, so no request pays for all of them. */
 const evictions_max = 4;
@@ -72,6 +76,8 @@ class Log {
   #first = 0;
   #count = 0;
   #newest_ms = -Infinity;
+  /** When it became the last one of its map. */
+  moved_at_ms = -Infinity;
 
   take(limit: number, now_ms: number): Taken {
     const at_ms = Math.max(now_ms, this.#newest_ms); // a clock that steps back must not free places

@@ -83,7 +83,6 @@ class HoldPledges implements Pledges {
   readonly #batcher: HoldBatcher;
   readonly #elapsed_ms: () => number;
   readonly #accounts = new Map<string, Account>(); // oldest first
-  readonly #unwritten = new Set<Pledge>(); // oldest first
   #timer: NodeJS.Timeout | undefined;
   #is_stopped = false;
   /** Why the last call got no answer: until there is one, calls shall fail at their hold, before they cost. */
@@ -100,7 +99,7 @@ class HoldPledges implements Pledges {
     const account = this.#find(request.account_id);
     const pledge = this.#is_silent() ? undefined : pledgeOf(account, request, this.#elapsed_ms());
     if (pledge) {
-      this.#queue(pledge);
+      this.#arm(unwritten_ms);
       return { outcome: 'held', ...leftOf(account, request.key_id) };
     }
     this.#writeUnwritten(account); // so that the database knows of it when it comes to this one
@@ -114,7 +113,6 @@ class HoldPledges implements Pledges {
     const pledge = account.open.get(end.ref);
     const request = pledge?.request ?? account.booked.get(end.ref);
     if (!request) return this.#ask(account, undefined, 0n, this.#batcher.close(end));
-    if (pledge) this.#unwritten.delete(pledge);
     const beyond = end.beyond_hold && end.cost !== null && end.cost > request.amount ? end.cost - request.amount : 0n;
     if (beyond > 0n) this.#writeUnwritten(account, pledge); // so that it takes nothing that others are pledged
     const keeping = this.#ask(account, request, beyond, this.#batcher.keep({ pledge: request, end }));
@@ -201,7 +199,6 @@ class HoldPledges implements Pledges {
 
   /** Has the hold of a pledge written. Never rejects. */
   #write(pledge: Pledge): Promise<void> {
-    this.#unwritten.delete(pledge);
     const { request, account } = pledge;
     // It is counted already, as what it is: a pledge.
     const writing: Promise<void> = this.#ask(account, request, 0n, this.#batcher.hold(request)).then(
@@ -243,11 +240,6 @@ class HoldPledges implements Pledges {
     if (pledge.busy !== work || !is_open) return; // it is being kept, or was written meanwhile
     pledge.busy = undefined;
     pledge.made_at_ms = this.#elapsed_ms();
-    this.#queue(pledge);
-  }
-
-  #queue(pledge: Pledge): void {
-    this.#unwritten.add(pledge);
     this.#arm(unwritten_ms);
   }
 
@@ -258,11 +250,15 @@ class HoldPledges implements Pledges {
   #writeOld(): void {
     this.#timer = undefined;
     const before_ms = this.#elapsed_ms() - unwritten_ms;
-    for (const pledge of this.#unwritten) {
-      if (pledge.made_at_ms > before_ms) break;
-      void this.#write(pledge);
+    let is_any_left = false;
+    for (const { open } of this.#accounts.values()) {
+      for (const pledge of open.values()) {
+        if (pledge.busy) continue;
+        if (pledge.made_at_ms <= before_ms) void this.#write(pledge);
+        else is_any_left = true;
+      }
     }
-    if (this.#unwritten.size > 0) this.#arm(unwritten_ms / 2);
+    if (is_any_left) this.#arm(unwritten_ms / 2);
   }
 }
 

@@ -2,6 +2,7 @@ import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../lib/guard.ts';
+import type { Bytes } from '../lib/read-bytes.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Pacer } from './bucket.ts';
 
@@ -165,7 +166,7 @@ export type EmbeddingCall = Pick<ChatCall, 'request_id' | 'model' | 'body' | 'ti
  * The upstream has answered 2xx: the bytes of its answer or its stream, as they come. `simulated`: a sandbox
  * directive lets it break off, health does not count that.
  */
-export type ChatReply = { body: AsyncIterable<Buffer>; simulated?: boolean };
+export type ChatReply = { body: Bytes; simulated?: boolean };
 
 export type ChatProvider = {
   /** The styles that it speaks; a caller's own is preferred, else the first. */

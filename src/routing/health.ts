@@ -32,6 +32,8 @@ export type Standing = 'available' | 'degraded' | 'unavailable';
  * row that every node reads (at most a second old), so what a worker learned, the API acts on.
  */
 export type RouteHealth = {
+  /** No route is open, as far as that is known and not too old: `admit` and `order` would change nothing. */
+  readonly is_calm: boolean;
   /**
    * May a task for a model with these routes be created? No if there is none, or every route is open; but a
    * route whose pause is over lets one request through, the probe.
@@ -47,7 +49,7 @@ export type RouteHealth = {
    */
   order(routes: readonly string[]): Promise<string[]>;
   /** These two never throw: what could not be noted, the next try tells again. */
-  succeeded(route: string, account_id?: string): Promise<void>;
+  succeeded(route: string, account_id?: string): Promise<void> | undefined;
   failed(route: string, trouble: Trouble): Promise<void>;
 };
 
@@ -106,6 +108,10 @@ class SharedRouteHealth implements RouteHealth {
     this.#clock = clock;
   }
 
+  get is_calm(): boolean {
+    return this.#open.size === 0 && !this.#isOld();
+  }
+
   async admit(routes: readonly string[]): Promise<Admission> {
     if (routes.length === 0) return { admitted: false, cause: 'upstream_error', retry_after_ms: taken_away_ms };
     if (this.#isOld()) await this.#refresh();
@@ -154,12 +160,15 @@ class SharedRouteHealth implements RouteHealth {
     return [...first, ...last];
   }
 
-  async succeeded(route: string, account_id?: string): Promise<void> {
+  succeeded(route: string, account_id?: string): Promise<void> | undefined {
     const now_ms = this.#clock.now();
     const counter = this.#counterOf(route);
     noteUse(counter, account_id, now_ms);
     count(counter, { at_ms: now_ms, failed: false });
-    if (!this.#open.has(route)) return;
+    return this.#open.has(route) ? this.#heal(route) : undefined;
+  }
+
+  async #heal(route: string): Promise<void> {
     await this.#note('delete from route_health where route = $1', [route]);
     this.#counters.delete(route);
   }

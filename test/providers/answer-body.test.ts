@@ -38,6 +38,29 @@ it('gives the head, and the bytes in their order', async () => {
   expect(await body.next(), 'the end stays the end').toEqual({ value: undefined, done: true });
 });
 
+it('gives all of it at once if all of it is here, as large as it may be', async () => {
+  const pool = await upstream((response) => response.end('all of it'));
+  const first = await ask(pool, get, never());
+  expect(String(readBytes(first.body, 9))).toBe('all of it');
+  expect(await first.body.next(), 'the end stays the end').toEqual({ value: undefined, done: true });
+  const second = await ask(pool, get, never());
+  expect(() => readBytes(second.body, 8)).toThrow('larger than 8 bytes');
+});
+
+it('does not take for all of it what ends with an error, or has not ended', async () => {
+  const sent = Promise.withResolvers<void>();
+  const pool = await upstream((response) => {
+    response.writeHead(200, { 'content-length': '9' });
+    response.write('half');
+    void sent.promise.then(() => response.destroy());
+  });
+  const { body } = await ask(pool, get, never());
+  expect(body.takeWhole()).toBe(undefined);
+  sent.resolve();
+  await expect(readBytes(body, 100)).rejects.toThrow();
+  expect(body.takeWhole()).toBe(undefined);
+});
+
 it('waits for the answer behind an announcement', async () => {
   const pool = await upstream((response) => {
     response.writeProcessing();
