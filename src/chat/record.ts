@@ -82,13 +82,13 @@ function rowOf(order: CallOrder, finished: Finished): string {
     caller.account.id,
     order.request_id,
     caller.key.id,
-    quoted(order.model.id),
+    textInRow(order.model.id),
     ask.style,
     ask.stream,
     outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
     outcome.error?.type,
-    outcome.finish === undefined ? null : quoted(storable(outcome.finish)),
-    quoted(JSON.stringify(outcome.attempts.map(storableAttempt))),
+    outcome.finish === undefined ? null : textInRow(storable(outcome.finish)),
+    JSON.stringify(JSON.stringify(outcome.attempts.map(storableAttempt))), // quoted as a row wants it
     usage.input_tokens,
     usage.cached_input_tokens,
     usage.cache_write_tokens,
@@ -102,12 +102,16 @@ function rowOf(order: CallOrder, finished: Finished): string {
     finished.created_at.toISOString(),
     finished.upstream_cost,
   ];
-  return `"(${values.join(',')})"`;
+  return quoted(`(${values.join(',')})`);
 }
 
-/** Quotes within a row within an array: the row wants one backslash before them, the array one before each of these. */
+function textInRow(text: string): string {
+  return /^[\w.:+/-]+$/.test(text) ? text : quoted(text);
+}
+
+/** As PostgreSQL reads a text in a row, and a row in an array. */
 function quoted(text: string): string {
-  return `\\"${text.replaceAll('\\', '\\\\\\\\').replaceAll('"', '\\\\\\"')}\\"`;
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }
 
 /** An upstream's words: jsonb takes neither NUL nor half a surrogate pair, and nobody reads more. */

@@ -244,12 +244,12 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Pro
       plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.key_id)),
       plainArray(batch, (member) => member.row.ref),
       plainArray(batch, (member) => (member.verb === 'hold' ? member.row.amount : member.row.cost)),
-      batch.map((member) => (member.verb === 'close' ? null : member.row.model)),
+      plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.model)),
       plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.kind)),
       plainArray(batch, (member) => (member.verb === 'hold' ? (member.row.expires_at?.toISOString() ?? null) : null)),
       plainArray(batch, (member) => member.verb !== 'hold' && member.row.beyond_hold),
-      batch.map((member) => (member.verb === 'hold' ? null : member.row.units)),
-      batch.map((member) => (member.verb === 'hold' ? null : member.row.upstream)),
+      jsonArray(batch, (member) => (member.verb === 'hold' ? null : member.row.units)),
+      jsonArray(batch, (member) => (member.verb === 'hold' ? null : member.row.upstream)),
       plainArray(batch, (member) => (member.verb === 'keep' ? member.row.pledge : null)),
     ],
   );
@@ -274,7 +274,19 @@ function plainArray(batch: readonly Member[], of: (member: Member) => string | b
 }
 
 function isPlain(value: string | bigint | boolean | null): boolean {
-  return typeof value !== 'string' || (/^[\w.:+-]+$/.test(value) && !/^null$/i.test(value));
+  return typeof value !== 'string' || (/^[\w.:+/-]+$/.test(value) && value.toUpperCase() !== 'NULL');
+}
+
+/**
+ * An array of texts that JSON.stringify made: what it puts around one more is what an array wants around an element,
+ * since there are no control characters left in it. The driver's regular expressions took 3 % of what a call allocates.
+ */
+function jsonArray(batch: readonly Member[], of: (member: Member) => string | null): string {
+  return `{${batch.map((member) => inArray(of(member))).join(',')}}`;
+}
+
+function inArray(json: string | null): string {
+  return json === null ? 'NULL' : JSON.stringify(json);
 }
 
 function answerOf(member: Member, answer: BatchRow, i: number): Answer {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
 import {
   close,
@@ -83,7 +83,9 @@ async function openWallets(db: Db): Promise<Wallet[]> {
   ];
 }
 
-const whose = { provider: 'p', route: 'm#p' };
+/** Names with all that means something in JSON, in an array or to a driver. */
+const whose = { provider: 'p "\\,{}()\n\t\u007f\u2028 NULL ć🙂', route: "m#'p'" };
+const models = ['test/model', 'NULL', 'null', '"\\,{}()\n ć🙂', ''];
 const uses: (UpstreamUse | undefined)[] = [
   undefined,
   { ...whose, basis: 'unknown' },
@@ -93,12 +95,13 @@ const uses: (UpstreamUse | undefined)[] = [
 function memberOf(plan: Plan, wallets: Wallet[]): Member {
   const wallet = wallets[plan.wallet];
   if (!wallet) throw new Error('there is no such wallet');
-  if (plan.verb === 'hold') return { verb: 'hold', request: holdOf(wallet, plan.ref, plan.amount) };
+  const named = { model: models[Number(plan.amount % 5n)] ?? '' };
+  if (plan.verb === 'hold') return { verb: 'hold', request: { ...holdOf(wallet, plan.ref, plan.amount), ...named } };
   const closed = closeOf(wallet, plan.ref, plan.release ? null : plan.amount, plan.beyond);
   const request = { ...closed, upstream: uses[Number(plan.amount % 3n)] };
-  const end = plan.release ? request : { ...request, units: { second: String(plan.amount) } };
+  const end = plan.release ? request : { ...request, units: { second: String(plan.amount), [whose.provider]: '1' } };
   if (plan.verb === 'close') return { verb: 'close', request: end };
-  return { verb: 'keep', request: { pledge: holdOf(wallet, plan.ref, plan.pledge), end } };
+  return { verb: 'keep', request: { pledge: { ...holdOf(wallet, plan.ref, plan.pledge), ...named }, end } };
 }
 
 async function oneByOne(db: Db, members: Member[], now: Date): Promise<Answer[]> {
@@ -177,6 +180,21 @@ test('a refused first member does not shift what is written for the others', asy
   );
   expect(answers.map((answer) => answer.outcome)).toEqual(['insufficient', 'held', 'closed', 'held']);
   expect(await standingOf(db, rich)).toMatchObject({ held: 100n });
+});
+
+test('whatever names mean to a driver, a batch is one statement', async () => {
+  const { db } = database;
+  const wallet = await openWallet(db, { credit: 100n });
+  const query = vi.spyOn(db, 'query');
+  const members = models.map((model, i): Member => {
+    const pledge = { ...holdOf(wallet, `r${i}`, 10n), model };
+    const upstream: UpstreamUse = { ...whose, basis: 'told', cost: 1n, base: 1n, currency: 'USD' };
+    const end = { ...closeOf(wallet, `r${i}`, 2n), units: { [whose.provider]: '1' }, upstream };
+    return { verb: 'keep', request: { pledge, end } };
+  });
+  expect((await together(db, members, noon)).map(({ outcome }) => outcome)).toEqual(models.map(() => 'settled'));
+  expect(query).toHaveBeenCalledTimes(1);
+  query.mockRestore();
 });
 
 test('a member that breaks a rule of the database fails alone', async () => {
