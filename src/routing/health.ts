@@ -48,7 +48,10 @@ export type RouteHealth = {
    * probably refuse is better than none.
    */
   order(routes: readonly string[]): Promise<string[]>;
-  /** These two never throw: what could not be noted, the next try tells again. */
+  /**
+   * These two never throw: what could not be noted, the next try tells again. A success gives a promise only if the
+   * route was open, which has to be written down.
+   */
   succeeded(route: string, account_id?: string): Promise<void> | undefined;
   failed(route: string, trouble: Trouble): Promise<void>;
 };
