@@ -145,8 +145,13 @@ function translated(ask: Ask, answers: readonly ChatAnswer[], delivered: TextSiz
   }
   const legacy_functions = isLegacy(ask);
   const bodies = answers.map((each) => writeCompletionsAnswer(each, usage, { ...options, legacy_functions }));
-  const body = { ...bodies[0], choices: bodies.flatMap(choicesOf).map((choice, index) => ({ ...choice, index })) };
+  const [first, ...others] = bodies;
+  const body = first && others.length === 0 ? first : { ...first, choices: numbered(bodies.flatMap(choicesOf)) };
   return { bytes: Buffer.from(JSON.stringify(body)), finish: String(firstFinish(body)) };
+}
+
+function numbered(choices: readonly JsonObject[]): JsonObject[] {
+  return choices.map((choice, index) => ({ ...choice, index }));
 }
 
 function choicesOf({ choices }: JsonObject): JsonObject[] {

@@ -23,8 +23,8 @@ export function readCompletionsAnswers(value: unknown, request_id: string): Chat
       return {
         parts,
         finish: { reason: readFinish(choice['finish_reason'], contentOf(parts)) },
-        ...(typeof id === 'string' && id !== '' && { id }),
-        ...(usage && { usage }),
+        id: typeof id === 'string' && id !== '' ? id : undefined,
+        usage,
       };
     });
 }

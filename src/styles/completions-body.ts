@@ -1,8 +1,9 @@
 import type { JsonObject } from '../catalog/model.ts';
+import { append } from '../lib/append.ts';
 import type { Ask } from './ask.ts';
 import { shortId } from './calls.ts';
 import { writeCall } from './completions-answer.ts';
-import type { Conversation, Part, ToolChoice, Turn } from './conversation.ts';
+import type { Conversation, Effort, Part, ToolChoice, Turn } from './conversation.ts';
 import { mistake, notCarried } from './fields.ts';
 import { isStrict } from './native-schema.ts';
 import type { Quirks, Target, UpstreamBody } from './quirks.ts';
@@ -28,16 +29,17 @@ export function writeCompletions(conversation: Conversation, ask: Ask, target: T
     model: target.model,
     messages: writeTurns(conversation.turns, plan, names, quirks),
     [quirks.max_tokens_field ?? 'max_tokens']: limitOf(ask, target),
-    ...(stop.length > 0 && { stop }),
-    ...(has_sampling && temperature !== undefined && { temperature }),
-    ...(has_sampling && top_p !== undefined && { top_p }),
-    ...writeTools(conversation, plan, names),
-    ...writeFormat(plan),
-    ...writeEffort(conversation, quirks),
-    ...(user !== undefined && { user }),
-    ...(ask.stream && { stream: true }),
-    ...(ask.stream && quirks.stream_options !== false && { stream_options: { include_usage: true } }),
   };
+  if (stop.length > 0) body['stop'] = stop;
+  if (has_sampling && temperature !== undefined) body['temperature'] = temperature;
+  if (has_sampling && top_p !== undefined) body['top_p'] = top_p;
+  writeTools(body, conversation, plan, names);
+  if (plan.native) body['response_format'] = writeFormat(plan.native);
+  const effort = effortOf(conversation, quirks);
+  if (effort !== undefined) body['reasoning_effort'] = effort;
+  if (user !== undefined) body['user'] = user;
+  if (ask.stream) body['stream'] = true;
+  if (ask.stream && quirks.stream_options !== false) body['stream_options'] = { include_usage: true };
   return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };
 }
 
@@ -47,20 +49,21 @@ function limitOf(ask: Ask, target: Target): number {
 }
 
 function writeTurns(turns: readonly Turn[], plan: JsonPlan, names: ToolNames, quirks: Quirks): JsonObject[] {
-  const first = turns.findIndex(({ role }) => role !== 'system');
-  const start = first === -1 ? turns.length : first;
-  const leading = turns.slice(0, start).flatMap(({ parts }) => parts);
-  const texts = leading.map((part, index) => {
-    const text = part.type === 'text' ? part.text : '';
-    return index === 0 && isTelemetry(text) ? '' : text;
-  });
-  const system = [...texts, plan.instruction ?? ''].filter((text) => text !== '').join('\n\n');
-  const messages = turns.slice(start).flatMap((turn) => {
-    if (turn.role === 'assistant') return writeAssistant(turn, names, quirks);
-    return turn.role === 'user' ? writeUser(turn, quirks) : [{ role: 'system', content: joined(turn.parts, '\n\n') }];
-  });
+  const texts: string[] = [];
+  const messages: JsonObject[] = [];
+  let is_leading = true;
+  for (const turn of turns) {
+    is_leading &&= turn.role === 'system';
+    if (is_leading) for (const part of turn.parts) texts.push(part.type === 'text' ? part.text : '');
+    else if (turn.role === 'system') messages.push({ role: 'system', content: joined(turn.parts, '\n\n') });
+    else if (turn.role === 'user') append(messages, writeUser(turn, quirks));
+    else append(messages, writeAssistant(turn, names, quirks));
+  }
   if (messages.length === 0) throw mistake('messages', 'must hold some text');
-  return system === '' ? messages : [{ role: 'system', content: system }, ...messages];
+  if (isTelemetry(texts[0] ?? '')) texts[0] = '';
+  const system = [...texts, plan.instruction ?? ''].filter((text) => text !== '').join('\n\n');
+  if (system !== '') messages.unshift({ role: 'system', content: system });
+  return messages;
 }
 
 function joined(parts: readonly Part[], between: string): string {
@@ -85,17 +88,21 @@ function writeAssistant({ parts }: Turn, names: ToolNames, quirks: Quirks): Json
 
 /** Results of tools first, one message each; the pictures in them follow with what the user says. */
 function writeUser({ parts }: Turn, quirks: Quirks): JsonObject[] {
-  const results = parts.filter((part) => part.type === 'tool_result');
-  const messages = results.map((result) => writeResult(result, quirks));
-  const said = [
-    ...results.flatMap((result) => mediaOf(result, quirks)),
-    ...parts.filter((part) => part.type !== 'tool_result'),
-  ];
-  const content = said.flatMap((part) => writePart(part, quirks));
+  const messages: JsonObject[] = [];
+  const said: Part[] = [];
+  for (const part of parts) {
+    if (part.type !== 'tool_result') continue;
+    messages.push(writeResult(part, quirks));
+    append(said, mediaOf(part, quirks));
+  }
+  const content: JsonObject[] = [];
+  for (const part of said) append(content, writePart(part, quirks));
+  for (const part of parts) if (part.type !== 'tool_result') append(content, writePart(part, quirks));
   if (content.length === 0) return messages;
   const [only] = content;
   const is_text = content.length === 1 && only?.['type'] === 'text';
-  return [...messages, { role: 'user', content: is_text ? (only['text'] ?? '') : content }];
+  messages.push({ role: 'user', content: is_text ? (only['text'] ?? '') : content });
+  return messages;
 }
 
 function writeResult(result: PartOf<'tool_result'>, quirks: Quirks): JsonObject {
@@ -156,23 +163,21 @@ export function documentText({ title }: PartOf<'document'>, text: string): strin
 }
 
 /** Only what the style knows: leftovers of the other style are errors at strict servers. An empty list is one too. */
-function writeTools(conversation: Conversation, plan: JsonPlan, names: ToolNames): JsonObject {
+function writeTools(body: JsonObject, conversation: Conversation, plan: JsonPlan, names: ToolNames): void {
   const { tools, tool_choice, json_tool } = plan;
-  if (tools.length === 0) return {};
+  if (tools.length === 0) return;
   const is_single = conversation.parallel_tool_calls === false || json_tool !== undefined;
-  return {
-    tools: tools.map(({ name, description, schema, strict }) => ({
-      type: 'function',
-      function: {
-        name: names.forUpstream(name),
-        ...(description !== undefined && { description }),
-        parameters: schema,
-        ...(strict === true && isStrict(schema) && { strict }),
-      },
-    })),
-    ...(tool_choice && { tool_choice: writeChoice(tool_choice, names) }),
-    ...(is_single && { parallel_tool_calls: false }),
-  };
+  body['tools'] = tools.map(({ name, description, schema, strict }) => ({
+    type: 'function',
+    function: {
+      name: names.forUpstream(name),
+      ...(description !== undefined && { description }),
+      parameters: schema,
+      ...(strict === true && isStrict(schema) && { strict }),
+    },
+  }));
+  if (tool_choice) body['tool_choice'] = writeChoice(tool_choice, names);
+  if (is_single) body['parallel_tool_calls'] = false;
 }
 
 function writeChoice(choice: ToolChoice, names: ToolNames): string | JsonObject {
@@ -181,21 +186,18 @@ function writeChoice(choice: ToolChoice, names: ToolNames): string | JsonObject 
 }
 
 /** `strict` only for a schema that keeps its rules already: to make it keep them would change what is asked for. */
-function writeFormat({ native }: JsonPlan): JsonObject {
-  if (!native) return {};
-  const { format } = native;
-  if (format.type === 'json') return { response_format: { type: 'json_object' } };
+function writeFormat({ format }: NonNullable<JsonPlan['native']>): JsonObject {
+  if (format.type === 'json') return { type: 'json_object' };
   const { name, description, schema } = format;
   const json_schema = { name, ...(description !== undefined && { description }), schema, strict: isStrict(schema) };
-  return { response_format: { type: 'json_schema', json_schema } };
+  return { type: 'json_schema', json_schema };
 }
 
-function writeEffort({ thinking }: Conversation, quirks: Quirks): JsonObject {
-  if (!thinking || quirks.reasoning_effort === false) return {};
+function effortOf({ thinking }: Conversation, quirks: Quirks): Effort | undefined {
+  if (!thinking || quirks.reasoning_effort === false) return undefined;
   // Most models refuse the word that turns thinking off, and those that do not think need none.
-  if (thinking.mode === 'off') return quirks.reasoning_effort === true ? { reasoning_effort: 'none' } : {};
+  if (thinking.mode === 'off') return quirks.reasoning_effort === true ? 'none' : undefined;
   const { budget_tokens } = thinking;
   const effort = thinking.effort ?? (budget_tokens === undefined ? undefined : effortOfBudget(budget_tokens));
-  if (effort === undefined) return {};
-  return { reasoning_effort: effort === 'max' ? 'xhigh' : effort };
+  return effort === 'max' ? 'xhigh' : effort;
 }

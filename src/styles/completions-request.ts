@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { append } from '../lib/append.ts';
 import { readThinking } from './completions-answer.ts';
 import { readCompletionsSettings } from './completions-settings.ts';
 import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
@@ -20,7 +21,7 @@ import { addTurn, OpenCalls } from './turns.ts';
 
 /** Reads the body of a chat-completions request. Throws ApiError 400 naming the field that cannot be read. */
 export function readCompletions(body: JsonObject): Conversation {
-  return { turns: readTurns(body), ...readCompletionsSettings(body) };
+  return readCompletionsSettings(body, readTurns(body));
 }
 
 function readTurns(body: JsonObject): Turn[] {
@@ -160,7 +161,7 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
   if (isObject(message['audio']) && parts.length === 0) {
     throw notCarried(`${at}.audio`, 'An answer that was spoken');
   }
-  parts.push(...readCalls(message, at, calls));
+  append(parts, readCalls(message, at, calls));
   return parts;
 }
 

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { AnswerFormat, Conversation, Tool } from './conversation.ts';
+import type { AnswerFormat, Conversation, Tool, Turn } from './conversation.ts';
 import {
   given,
   isObject,
@@ -25,8 +25,8 @@ import {
 } from './settings.ts';
 import { readEffort } from './thinking.ts';
 
-/** Everything in a chat-completions request but its messages. Throws ApiError 400 naming the field. */
-export function readCompletionsSettings(body: JsonObject): Omit<Conversation, 'turns'> {
+/** What is said, with everything else in a chat-completions request. Throws ApiError 400 naming the field. */
+export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conversation {
   refuseAudio(body);
   const tools = readTools(body);
   const chosen = readChoice(body, tools);
@@ -37,14 +37,20 @@ export function readCompletionsSettings(body: JsonObject): Omit<Conversation, 't
   const is_legacy = given(body, 'tools') === undefined && tools.length > 0;
   const parallel = is_legacy ? false : readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
   const { seed } = body;
-  const common = readCommon(body, { readFormat, readThinkingWish });
+  const { temperature, top_p, format, thinking, user } = readCommon(body, { readFormat, readThinkingWish });
   return {
-    ...chosen,
+    turns,
+    tools: chosen.tools,
+    tool_choice: chosen.tool_choice,
     stop: readStop(body),
-    ...(parallel !== undefined && { parallel_tool_calls: parallel }),
-    ...(max_tokens !== undefined && { max_tokens }),
-    ...(typeof seed === 'number' && { seed }),
-    ...common,
+    parallel_tool_calls: parallel,
+    max_tokens,
+    seed: typeof seed === 'number' ? seed : undefined,
+    temperature,
+    top_p,
+    format,
+    thinking,
+    user,
   };
 }
 

@@ -68,18 +68,18 @@ export type Conversation = {
   /** In order; leading system turns are the system prompt. */
   turns: Turn[];
   tools: Tool[];
-  tool_choice?: ToolChoice;
-  parallel_tool_calls?: boolean;
-  max_tokens?: number;
-  temperature?: number;
-  top_p?: number;
-  top_k?: number;
-  seed?: number;
+  tool_choice?: ToolChoice | undefined;
+  parallel_tool_calls?: boolean | undefined;
+  max_tokens?: number | undefined;
+  temperature?: number | undefined;
+  top_p?: number | undefined;
+  top_k?: number | undefined;
+  seed?: number | undefined;
   stop: string[];
-  format?: AnswerFormat;
-  thinking?: { mode: 'off' } | { mode: 'on'; budget_tokens?: number; effort?: Effort };
+  format?: AnswerFormat | undefined;
+  thinking?: { mode: 'off' } | { mode: 'on'; budget_tokens?: number; effort?: Effort } | undefined;
   /** The caller's own name for whoever is behind the request. */
-  user?: string;
+  user?: string | undefined;
 };
 
 /** `pause`: the upstream wants to be asked again to go on. */
@@ -99,10 +99,10 @@ export type Usage = {
 
 /** An answer that is not streamed: text, thinking, tool calls, refusals in order. */
 export type ChatAnswer = {
-  id?: string;
+  id?: string | undefined;
   parts: Part[];
   finish: { reason: FinishReason; stop_sequence?: string };
-  usage?: Usage;
+  usage?: Usage | undefined;
 };
 
 /** What happens in a stream, whatever its style. `index` counts tool calls. */

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { append } from '../lib/append.ts';
 import type { Ask } from './ask.ts';
 import { inputOf, safeId } from './calls.ts';
 import type { Conversation, Part, TextPart, Tool, ToolChoice, Turn } from './conversation.ts';
@@ -27,36 +28,28 @@ export function writeMessages(conversation: Conversation, ask: Ask, target: Targ
     if (text !== undefined) system.push({ type: 'text', text });
   const messages = writeTurns(turns, names);
   const stop_sequences = conversation.stop.filter((each) => each.trim() !== '');
-  const config = { ...thought.output_config, ...writeFormat(plan) };
-  const body: JsonObject = {
-    model: target.model,
-    max_tokens,
-    ...(system.length > 0 && { system: system.map(writeText) }),
-    messages,
-    ...(stop_sequences.length > 0 && { stop_sequences }),
-    ...(thought.thinking && { thinking: thought.thinking }),
-    ...(Object.keys(config).length > 0 && { output_config: config }),
-    ...(!thought.is_on && quirks.sampling !== false && writeSampling(conversation)),
-    ...writeTools(
-      conversation,
-      { ...plan, ...(forced.tool_choice && { tool_choice: forced.tool_choice }) },
-      names,
-      quirks,
-    ),
-    ...(conversation.user !== undefined && { metadata: { user_id: conversation.user } }),
-    ...(ask.stream && { stream: true }),
-  };
+  const format = plan.native?.schema && { format: { type: 'json_schema', schema: plan.native.schema } };
+  const body: JsonObject = { model: target.model, max_tokens, messages };
+  if (system.length > 0) body['system'] = system.map(writeText);
+  if (stop_sequences.length > 0) body['stop_sequences'] = stop_sequences;
+  if (thought.thinking) body['thinking'] = thought.thinking;
+  if (thought.output_config || format) body['output_config'] = { ...thought.output_config, ...format };
+  if (!thought.is_on && quirks.sampling !== false) writeSampling(body, conversation);
+  writeTools(body, conversation, { ...plan, tool_choice: forced.tool_choice ?? plan.tool_choice }, { names, quirks });
+  if (conversation.user !== undefined) body['metadata'] = { user_id: conversation.user };
+  if (ask.stream) body['stream'] = true;
   return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };
 }
 
 function writeTurns(turns: readonly Turn[], names: ToolNames): JsonObject[] {
   const messages: { role: string; content: JsonObject[] }[] = [];
   for (const { role, parts } of turns) {
-    const content = parts.flatMap((part) => writePart(part, names));
+    const content: JsonObject[] = [];
+    for (const part of parts) append(content, writePart(part, names));
     const last = messages.at(-1);
     if (content.length === 0) continue;
     // A turn between two others may have held nothing.
-    if (last?.role === role) last.content.push(...content);
+    if (last?.role === role) append(last.content, content);
     else messages.push({ role, content });
   }
   if (messages.length === 0) throw mistake('messages', 'must hold some text');
@@ -136,12 +129,10 @@ function writeResult(part: PartOf<'tool_result'>, names: ToolNames): JsonObject 
 }
 
 /** Newer models refuse temperature and top_p together, and temperatures above 1. */
-function writeSampling({ temperature, top_p, top_k }: Conversation): JsonObject {
-  return {
-    ...(temperature !== undefined && { temperature: Math.min(Math.max(temperature, 0), 1) }),
-    ...(temperature === undefined && top_p !== undefined && { top_p }),
-    ...(top_k !== undefined && { top_k }),
-  };
+function writeSampling(body: JsonObject, { temperature, top_p, top_k }: Conversation): void {
+  if (temperature !== undefined) body['temperature'] = Math.min(Math.max(temperature, 0), 1);
+  else if (top_p !== undefined) body['top_p'] = top_p;
+  if (top_k !== undefined) body['top_k'] = top_k;
 }
 
 /** Models that cannot be made to call a tool are told to. */
@@ -156,20 +147,22 @@ function forcedBy({ tool_choice }: JsonPlan, quirks: Quirks): { tool_choice?: To
 /** More tools than this may not be strict. */
 const strict_tools_max = 20;
 
-function writeTools(conversation: Conversation, plan: JsonPlan, names: ToolNames, quirks: Quirks): JsonObject {
-  const { tools, tool_choice, json_tool } = plan;
-  if (tools.length === 0) return {};
+function writeTools(
+  body: JsonObject,
+  conversation: Conversation,
+  { tools, tool_choice, json_tool }: JsonPlan,
+  { names, quirks }: { names: ToolNames; quirks: Quirks },
+): void {
+  if (tools.length === 0) return;
   const is_single = conversation.parallel_tool_calls === false || json_tool !== undefined;
   const choice = tool_choice ?? (is_single ? { mode: 'auto' as const } : undefined);
   const can_be_strict = (quirks.structured_output ?? 'native') === 'native';
   let strict_tools = 0;
-  return {
-    tools: tools.map((tool) => {
-      const is_strict = can_be_strict && tool.strict === true && ++strict_tools <= strict_tools_max;
-      return { ...writeTool(tool, names), ...(is_strict && { strict: true }) };
-    }),
-    ...(choice && { tool_choice: writeChoice(choice, is_single, names) }),
-  };
+  body['tools'] = tools.map((tool) => {
+    const is_strict = can_be_strict && tool.strict === true && ++strict_tools <= strict_tools_max;
+    return { ...writeTool(tool, names), ...(is_strict && { strict: true }) };
+  });
+  if (choice) body['tool_choice'] = writeChoice(choice, is_single, names);
 }
 
 /** The schema whole, with what must be at its top. */
@@ -188,8 +181,4 @@ function writeChoice(choice: ToolChoice, is_single: boolean, names: ToolNames): 
   const single = is_single ? { disable_parallel_tool_use: true } : {};
   if (choice.mode === 'one') return { type: 'tool', name: names.forUpstream(choice.name), ...single };
   return { type: choice.mode, ...single };
-}
-
-function writeFormat({ native }: JsonPlan): JsonObject {
-  return native?.schema ? { format: { type: 'json_schema', schema: native.schema } } : {};
 }

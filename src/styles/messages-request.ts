@@ -23,11 +23,11 @@ import { addTurn, OpenCalls } from './turns.ts';
 export function readMessages(body: JsonObject): Conversation {
   const system = readTexts(body['system'] ?? null, 'system');
   const turns: Turn[] = system.length === 0 ? [] : [{ role: 'system', parts: system }];
-  return { turns: [...turns, ...readTurns(body)], ...readMessagesSettings(body) };
+  addTurns(turns, body);
+  return readMessagesSettings(body, turns);
 }
 
-function readTurns(body: JsonObject): Turn[] {
-  const turns: Turn[] = [];
+function addTurns(turns: Turn[], body: JsonObject): void {
   const calls = new OpenCalls();
   for (const [index, value] of (readList(body, 'messages', 'messages') ?? []).entries()) {
     const at = `messages[${index}]`;
@@ -49,7 +49,6 @@ function readTurns(body: JsonObject): Turn[] {
     }
   }
   calls.checkAnswered();
-  return turns;
 }
 
 function readTexts(content: Json, at: string): TextPart[] {

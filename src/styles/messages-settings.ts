@@ -1,5 +1,5 @@
 import type { JsonObject } from '../catalog/model.ts';
-import type { AnswerFormat, Conversation, Tool, ToolChoice } from './conversation.ts';
+import type { AnswerFormat, Conversation, Tool, ToolChoice, Turn } from './conversation.ts';
 import {
   given,
   isObject,
@@ -18,8 +18,8 @@ import {
 } from './fields.ts';
 import { readEffort } from './thinking.ts';
 
-/** Everything in a messages request but what is said. Throws ApiError 400 naming the field. */
-export function readMessagesSettings(body: JsonObject): Omit<Conversation, 'turns'> {
+/** What is said, with everything else in a messages request. Throws ApiError 400 naming the field. */
+export function readMessagesSettings(body: JsonObject, turns: Turn[]): Conversation {
   const servers = readList(body, 'mcp_servers', 'mcp_servers') ?? [];
   if (servers.length > 0) throw notCarried('mcp_servers', 'Tools of MCP servers');
   const tools = readTools(body);
@@ -35,17 +35,18 @@ export function readMessagesSettings(body: JsonObject): Omit<Conversation, 'turn
   const metadata = readObject(body, 'metadata', 'metadata');
   const user = metadata && readText(metadata, 'user_id', 'metadata.user_id');
   return {
+    turns,
     tools,
     stop: readStop(body),
-    ...(tool_choice && { tool_choice }),
-    ...(is_single === true && { parallel_tool_calls: false }),
-    ...(max_tokens !== undefined && { max_tokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(top_p !== undefined && { top_p }),
-    ...(top_k !== undefined && { top_k }),
-    ...(format && { format }),
-    ...(thinking && { thinking }),
-    ...(user !== undefined && { user }),
+    tool_choice,
+    parallel_tool_calls: is_single === true ? false : undefined,
+    max_tokens,
+    temperature,
+    top_p,
+    top_k,
+    format,
+    thinking,
+    user,
   };
 }
 

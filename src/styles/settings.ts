@@ -19,13 +19,7 @@ export function readCommon(body: JsonObject, { readFormat, readThinkingWish }: R
   const format = readFormat(body);
   const thinking = readThinkingWish(body);
   const user = readText(body, 'safety_identifier', 'safety_identifier') ?? readText(body, 'user', 'user');
-  return {
-    ...(temperature !== undefined && { temperature }),
-    ...(top_p !== undefined && { top_p }),
-    ...(format && { format }),
-    ...(thinking && { thinking }),
-    ...(user !== undefined && { user }),
-  };
+  return { temperature, top_p, format, thinking, user };
 }
 
 /** A function that the model may call. */

@@ -7,7 +7,7 @@ import type { Target } from './quirks.ts';
 /** How an upstream is made to answer JSON, with the tools and the choice that result. */
 export type JsonPlan = {
   tools: Tool[];
-  tool_choice?: ToolChoice;
+  tool_choice?: ToolChoice | undefined;
   /** The upstream's own way: the schema as this upstream takes it, or none for any JSON. */
   native?: { format: AnswerFormat; schema?: JsonObject };
   /** To be added to the system prompt. */
@@ -23,7 +23,7 @@ const json_tool = 'json_output';
  */
 export function planJson(conversation: Conversation, target: Target): JsonPlan {
   const { format, tools, tool_choice } = conversation;
-  const plan = { tools, ...(tool_choice && { tool_choice }) };
+  const plan = { tools, tool_choice };
   if (!format) return plan;
   const way = target.quirks.structured_output ?? 'native';
   if (way === 'native' && (tools.length === 0 || target.quirks.format_with_tools !== false)) {

@@ -1,3 +1,4 @@
+import { append } from '../lib/append.ts';
 import type { Part, TextPart, Turn } from './conversation.ts';
 import { mistake } from './fields.ts';
 import type { Quirks } from './quirks.ts';
@@ -14,7 +15,7 @@ export function placeSystem(turns: readonly Turn[], quirks: Quirks): { system: T
     if (turn.role !== 'system') addTurn(placed, turn.role, [...turn.parts]);
     else if (quirks.system_turns === true && isLegalThere(turns, index))
       placed.push({ role: 'system', parts: turn.parts });
-    else system.push(...textsIn(turn.parts));
+    else append(system, textsIn(turn.parts));
   }
   if (placed.length > 0) return { system, turns: placed };
   if (system.length === 0) throw mistake('messages', 'must hold some text');
