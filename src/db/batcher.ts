@@ -7,8 +7,8 @@ export type BatcherOptions<Member, Answer> = {
   together(members: readonly Member[]): Promise<readonly Answer[]>;
   /** The call for a member without company; if there is none, that is a batch of one. */
   alone?(member: Member): Promise<Answer>;
-  /** Members of the same name never share a call: the later one waits a turn. */
-  nameOf?(member: Member): string;
+  /** Members of the same name never share a call: the later one waits a turn, and with it all later ones of its group. */
+  names?: { nameOf(member: Member): string; groupOf(member: Member): string };
   /** 256 unless told: larger ones were hardly cheaper (bench/results/money.md) and hold their locks longer. */
   batch_max?: number;
   /** For writes that nobody waits for: each call waits this long for company, unless it is full already. */
@@ -25,14 +25,14 @@ export type Batcher<Member, Answer> = (member: Member) => Promise<Answer>;
  * although it may have happened: both calls must be safe to repeat.
  */
 export function makeBatcher<Member, Answer>(options: BatcherOptions<Member, Answer>): Batcher<Member, Answer> {
-  const { batch_max = 256, linger_ms, nameOf } = options;
+  const { batch_max = 256, linger_ms, names } = options;
   let waiting: Waiter<Member, Answer>[] = [];
   let under_way = false;
 
   const pump = async () => {
     while (waiting.length > 0) {
       if (linger_ms !== undefined && waiting.length < batch_max) await sleep(linger_ms);
-      const { batch, rest } = takeBatch(waiting, batch_max, nameOf);
+      const { batch, rest } = takeBatch(waiting, batch_max, names);
       waiting = rest;
       const unreachable = await send(options, batch);
       // Whoever waits behind would learn the same, each batch a timeout later.
@@ -56,22 +56,27 @@ type Waiter<Member, Answer> = {
   reject: (error: unknown) => void;
 };
 
-/** The first ones in order, but of one name only the first: the rest wait a turn. */
+/** The first ones in order, but of one name only the first: the rest wait a turn, and keep the order of their group. */
 function takeBatch<W extends { member: M }, M>(
   waiting: W[],
   batch_max: number,
-  nameOf: ((member: M) => string) | undefined,
+  names: BatcherOptions<M, unknown>['names'],
 ): { batch: W[]; rest: W[] } {
-  if (!nameOf) return { batch: waiting.slice(0, batch_max), rest: waiting.slice(batch_max) };
+  if (!names) return { batch: waiting.slice(0, batch_max), rest: waiting.slice(batch_max) };
   const seen = new Set<string>();
+  const waits = new Set<string>();
   const batch: W[] = [];
   const rest: W[] = [];
   for (const waiter of waiting) {
     if (batch.length === batch_max) break;
-    const name = nameOf(waiter.member);
-    if (seen.has(name)) rest.push(waiter);
-    else batch.push(waiter);
+    const name = names.nameOf(waiter.member);
+    const is_late = seen.has(name) || (waits.size > 0 && waits.has(names.groupOf(waiter.member)));
     seen.add(name);
+    if (!is_late) batch.push(waiter);
+    else {
+      rest.push(waiter);
+      waits.add(names.groupOf(waiter.member));
+    }
   }
   return { batch, rest: rest.concat(waiting.slice(batch.length + rest.length)) };
 }

@@ -9,14 +9,19 @@ const pause_ms = 100;
  * Repeats a call that is safe to repeat for as long as the database is away. For what nobody else
  * knows: an upstream's answer that is not written down is lost, and the run with it.
  */
-export async function whileAway<T>(call: () => Promise<T>): Promise<T> {
+export function whileAway<T>(call: () => Promise<T>): Promise<T> {
   const give_up_at_ms = performance.now() + patience_ms;
-  for (;;) {
+  return call().catch((error: unknown) => repeat(call, error, give_up_at_ms));
+}
+
+async function repeat<T>(call: () => Promise<T>, error: unknown, give_up_at_ms: number): Promise<T> {
+  for (let last = error; ;) {
+    if (!isUnavailable(last) || performance.now() > give_up_at_ms) throw last;
+    await sleep(pause_ms);
     try {
       return await call();
-    } catch (error) {
-      if (!isUnavailable(error) || performance.now() > give_up_at_ms) throw error;
-      await sleep(pause_ms);
+    } catch (next) {
+      last = next;
     }
   }
 }

@@ -12,6 +12,8 @@ export type Pledges = {
    * is asked for once: that it had a hold before is not noticed until its end, which happens once in any case.
    */
   hold(request: HoldRequest): Promise<HoldAnswer>;
+  /** The same, if it can be answered at once, which is nearly always; else undefined, and nothing is held. */
+  pledge(request: HoldRequest): HoldAnswer | undefined;
   /** Settles or releases; on the disk when it resolves. */
   close(request: CloseRequest): Promise<CloseAnswer>;
   /** Resolves when all pledges to an account's calls are booked: for whoever reads its money. */
@@ -95,20 +97,24 @@ class HoldPledges implements Pledges {
     this.#elapsed_ms = elapsed_ms;
   }
 
-  async hold(request: HoldRequest): Promise<HoldAnswer> {
+  pledge(request: HoldRequest): HoldAnswer | undefined {
     const account = this.#find(request.account_id);
-    const pledge = this.#is_silent() ? undefined : pledgeOf(account, request, this.#elapsed_ms());
-    if (pledge) {
-      this.#arm(unwritten_ms);
-      return { outcome: 'held', ...leftOf(account, request.key_id) };
-    }
+    if (this.#is_silent() || !pledgeOf(account, request, this.#elapsed_ms())) return undefined;
+    this.#arm(unwritten_ms);
+    return { outcome: 'held', ...leftOf(account, request.key_id) };
+  }
+
+  async hold(request: HoldRequest): Promise<HoldAnswer> {
+    const pledged = this.pledge(request);
+    if (pledged) return pledged;
+    const account = this.#find(request.account_id);
     this.#writeUnwritten(account); // so that the database knows of it when it comes to this one
     const answer = await this.#ask(account, request, request.amount, this.#batcher.hold(request));
     if (answer.outcome === 'held' || answer.outcome === 'exists') account.booked.set(request.ref, request);
     return answer;
   }
 
-  async close(end: CloseRequest): Promise<CloseAnswer> {
+  close(end: CloseRequest): Promise<CloseAnswer> {
     const account = this.#find(end.account_id);
     const pledge = account.open.get(end.ref);
     const request = pledge?.request ?? account.booked.get(end.ref);
@@ -117,15 +123,18 @@ class HoldPledges implements Pledges {
     if (beyond > 0n) this.#writeUnwritten(account, pledge); // so that it takes nothing that others are pledged
     const keeping = this.#ask(account, request, beyond, this.#batcher.keep({ pledge: request, end }));
     if (pledge) pledge.busy = keeping;
-    try {
-      const { remaining: _, ...answer } = await keeping;
-      if (pledge) endPledge(pledge);
-      account.booked.delete(end.ref);
-      return answer;
-    } catch (error) {
-      if (pledge) this.#failed(pledge, keeping);
-      throw error;
-    }
+    return keeping.then(
+      (kept) => {
+        if (pledge) endPledge(pledge);
+        account.booked.delete(end.ref);
+        const { remaining: _, ...answer } = kept;
+        return answer;
+      },
+      (error: unknown) => {
+        if (pledge) this.#failed(pledge, keeping);
+        throw error;
+      },
+    );
   }
 
   async written(account_id: string): Promise<void> {
@@ -166,7 +175,7 @@ class HoldPledges implements Pledges {
   }
 
   /** Asks the database for `amount` of what is available; counted as pledged until it has answered. */
-  async #ask<A extends Answered>(
+  #ask<A extends Answered>(
     account: Account,
     whose: HoldRequest | undefined,
     amount: Money,
@@ -176,20 +185,25 @@ class HoldPledges implements Pledges {
     const key = whose && keyOf(account, whose.key_id);
     if (this.#asked++ === 0) this.#heard_at_ms = this.#elapsed_ms();
     count(account, key, amount);
-    try {
-      const answer = await asking;
-      this.#heard_at_ms = this.#elapsed_ms();
-      this.#outage = undefined;
-      learn(account, key, answer, { until_ms: this.#heard_at_ms + known_ms, epoch });
-      return answer;
-    } catch (error) {
-      if (isUnavailable(error)) this.#outage = { error };
-      account.epoch++;
-      throw error;
-    } finally {
+    const answered = () => {
       this.#asked--;
       count(account, key, -amount);
-    }
+    };
+    return asking.then(
+      (answer) => {
+        answered();
+        this.#heard_at_ms = this.#elapsed_ms();
+        this.#outage = undefined;
+        learn(account, key, answer, { until_ms: this.#heard_at_ms + known_ms, epoch });
+        return answer;
+      },
+      (error: unknown) => {
+        answered();
+        if (isUnavailable(error)) this.#outage = { error };
+        account.epoch++;
+        throw error;
+      },
+    );
   }
 
   #is_silent(): boolean {

@@ -63,11 +63,12 @@ describe('a batcher', () => {
     expect(performance.now() - begun_ms).toBeLessThan(30_000);
   });
 
-  it('lets members of one name wait for each other, and nobody else', async () => {
+  it('lets members of one name wait for each other, all later ones of their group behind them, and nobody else', async () => {
     const { calls, together } = database();
-    const send = makeBatcher({ together, nameOf: (n: number) => String(n % 10) });
-    expect(await Promise.all([1, 11, 2, 21, 3].map(send))).toEqual([2, 22, 4, 42, 6]);
-    expect(calls).toEqual([[1, 2, 3], [11], [21]]);
+    const names = { nameOf: (n: number) => String(n % 10), groupOf: (n: number) => String(Math.floor(n / 100)) };
+    const send = makeBatcher({ together, names });
+    expect(await Promise.all([1, 11, 102, 4, 21, 105].map(send))).toEqual([2, 22, 204, 8, 42, 210]);
+    expect(calls).toEqual([[1, 102, 105], [11, 4], [21]]);
   });
 
   it.each(['22003', '22P02', '23503', '23514', '54000'])(
