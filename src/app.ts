@@ -74,6 +74,8 @@ export type App = {
   onStop(close: () => Promise<void> | void): void;
   /** Work that goes on behind an answer, such as settling a call: it ends before the database closes. */
   track(work: Promise<unknown>): void;
+  /** The same for work that calls what this answers, once, when it is over. */
+  begin(): () => void;
   /** Stops everything in order, the embedded PostgreSQL last. */
   stop(): Promise<void>;
 };
@@ -184,7 +186,7 @@ async function openParts(
   onStop(() => mailer.close());
   const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), sendMail: mailer.post });
   onStop(() => login.close());
-  const track = makeTracker(onStop);
+  const tracker = makeTracker(onStop);
   const guard = openGuard(options);
   const providers = makeProviders(catalog, adapters, guard);
   onStop(() => providers.close());
@@ -215,7 +217,7 @@ async function openParts(
     setListening: (address) => (listening = address),
     addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),
     onStop,
-    track,
+    ...tracker,
     stop,
   };
 }
@@ -255,7 +257,7 @@ function openHolds(db: Db, clock: Clock, onStop: App['onStop']): Pledges {
  * Counts and keeps nothing: a set that is filled and emptied at every call gets a new table again and again, and V8
  * keeps what stands in an old one until it collects the old generation (a third of what a chat call moved there).
  */
-function makeTracker(onStop: App['onStop']): App['track'] {
+function makeTracker(onStop: App['onStop']): Pick<App, 'track' | 'begin'> {
   let under_way = 0;
   let noticeEnd: (() => void) | undefined;
   const end = () => {
@@ -266,10 +268,11 @@ function makeTracker(onStop: App['onStop']): App['track'] {
     // What ends may have begun more.
     while (under_way > 0) await new Promise<void>((resolve) => (noticeEnd = resolve));
   });
-  return (work) => {
+  const begin = () => {
     under_way += 1;
-    work.then(end, end);
+    return end;
   };
+  return { begin, track: (work) => void work.then(begin(), end) };
 }
 
 /** A NOTIFY holds 8,000 bytes, and base64 takes four for three. */

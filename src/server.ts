@@ -107,7 +107,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
   const pipeline = makePipeline<App>({
     app,
     endpoints: listEndpoints(),
-    authenticate: (headers) => app.authenticator.authenticate(headers),
+    authenticate: (headers) => app.authenticator.known(headers) ?? app.authenticator.authenticate(headers),
     admitPerson: (request, need, account_id) =>
       admitPerson({ db: app.db, login: app.login, origin: new URL(app.base_url()).origin }, request, need, account_id),
     windows: app.windows,

@@ -15,6 +15,8 @@ export type KeyHeaders = { authorization?: string | undefined; 'x-api-key'?: str
 export type Authenticator = {
   /** The caller, or ApiError 401. */
   authenticate(headers: KeyHeaders): Promise<Caller>;
+  /** The caller, if nobody has to be asked; nearly every call, which then makes no promises for it. */
+  known(headers: KeyHeaders): Caller | undefined;
   /** Drops everything remembered; NOTIFY leads here. */
   forget(): void;
 };
@@ -54,6 +56,8 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
     return made;
   };
 
+  const callerOf = (found: Found | undefined) => (found && found.until_ms > elapsed_ms() ? found.caller : undefined);
+
   return {
     authenticate: async (headers) => {
       const text = keyOf(headers);
@@ -63,9 +67,13 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
       if (checking) await checking; // before the look-up, so that what is remembered is never older than the number
       const known = cache.get(text) ?? lookUp(text);
       const found = known.found ?? (await known.finding);
-      const caller = found && found.until_ms > elapsed_ms() ? found.caller : undefined;
+      const caller = callerOf(found);
       if (!caller) throw new ApiError('unauthenticated', message);
       return caller;
+    },
+    known: (headers) => {
+      const text = keyOf(headers);
+      return text !== undefined && changes.isFresh() ? callerOf(cache.get(text)?.found) : undefined;
     },
     forget: () => cache.clear(),
   };
@@ -78,14 +86,14 @@ function keyOf(headers: KeyHeaders): string | undefined {
 }
 
 /**
- * `check` answers nothing if the number was seen less than 900 ms ago, else a promise that resolves when it was; a
- * new one calls `onChange` first.
+ * `isFresh` if the number was seen less than 900 ms ago, and `check` answers nothing then; else a promise that resolves
+ * when it was. A new number calls `onChange` first.
  */
 function watchChanges(
   db: Queryable,
   elapsed_ms: () => number,
   onChange: () => void,
-): { check(): Promise<void> | undefined } {
+): { isFresh(): boolean; check(): Promise<void> | undefined } {
   let version: bigint | undefined;
   let checked_at_ms = Number.NEGATIVE_INFINITY;
   let checking: Promise<void> | undefined;
@@ -101,14 +109,13 @@ function watchChanges(
     if (checking) await checking.catch(() => undefined); // it may have asked long ago
     if (elapsed_ms() - checked_at_ms >= unchecked_ms_max) await share();
   };
-  return {
-    check: () => {
-      const unchecked_ms = elapsed_ms() - checked_at_ms;
-      if (unchecked_ms >= unchecked_ms_max) return waitForIt();
-      if (unchecked_ms >= check_after_ms) share().catch(() => undefined); // the next one will be told
-      return undefined;
-    },
+  const isFresh = () => {
+    const unchecked_ms = elapsed_ms() - checked_at_ms;
+    if (unchecked_ms >= unchecked_ms_max) return false;
+    if (unchecked_ms >= check_after_ms) share().catch(() => undefined); // the next one will be told
+    return true;
   };
+  return { isFresh, check: () => (isFresh() ? undefined : waitForIt()) };
 }
 
 /** A caller, and when its key ends on the clock of this process. */

@@ -23,12 +23,18 @@ export function readBody(
   checkEncoding(headers['content-encoding']);
   checkType(headers['content-type']);
   sendContinue();
-  const is_here = raw.readableLength > 0 && raw.readableLength === length_bytes;
-  return is_here ? takeWhole(raw, length_bytes) : collect(raw, limit_bytes, idle_ms);
+  return takeWhole(raw, length_bytes) ?? receive(raw, limit_bytes, idle_ms);
 }
 
-/** Most bodies come in one piece with their head: to listen and to keep the time for them was 3 % of a chat call. */
-function takeWhole(raw: IncomingMessage, length_bytes: number): Buffer {
+/** What came in one piece with its head is here as soon as Node has parsed that piece, behind this turn's own work. */
+async function receive(raw: IncomingMessage, limit_bytes: number, idle_ms: number): Promise<Buffer> {
+  await undefined;
+  return takeWhole(raw, Number(raw.headers['content-length'] ?? 0)) ?? collect(raw, limit_bytes, idle_ms);
+}
+
+/** All of it, if it is here; most bodies are: to listen and to keep the time for them was 3 % of a chat call. */
+function takeWhole(raw: IncomingMessage, length_bytes: number): Buffer | undefined {
+  if (raw.readableLength === 0 || raw.readableLength !== length_bytes) return undefined;
   const bytes: unknown = raw.read(length_bytes); // without a length, Node may give the first of several pieces
   raw.resume(); // to its end, behind which Node takes it for read
   return Buffer.isBuffer(bytes) ? bytes : no_bytes;

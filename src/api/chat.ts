@@ -132,21 +132,21 @@ export function callerOf(call: Call): ChatCaller {
     const value = call.headers[name];
     if (typeof value === 'string') headers[name] = value;
   }
-  return { headers, gone: call.signal };
+  return { headers, gone: call.gone };
 }
 
 /** The answer to a call that is not streamed, with its cost. */
-export async function answerWhole<Order extends CallOrder>(
+export function answerWhole<Order extends CallOrder>(
   app: App,
   order: Order,
   attempt: AttemptRoute<Order>,
   caller: ChatCaller,
 ): Promise<Answer> {
   const running = runCall(app, order, attempt, caller, new Outlet());
-  app.track(running); // a caller who is gone does not keep the server from stopping, and the hold has to end
-  const { whole: body = '', charged } = await running;
-  const headers = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
-  return { status: 200, headers, body };
+  return running.then(({ whole: body = '', charged }) => {
+    const headers = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
+    return { status: 200, headers, body };
+  });
 }
 
 const stream_headers = {
@@ -159,7 +159,6 @@ const stream_headers = {
 async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
   const outlet = new Outlet();
   const running = runCall(app, order, attemptRoute, caller, outlet);
-  app.track(running);
   void running.catch(() => undefined).finally(() => outlet.end());
   await Promise.race([outlet.opened, running]);
   return { status: 200, headers: stream_headers, body: outlet };

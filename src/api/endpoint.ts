@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import type { ErrorFormat } from '../errors.ts';
+import type { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
 import type { FormReader } from './form.ts';
 
@@ -28,7 +29,7 @@ export type PublicCall = {
   address: string;
   request_id: string;
   /** Aborted when the client is gone before it was answered. */
-  readonly signal: AbortSignal;
+  readonly gone: Stop;
   /** Aborted when the service is about to stop: whoever waits answers with what there is. */
   readonly draining: AbortSignal;
 };

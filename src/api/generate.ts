@@ -84,7 +84,7 @@ export function readIdempotencyKey(value: string | string[] | undefined): string
 
 /** The state when the task is final, the time is up, or the service is about to stop. */
 async function waitForBody(app: App, call: Call, ref: TaskRef, wait_s: number, created: string): Promise<string> {
-  await untilFinal(app, ref, wait_s * 1000, AbortSignal.any([call.signal, call.draining]));
+  await untilFinal(app, ref, wait_s * 1000, AbortSignal.any([call.gone.signal, call.draining]));
   const now = await loadTask(app.db, ref);
   return now ? bodyOf(now) : created;
 }

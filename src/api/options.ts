@@ -14,7 +14,7 @@ export type PipelineOptions<App> = {
   app: App;
   endpoints: readonly Endpoint<App>[];
   /** The caller of these headers, or ApiError 401. */
-  authenticate(headers: KeyHeaders): Promise<Caller>;
+  authenticate(headers: KeyHeaders): Caller | Promise<Caller>;
   /** Who sends these headers, if they may do this with the account; else ApiError. Absent: there is no dashboard. */
   admitPerson?(request: PersonRequest, need: Need, account_id: string | undefined): Promise<Person>;
   windows: Windows;

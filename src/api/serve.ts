@@ -4,6 +4,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
+import { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
 import { type Headers, sendAnswer } from './answer.ts';
 import { discardRest, megabyte, no_bytes, readBody } from './body.ts';
@@ -88,7 +89,8 @@ export async function serve<App>(
     request.state.route = endpoint.path;
     setFormat(request, endpoint.format);
     if (!endpoint.public && endpoint.session === undefined) {
-      await admitCaller(context, endpoint.window ?? 'other', request);
+      const admitting = admitCaller(context, endpoint.window ?? 'other', request);
+      if (admitting) await admitting;
     }
     checkHead(request.raw);
     request.state.params = paramsOf(context, endpoint, request);
@@ -96,7 +98,8 @@ export async function serve<App>(
     const declared = endpoint.docs.query ?? {};
     request.state.query = parseQuery(request.state.query_text, endpoint.lenient_query ? undefined : declared);
     if (endpoint.method !== 'GET' && !endpoint.ignores_body) {
-      const bytes = await readRequest(context, endpoint, request, reply);
+      const reading = readRequest(context, endpoint, request, reply);
+      const bytes = reading instanceof Promise ? await reading : reading;
       if (bytes) takeBody(endpoint, request.state, bytes);
     }
     const answer = await callEndpoint(context, endpoint, request, reply);
@@ -203,12 +206,23 @@ async function admitPerson<App>(context: Context<App>, need: Need, request: Fast
   request.state.person = await context.admitPerson({ method: method ?? 'GET', headers }, need, account);
 }
 
-async function admitCaller<App>(context: Context<App>, window: WindowName, request: FastifyRequest): Promise<void> {
-  const { state, raw } = request;
+/** At once, if the caller is known; a promise if not. */
+function admitCaller<App>(
+  context: Context<App>,
+  window: WindowName,
+  { state, raw }: FastifyRequest,
+): Promise<void> | undefined {
   const { authorization, 'x-api-key': api_key } = raw.headers;
   state.headers['cache-control'] = 'no-store';
   const key = Array.isArray(api_key) ? api_key[0] : api_key;
-  const caller = await context.authenticate({ authorization, 'x-api-key': key });
+  const caller = context.authenticate({ authorization, 'x-api-key': key });
+  if (caller instanceof Promise) return caller.then((known) => countCall(context, window, state, known));
+  countCall(context, window, state, caller);
+  return undefined;
+}
+
+/** Throws ApiError 429. */
+function countCall<App>(context: Context<App>, window: WindowName, state: State, caller: Caller): void {
   state.caller = caller;
   const taken = context.windows.take(window, caller.key.id, context.limits()[window], context.elapsed_ms());
   Object.assign(state.headers, windowHeaders(taken));
@@ -304,7 +318,7 @@ class ReceivedCall implements PublicCall {
   readonly draining: AbortSignal;
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
-  #signal: AbortSignal | undefined;
+  #gone: Stop | undefined;
 
   constructor(request: FastifyRequest, response: ServerResponse, draining: AbortSignal) {
     const { state } = request;
@@ -326,18 +340,19 @@ class ReceivedCall implements PublicCall {
     return this.#request.ip;
   }
 
-  get signal(): AbortSignal {
-    return (this.#signal ??= goneSignal(this.#response));
+  get gone(): Stop {
+    return (this.#gone ??= stopOf(this.#response));
   }
 }
 
-function goneSignal(response: ServerResponse): AbortSignal {
-  const gone = new AbortController();
-  if (response.destroyed) gone.abort();
+function stopOf(response: ServerResponse): Stop {
+  const gone = new Stop();
+  const leave = () => gone.abort(new Error('the caller is gone'));
+  if (response.destroyed) leave();
   response.on('close', () => {
-    if (!response.writableFinished) gone.abort();
+    if (!response.writableFinished) leave();
   });
-  return gone.signal;
+  return gone;
 }
 
 export function sendError<App>(

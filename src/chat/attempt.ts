@@ -2,8 +2,9 @@ import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
+import { abortSignal, type StopSignal } from '../lib/stop.ts';
 import { refusalError } from '../providers/refusal.ts';
-import { InputRefused, NotStarted, type ChatProvider, type ChatReply } from '../providers/provider.ts';
+import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { scrub } from '../providers/scrub.ts';
 import { allowanceOf, allowedAsk, refuseFields } from '../styles/allowed.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
@@ -25,7 +26,7 @@ export type ChatCaller = {
   /** Versions and betas of the messages style, for an upstream of the same style. */
   headers: Record<string, string>;
   /** Aborted when the caller is gone. */
-  gone: AbortSignal;
+  gone: StopSignal;
 };
 
 /** Why a route gave no content: the next one may be tried. */
@@ -105,12 +106,16 @@ export async function attemptRoute(
   const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone);
   const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
   try {
-    const refusal = sent.links && (await fetchLinks(app, sent.links, watch.signal));
+    const refusal = sent.links && (await fetchLinks(app, sent.links, abortSignal(watch.signal)));
     if (refusal) return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
-    const reply = await send(trial);
+    const reply = await trial.provider
+      .send(callOf(trial), watch.signal)
+      .catch((error: unknown) => noReply(error, watch));
     sent.body = {}; // it was sent
     if ('failure' in reply) return failed(reply.failure);
-    return order.ask.stream ? await relayStream(trial, reply, outlet) : await readWhole(trial, reply);
+    if (order.ask.stream) return await relayStream(trial, reply, outlet);
+    const whole = readWhole(trial, reply);
+    return whole instanceof Promise ? await whole : whole;
   } finally {
     watch.stop();
   }
@@ -120,26 +125,23 @@ export function failed(failure: RouteFailure): Attempted {
   return { answered: false, failure };
 }
 
-async function send(trial: Trial): Promise<ChatReply | { failure: RouteFailure }> {
-  const { order, route, provider, style, sent, caller, watch } = trial;
-  try {
-    return await provider.send(
-      {
-        request_id: order.request_id,
-        style,
-        model: route.upstream_model,
-        body: sent.body,
-        stream: order.ask.stream,
-        headers: style === order.ask.style ? caller.headers : {},
-        timeout_ms: route.timeout_ms,
-        options: route.options,
-      },
-      watch.signal,
-    );
-  } catch (error) {
-    if (error instanceof InputRefused) throw refusedInput(error);
-    return { failure: failureOf(error, watch) };
-  }
+/** What the upstream is asked. */
+function callOf({ order, route, style, sent, caller }: Trial): ChatCall {
+  return {
+    request_id: order.request_id,
+    style,
+    model: route.upstream_model,
+    body: sent.body,
+    stream: order.ask.stream,
+    headers: style === order.ask.style ? caller.headers : {},
+    timeout_ms: route.timeout_ms,
+    options: route.options,
+  };
+}
+
+function noReply(error: unknown, watch: Watch): { failure: RouteFailure } {
+  if (error instanceof InputRefused) throw refusedInput(error);
+  return { failure: failureOf(error, watch) };
 }
 
 /** The caller's own mistake, in the upstream's words. To be thrown. */
@@ -300,19 +302,28 @@ function renderOptions({ app, order, sent }: Trial): RenderOptions & { input_tok
   };
 }
 
-async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
-  const { order, style, outcome, watch, caller } = trial;
+/** At once, if all of the answer is here. */
+function readWhole(trial: Trial, reply: ChatReply): Attempted | Promise<Attempted> {
+  const fail = (error: unknown) => noAnswer(trial, reply, error);
   try {
-    const bytes = await readBytes(reply.body, answer_bytes_max);
-    const answer = renderAnswer(order.ask, style, bytes, renderOptions(trial));
-    keep(answer, outcome);
-    outcome.is_complete = true;
-    outcome.first_content_ms ??= since(outcome);
-    return { answered: true, whole: answer.bytes };
+    const bytes = readBytes(reply.body, answer_bytes_max);
+    if (bytes instanceof Promise) return bytes.then((all) => takeAnswer(trial, all)).catch(fail);
+    return takeAnswer(trial, bytes);
   } catch (error) {
-    if (error instanceof ApiError) throw error; // found unfit, told with status 200
-    return caller.gone.aborted
-      ? { answered: true }
-      : failed({ ...failureOf(error, watch), simulated: reply.simulated });
+    return fail(error);
   }
+}
+
+function takeAnswer(trial: Trial, bytes: Buffer): Attempted {
+  const { order, style, outcome } = trial;
+  const answer = renderAnswer(order.ask, style, bytes, renderOptions(trial));
+  keep(answer, outcome);
+  outcome.is_complete = true;
+  outcome.first_content_ms ??= since(outcome);
+  return { answered: true, whole: answer.bytes };
+}
+
+function noAnswer({ watch, caller }: Trial, { simulated }: ChatReply, error: unknown): Attempted {
+  if (error instanceof ApiError) throw error; // found unfit, told with status 200
+  return caller.gone.aborted ? { answered: true } : failed({ ...failureOf(error, watch), simulated });
 }

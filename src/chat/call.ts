@@ -30,9 +30,9 @@ export type AttemptRoute<Order extends CallOrder> = (
 ) => Promise<Attempted>;
 
 /**
- * One call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever
- * happens, the hold is ended once, in the `finally` below. Throws ApiError if nothing has been
- * sent yet; once the answer has begun, its last event tells the error.
+ * One call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever becomes of the
+ * routes, the hold is ended once, behind them. Throws ApiError if nothing has been sent yet; once the answer has begun,
+ * its last event tells the error.
  */
 export async function runCall<Order extends CallOrder>(
   app: App,
@@ -42,10 +42,44 @@ export async function runCall<Order extends CallOrder>(
   outlet: Outlet,
 ): Promise<ChatResult> {
   enter(app, order);
+  const end = app.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
   try {
-    return await runEntered(app, order, attemptRoute, caller, outlet);
+    const created_at = new Date(app.clock.now());
+    const outcome = newOutcome();
+    const usable = routesOf(app, order);
+    const routes = usable instanceof Promise ? await usable : usable;
+    const held = reserve(app, order, routes);
+    const max_tokens = typeof held === 'number' ? held : await held;
+    const paid_order = max_tokens === order.max_tokens ? order : { ...order, max_tokens };
+    const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
+    let whole: Buffer | undefined;
+    try {
+      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid_order, route, caller, outcome, outlet);
+      whole = await tryRoutes(app, paid_order, routes, attempt, caller, outcome);
+    } catch (error) {
+      outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
+    }
+    beat?.stop();
+    outcome.is_gone ||= caller.gone.aborted;
+    const charge = chargeOf(order, outcome);
+    let settled: Settled;
+    try {
+      settled = await settle(app, order, charge, useOf(app, order, outcome, charge));
+    } catch (error) {
+      app.log.error({ request_id: order.request_id, err: error }, 'a chat call could not be settled');
+      if (!outcome.is_complete) outlet.cut(); // nobody is told an error any more: it must not look like an end
+      throw error;
+    }
+    const total_ms = Math.round(performance.now() - outcome.started_at_ms);
+    writeRecord(app, order, { outcome, charge, ...settled, created_at, total_ms });
+    const { error } = outcome;
+    if (outcome.is_gone) outlet.cut();
+    if (error && !outlet.is_open) throw error;
+    if (error) void outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
+    return { whole, charged: settled.charged };
   } finally {
     app.atOnce.leave(order.caller.key.id);
+    end();
   }
 }
 
@@ -58,45 +92,6 @@ function enter(app: App, { caller }: CallOrder): void {
   if (app.atOnce.enter(caller.key.id, chat_at_once)) return;
   const message = `Too many calls at once with this key: at most ${chat_at_once} may be under way. Let one of them end first.`;
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
-}
-
-async function runEntered<Order extends CallOrder>(
-  app: App,
-  order: Order,
-  attemptRoute: AttemptRoute<Order>,
-  caller: ChatCaller,
-  outlet: Outlet,
-): Promise<ChatResult> {
-  const created_at = new Date(app.clock.now());
-  const outcome = newOutcome();
-  const routes = await routesOf(app, order);
-  const max_tokens = await reserve(app, order, routes);
-  const paid_order = max_tokens === order.max_tokens ? order : { ...order, max_tokens };
-  const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
-  let settled: Settled | undefined;
-  let whole: Buffer | undefined;
-  try {
-    const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid_order, route, caller, outcome, outlet);
-    whole = await tryRoutes(app, paid_order, routes, attempt, caller, outcome);
-  } catch (error) {
-    outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
-  } finally {
-    beat?.stop();
-    outcome.is_gone ||= caller.gone.aborted;
-    const charge = chargeOf(order, outcome);
-    settled = await settle(app, order, charge, useOf(app, order, outcome, charge)).catch((reason: unknown) => {
-      app.log.error({ request_id: order.request_id, err: reason }, 'a chat call could not be settled');
-      if (!outcome.is_complete) outlet.cut(); // nobody is told an error any more: it must not look like an end
-      throw reason;
-    });
-    const total_ms = Math.round(performance.now() - outcome.started_at_ms);
-    app.track(writeRecord(app, order, { outcome, charge, ...settled, created_at, total_ms }));
-  }
-  const { error } = outcome;
-  if (outcome.is_gone) outlet.cut();
-  if (error && !outlet.is_open) throw error;
-  if (error) void outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
-  return { whole, charged: settled.charged };
 }
 
 function told({ type, message }: ApiError): { type: string; message: string } {
@@ -147,15 +142,15 @@ const namedRoutes = rememberByObject((model: Model) => {
 });
 
 /** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
-async function reserve(app: App, order: CallOrder, [first]: readonly NamedRoute[]): Promise<number> {
-  try {
-    return await takeHold(app, order);
-  } catch (error) {
+function reserve(app: App, order: CallOrder, [first]: readonly NamedRoute[]): number | Promise<number> {
+  const held = takeHold(app, order);
+  if (typeof held === 'number') return held;
+  return held.catch(async (error: unknown) => {
     if (first) await app.health.giveBack(first.name);
     // The hold may be there all the same: only its answer was lost.
     if (!(error instanceof ApiError)) app.track(settle(app, order, undefined));
     throw error;
-  }
+  });
 }
 
 async function tryRoutes(

@@ -2,6 +2,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { allowedAsk, allowanceOf } from '../styles/allowed.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
+import { abortSignal } from '../lib/stop.ts';
 import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import { quirksOf } from '../styles/quirks.ts';
@@ -42,7 +43,7 @@ export async function countTokens(
           timeout_ms: route.timeout_ms,
           options: route.options,
         },
-        AbortSignal.any([caller.gone, AbortSignal.timeout(upstream_patience_ms)]),
+        AbortSignal.any([abortSignal(caller.gone), AbortSignal.timeout(upstream_patience_ms)]),
       );
     } catch (error) {
       app.log.info({ request_id: call.request_id, route: route.id, error: String(error) }, 'an upstream did not count');

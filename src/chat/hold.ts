@@ -4,6 +4,8 @@ import { balanceView, estimateView, type Money } from '../money/money.ts';
 import type { CallOrder } from './order.ts';
 import { holdFor } from './price.ts';
 
+type HoldRequest = Parameters<App['holds']['hold']>[0];
+
 /** With less than this for the answer, a call is refused rather than begun. */
 const output_tokens_min = 256;
 
@@ -16,23 +18,33 @@ const grace_ms = 300_000;
 /**
  * Reserves the money of a call: for its input and the output it may have, or as much as is there, down
  * to 256 tokens of output; then the answer may be no longer than that buys, or a hundred calls at once would
- * each write what the balance pays once. Answers what each answer may have. Throws ApiError 402 or 403.
+ * each write what the balance pays once. Answers what each answer may have, at once if the hold is pledged. Rejects
+ * with ApiError 402 or 403.
  */
-export async function takeHold(app: App, order: CallOrder): Promise<number> {
-  const { caller, request_id, model, pricing, input_tokens_estimated, ask } = order;
-  const now_ms = app.clock.now();
+export function takeHold(app: App, order: CallOrder): number | Promise<number> {
+  const request = requestOf(app, order);
+  return app.holds.pledge(request) ? order.max_tokens : holdWhatIsThere(app, order, request);
+}
+
+/** A hold for all that the call may cost. */
+function requestOf(app: App, { caller, request_id, model, ...order }: CallOrder): HoldRequest {
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
-  let amount = holdFor(pricing, input_tokens_estimated, order.output_tokens_held);
+  return {
+    account_id: caller.account.id,
+    key_id: caller.key.id,
+    ref: request_id,
+    amount: holdFor(order.pricing, order.input_tokens_estimated, order.output_tokens_held),
+    model: model.id,
+    kind: model.kind,
+    expires_at: new Date(app.clock.now() + routes_ms + grace_ms),
+  };
+}
+
+async function holdWhatIsThere(app: App, order: CallOrder, request: HoldRequest): Promise<number> {
+  const { pricing, input_tokens_estimated, ask } = order;
+  let { amount } = request;
   for (let tries = 1; ; tries++) {
-    const answer = await app.holds.hold({
-      account_id: caller.account.id,
-      key_id: caller.key.id,
-      ref: request_id,
-      amount,
-      model: model.id,
-      kind: model.kind,
-      expires_at: new Date(now_ms + routes_ms + grace_ms),
-    });
+    const answer = await app.holds.hold({ ...request, amount });
     if (answer.outcome === 'held' || answer.outcome === 'exists') {
       return tries === 1 ? order.max_tokens : Math.min(order.max_tokens, tokensFor(order, amount));
     }

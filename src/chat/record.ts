@@ -56,13 +56,16 @@ const nothing = {
  * Writes the record of a call, together with those of its neighbours. A failure is logged:
  * the money is right without it.
  */
-export async function writeRecord(app: App, order: CallOrder, finished: Finished): Promise<void> {
-  try {
-    await writerOf(app.db).write(rowOf(order, finished));
-  } catch (error) {
-    const { request_id } = order;
-    if (!isThere(error)) app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
-  }
+export function writeRecord(app: App, order: CallOrder, finished: Finished): void {
+  const row = rowOf(order, finished);
+  const end = app.begin();
+  writerOf(app.db)
+    .write(row)
+    .then(end, (error: unknown) => {
+      end();
+      const { request_id } = order;
+      if (!isThere(error)) app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
+    });
 }
 
 /** A repeat after a lost answer. To refuse it is an eighth cheaper for all others than `on conflict do nothing`. */
@@ -88,7 +91,7 @@ function rowOf(order: CallOrder, finished: Finished): string {
     outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
     outcome.error?.type,
     outcome.finish === undefined ? null : textInRow(storable(outcome.finish)),
-    JSON.stringify(JSON.stringify(outcome.attempts.map(storableAttempt))), // quoted as a row wants it
+    quoted(JSON.stringify(outcome.attempts.map(storableAttempt))),
     usage.input_tokens,
     usage.cached_input_tokens,
     usage.cache_write_tokens,
@@ -109,8 +112,9 @@ function textInRow(text: string): string {
   return /^[\w.:+/-]+$/.test(text) ? text : quoted(text);
 }
 
-/** As PostgreSQL reads a text in a row, and a row in an array. */
+/** As PostgreSQL reads a text in a row, and a row in an array: as JSON does, but with control characters as they are. */
 function quoted(text: string): string {
+  if (!/\p{Cc}/u.test(text)) return JSON.stringify(text);
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }
 

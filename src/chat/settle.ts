@@ -36,6 +36,8 @@ export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undef
   return { usage, units, counted_here, cost: costOf(order.pricing, units) };
 }
 
+type Closed = Awaited<ReturnType<App['holds']['close']>>;
+
 /** What the caller was charged, and what the upstream charges us; null if that is unknown, or none was asked. */
 export type Settled = { charged: Money; upstream_cost: Money | null };
 
@@ -43,7 +45,7 @@ export type Settled = { charged: Money; upstream_cost: Money | null };
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
  * or without one; and books what the upstream charges for it along with that.
  */
-export async function settle(
+export function settle(
   app: App,
   order: CallOrder,
   charge: Charge | undefined,
@@ -54,10 +56,20 @@ export async function settle(
   const end = charge
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
-  const closed = await whileAway(() => app.holds.close(end));
+  return whileAway(() => app.holds.close(end)).then((closed) => booked(app, order, charge, upstream, closed));
+}
+
+function booked(
+  app: App,
+  { caller, request_id, model }: CallOrder,
+  charge: Charge | undefined,
+  upstream: UpstreamUse | undefined,
+  closed: Closed,
+): Settled {
   const lost = (charge?.cost ?? 0n) - closed.charged;
   if (lost > 0n) {
-    const facts = { ...ref, model: order.model.id, loss: exact(lost), currency: caller.account.currency };
+    const ref = { account_id: caller.account.id, ref: request_id };
+    const facts = { ...ref, model: model.id, loss: exact(lost), currency: caller.account.currency };
     const why =
       closed.state === 'settled'
         ? 'cost more than its account has'

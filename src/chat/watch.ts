@@ -1,4 +1,5 @@
 import type { Timeouts } from '../catalog/model.ts';
+import { Stop, type StopListener, type StopSignal } from '../lib/stop.ts';
 
 /** The end of a connection comes right behind that of its answer. */
 const end_ms = 1_000;
@@ -14,11 +15,10 @@ const reader_ms_max = 120_000;
 export type Phase = 'first byte' | 'idle' | 'total';
 
 /** The clock of one attempt. A whole answer comes at once, after as long as the model has written: only its total is bounded. */
-export class Watch {
+export class Watch implements StopListener {
   readonly #timeout_ms: Timeouts;
-  readonly #gone: AbortSignal;
-  readonly #stop = new AbortController();
-  readonly #leave = () => this.#stop.abort(new Error('the caller is gone'));
+  readonly #gone: StopSignal;
+  readonly #stop = new Stop();
   readonly #total: NodeJS.Timeout;
   #silence: NodeJS.Timeout | undefined;
   #timed_out: Phase | undefined;
@@ -28,18 +28,23 @@ export class Watch {
   #beat_at_ms = 0;
   #over: Promise<void> | undefined;
 
-  constructor(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal) {
+  constructor(timeout_ms: Timeouts, is_stream: boolean, gone: StopSignal) {
     this.#timeout_ms = timeout_ms;
     this.#gone = gone;
     this.#total = setTimeout(() => this.#expire('total'), timeout_ms.total);
     if (is_stream) this.#silence = setTimeout(() => this.#expire('first byte'), timeout_ms.first_byte);
-    if (gone.aborted) this.#leave();
-    gone.addEventListener('abort', this.#leave, { once: true });
+    if (gone.aborted) this.handleEvent();
+    gone.addEventListener('abort', this);
   }
 
   /** Aborts when a phase takes too long, or the caller is gone. */
-  get signal(): AbortSignal {
-    return this.#stop.signal;
+  get signal(): StopSignal {
+    return this.#stop;
+  }
+
+  /** The caller is gone. */
+  handleEvent(): void {
+    this.#stop.abort(new Error('the caller is gone'));
   }
 
   /** Resolves when `signal` aborts. */
@@ -83,7 +88,7 @@ export class Watch {
   stop(): void {
     clearTimeout(this.#total);
     clearTimeout(this.#silence);
-    this.#gone.removeEventListener('abort', this.#leave);
+    this.#gone.removeEventListener('abort', this);
   }
 
   #wait(duration_ms: number): void {
@@ -102,7 +107,7 @@ export class Watch {
   }
 }
 
-function untilAborted(signal: AbortSignal): Promise<void> {
+function untilAborted(signal: StopSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  return new Promise((resolve) => signal.addEventListener('abort', { handleEvent: resolve }));
 }

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import type { StopListener, StopSignal } from '../lib/stop.ts';
 
 /** An upstream's answer, as soon as its head has come. */
 export type UpstreamAnswer = { status: number; headers: Headers; body: AnswerBody };
@@ -94,7 +95,7 @@ const the_end: IteratorResult<Buffer, undefined> = { value: undefined, done: tru
 export function ask(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<UpstreamAnswer> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(reasonOf(signal));
@@ -102,21 +103,19 @@ export function ask(
   });
 }
 
-const once = { once: true };
-
 /** What the client and the signal tell of one request. */
-class Exchange implements Dispatcher.DispatchHandler {
-  readonly #signal: AbortSignal;
+class Exchange implements Dispatcher.DispatchHandler, StopListener {
+  readonly #signal: StopSignal;
   readonly #resolve: (answer: UpstreamAnswer) => void;
   readonly #reject: (reason: Error) => void;
   #controller: Dispatcher.DispatchController | undefined;
   #body: AnswerBody | undefined;
 
-  constructor(signal: AbortSignal, resolve: (answer: UpstreamAnswer) => void, reject: (reason: Error) => void) {
+  constructor(signal: StopSignal, resolve: (answer: UpstreamAnswer) => void, reject: (reason: Error) => void) {
     this.#signal = signal;
     this.#resolve = resolve;
     this.#reject = reject;
-    signal.addEventListener('abort', this, once);
+    signal.addEventListener('abort', this);
   }
 
   /** The signal aborts. */
@@ -156,6 +155,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function reasonOf({ reason }: AbortSignal): Error {
+function reasonOf({ reason }: StopSignal): Error {
   return reason instanceof Error ? reason : new Error(String(reason));
 }

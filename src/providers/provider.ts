@@ -3,6 +3,7 @@ import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalo
 import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../lib/guard.ts';
 import type { Bytes } from '../lib/read-bytes.ts';
+import type { StopSignal } from '../lib/stop.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Pacer } from './bucket.ts';
 
@@ -178,11 +179,11 @@ export type ChatProvider = {
    * route would like it better); any other error means that no answer came. `signal` ends it at any
    * time, also while the body is read, and closes its connection.
    */
-  send(call: ChatCall, signal: AbortSignal): Promise<ChatReply>;
+  send(call: ChatCall, signal: StopSignal): Promise<ChatReply>;
   /** Counts the input's tokens without running the model; free. Of one of its styles, but for chat completions. */
-  countTokens?(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<number>;
+  countTokens?(call: Omit<ChatCall, 'stream'>, signal: StopSignal): Promise<number>;
   /** For models of kind embedding; throws as `send` does. */
-  embed?(call: EmbeddingCall, signal: AbortSignal): Promise<ChatReply>;
+  embed?(call: EmbeddingCall, signal: StopSignal): Promise<ChatReply>;
   close?(): Promise<void>;
 };
 

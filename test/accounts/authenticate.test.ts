@@ -185,6 +185,42 @@ describe('what is remembered', () => {
     await expect(authenticator.authenticate(headers)).rejects.toMatchObject(refused);
   });
 
+  test('is known at once where nobody has to be asked, and for as long as that is so', async () => {
+    const { authenticator, clock } = withClock();
+    const { key, text } = await newKey();
+    const headers = { authorization: `Bearer ${text}` };
+    expect(authenticator.known(headers), 'nobody has asked yet').toBeUndefined();
+    const caller = await authenticator.authenticate(headers);
+    clock.elapsed_ms += 899;
+    expect(authenticator.known(headers)).toEqual(caller);
+    expect([authenticator.known({}), authenticator.known({ authorization: text })]).toEqual([undefined, undefined]);
+    expect(clock.checks, 'it asks early whether anything has changed').toBe(2);
+    clock.elapsed_ms += 899;
+    await expect.poll(() => authenticator.known(headers)).toEqual(caller);
+    await database.db.query('update api_keys set deleted_at = now() where id = $1', [key.id]);
+    clock.elapsed_ms += 900;
+    expect(authenticator.known(headers), 'after 900 ms without an answer').toBeUndefined();
+    await expect(authenticator.authenticate(headers)).rejects.toMatchObject(refused);
+    expect(authenticator.known(headers)).toBeUndefined();
+  });
+
+  test('is not known any more when its key ends, or all is forgotten', async () => {
+    const { authenticator, clock } = withClock();
+    const { key, text } = await newKey();
+    const headers = { 'x-api-key': text };
+    await database.db.query("update api_keys set deleted_at = now() + interval '800 milliseconds' where id = $1", [
+      key.id,
+    ]);
+    await authenticator.authenticate(headers);
+    expect(authenticator.known(headers)?.key.id).toBe(key.id);
+    clock.elapsed_ms += 800;
+    expect(authenticator.known(headers)).toBeUndefined();
+    const other = { 'x-api-key': (await newKey()).text };
+    await authenticator.authenticate(other);
+    authenticator.forget();
+    expect(authenticator.known(other)).toBeUndefined();
+  });
+
   test('is not trusted because of an answer that was asked for long ago', async () => {
     const clock = { elapsed_ms: 0 };
     let late: Promise<unknown> | undefined;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer, Call, Endpoint } from '../../src/api/endpoint.ts';
 import { ApiError } from '../../src/errors.ts';
 import { isId } from '../../src/lib/ids.ts';
+import type { Stop } from '../../src/lib/stop.ts';
 import { authenticate, type Harness, parseRaw, startHarness, type TestApp, until } from './harness.ts';
 
 const docs = { tag: 'Test', summary: 'Test', responses: { 200: { description: 'ok' } } };
@@ -331,10 +332,10 @@ describe('200', () => {
   });
 
   test('the signal of a call fires when its client is gone, and only then', async () => {
-    const seen: AbortSignal[] = [];
+    const seen: Stop[] = [];
     let release = () => {};
     script = async (call) => {
-      seen.push(call.signal);
+      seen.push(call.gone);
       await new Promise<void>((resolve) => (release = resolve));
       return { status: 200, body: {} };
     };
@@ -345,7 +346,7 @@ describe('200', () => {
     const socket = connect(harness.port, '127.0.0.1');
     socket.write('POST /v1/scripted HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-length: 0\r\n\r\n');
     await until(() => seen.length === 2);
-    expect(seen.map((signal) => signal.aborted)).toEqual([false, false]);
+    expect(seen.map(({ aborted }) => aborted)).toEqual([false, false]);
     socket.destroy();
     await until(() => seen[1]?.aborted === true);
     release();

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { JsonObject } from '../../catalog/model.ts';
 import { ApiError } from '../../errors.ts';
 import { assert } from '../../lib/assert.ts';
+import { abortSignal, type StopSignal } from '../../lib/stop.ts';
 import { writeCompletionsAnswer } from '../../styles/completions-answer.ts';
 import { readCompletions } from '../../styles/completions-request.ts';
 import type { Conversation, CallerStyle, UpstreamStyle, Usage } from '../../styles/conversation.ts';
@@ -44,7 +45,8 @@ function own(style: UpstreamStyle): CallerStyle {
   return style;
 }
 
-async function answer(call: ChatCall, signal: AbortSignal): Promise<ChatReply> {
+async function answer(call: ChatCall, stop: StopSignal): Promise<ChatReply> {
+  const signal = abortSignal(stop);
   const { body, options } = call;
   const style = own(call.style);
   const conversation = readConversation(style, body);
