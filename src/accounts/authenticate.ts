@@ -41,6 +41,8 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
   const find = makeBatcher<Buffer, Found | undefined>({ together: (hashes) => findCallers(db, hashes, elapsed_ms()) });
   const changes = watchChanges(db, elapsed_ms, () => cache.clear());
 
+  const callerOf = (found: Found | undefined) => (found && found.until_ms > elapsed_ms() ? found.caller : undefined);
+
   const lookUp = (text: string): LookUp => {
     const made: LookUp = { finding: find(hashKey(text)), found: undefined };
     cache.set(text, made);
@@ -51,12 +53,10 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
     const forgetThis = () => void (cache.get(text) === made && cache.delete(text));
     made.finding.then((found) => {
       made.found = found;
-      if (!found) forgetThis();
+      if (!callerOf(found)) forgetThis();
     }, forgetThis);
     return made;
   };
-
-  const callerOf = (found: Found | undefined) => (found && found.until_ms > elapsed_ms() ? found.caller : undefined);
 
   return {
     authenticate: async (headers) => {
@@ -118,7 +118,7 @@ function watchChanges(
   return { isFresh, check: () => (isFresh() ? undefined : waitForIt()) };
 }
 
-/** A caller, and when its key ends on the clock of this process. */
+/** A caller, and when its key ends on the clock of this process; it may have ended long ago. */
 type Found = { caller: Caller; until_ms: number };
 
 /** `found` as soon as it was: whoever comes later need not wait for a promise. */
@@ -141,7 +141,7 @@ async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: num
     `select k.hash, k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status,
             (extract(epoch from k.deleted_at - now()) * 1000)::float8 as left_ms
        from api_keys k join accounts a on a.id = k.account_id
-      where k.hash = any($1) and (k.deleted_at is null or k.deleted_at > now())`,
+      where k.hash = any($1)`,
     [hashes],
   );
   const found = new Map(rows.map((row) => [row.hash.toString('latin1'), row]));
