@@ -27,7 +27,8 @@ export function takeHold(app: App, order: CallOrder): number | Promise<number> {
 }
 
 /** A hold for all that the call may cost. */
-function requestOf(app: App, { caller, request_id, model, ...order }: CallOrder): HoldRequest {
+function requestOf(app: App, order: CallOrder): HoldRequest {
+  const { caller, request_id, model } = order;
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
   return {
     account_id: caller.account.id,
