@@ -23,13 +23,18 @@ export function readBody(
   checkEncoding(headers['content-encoding']);
   checkType(headers['content-type']);
   sendContinue();
-  return takeWhole(raw, length_bytes) ?? receive(raw, limit_bytes, idle_ms);
+  return takeWhole(raw, length_bytes) ?? receive(raw, length_bytes, limit_bytes, idle_ms);
 }
 
 /** What came in one piece with its head is here as soon as Node has parsed that piece, behind this turn's own work. */
-async function receive(raw: IncomingMessage, limit_bytes: number, idle_ms: number): Promise<Buffer> {
+async function receive(
+  raw: IncomingMessage,
+  length_bytes: number,
+  limit_bytes: number,
+  idle_ms: number,
+): Promise<Buffer> {
   await undefined;
-  return takeWhole(raw, Number(raw.headers['content-length'] ?? 0)) ?? collect(raw, limit_bytes, idle_ms);
+  return takeWhole(raw, length_bytes) ?? collect(raw, limit_bytes, idle_ms);
 }
 
 /** All of it, if it is here; most bodies are: to listen and to keep the time for them was 3 % of a chat call. */

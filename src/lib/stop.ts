@@ -44,7 +44,7 @@ export class Stop implements StopSignal {
 
   /** The same for whoever takes nothing but an AbortSignal: timers of Node, `AbortSignal.any`. */
   get signal(): AbortSignal {
-    this.#signal ??= signalOf(this);
+    this.#signal ??= abortSignal(this);
     return this.#signal;
   }
 }
@@ -52,10 +52,6 @@ export class Stop implements StopSignal {
 /** An AbortSignal that tells the same. */
 export function abortSignal(stop: StopSignal): AbortSignal {
   if (stop instanceof AbortSignal) return stop;
-  return stop instanceof Stop ? stop.signal : signalOf(stop);
-}
-
-function signalOf(stop: StopSignal): AbortSignal {
   if (stop.aborted) return AbortSignal.abort(stop.reason);
   const controller = new AbortController();
   stop.addEventListener('abort', { handleEvent: () => controller.abort(stop.reason) });

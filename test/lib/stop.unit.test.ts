@@ -39,9 +39,9 @@ it('a listener may leave, and others with it, while it is told', () => {
 
 it('is an AbortSignal for whoever takes nothing else, before it was told and after', () => {
   const before = new Stop();
-  const signal = abortSignal(before);
+  const { signal } = before;
   expect(signal).toBeInstanceOf(AbortSignal);
-  expect(before.signal).toBe(signal);
+  expect(before.signal, 'one for all').toBe(signal);
   expect(signal.aborted).toBe(false);
   before.abort(gone);
   expect([signal.aborted, signal.reason]).toEqual([true, gone]);
