@@ -43,6 +43,7 @@ export const chat_completions: Endpoint<App> = {
   format: 'completions',
   body_limit_bytes,
   lenient_query: true,
+  long_integers: true,
   docs: {
     tag: 'Chat',
     summary: 'Chat in the chat-completions style',
@@ -75,6 +76,7 @@ export const messages: Endpoint<App> = {
   format: 'messages' satisfies ErrorFormat,
   body_limit_bytes,
   lenient_query: true,
+  long_integers: true,
   docs: { tag: 'Chat', summary: 'Chat in the messages style', body: { schema: conversation }, responses, errors },
   handle: (app, call) => answerChat(app, 'messages', call),
 };
@@ -86,6 +88,7 @@ export const count_tokens: Endpoint<App> = {
   format: 'messages' satisfies ErrorFormat,
   body_limit_bytes,
   lenient_query: true,
+  long_integers: true,
   docs: {
     tag: 'Chat',
     summary: 'Count the tokens of a conversation',

@@ -108,6 +108,8 @@ type EndpointBase = {
   form?: true | 'or JSON';
   /** Accept query parameters that are not declared: SDKs of the chat styles add their own. */
   lenient_query?: true;
+  /** Whole numbers of the body that a double cannot hold are LongIntegers: what is passed on keeps its digits. */
+  long_integers?: true;
   docs: EndpointDocs;
 };
 

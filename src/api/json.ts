@@ -10,13 +10,16 @@ const depth_max = 64;
 const values_max = 1_000_000;
 
 /**
- * Parses a request body that must be a JSON object. Throws ApiError 400 saying what is wrong. Keys
+ * Parses a request body that must be a JSON object, by `parseJson`. Throws ApiError 400 saying what is wrong. Keys
  * such as `__proto__` become ordinary members, NUL and lone surrogates stay in strings as they are.
  */
-export function parseJsonObject(bytes: Buffer): Record<string, unknown> {
+export function parseJsonObject(
+  bytes: Buffer,
+  parseJson: (text: string) => unknown = JSON.parse,
+): Record<string, unknown> {
   if (!isUtf8(bytes)) throw new ApiError('invalid_request', 'The body is not valid UTF-8.', { code: 'invalid_json' });
   checkJsonShape(bytes);
-  const value = parse(withoutByteOrderMark(bytes).toString('utf8'));
+  const value = parse(withoutByteOrderMark(bytes).toString('utf8'), parseJson);
   if (!isObject(value)) {
     const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`;
     throw new ApiError('invalid_request', `The body must be a JSON object (got ${kind}).`);
@@ -24,9 +27,9 @@ export function parseJsonObject(bytes: Buffer): Record<string, unknown> {
   return value;
 }
 
-function parse(text: string): unknown {
+function parse(text: string, parseJson: (text: string) => unknown): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     const reason = error instanceof SyntaxError ? error.message : 'it cannot be read';
     throw new ApiError('invalid_request', `The body is not valid JSON: ${reason}`, { code: 'invalid_json' });

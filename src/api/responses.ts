@@ -12,6 +12,7 @@ export const responses: Endpoint<App> = {
   format: 'completions',
   body_limit_bytes,
   lenient_query: true,
+  long_integers: true,
   docs: {
     tag: 'Chat',
     summary: 'Chat in the responses style',
@@ -34,6 +35,7 @@ export const count_input_tokens: Endpoint<App> = {
   format: 'completions',
   body_limit_bytes,
   lenient_query: true,
+  long_integers: true,
   docs: {
     tag: 'Chat',
     summary: 'Count the tokens of a request in the responses style',

@@ -1,3 +1,5 @@
+import { LongInteger } from './long-integers.ts';
+
 /** The most that an error message repeats of a caller's value, quotes included. */
 const shown_length_max = 60;
 
@@ -7,6 +9,7 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/u;
 /** The type of a JSON value in the words of JSON Schema. */
 export function jsonType(value: unknown): string {
   if (value === null) return 'null';
+  if (value instanceof LongInteger) return 'number';
   return Array.isArray(value) ? 'array' : typeof value;
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../catalog/model.ts';
+import { parseExactly } from '../lib/long-integers.ts';
 import type { Ask } from './ask.ts';
 import { readCompletionsAnswers, writeCompletionsAnswer } from './completions-answer.ts';
 import type { CallerStyle, ChatAnswer, Part, UpstreamStyle, Usage } from './conversation.ts';
@@ -92,7 +93,7 @@ function readAnswers(style: UpstreamStyle, body: JsonObject, request_id: string)
 
 function parse(bytes: Buffer): JsonObject {
   const text = bytes.toString('utf8');
-  const body: unknown = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
+  const body = parseExactly(text.startsWith('\ufeff') ? text.slice(1) : text);
   if (!isObject(body)) throw new Error('The answer is no JSON object.');
   return body;
 }

@@ -115,7 +115,7 @@ function addValue(size: InputSize, value: Json | undefined, names: boolean): voi
     addText(size, value);
   } else if (Array.isArray(value)) {
     for (const each of value) addValue(size, each, names);
-  } else if (typeof value === 'object' && value !== null) {
+  } else if (isObject(value)) {
     if (names || !addMedia(size, value)) addMembers(size, value, names);
   } else if (names && value !== undefined) {
     addText(size, String(value));

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { parseExactly } from '../lib/long-integers.ts';
 import { isObject } from './fields.ts';
 
 /**
@@ -49,7 +50,7 @@ export function inputOf(text: string): JsonObject {
   if (text.trim() === '') return {};
   if (isDeep(text)) return { _raw: text };
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseExactly(text);
     if (isObject(value)) return value;
   } catch {
     // it stays text

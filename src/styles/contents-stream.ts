@@ -1,4 +1,5 @@
 import type { JsonObject } from '../catalog/model.ts';
+import { parseExactly } from '../lib/long-integers.ts';
 import type { SseFrame } from '../lib/sse.ts';
 import type { ChatEvent } from './conversation.ts';
 import { isObject } from './fields.ts';
@@ -74,7 +75,7 @@ export class ContentsReader implements StreamReader {
 
 /** Errors come as a list of one at times. */
 function chunkOf(data: string): JsonObject {
-  const value: unknown = JSON.parse(data);
+  const value = parseExactly(data);
   const first: unknown = Array.isArray(value) ? value[0] : value;
   if (!isObject(first)) throw new Error('An event is no JSON object.');
   return first;

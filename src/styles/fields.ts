@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
+import { LongInteger } from '../lib/long-integers.ts';
 import { jsonType, showValue } from '../lib/show-value.ts';
 
 /**
@@ -18,7 +19,7 @@ export function notCarried(at: string, what: string): ApiError {
 }
 
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LongInteger);
 }
 
 /** The value, with null as undefined. */
@@ -54,7 +55,8 @@ export function readBoolean(object: JsonObject, key: string, at: string): boolea
 export function readNumber(object: JsonObject, key: string, at: string): number | undefined {
   const value = given(object, key);
   if (value === undefined) return undefined;
-  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  const number: unknown = value instanceof LongInteger ? value.valueOf() : value;
+  if (typeof number === 'number' && Number.isFinite(number)) return number;
   throw wrongType(at, 'a number', value);
 }
 

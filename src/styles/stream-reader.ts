@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { parseExactly } from '../lib/long-integers.ts';
 import type { SseFrame } from '../lib/sse.ts';
 import type { ChatEvent } from './conversation.ts';
 import { isObject } from './fields.ts';
@@ -22,7 +23,7 @@ export const cut: ChatEvent = { type: 'error', error_type: 'cut', message: 'The 
 
 /** The JSON object of a frame's data. Throws SyntaxError, or Error for other JSON. */
 export function objectOf(data: string): JsonObject {
-  const value: unknown = JSON.parse(data);
+  const value = parseExactly(data);
   if (!isObject(value)) throw new Error('An event is no JSON object.');
   return value;
 }

@@ -1,7 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Asked = { path: string; headers: IncomingHttpHeaders; body: Record<string, unknown> };
+/** `digits`: of whole numbers that its parsed `body` cannot hold, in and out of texts. */
+export type Asked = { path: string; headers: IncomingHttpHeaders; body: Record<string, unknown>; digits: string[] };
 
 /** What a route is answered with: a status and a body, or the parts of a stream. */
 export type Script =
@@ -30,9 +31,10 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as Record<string, unknown>;
+      const text = Buffer.concat(chunks).toString() || '{}';
+      const body = JSON.parse(text) as Record<string, unknown>;
       chunks.length = 0; // the answer may go on for long
-      const one = { path: request.url ?? '', headers: request.headers, body };
+      const one = { path: request.url ?? '', headers: request.headers, body, digits: longDigits(text) };
       asked.push(one);
       open += 1;
       response.once('close', () => (open -= 1));
@@ -53,6 +55,11 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** The runs of sixteen digits and more in a text. */
+export function longDigits(text: string): string[] {
+  return text.match(/\d{16,}/g) ?? [];
 }
 
 const flush_ms = 50;
