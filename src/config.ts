@@ -53,6 +53,12 @@ export function readConfig(env: Environment = process.env, cwd: string = process
   };
 }
 
+/** The same, with `defaults` for what the environment leaves open. A variable that is empty is left open. */
+export function readConfigOver(defaults: Environment): Config {
+  const given = Object.entries(process.env).filter(([, value]) => value !== '');
+  return readConfig({ ...defaults, ...Object.fromEntries(given) });
+}
+
 function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : -1;
   if (port < 0 || port > 65_535) throw new ConfigError(`PORT must be a number from 0 to 65535, not "${text}".`);

@@ -12,6 +12,7 @@ export const embeddings: Endpoint<App> = {
   format: 'completions',
   body_limit_bytes,
   lenient_query: true,
+  long_integers: true,
   docs: {
     tag: 'Embeddings',
     summary: 'Make embeddings',

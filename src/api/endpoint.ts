@@ -108,7 +108,7 @@ type EndpointBase = {
   form?: true | 'or JSON';
   /** Accept query parameters that are not declared: SDKs of the chat styles add their own. */
   lenient_query?: true;
-  /** Whole numbers of the body that a double cannot hold are LongIntegers: what is passed on keeps its digits. */
+  /** Whole numbers of the body that a double cannot hold are LongIntegers instead of refused: what is passed on keeps its digits. */
   long_integers?: true;
   docs: EndpointDocs;
 };

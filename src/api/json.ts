@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ApiError } from '../errors.ts';
+import { LongInteger, mayHaveLong, parseExactly } from '../lib/long-integers.ts';
+import { showValue } from '../lib/show-value.ts';
 
 const depth_max = 64;
 
@@ -10,30 +12,51 @@ const depth_max = 64;
 const values_max = 1_000_000;
 
 /**
- * Parses a request body that must be a JSON object, by `parseJson`. Throws ApiError 400 saying what is wrong. Keys
- * such as `__proto__` become ordinary members, NUL and lone surrogates stay in strings as they are.
+ * Parses a request body that must be a JSON object. Throws ApiError 400 saying what is wrong. Keys such as `__proto__`
+ * become ordinary members, NUL and lone surrogates stay in strings as they are. Whole numbers that a double cannot hold
+ * are refused, unless whoever reads the body `takes_long` ones: then they are LongIntegers.
  */
-export function parseJsonObject(
-  bytes: Buffer,
-  parseJson: (text: string) => unknown = JSON.parse,
-): Record<string, unknown> {
+export function parseJsonObject(bytes: Buffer, takes_long = false): Record<string, unknown> {
   if (!isUtf8(bytes)) throw new ApiError('invalid_request', 'The body is not valid UTF-8.', { code: 'invalid_json' });
   checkJsonShape(bytes);
-  const value = parse(withoutByteOrderMark(bytes).toString('utf8'), parseJson);
+  const text = withoutByteOrderMark(bytes).toString('utf8');
+  const value = parse(text);
   if (!isObject(value)) {
     const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`;
     throw new ApiError('invalid_request', `The body must be a JSON object (got ${kind}).`);
   }
+  if (!takes_long && mayHaveLong(text)) refuseLong(value);
   return value;
 }
 
-function parse(text: string, parseJson: (text: string) => unknown): unknown {
+function parse(text: string): unknown {
   try {
-    return parseJson(text);
+    return parseExactly(text);
   } catch (error) {
     const reason = error instanceof SyntaxError ? error.message : 'it cannot be read';
     throw new ApiError('invalid_request', `The body is not valid JSON: ${reason}`, { code: 'invalid_json' });
   }
+}
+
+/** Rounded, it would be another number than was asked for. */
+function refuseLong(value: unknown): void {
+  const found = longIn(value);
+  if (!found) return;
+  const { path, long } = found;
+  const at = path.join('').replace(/^\./, '').slice(0, 200);
+  const message = `${at} must be within ±${Number.MAX_SAFE_INTEGER}, or a text: ${showValue(long)} would be rounded.`;
+  throw new ApiError('invalid_request', message, { param: at });
+}
+
+/** The first LongInteger in a JSON value, and the steps to it. */
+function longIn(value: unknown): { path: string[]; long: LongInteger } | undefined {
+  if (value instanceof LongInteger) return { path: [], long: value };
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, each] of Object.entries(value)) {
+    const found = longIn(each);
+    if (found) return { ...found, path: [Array.isArray(value) ? `[${key}]` : `.${key}`, ...found.path] };
+  }
+  return undefined;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -7,11 +7,11 @@ export const introduction = `Chat, image, video and audio models behind one API 
 **Tasks.** \`POST /v1/generate\` creates a task and holds its estimated cost. Poll \`GET /v1/tasks/{id}\`, or let the
 call wait with \`?wait=60\`. A task that fails costs nothing.
 
-**Chat.** \`POST /v1/chat/completions\` and \`POST /v1/messages\` take what SDKs of these two styles send, for every chat
-model: the base URL is this server's with \`/v1\`, or without it for the messages style.
+**Chat.** \`POST /v1/chat/completions\`, \`POST /v1/responses\` and \`POST /v1/messages\` take what SDKs of these three
+styles send, for every chat model: the base URL is this server's with \`/v1\`, or without it for the messages style.
 
 **Money.** Every amount is a decimal text with two digits and its currency; \`exact\` beside it has the six digits that
-are booked.
+are booked. Of two digits costs are rounded half up, estimates up, balances down: add up \`exact\`, not \`amount\`.
 
 **Errors.** Branch on the HTTP status and on \`error.type\`; \`message\` is for people and may change. Retry only 429, 502
 and 504, after \`Retry-After\` where it is given; \`x-should-retry: false\` says that it will not help.

@@ -4,7 +4,6 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
-import { parseExactly } from '../lib/long-integers.ts';
 import { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
 import { type Headers, sendAnswer } from './answer.ts';
@@ -286,7 +285,7 @@ function takeBody<App>(endpoint: Endpoint<App>, state: State, bytes: Buffer): vo
   }
   state.body_bytes = bytes;
   state.body_size_bytes = bytes.length;
-  state.body = parseJsonObject(bytes, endpoint.long_integers ? parseExactly : JSON.parse);
+  state.body = parseJsonObject(bytes, endpoint.long_integers);
 }
 
 function callEndpoint<App>(

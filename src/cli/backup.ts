@@ -5,7 +5,7 @@ import { withDatabase } from '../app/data.ts';
 import { makeBackup } from '../backup/backup.ts';
 import type { Manifest } from '../backup/manifest.ts';
 import { megabytes, openProgress } from '../backup/progress.ts';
-import { readConfig } from '../config.ts';
+import { readCommandConfig } from '../app/running.ts';
 import { openDiskStorage } from '../storage/disk.ts';
 import { CommandError, says, type Said } from './command.ts';
 
@@ -14,7 +14,7 @@ export function backupCommand(backup: Command): void {
 }
 
 async function backUp(dir: string): Promise<Said> {
-  const config = readConfig();
+  const config = readCommandConfig();
   const made = await withDatabase(config, async (db) =>
     makeBackup(
       {

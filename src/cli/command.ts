@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { App } from '../app.ts';
 import { withCommandApp, type CommandApp } from '../app/command-app.ts';
-import { readConfig } from '../config.ts';
+import { readCommandConfig } from '../app/running.ts';
 import { exact, money_max, parseMoney, type Money } from '../money/money.ts';
 
 /** The caller's mistake in a command: told on stderr, exit code 1 (usage: 2). */
@@ -36,7 +36,7 @@ export function readText(text: string | undefined, name: string, length_max: num
 
 /** What most commands need, beside a running service on the same data or without one; closed again afterwards. */
 export async function withApp<T>(work: (app: CommandApp) => Promise<T>): Promise<T> {
-  return withCommandApp(readConfig(), work);
+  return withCommandApp(readCommandConfig(), work);
 }
 
 /**
@@ -45,7 +45,7 @@ export async function withApp<T>(work: (app: CommandApp) => Promise<T>): Promise
  */
 export async function withEngine<T>(work: (app: App) => Promise<T>): Promise<T> {
   const { makeApp, openLog } = await import('../app.ts');
-  const app = await makeApp(readConfig(), { command: true, log: openLog('silent') });
+  const app = await makeApp(readCommandConfig(), { command: true, log: openLog('silent') });
   try {
     return await work(app);
   } finally {

@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
 import { withDatabase } from '../app/data.ts';
 import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
-import { readConfig, type Config } from '../config.ts';
+import { readCommandConfig } from '../app/running.ts';
+import type { Config } from '../config.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
 import { says, type Said } from './command.ts';
@@ -14,7 +15,7 @@ export function configCommands(config: Command): void {
 }
 
 async function checkFile(file?: string): Promise<Said> {
-  const settings = readConfig();
+  const settings = readCommandConfig();
   const path = file ?? settings.config_file ?? 'medley.yaml';
   const in_use = await askAccounts(settings);
   const { errors, warnings } = await checkCatalogFile(path, {

@@ -1,7 +1,7 @@
 import { surveyCatalog, type Origin, type Survey } from '../catalog/catalog.ts';
 import { keyName } from '../catalog/default.ts';
 import type { Model, Route } from '../catalog/model.ts';
-import { readConfig } from '../config.ts';
+import { readCommandConfig } from '../app/running.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
@@ -15,7 +15,7 @@ export type SurveyedRoute = { route: Route; usable: boolean; missing?: string };
 
 /** Reads the catalogue of MEDLEY_CONFIG, or the default one. Needs no database. */
 export async function survey(): Promise<Survey & { surveyed: Surveyed[] }> {
-  const { config_file } = readConfig();
+  const { config_file } = readCommandConfig();
   const found = await surveyCatalog({ config_file, ...adapterFacts(adapters) });
   const surveyed = found.models.map(({ origin, model }): Surveyed => {
     const routes = model.routes.map((route) => surveyRoute(found, model, route));

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import package_json from '../../package.json' with { type: 'json' };
 import { addCommands } from './commands.ts';
 import { CommandError } from './command.ts';
@@ -16,6 +16,7 @@ export async function runCommand(words: string[]): Promise<void> {
   const program = new Command('medley').description('Operator commands of Medley; each takes --json.');
   // Options belong to the word before them: `models show X --json` is not `models --json`.
   program.version(package_json.version).enablePositionalOptions();
+  program.configureHelp({ optionDescription });
   await addCommands(program, words);
   strict(program);
   try {
@@ -27,6 +28,12 @@ export async function runCommand(words: string[]): Promise<void> {
     if (!(error instanceof CommanderError)) console.error(message); // commander has told its own
     if (words.includes('--json')) process.stdout.write(`${JSON.stringify({ error: { message } })}\n`);
   }
+}
+
+/** As Commander writes it, and which ones a command cannot do without. */
+function optionDescription(option: Option): string {
+  const description = new Help().optionDescription(option);
+  return option.mandatory ? `${description} (required)` : description;
 }
 
 /** Wrong words throw instead of ending the process, so that every way out is the one below. */

@@ -5,7 +5,7 @@ import type { Manifest } from '../backup/manifest.ts';
 import { checkBackup, restoreBackup, type Restored } from '../backup/restore.ts';
 import { openCatalog } from '../catalog/catalog.ts';
 import { service_rules } from '../chat/books.ts';
-import { readConfig } from '../config.ts';
+import { readCommandConfig } from '../app/running.ts';
 import { checkBooks } from '../money/books.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
@@ -28,7 +28,7 @@ async function check(dir: string): Promise<Said> {
 }
 
 async function restoreFrom(dir: string): Promise<Said> {
-  const config = readConfig();
+  const config = readCommandConfig();
   await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) }); // a mistake in it is told before anything changes
   const progress = progressOnStderr();
   const manifest = await checkBackup(dir, progress);

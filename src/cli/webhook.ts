@@ -55,7 +55,10 @@ async function testOne(app: App, options: { account?: string; url?: string }): P
   const account = await foundAccount(app, options.account ?? '');
   const url = options.url ?? '';
   const problem = checkUserUrl(url, app.addressRules());
-  if (problem) throw new CommandError(`--url ${problem}`, 2);
+  if (problem) {
+    const hint = problem.includes('private') ? ' MEDLEY_ALLOW_PRIVATE=1 or net.allow in medley.yaml allow them.' : '';
+    throw new CommandError(`--url ${problem}${hint}`, 2);
+  }
   const { id, status, error, duration_ms, answer, delivered } = await sendTest(
     app,
     account,

@@ -1,5 +1,6 @@
 import package_json from '../../package.json' with { type: 'json' };
 import { currenciesInUse } from '../accounts/accounts.ts';
+import type { App } from '../app.ts';
 import { reload_channel } from '../app/channels.ts';
 import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
 import { needsKey } from '../catalog/default.ts';
@@ -124,13 +125,19 @@ export const admin_configuration = session_endpoint('GET', '/dash/admin/configur
       { name: 'Generations per minute and key', value: String(settings.limits.generate_per_minute) },
       { name: 'Chat calls per minute and key', value: String(settings.limits.chat_per_minute) },
       { name: 'Failed generations in 24 hours', value: String(settings.limits.failed_per_24h) },
-      { name: 'Addresses allowed beyond public ones', value: settings.net_allow.join(', ') || 'none' },
+      { name: 'Addresses allowed beyond public ones', value: addressesAllowed(app) },
       { name: 'Output files are kept', value: `${settings.outputs.keep_ms / day_ms} days` },
       { name: 'Finished tasks are kept', value: `${settings.tasks.keep_ms / day_ms} days` },
     ],
   };
   return { status: 200, body: view };
 });
+
+function addressesAllowed(app: App): string {
+  const { allow, allow_private } = app.addressRules();
+  const all = [...(allow_private ? ['all private ones (MEDLEY_ALLOW_PRIVATE=1)'] : []), ...allow];
+  return all.join(', ') || 'none';
+}
 
 /** What operators changed about models that there are no more: it counts again when they come back. */
 function strayOverrides(overrides: readonly Override[], models: ReadonlyMap<string, Model>): string[] {
@@ -148,7 +155,7 @@ export const admin_check = session_endpoint('GET', '/dash/admin/configuration/ch
   const { errors, warnings } = config_file
     ? await checkCatalogFile(config_file, { ...facts, currencies_in_use: await currenciesInUse(app.db) })
     : checkDefaults(facts);
-  const view: AdminCheck = { ok: errors.length === 0, errors, warnings };
+  const view: AdminCheck = { file: config_file ?? null, ok: errors.length === 0, errors, warnings };
   return { status: 200, body: view };
 });
 

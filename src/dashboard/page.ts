@@ -7,7 +7,12 @@ import { assert } from '../lib/assert.ts';
 /** A call about one account, by somebody who may make it. */
 export type AccountCall = SessionCall & { account: Account };
 
-type Options = { query?: NonNullable<EndpointDocs['query']>; body_limit_bytes?: number; form?: true };
+type Options = {
+  query?: NonNullable<EndpointDocs['query']>;
+  body_limit_bytes?: number;
+  form?: true;
+  long_integers?: true;
+};
 
 const docs: EndpointDocs = {
   tag: 'Dashboard',

@@ -79,7 +79,7 @@ const chatIn = (style: ChatStyle) =>
       await takeWindow(app, keyed.caller, 'chat');
       return answerChat(app, style, keyed);
     },
-    { body_limit_bytes: chat_body_limit_bytes },
+    { body_limit_bytes: chat_body_limit_bytes, long_integers: true },
   );
 
 /** What a chat call would hold: for its input, and for the longest answer that it may have. */
@@ -93,7 +93,7 @@ const estimateIn = (style: ChatStyle) =>
       await takeWindow(app, keyed.caller, 'other');
       return weighed(weighChat(app, style, keyed));
     },
-    { body_limit_bytes: chat_body_limit_bytes },
+    { body_limit_bytes: chat_body_limit_bytes, long_integers: true },
   );
 
 async function weighChat(app: App, style: ChatStyle, call: Call): Promise<Weighed> {

@@ -4,6 +4,7 @@ import { makeLoginLink } from '../accounts/login-links.ts';
 import { firstOperator } from '../accounts/members.ts';
 import { makeApp, type App } from '../app.ts';
 import { reload_channel } from '../app/channels.ts';
+import { noteRunning } from '../app/running.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig } from '../config.ts';
@@ -44,7 +45,9 @@ async function startRoles(app: App, options: Pick<ServerOptions, 'alone'>): Prom
   if (role !== 'api') await startWorker(app);
   if (role === 'worker') return console.log('Medley worker is running.');
   const serving = await startServer(app, { ...options, say: console.log, onReplaced: () => process.exit(1) });
-  if (serving) await greet(app);
+  if (!serving) return;
+  noteRunning(app.config, app.local_url());
+  await greet(app);
 }
 
 /** The address, and on the first start the key; nothing else of length. */

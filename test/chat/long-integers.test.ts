@@ -163,3 +163,24 @@ test('a seed of 64 bits reaches an upstream of the same style as it is, and a li
     message: 'messages must be an array (got number).',
   });
 });
+
+test('where they would be rounded they are refused, with their place', async () => {
+  const refused = await stage.client.call('POST', '/v1/generate', {
+    model: 'sandbox/image',
+    input: { prompt: 'x', seed: long, extra: ['a', { b: 1 }] },
+  });
+  expect(refused.status).toBe(400);
+  expect(JSON.parse(refused.text).error).toMatchObject({
+    param: 'input.seed',
+    message: `input.seed must be within ±9007199254740991, or a text: ${id} would be rounded.`,
+  });
+  const deep = await stage.client.call('POST', '/v1/estimate', {
+    model: 'sandbox/image',
+    input: { a: [1, { b: long }] },
+  });
+  expect(JSON.parse(deep.text).error.param).toBe('input.a[1].b');
+  const fine = { model: 'sandbox/image', input: { prompt: id, seed: Number.MAX_SAFE_INTEGER } };
+  expect(JSON.parse((await stage.client.call('POST', '/v1/estimate', fine)).text).error?.message ?? '').not.toContain(
+    '±',
+  );
+});

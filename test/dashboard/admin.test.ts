@@ -314,7 +314,11 @@ describe('the service', () => {
   });
 
   it('tells its configuration without a secret, and reads it again', async () => {
-    const { providers, file } = told<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
+    const { providers, file, settings } = told<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
+    expect(settings).toContainEqual({
+      name: 'Addresses allowed beyond public ones',
+      value: '127.0.0.0/8',
+    });
     expect(file).toBe(test.app.config.config_file);
     expect(providers).toContainEqual({ name: 'sandbox', adapter: 'sandbox', base_url: null, key: 'not_needed' });
     expect(told<AdminReload>(await operator.post('/dash/admin/reload'))).toMatchObject({ ok: true });
@@ -324,7 +328,7 @@ describe('the service', () => {
     const refused = told<AdminReload>(await operator.post('/dash/admin/reload'));
     expect(refused).toMatchObject({ ok: false, message: expect.stringContaining('nonsense') });
     await test.configure(yaml);
-    expect(await check()).toMatchObject({ ok: true, errors: [] });
+    expect(await check()).toMatchObject({ file: test.app.config.config_file, ok: true, errors: [] });
   });
 
   const queue = async () => told<AdminQueue>(await operator.get('/dash/admin/queue'));

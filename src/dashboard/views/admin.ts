@@ -168,7 +168,8 @@ export type AdminJob = {
 };
 
 /** What the file says that one would read again, with the place of each mistake. */
-export type AdminCheck = { ok: boolean; errors: string[]; warnings: string[] };
+/** `file` is null where there is none: then what comes with the service is looked at. */
+export type AdminCheck = { file: string | null; ok: boolean; errors: string[]; warnings: string[] };
 
 /** What became of reading the configuration again. */
 export type AdminReload = { ok: boolean; message: string };

@@ -1,6 +1,7 @@
 /** A value that fits a JSON Schema, for answers and arguments that must: the same one for the same schema. */
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { fragmentAt } from '../../lib/json-pointer.ts';
+import { LongInteger } from '../../lib/long-integers.ts';
 import { isObject } from '../../styles/fields.ts';
 import { patternText } from './pattern-text.ts';
 
@@ -175,8 +176,9 @@ function countOf(value: Json | undefined): number | undefined {
 }
 
 /** The smallest number that is allowed, or 1; each variant is a step further, as long as there is room. */
-function numberIn(schema: JsonObject, usual_step: number, variant: number): number {
+function numberIn(schema: JsonObject, usual_step: number, variant: number): Json {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  if (minimum instanceof LongInteger) return minimum; // no double is next to it
   const step = typeof multipleOf === 'number' && multipleOf > 0 ? multipleOf : usual_step;
   const is_whole = usual_step === 1;
   const low = numbers(minimum, exclusiveMinimum).reduce((a, b) => Math.max(a, b), -Infinity);
@@ -197,7 +199,8 @@ function numberIn(schema: JsonObject, usual_step: number, variant: number): numb
 }
 
 function numbers(...values: (Json | undefined)[]): number[] {
-  return values.filter((value) => typeof value === 'number');
+  const all = values.map((value) => (value instanceof LongInteger ? value.valueOf() : value));
+  return all.filter((value) => typeof value === 'number');
 }
 
 const formats: { readonly [format: string]: string } = {

@@ -3,7 +3,9 @@ import formats from 'ajv-formats';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/catalog/model.ts';
+import { parseExactly } from '../../../src/lib/long-integers.ts';
 import { instanceOf } from '../../../src/providers/sandbox/json-instance.ts';
+import { isObject } from '../../../src/styles/fields.ts';
 
 function complaintsOf(schema: Json): unknown {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -174,4 +176,16 @@ describe('an instance', () => {
     for (const schema of hostile) expect(() => instanceOf(schema)).not.toThrow();
     expect(performance.now() - started).toBeLessThan(2_000);
   });
+});
+
+it.each([
+  ['9007199254740992', '9007199254740993'],
+  ['-9223372036854775808', '9223372036854775807'],
+])('an integer from %s to %s, which no double holds', (minimum, maximum) => {
+  const within = (least: string) => {
+    const schema = parseExactly(`{"type": "integer", "minimum": ${least}, "maximum": ${maximum}}`);
+    return JSON.stringify(instanceOf(isObject(schema) ? schema : {}));
+  };
+  expect(within(minimum)).toBe(minimum);
+  expect(within('3')).toBe('3');
 });

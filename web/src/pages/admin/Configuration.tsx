@@ -48,10 +48,11 @@ export function Configuration() {
   );
 }
 
-function Checked({ of: { ok, errors, warnings } }: { of: AdminCheck }) {
+function Checked({ of: { file, ok, errors, warnings } }: { of: AdminCheck }) {
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
+  const what = file === null ? 'There is no file; what the environment names' : 'The file';
   return (
-    <Alert color={ok ? 'teal' : 'red'} title={ok ? 'The file is in order' : 'The file would be refused'}>
+    <Alert color={ok ? 'teal' : 'red'} title={`${what} ${ok ? 'is in order' : 'would be refused'}`}>
       {lines.length === 0 ? (
         'Nothing has been changed by this look.'
       ) : (

@@ -84,13 +84,15 @@ function Summary({ rows, currency, month }: { rows: AdminMargin[]; currency: str
 }
 
 function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { currency: string }) {
-  const by_size = rows.toSorted((a, b) => Number(b.revenue.amount) - Number(a.revenue.amount));
+  const by_size = rows.toSorted((a, b) => Number(b.revenue.exact) - Number(a.revenue.exact));
   const shown = by === 'day' ? rows : by_size.slice(0, bars_max);
   const data = shown.map((row) => ({
     name: label(row),
     Revenue: Number(row.revenue.exact), // for the height of a bar; amounts are told by the table
     'Upstream cost': Number(row.upstream_cost.exact),
   }));
+  // Where nothing was paid to upstreams, the room of its bars would push all others away from their names.
+  const series = kinds_of_bars.filter(({ name }) => name === 'Revenue' || data.some((each) => each[name] > 0));
   return (
     <div role="img" aria-label={`Revenue and upstream cost by ${by}, in ${currency}. The table tells the same.`}>
       <Legend />
@@ -99,10 +101,7 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
         data={data}
         dataKey="name"
         valueFormatter={(value) => `${value.toLocaleString('en-US', { maximumFractionDigits: 4 })} ${currency}`}
-        series={[
-          { name: 'Revenue', color: 'brand.5' },
-          { name: 'Upstream cost', color: 'orange.6' },
-        ]}
+        series={[...series]}
         barProps={({ name }) => (name === 'Upstream cost' ? { fill: 'url(#hatched)', stroke: '#e8590c' } : {})}
       >
         <defs>
@@ -127,6 +126,11 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
     </div>
   );
 }
+
+const kinds_of_bars = [
+  { name: 'Revenue', color: 'brand.5' },
+  { name: 'Upstream cost', color: 'orange.6' },
+] as const;
 
 const columns_look = {
   h: 280,

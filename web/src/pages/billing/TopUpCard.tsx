@@ -1,5 +1,6 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { BillingView } from '../../../../src/dashboard/views/billing.ts';
 import { api } from '../../api.ts';
@@ -17,14 +18,30 @@ export function TopUpCard({ view: { top_up } }: { view: BillingView }) {
       {top_up.by === 'card' ? (
         <ByCard smallest={top_up.smallest} largest={top_up.largest} />
       ) : (
-        <Text
-          style={{ whiteSpace: 'pre-line', overflowWrap: 'anywhere' }}
-          {...(top_up.text === null && { c: 'dimmed' })}
-        >
-          {top_up.text ?? 'Ask whoever runs this service to add to the balance.'}
-        </Text>
+        <ByWords text={top_up.text} />
       )}
     </Card>
+  );
+}
+
+/** Whoever runs the service is told where they do it themselves. */
+function ByWords({ text }: { text: string | null }) {
+  const { me, account } = usePlace();
+  return (
+    <Stack gap="sm">
+      <Text style={{ whiteSpace: 'pre-line', overflowWrap: 'anywhere' }} {...(text === null && { c: 'dimmed' })}>
+        {text ?? 'Ask whoever runs this service to add to the balance.'}
+      </Text>
+      {me.user.is_operator && (
+        <Text size="sm">
+          You run it:{' '}
+          <Anchor component={Link} to={`/admin/accounts/${account.id}`} size="sm">
+            credit this account
+          </Anchor>
+          .
+        </Text>
+      )}
+    </Stack>
   );
 }
 

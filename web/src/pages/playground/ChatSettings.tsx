@@ -114,7 +114,7 @@ function Controls({ model, settings, setSettings }: Props) {
       />
       <Select
         label="Style of the call"
-        description="Both reach every model; the stream is in the words of the style."
+        description="Each reaches every model; the stream is in the words of the style."
         allowDeselect={false}
         value={style}
         onChange={(value) => value !== null && set({ style: value })}

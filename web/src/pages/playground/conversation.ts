@@ -131,7 +131,7 @@ export function attachmentsIn(turns: readonly Turn[]): Attachment[] {
 export function readTools(text: string): unknown[] | undefined {
   if (text.trim() === '') return [];
   try {
-    const read: unknown = JSON.parse(text);
+    const read = parseJson(text);
     return Array.isArray(read) ? read : undefined;
   } catch {
     return undefined;

@@ -1,6 +1,7 @@
 import { isRecord } from '../../../api.ts';
 import type { Attachment } from '../attachments.ts';
 import { fieldsOf, type Settings, type Turn } from '../conversation.ts';
+import { parseJson } from '../json.ts';
 import { textIn, type Heard, type Style } from './style.ts';
 
 /** The messages style. */
@@ -62,7 +63,7 @@ function blockOf({ kind, name, media_type, data }: Attachment): object {
 
 function objectIn(text: string): Record<string, unknown> {
   try {
-    const read: unknown = JSON.parse(text);
+    const read = parseJson(text);
     return isRecord(read) ? read : {};
   } catch {
     return {};
