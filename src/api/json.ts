@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ApiError } from '../errors.ts';
-import { LongInteger, mayHaveLong, parseExactly } from '../lib/long-integers.ts';
+import { LongInteger, mayHaveLong, parseExactly, TooManyLongIntegers } from '../lib/long-integers.ts';
 import { showValue } from '../lib/show-value.ts';
 
 const depth_max = 64;
@@ -33,6 +33,7 @@ function parse(text: string): unknown {
   try {
     return parseExactly(text);
   } catch (error) {
+    if (error instanceof TooManyLongIntegers) throw tooComplex(error.message);
     const reason = error instanceof SyntaxError ? error.message : 'it cannot be read';
     throw new ApiError('invalid_request', `The body is not valid JSON: ${reason}`, { code: 'invalid_json' });
   }

@@ -11,7 +11,7 @@ import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts'
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Ask } from '../styles/ask.ts';
 import { openRelay } from '../styles/open-relay.ts';
-import { quirksOf, type Quirks } from '../styles/quirks.ts';
+import { quirksOf, type Link, type Quirks } from '../styles/quirks.ts';
 import type { Relay } from '../styles/relay.ts';
 import { echoOf } from '../styles/responses-answer.ts';
 import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
@@ -106,8 +106,8 @@ export async function attemptRoute(
   const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone);
   const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
   try {
-    const refusal = sent.links && (await fetchLinks(app, sent.links, abortSignal(watch.signal)));
-    if (refusal) return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
+    const problem = sent.links && (await findLinks(trial, sent.links));
+    if (problem) return failed(problem);
     const reply = await trial.provider
       .send(callOf(trial), watch.signal)
       .catch((error: unknown) => noReply(error, watch));
@@ -118,6 +118,17 @@ export async function attemptRoute(
     return whole instanceof Promise ? await whole : whole;
   } finally {
     watch.stop();
+  }
+}
+
+/** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
+async function findLinks({ app, watch }: Trial, links: readonly Link[]): Promise<RouteFailure | undefined> {
+  try {
+    const refusal = await fetchLinks(app, links, abortSignal(watch.signal));
+    return refusal && { cause: 'upstream_error', reason: refusal.message, refusal };
+  } catch (error) {
+    if (!watch.signal.aborted) throw error;
+    return { ...failureOf(error, watch), is_blameless: true, may_cost: false }; // nothing was sent
   }
 }
 
@@ -194,7 +205,7 @@ function lateness(phase: Phase): string {
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
 async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Promise<Attempted> {
   const { app, order, style, outcome, watch, caller } = trial;
-  const { simulated = false } = reply;
+  const { simulated = false, secrets = [] } = reply;
   const relay = openRelay({
     ...renderOptions(trial),
     caller: order.ask.style,
@@ -218,14 +229,14 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   } catch (error) {
     problem = watch.timed_out ? lateness(watch.timed_out) : String(error);
   }
-  if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, []);
+  if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, secrets);
   keep(relay, outcome);
   outcome.is_complete = relay.is_complete;
-  outcome.is_gone = caller.gone.aborted || watch.caller_is_slow;
+  outcome.is_gone = (caller.gone.aborted && !relay.is_complete) || watch.caller_is_slow;
   if (outcome.is_gone) return { answered: true };
   if (problem === undefined || relay.is_complete) return { answered: true };
   if (!relay.has_content) {
-    if (relay.failure) throwIfCallersMistake(relay.failure);
+    if (relay.failure) throwIfCallersMistake(relay.failure, secrets);
     const failure = watch.timed_out
       ? failureOf(undefined, watch)
       : { cause: 'upstream_error' as const, reason: problem, may_cost: !relay.failure };
@@ -250,9 +261,12 @@ const mistakes: ReadonlySet<string> = new Set([
 ]);
 
 /** Some upstreams answer 200 before they have looked at the request, and refuse it in the stream. */
-function throwIfCallersMistake({ type, message }: { type: string; message: string }): void {
+function throwIfCallersMistake({ type, message }: { type: string; message: string }, secrets: readonly string[]): void {
   if (!mistakes.has(type)) return;
-  const refusal = refusalError({ status: 400, retry_after: undefined, body: JSON.stringify({ type, message }) }, []);
+  const refusal = refusalError(
+    { status: 400, retry_after: undefined, body: JSON.stringify({ type, message }) },
+    secrets,
+  );
   if (refusal instanceof InputRefused) throw refusedInput(refusal);
 }
 

@@ -60,7 +60,7 @@ export async function runCall<Order extends CallOrder>(
       outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
     }
     beat?.stop();
-    outcome.is_gone ||= caller.gone.aborted;
+    outcome.is_gone ||= caller.gone.aborted && !(order.ask.stream && outcome.is_complete); // many leave at [DONE]
     const charge = chargeOf(order, outcome);
     let settled: Settled;
     try {

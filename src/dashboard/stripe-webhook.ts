@@ -19,6 +19,7 @@ export const stripe_webhook: Endpoint<App> = {
   path: '/stripe/webhook',
   format: 'service',
   public: true,
+  long_integers: true, // whatever Stripe sends is theirs
   docs: {
     tag: 'Dashboard',
     summary: 'Told by Stripe that something was paid',

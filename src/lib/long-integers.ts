@@ -40,7 +40,22 @@ export function mayHaveLong(text: string): boolean {
   return maybe_long.test(text);
 }
 
-/** JSON.parse of an object or a list, but whole numbers in it beyond 2^53, which it rounds, become LongIntegers. Throws SyntaxError. */
+/** More than anybody needs: each takes as much time as twenty other values, and 0.5 kB. */
+const count_max = 20_000;
+
+/** JSON with more of them than are taken. */
+export class TooManyLongIntegers extends Error {
+  override name = 'TooManyLongIntegers';
+
+  constructor() {
+    super(`holds more than ${count_max} whole numbers beyond ${Number.MAX_SAFE_INTEGER}`);
+  }
+}
+
+/**
+ * JSON.parse of an object or a list, but whole numbers in it beyond 2^53, which it rounds, become LongIntegers. Throws
+ * SyntaxError, or TooManyLongIntegers.
+ */
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (!mayHaveLong(text)) return value;
@@ -58,21 +73,28 @@ const mark = `long integer ${randomUUID()} `;
 function marking(text: string): string | undefined {
   const pieces: string[] = [];
   let done = 0;
-  for (let at = 0; at < text.length; at++) {
+  for (let next = nextLong(text, 0); next; next = nextLong(text, done)) {
+    if (pieces.length === 2 * count_max) throw new TooManyLongIntegers();
+    pieces.push(text.slice(done, next.at), `"${mark}${next.digits}"`);
+    done = next.at + next.digits.length;
+  }
+  return pieces.length === 0 ? undefined : pieces.join('') + text.slice(done);
+}
+
+/** The first long integer behind `from`, which is in no string. */
+function nextLong(text: string, from: number): { at: number; digits: string } | undefined {
+  for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === quote) {
       at = endOfString(text, at);
     } else if (code === minus || isDigit(code)) {
       const end = endOfNumber(text, at);
       const digits = text.slice(at, end);
-      if (isLong(digits)) {
-        pieces.push(text.slice(done, at), `"${mark}${digits}"`);
-        done = end;
-      }
+      if (isLong(digits)) return { at, digits };
       at = end - 1;
     }
   }
-  return pieces.length === 0 ? undefined : pieces.join('') + text.slice(done);
+  return undefined;
 }
 
 const quote = 0x22;

@@ -99,19 +99,26 @@ export function ask(
 ): Promise<UpstreamAnswer> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(reasonOf(signal));
-    else dispatcher.dispatch(options, new Exchange(signal, resolve, reject));
+    else dispatcher.dispatch(options, new Exchange(options, signal, resolve, reject));
   });
 }
 
 /** What the client and the signal tell of one request. */
 class Exchange implements Dispatcher.DispatchHandler, StopListener {
+  readonly #options: Dispatcher.DispatchOptions;
   readonly #signal: StopSignal;
   readonly #resolve: (answer: UpstreamAnswer) => void;
   readonly #reject: (reason: Error) => void;
   #controller: Dispatcher.DispatchController | undefined;
   #body: AnswerBody | undefined;
 
-  constructor(signal: StopSignal, resolve: (answer: UpstreamAnswer) => void, reject: (reason: Error) => void) {
+  constructor(
+    options: Dispatcher.DispatchOptions,
+    signal: StopSignal,
+    resolve: (answer: UpstreamAnswer) => void,
+    reject: (reason: Error) => void,
+  ) {
+    this.#options = options;
     this.#signal = signal;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -121,8 +128,9 @@ class Exchange implements Dispatcher.DispatchHandler, StopListener {
   /** The signal aborts. */
   handleEvent(): void {
     const reason = reasonOf(this.#signal);
-    this.#controller?.abort(reason);
-    this.#reject(reason); // it may still wait for a connection
+    if (this.#controller) this.#controller.abort(reason);
+    else this.#options.body = null; // it waits for a connection, behind others for long: up to 32 MB each
+    this.#reject(reason);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -52,7 +52,7 @@ export function openChatClient(
         unreached(error);
       }
       const { status, headers: told, body: answer } = reached;
-      if (status < 300) return { body: answer };
+      if (status < 300) return { body: answer, secrets };
       const refusal = (await readRefusal(answer, refusal_limits)).toString('utf8');
       const [retry_after] = [told['retry-after']].flat();
       throw refusalError({ status, retry_after, body: refusal }, secrets, hints);

@@ -165,9 +165,9 @@ export type EmbeddingCall = Pick<ChatCall, 'request_id' | 'model' | 'body' | 'ti
 
 /**
  * The upstream has answered 2xx: the bytes of its answer or its stream, as they come. `simulated`: a sandbox
- * directive lets it break off, health does not count that.
+ * directive lets it break off, health does not count that. `secrets`: what no message of its may repeat to a caller.
  */
-export type ChatReply = { body: Bytes; simulated?: boolean };
+export type ChatReply = { body: Bytes; simulated?: boolean; secrets?: readonly string[] };
 
 export type ChatProvider = {
   /** The styles that it speaks; a caller's own is preferred, else the first. */

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { LongInteger } from '../lib/long-integers.ts';
 import { isObject } from './fields.ts';
 
 /** What Gemini reads of a JSON Schema as it is; a part of the others has another form there. */
@@ -48,7 +49,7 @@ function shaped(given: JsonObject, depth: number): JsonObject {
     if (dropped.has(key) || key === 'nullable') continue;
     const written = depth < depth_max ? keyword(key, value, depth + 1) : undefined;
     if (!written) told.push(`${key}: ${JSON.stringify(value)}`);
-    else if (written[0] === '$defs') shape['$defs'] = { ...Object(shape['$defs']), ...Object(written[1]) };
+    else if (written[0] === '$defs') shape['$defs'] = { ...objectOr(shape['$defs']), ...objectOr(written[1]) };
     else shape[written[0]] = written[1];
   }
   if (schema['nullable'] === true && typeof shape['type'] === 'string') shape['type'] = [shape['type'], 'null'];
@@ -102,7 +103,7 @@ function members(value: Json, depth: number): Json {
 
 /** Values of other types have no place in `enum` there. */
 function isPlain(value: Json): boolean {
-  return typeof value === 'string' || typeof value === 'number';
+  return typeof value === 'string' || typeof value === 'number' || value instanceof LongInteger;
 }
 
 function isDefinition(value: Json): value is string {
@@ -123,10 +124,14 @@ function flattened(schema: JsonObject): JsonObject {
   return allOf.reduce<JsonObject>((whole, part) => {
     const { properties, required, ...others } = flattened(part);
     const both = { ...others, ...whole };
-    if (isObject(properties)) both['properties'] = { ...properties, ...Object(whole['properties']) };
+    if (isObject(properties)) both['properties'] = { ...properties, ...objectOr(whole['properties']) };
     if (Array.isArray(required)) both['required'] = [...new Set([...listOf(whole['required']), ...required])];
     return both;
   }, rest);
+}
+
+function objectOr(value: Json | undefined): JsonObject {
+  return isObject(value) ? value : {};
 }
 
 function listOf(value: Json | undefined): Json[] {

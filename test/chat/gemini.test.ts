@@ -24,6 +24,7 @@ const served: { [path: string]: [type: string, body: Buffer] } = {
 
 beforeAll(async () => {
   files = createServer(({ url = '' }, response) => {
+    if (url === '/never') return;
     const [type, body] = served[url] ?? [];
     response.writeHead(body ? 200 : 404, { 'content-type': type ?? 'text/plain' }).end(body);
   });
@@ -264,6 +265,24 @@ describe('links that lead to nothing', () => {
     stage.upstream.script('second', { json: completion('seen') });
     const messages = picture(`${files_url}/none`);
     expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
+  });
+
+  test('one that takes too long is nobody’s fault: the next route is asked, and a caller who leaves meanwhile is told so', async () => {
+    stage.upstream.script('second', { json: completion('seen') });
+    const messages = picture(`${files_url}/never`);
+    expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
+    const leave = new AbortController();
+    const left = fetch(`${stage.test.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'acme/gem', messages }),
+      signal: leave.signal,
+    });
+    setTimeout(() => leave.abort(), 300);
+    await expect(left).rejects.toThrow('aborted');
+    const last = 'select status, cost from chat_calls where model = $1 order by id desc limit 1';
+    const record = () => stage.test.app.db.query(last, ['acme/gem']);
+    await expect.poll(record, { timeout: 5_000 }).toEqual([{ status: 499, cost: 0n }]);
   });
 
   test('more than a few are too many', async () => {

@@ -184,3 +184,12 @@ test('where they would be rounded they are refused, with their place', async () 
     '±',
   );
 });
+
+test('a body of nothing else is refused, whether or not they are taken', async () => {
+  const many = Array.from({ length: 20_001 }, () => long);
+  for (const path of ['/v1/chat/completions', '/v1/messages/count_tokens', '/v1/estimate']) {
+    const answer = await stage.client.call('POST', path, { model: 'acme/oai', messages: many });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain('holds more than 20000 whole numbers beyond 9007199254740991');
+  }
+});

@@ -203,6 +203,18 @@ test('the caller leaves before content: the upstream is let go, nothing is charg
   await expect.poll(held).toBe('0.000000');
 });
 
+test('the caller leaves at [DONE], when the upstream has not closed yet: nothing is wrong with such a call', async () => {
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]), then: 'hang' });
+  const leave = new AbortController();
+  const response = await stream('chat/completions', { model: 'acme/oai' }, leave.signal);
+  const reader = response.body?.getReader();
+  let text = '';
+  while (!text.includes(done)) text += Buffer.from((await reader?.read())?.value ?? []).toString();
+  leave.abort();
+  const record = await recordOf(response.headers.get('x-request-id') ?? '');
+  expect(record).toMatchObject({ status: 200, error_type: null, counted_here: false, cost: { exact: '0.000070' } });
+});
+
 test('the caller leaves in the middle: the upstream is let go at once, what was produced is charged', async () => {
   const before = (await stage.client.call('GET', '/v1/balance')).json.balance.exact;
   const endless = Array.from({ length: 2_000 }, () => [chunk({ content: 'more and more ' }), 5]).flat();

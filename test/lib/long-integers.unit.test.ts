@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LongInteger, parseExactly } from '../../src/lib/long-integers.ts';
+import { LongInteger, parseExactly, TooManyLongIntegers } from '../../src/lib/long-integers.ts';
 
 type Tree = bigint | number | string | boolean | null | Tree[] | { [key: string]: Tree };
 
@@ -101,4 +101,10 @@ it('a million values with a long one among them are a matter of milliseconds, an
   expect(performance.now() - begun_ms).toBeLessThan(2_000); // 0.1 s; a reviver takes a second
   const deep = `${'['.repeat(200_000)} 12345678901234567${']'.repeat(200_000)}`;
   expect(() => parseExactly(deep)).not.toThrow('');
+});
+
+it('more than 20,000 of them are too many, and told as soon as that is known', () => {
+  const list = (count: number) => `[${Array.from({ length: count }, () => '12345678901234567').join(',')}]`;
+  expect(JSON.stringify(parseExactly(list(20_000)))).toBe(list(20_000));
+  expect(() => parseExactly(list(20_001))).toThrow(TooManyLongIntegers);
 });

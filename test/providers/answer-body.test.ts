@@ -1,9 +1,10 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Pool } from 'undici';
+import { Pool, type Dispatcher } from 'undici';
 import { afterEach, expect, it } from 'vitest';
 import { ask } from '../../src/providers/answer-body.ts';
 import { readBytes } from '../../src/lib/read-bytes.ts';
+import { Stop } from '../../src/lib/stop.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -135,4 +136,28 @@ it('tells why nothing could be asked', async () => {
   const pool = new Pool('http://127.0.0.1:1');
   stops.push(() => pool.destroy());
   await expect(ask(pool, get, never())).rejects.toThrow('ECONNREFUSED');
+});
+
+it('a request that is given up while it waits for a connection lets go of its body, and those behind it are answered', async () => {
+  const answers: ServerResponse[] = [];
+  const pool = await upstream((response) => void answers.push(response), 1);
+  const first = ask(pool, get, never());
+  await expect.poll(() => answers.length).toBe(1);
+  const waiting: Dispatcher.DispatchOptions = {
+    path: '/',
+    method: 'POST',
+    headers: { 'content-length': '3' },
+    body: Buffer.from('abc'),
+  };
+  const stop = new Stop();
+  const given_up = ask(pool, waiting, stop);
+  const behind = ask(pool, get, never());
+  stop.abort(new Error('the caller is gone'));
+  await expect(given_up).rejects.toThrow('the caller is gone');
+  expect(waiting.body).toBeNull();
+  answers[0]?.end('first');
+  expect(String(await readBytes((await first).body, 10))).toBe('first');
+  await expect.poll(() => answers.length).toBe(2);
+  answers[1]?.end('behind');
+  expect(String(await readBytes((await behind).body, 10))).toBe('behind');
 });

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/catalog/model.ts';
+import { parseExactly } from '../../src/lib/long-integers.ts';
 import { contentsSchema } from '../../src/styles/contents-schema.ts';
+import { isObject } from '../../src/styles/fields.ts';
 
 const text = { type: 'string' };
 
@@ -130,4 +132,13 @@ describe('a schema as Gemini takes it', () => {
       { numRuns: 1000 },
     );
   });
+});
+
+it('keeps a choice among numbers that no double holds', () => {
+  const schema = parseExactly('{"type": "integer", "enum": [9007199254740993, 1]}');
+  expect(JSON.stringify(contentsSchema(isObject(schema) ? schema : {}))).toBe(
+    '{"type":"integer","enum":[9007199254740993,1]}',
+  );
+  const nonsense = parseExactly('{"$defs": 9007199254740993, "properties": 9007199254740993}');
+  expect(JSON.stringify(contentsSchema(isObject(nonsense) ? nonsense : {}))).not.toContain('"digits"');
 });
