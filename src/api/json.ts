@@ -12,7 +12,7 @@ const depth_max = 64;
 const values_max = 1_000_000;
 
 /**
- * Parses a request body that must be a JSON object. Throws ApiError 400 saying what is wrong. Keys such as `__proto__`
+ * Parses a request body that must be a JSON object. Throws ApiError 400 or 422 saying what is wrong. Keys such as `__proto__`
  * become ordinary members, NUL and lone surrogates stay in strings as they are. Whole numbers that a double cannot hold
  * are refused, unless whoever reads the body `takes_long` ones: then they are LongIntegers.
  */
@@ -46,7 +46,8 @@ function refuseLong(value: unknown): void {
   const { path, long } = found;
   const at = path.join('').replace(/^\./, '').slice(0, 200);
   const message = `${at} must be within ±${Number.MAX_SAFE_INTEGER}, or a text: ${showValue(long)} would be rounded.`;
-  throw new ApiError('invalid_request', message, { param: at });
+  const kind = path[0] === '.input' ? 'invalid_input' : 'invalid_request'; // as whatever does not fit the model's schema
+  throw new ApiError(kind, message, { param: at });
 }
 
 /** The first LongInteger in a JSON value, and the steps to it. */

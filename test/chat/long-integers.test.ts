@@ -169,7 +169,7 @@ test('where they would be rounded they are refused, with their place', async () 
     model: 'sandbox/image',
     input: { prompt: 'x', seed: long, extra: ['a', { b: 1 }] },
   });
-  expect(refused.status).toBe(400);
+  expect(refused.status).toBe(422);
   expect(JSON.parse(refused.text).error).toMatchObject({
     param: 'input.seed',
     message: `input.seed must be within ±9007199254740991, or a text: ${id} would be rounded.`,

@@ -2,6 +2,7 @@ import { isRecord } from '../../api.ts';
 import type { Cost } from '../../../../src/dashboard/views/common.ts';
 import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
 import type { Attachment } from './attachments.ts';
+import { parseJson } from './json.ts';
 import type { Delta, ToolCall } from './styles/style.ts';
 
 /** What was said to one model, and by it. */
