@@ -106,7 +106,7 @@ export async function attemptRoute(
   const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone);
   const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
   try {
-    const problem = sent.links && (await findLinks(trial, sent.links));
+    const problem = sent.links && (await fillLinks(trial, sent.links));
     if (problem) return failed(problem);
     const reply = await trial.provider
       .send(callOf(trial), watch.signal)
@@ -122,7 +122,7 @@ export async function attemptRoute(
 }
 
 /** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
-async function findLinks({ app, watch }: Trial, links: readonly Link[]): Promise<RouteFailure | undefined> {
+async function fillLinks({ app, watch }: Trial, links: readonly Link[]): Promise<RouteFailure | undefined> {
   try {
     const refusal = await fetchLinks(app, links, abortSignal(watch.signal));
     return refusal && { cause: 'upstream_error', reason: refusal.message, refusal };
