@@ -8,7 +8,7 @@ import type { Queryable } from '../db/database.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { balanceOf, credit, type Balance, type CreditAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
-import { CommandError, readMoney, readText, says, table, withApp, type Said } from './command.ts';
+import { CommandError, note, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
 export function accountCommands(account: Command): void {
   const create = account.command('create').description('make an account').requiredOption('--name <name>', 'its name');
@@ -50,6 +50,8 @@ async function createOne(
   const name = readText(options.name, '--name', 200);
   const initial_credit = readMoney(options.credit ?? '0', '--credit');
   const made = await createAccount(app.db, { name, currency, initial_credit }, new Date(app.clock.now()));
+  const details = { name, currency, credit: exact(initial_credit) };
+  await note(app, { account_id: made.id, action: 'account.create', subject: made.id, details });
   const json = { ...(await described(app, made)), webhook_secret: made.webhook_secret };
   return { json, text: `${made.id}\nbalance ${json.balance} ${currency}\nwebhook secret ${made.webhook_secret}` };
 }
@@ -77,8 +79,8 @@ async function creditOne(
   const refusal = refusalOf(answer, account, ref);
   if (refusal !== undefined) throw new CommandError(`${refusal} Nothing was booked.`);
   const json = { ...(await described(app, account)), booked: answer.outcome === 'booked' };
-  const note = answer.outcome === 'exists' ? ' (this --ref was booked before, nothing was booked now)' : '';
-  return { json, text: `balance ${json.balance} ${account.currency}${note}` };
+  const hint = answer.outcome === 'exists' ? ' (this --ref was booked before, nothing was booked now)' : '';
+  return { json, text: `balance ${json.balance} ${account.currency}${hint}` };
 }
 
 /** Why nothing was booked; undefined if it was, now or by the same words before. */
@@ -116,6 +118,7 @@ async function setStatus(app: CommandApp, id: string, status: Account['status'])
   await found(app, id);
   await setAccountStatus(app.db, id, status);
   app.notifier.notify(keys_channel, 'all');
+  await note(app, { account_id: id, action: status === 'blocked' ? 'account.block' : 'account.unblock', subject: id });
   const json = await described(app, await found(app, id));
   return { json, text: `${id} is ${json.status}` };
 }

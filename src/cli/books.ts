@@ -13,9 +13,18 @@ export function booksCommand(books: Command): void {
       if (!(await isEngineMade(app.db))) await makeEngineTables(app.db, silent); // the rules look for jobs
       const report = await checkBooks(app.db, { full: books.opts()['full'] === true, more: service_rules });
       const lines = report.findings.map((finding) => `${finding.rule}: ${finding.subject}: ${finding.detail}`);
-      const sums = `${report.accounts} accounts, ${report.entries} entries, ${report.open_holds} open holds, difference ${report.difference}`;
+      const sums = [
+        counted(report.accounts, 'account', 'accounts'),
+        counted(report.entries, 'entry', 'entries'),
+        counted(report.open_holds, 'open hold', 'open holds'),
+        `difference ${report.difference}`,
+      ].join(', ');
       const text = [...lines, `${report.ok ? 'The books are exact' : 'THE BOOKS DO NOT ADD UP'}: ${sums}`].join('\n');
       return { json: report, text, exit_code: report.ok ? 0 : 1 };
     }),
   );
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
 }

@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
+import { audit, type Deed } from '../accounts/audit.ts';
 import type { App } from '../app.ts';
 import { withCommandApp, type CommandApp } from '../app/command-app.ts';
 import { readCommandConfig } from '../app/running.ts';
+import type { Db } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import { exact, money_max, parseMoney, type Money } from '../money/money.ts';
 
 /** The caller's mistake in a command: told on stderr, exit code 1 (usage: 2). */
@@ -51,6 +54,14 @@ export async function withEngine<T>(work: (app: App) => Promise<T>): Promise<T> 
   } finally {
     await app.stop();
   }
+}
+
+/** Writes down what was done here, under the name that the same deed has in the dashboard. */
+export function note(
+  { db, clock }: { db: Db; clock: Clock },
+  deed: Pick<Deed, 'account_id' | 'action' | 'subject' | 'details'>,
+): Promise<void> {
+  return audit(db, { ...deed, now: new Date(clock.now()) });
 }
 
 /** A decimal amount of an argument; `signed` accepts a minus. Throws CommandError (usage). */

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import { audit } from '../accounts/audit.ts';
-import { createKey, deleteKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
+import { createKey, deleteKey, findKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
 import { exact, type Money } from '../money/money.ts';
 import { found } from './account.ts';
-import { CommandError, readMoney, readText, says, table, withApp, type Said } from './command.ts';
+import { CommandError, note, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
 export function keyCommands(key: Command): void {
   const create = key
@@ -44,13 +43,18 @@ async function createOne(
     { account_id: account.id, name, limit_month },
     new Date(app.clock.now()),
   );
-  const json = { id: key.id, key: text, name: key.name, account_id: account.id, monthly_limit: shown(limit_month) };
+  const { account_id } = key;
+  await note(app, { account_id, action: 'key.create', subject: key.id, details: { name, limit: shown(limit_month) } });
+  const json = { id: key.id, key: text, name: key.name, account_id, monthly_limit: shown(limit_month) };
   return { json, text: `${text}\nThis is shown only now. Its id is ${key.id}.` };
 }
 
 async function deleteOne(app: CommandApp, id: string): Promise<Said> {
-  if (!(await deleteKey(app.db, id, new Date(app.clock.now()))))
+  const key = await findKey(app.db, id);
+  if (!key || !(await deleteKey(app.db, id, new Date(app.clock.now()))))
     throw new CommandError(`There is no key "${id}" to delete.`);
+  const { account_id, name } = key;
+  await note(app, { account_id, action: 'key.delete', subject: id, details: { name } });
   app.notifier.notify(keys_channel, 'all');
   return { json: { id, deleted: true }, text: `${id} is deleted` };
 }
@@ -61,13 +65,8 @@ async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: s
   const rotated = await rotateKey(app.db, id, Number(overlap) * 3_600_000, now);
   if (!rotated) throw new CommandError(`There is no active key "${id}" to rotate.`);
   const { key, text, old } = rotated;
-  await audit(app.db, {
-    account_id: old.account_id,
-    action: 'key.rotate',
-    subject: old.id,
-    details: { new_key: key.id },
-    now,
-  });
+  const details = { new_key: key.id, overlap_hours: Number(overlap) };
+  await note(app, { account_id: old.account_id, action: 'key.rotate', subject: old.id, details });
   app.notifier.notify(keys_channel, 'all');
   const until = overlap === '0' ? 'does not work any more' : `works until ${old.deleted_at?.toISOString()}`;
   return {
@@ -78,7 +77,10 @@ async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: s
 
 async function limitOne(app: CommandApp, id: string, amount: string): Promise<Said> {
   const limit_month = amount === 'none' ? null : readMoney(amount, 'AMOUNT');
-  if (!(await setLimit(app.db, id, limit_month))) throw new CommandError(`There is no key "${id}".`);
+  const key = await findKey(app.db, id);
+  if (!key || !(await setLimit(app.db, id, limit_month))) throw new CommandError(`There is no key "${id}".`);
+  const details = { limit: shown(limit_month) };
+  await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
   const text = limit_month === null ? `${id} has no monthly limit` : `${id} may spend ${exact(limit_month)} in a month`;
   return { json: { id, monthly_limit: shown(limit_month) }, text };
 }

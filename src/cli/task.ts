@@ -8,7 +8,7 @@ import { endByHand } from '../tasks/by-hand.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { found as foundAccount } from './account.ts';
-import { CommandError, readText, says, table, withApp, withEngine, type Said } from './command.ts';
+import { CommandError, note, readText, says, table, withApp, withEngine, type Said } from './command.ts';
 
 export function taskCommands(task: Command): void {
   const list = task
@@ -100,9 +100,12 @@ async function failOne(app: App, id: string, options: { reason?: string }): Prom
   const task = await found(app, id);
   const ended = await endByHand(app, task, reason);
   if (ended === 'final') throw new CommandError(`${id} is ${task.status} already.`);
+  const { account_id, currency } = task;
+  const details = { reason, released: exact(task.estimate), currency };
+  await note(app, { account_id, action: 'task.fail', subject: id, details });
   return {
     json: described(await found(app, id)),
-    text: `${id} failed, ${exact(task.estimate)} ${task.currency} released`,
+    text: `${id} failed, ${details.released} ${currency} released`,
   };
 }
 

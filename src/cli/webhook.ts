@@ -10,7 +10,7 @@ import { resend, sendTest } from '../webhooks/by-hand.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { hasSignature } from '../webhooks/sign.ts';
 import { found as foundAccount } from './account.ts';
-import { CommandError, says, withApp, withEngine, type Said } from './command.ts';
+import { CommandError, note, says, withApp, withEngine, type Said } from './command.ts';
 
 export function webhookCommands(webhook: Command): void {
   const rotate = webhook
@@ -35,6 +35,7 @@ export function webhookCommands(webhook: Command): void {
 async function rotateSecret(app: CommandApp, options: { account?: string }): Promise<Said> {
   const account = await foundAccount(app, options.account ?? '');
   const webhook_secret = await rotateWebhookSecret(app.db, account.id, new Date(app.clock.now()));
+  await note(app, { account_id: account.id, action: 'webhook_secret.rotate' });
   return {
     json: { id: account.id, webhook_secret },
     text: `${webhook_secret}\n\nx-service-signature is made with it from now on. webhook-signature carries the old one, too, for 24 hours.`,
@@ -48,6 +49,7 @@ async function resendOne(app: App, id: string): Promise<Said> {
     throw new CommandError(`There is no delivery "${id}". \`task show TASK\` names those of a task.`);
   if (answer === 'busy')
     throw new CommandError(`${id} is on its way already: its next attempt is due now or under way.`);
+  await note(app, { account_id: delivery?.account_id, action: 'webhook.resend', subject: id });
   return { json: { id, state: 'waiting' }, text: `${id} will be sent to ${delivery?.url} again` };
 }
 
@@ -65,6 +67,7 @@ async function testOne(app: App, options: { account?: string; url?: string }): P
     url,
     testBody(account.currency, new Date(app.clock.now())),
   );
+  await note(app, { account_id: account.id, action: 'webhook.test', subject: id, details: { url } });
   const outcome = status === null ? `no answer: ${error}` : `answered ${status}`;
   const text = `${delivered ? 'Delivered' : 'Not delivered'}: ${url} ${outcome} after ${duration_ms} ms${answer ? `\n\n${answer}` : ''}`;
   return { json: { id, delivered, status, error, duration_ms, answer }, text, exit_code: delivered ? 0 : 1 };

@@ -19,7 +19,7 @@ describe('books', () => {
     expect(await commands.ok('books')).toEqual(exact);
     expect(await commands.ok('books', '--full')).toEqual(exact);
     expect((await commands.text('books')).out).toBe(
-      'The books are exact: 1 accounts, 4 entries, 1 open holds, difference 0.000000\n',
+      'The books are exact: 1 account, 4 entries, 1 open hold, difference 0.000000\n',
     );
 
     await service.app.db.query('update balances set amount = amount + 1 where account_id = $1', [account_id]);

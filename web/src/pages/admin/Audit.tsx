@@ -53,7 +53,7 @@ export function Audit() {
           isFiltered ? (
             <Empty title="Nothing fits these filters">Both take whole words: an account's id, an action's name.</Empty>
           ) : (
-            <Empty title="Nothing was done yet">What people change in the dashboard is written down here.</Empty>
+            <Empty title="Nothing was done yet">What people change, here or with commands, is written down here.</Empty>
           )
         }
       >

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { attemptsOf, deliveryOf, finishTask, setStage, type Stage } from '../webhooks/setup.ts';
+import { commandsBeside, type Commands } from './medley.ts';
+
+let stage: Stage;
+let commands: Commands;
+
+beforeAll(async () => {
+  stage = await setStage();
+  commands = commandsBeside(stage.test);
+});
+afterAll(() => stage.stop());
+
+/** What the audit log says of this account, or of the whole service, oldest first. */
+async function deedsOf(account_id: string | null) {
+  return stage.app.db.query(
+    `select action, subject, details from audit_entries
+      where account_id is not distinct from $1 and actor = 'command line' and user_id is null order by id`,
+    [account_id],
+  );
+}
+
+test('what commands do to accounts, keys and secrets is in the audit log, as what the dashboard does', async () => {
+  const { id } = await commands.ok('account', 'create', '--name', 'Studio', '--credit', '3');
+  const made = await commands.ok('key', 'create', '--account', id, '--name', 'CI', '--monthly-limit', '5');
+  await commands.ok('key', 'limit', made.id, 'none');
+  const rotated = await commands.ok('key', 'rotate', made.id, '--overlap', '0');
+  await commands.ok('key', 'delete', rotated.id);
+  await commands.ok('account', 'block', id);
+  await commands.ok('account', 'unblock', id);
+  await commands.ok('account', 'credit', id, '2', '--reason', 'a gift', '--ref', 'g-1');
+  await commands.ok('webhook', 'rotate', '--account', id);
+  await commands.ok('login-link', '--account', id);
+  const owner = expect.stringMatching(/^user_/);
+  expect(await deedsOf(id)).toEqual([
+    { action: 'account.create', subject: id, details: { name: 'Studio', currency: 'USD', credit: '3.000000' } },
+    { action: 'key.create', subject: made.id, details: { name: 'CI', limit: '5.000000' } },
+    { action: 'key.change', subject: made.id, details: { limit: null } },
+    { action: 'key.rotate', subject: made.id, details: { new_key: rotated.id, overlap_hours: 0 } },
+    { action: 'key.delete', subject: rotated.id, details: { name: 'CI' } },
+    { action: 'account.block', subject: id, details: null },
+    { action: 'account.unblock', subject: id, details: null },
+    { action: 'account.credit', subject: id, details: { amount: '2.000000', reason: 'a gift', ref: 'g-1' } },
+    { action: 'webhook_secret.rotate', subject: null, details: null },
+    { action: 'login_link.create', subject: owner, details: null },
+  ]);
+  await Promise.all([
+    commands.fails(1, 'key', 'delete', rotated.id),
+    commands.fails(1, 'key', 'limit', 'key_no', '5'),
+    commands.fails(1, 'account', 'block', 'acct_no'),
+  ]);
+  expect(await deedsOf(id)).toHaveLength(10);
+  expect(JSON.stringify(await deedsOf(id))).not.toMatch(/mdl_|whsec_|token=/);
+});
+
+test('so is what they do to tasks and deliveries', async () => {
+  const { receiver, client, app } = stage;
+  const { account_id } = client;
+  const { json } = await client.call('POST', '/v1/generate', {
+    model: 'sandbox/image',
+    input: { prompt: '[[delay 1h]]' },
+  });
+  await commands.ok('task', 'fail', json.id, '--reason', 'it hangs');
+  const task = await finishTask(client, `${receiver.url}/deed`);
+  await receiver.nth('/deed', 1);
+  const delivery = await deliveryOf(app, client, task);
+  await attemptsOf(app, delivery, 1);
+  await commands.ok('webhook', 'resend', delivery.id);
+  const url = `${receiver.url}/test`;
+  const sent = await commands.ok('webhook', 'test', '--account', account_id, '--url', url);
+  const released = { reason: 'it hangs', released: '0.010000', currency: 'USD' };
+  expect(await deedsOf(account_id)).toEqual([
+    { action: 'task.fail', subject: json.id, details: released },
+    { action: 'webhook.resend', subject: delivery.id, details: null },
+    { action: 'webhook.test', subject: sent.id, details: { url } },
+  ]);
+});
+
+test('what concerns the whole service has no account', async () => {
+  await commands.ok('reload');
+  await commands.ok('login-link');
+  const operator = expect.stringMatching(/^user_/);
+  expect(await deedsOf(null)).toEqual([
+    { action: 'configuration.reload', subject: null, details: { ok: true } },
+    { action: 'login_link.create', subject: operator, details: null },
+  ]);
+});
