@@ -28,8 +28,8 @@ const types = Object.entries(names).map(([value, label]) => ({ value, label }));
 const columns = [
   { name: 'Time' },
   { name: 'Type' },
+  { name: 'Amount', align: 'right' }, // as far to the left as a phone shows
   { name: 'For' },
-  { name: 'Amount', align: 'right' },
   { name: 'Balance after', align: 'right' },
   { name: 'Available after', align: 'right' },
 ] as const;
@@ -90,13 +90,10 @@ function Line({ line }: { line: LedgerLine }) {
   const { type, direction, amount, balance_after, available_after, created_at } = line;
   return (
     <Table.Tr>
-      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+      <Table.Td miw={124}>
         <Time at={created_at} />
       </Table.Td>
       <Table.Td>{names[type]}</Table.Td>
-      <Table.Td miw={200} maw={270}>
-        <Cause line={line} />
-      </Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
         {direction === 'none' ? (
           <Text span inherit c="dimmed" className="figure" title="Moves nothing out of the balance">
@@ -105,6 +102,9 @@ function Line({ line }: { line: LedgerLine }) {
         ) : (
           <Money cost={direction === 'out' ? negative(amount) : amount} exact="all" signed />
         )}
+      </Table.Td>
+      <Table.Td miw={200} maw={270}>
+        <Cause line={line} />
       </Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
         <Money cost={balance_after} exact="all" />
