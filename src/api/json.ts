@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ApiError } from '../errors.ts';
-import { LongInteger, mayHaveLong, parseExactly, TooManyLongIntegers } from '../lib/long-integers.ts';
-import { showValue } from '../lib/show-value.ts';
+import { findLong } from '../lib/find-long.ts';
+import { mayHaveLong, parseExactly, TooManyLongIntegers } from '../lib/long-integers.ts';
 
 const depth_max = 64;
 
@@ -39,26 +39,11 @@ function parse(text: string): unknown {
   }
 }
 
-/** Rounded, it would be another number than was asked for. */
 function refuseLong(value: unknown): void {
-  const found = longIn(value);
+  const found = findLong(value);
   if (!found) return;
-  const { path, long } = found;
-  const at = path.join('').replace(/^\./, '').slice(0, 200);
-  const message = `${at} must be within ±${Number.MAX_SAFE_INTEGER}, or a text: ${showValue(long)} would be rounded.`;
-  const kind = path[0] === '.input' ? 'invalid_input' : 'invalid_request'; // as whatever does not fit the model's schema
-  throw new ApiError(kind, message, { param: at });
-}
-
-/** The first LongInteger in a JSON value, and the steps to it. */
-function longIn(value: unknown): { path: string[]; long: LongInteger } | undefined {
-  if (value instanceof LongInteger) return { path: [], long: value };
-  if (typeof value !== 'object' || value === null) return undefined;
-  for (const [key, each] of Object.entries(value)) {
-    const found = longIn(each);
-    if (found) return { ...found, path: [Array.isArray(value) ? `[${key}]` : `.${key}`, ...found.path] };
-  }
-  return undefined;
+  const kind = found.path[0] === '.input' ? 'invalid_input' : 'invalid_request'; // as whatever does not fit the model's schema
+  throw new ApiError(kind, found.message, { param: found.at });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

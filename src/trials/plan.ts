@@ -12,6 +12,8 @@ import { estimateUnits, freezePricing, holdAmount, type Units } from '../catalog
 import { sampleInput } from '../catalog/sample.ts';
 import { fitCosts, upstreamCharge } from '../catalog/upstream-cost.ts';
 import { ApiError } from '../errors.ts';
+import { findLong } from '../lib/find-long.ts';
+import { parseExactly, TooManyLongIntegers } from '../lib/long-integers.ts';
 import { exact } from '../money/money.ts';
 import { Maker } from '../providers/sandbox/maker.ts';
 import { readOrder } from '../providers/sandbox/order.ts';
@@ -72,13 +74,20 @@ async function readInput(model: Model, given: string | undefined): Promise<JsonO
 }
 
 function parseInput(given: string): JsonObject {
+  const parsed = parse(given);
+  if (!isObject(parsed)) throw new TrialError('The input must be a JSON object.', { is_input: true });
+  const long = findLong({ input: parsed });
+  if (long) throw new TrialError(long.message, { is_input: true });
+  return parsed;
+}
+
+function parse(given: string): unknown {
   try {
-    const parsed: unknown = JSON.parse(given);
-    if (isObject(parsed)) return parsed;
-  } catch {
-    // told below
+    return parseExactly(given);
+  } catch (error) {
+    if (error instanceof TooManyLongIntegers) throw new TrialError(`The input ${error.message}.`, { is_input: true });
+    return undefined;
   }
-  throw new TrialError('The input must be a JSON object.', { is_input: true });
 }
 
 /** Files for what takes files: the sandbox makes them. */

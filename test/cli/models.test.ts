@@ -147,6 +147,11 @@ catalog: { default: [fal] }
   it.each([
     [2, ['black-forest-labs/flux-2-pro', '--input', '{"promt":1}'], 'input.prompt is required.'],
     [2, ['black-forest-labs/flux-2-pro', '--input', 'x'], 'The input must be a JSON object.'],
+    [
+      2,
+      ['black-forest-labs/flux-2-pro', '--input', '{"prompt":"x","seed":9007199254740993}'],
+      'input.seed must be within ±9007199254740991, or a text: 9007199254740993 would be rounded.',
+    ],
     [1, ['black-forest-labs/flux-2-pro', '--route', 'bfl'], 'has no route "bfl"; it has fal.'],
     [1, ['black-forest-labs/flux-3'], 'There is no model "black-forest-labs/flux-3".'],
   ])('%d: %j', async (code, words, message) => {
