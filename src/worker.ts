@@ -1,6 +1,6 @@
 import { findAccount } from './accounts/accounts.ts';
 import { removeOldLoginLinks } from './accounts/login-links.ts';
-import { isRefusal } from './accounts/mailer.ts';
+import { isAboutMail, isRefusal } from './accounts/mailer.ts';
 import { invoiceMail, lowBalanceMail } from './accounts/mails.ts';
 import { moneyAddresses } from './accounts/members.ts';
 import type { App } from './app.ts';
@@ -67,7 +67,10 @@ async function runInvoices(app: App, signal: AbortSignal): Promise<void> {
   await mailInvoices(app, signal);
 }
 
-/** What a mail server refuses for good is not tried again; where it does not answer, the next run begins anew. */
+/**
+ * What a mail server refuses for good is not tried again. One mail that it puts off, maybe each time, keeps no other
+ * waiting; where it takes none, the next run begins anew.
+ */
 async function mailInvoices(app: App, signal: AbortSignal): Promise<void> {
   if (!app.mailer.ready()) return;
   const now = new Date(app.clock.now());
@@ -83,7 +86,8 @@ async function mailInvoices(app: App, signal: AbortSignal): Promise<void> {
       if (to.length > 0) await app.mailer.send(invoiceMail(to, mail));
     } catch (error) {
       app.log.warn({ number, err: error }, 'an invoice could not be mailed');
-      if (!isRefusal(error)) return;
+      if (!isAboutMail(error)) return;
+      if (!isRefusal(error)) continue;
     }
     await markTold(app.db, number, now);
   }

@@ -37,6 +37,12 @@ export function isRefusal(error: unknown): boolean {
   return typeof code === 'number' && code >= 500;
 }
 
+/** A mail that a server does not take, for good or for now, where others may be taken: its addresses, or its text. */
+export function isAboutMail(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'EENVELOPE' || code === 'EMESSAGE';
+}
+
 /** Opens nothing yet: the library is loaded for the first mail. */
 export function openMailer({ settings, log, retry_delays_ms = [5_000, 60_000], timeout_ms = 30_000 }: Options): Mailer {
   const waiting: { mail: Mail; tries: number }[] = [];

@@ -83,12 +83,15 @@ const week_ms = 7 * 86_400_000;
 
 type Invited = { account_id: string; email: string; role: Role; inviter_id: string };
 
-/** Invites somebody for a week; an invitation that they had before ends. Undefined if they are a member already. */
+/** Each of them may be mailed, with the name of the account in it: nobody gets a mail server for free. */
+const invitations_per_hour = 20;
+
+/** Invites somebody for a week; an invitation that they had before ends. */
 export async function invite(
   db: Db,
   invited: Invited,
   now: Date,
-): Promise<{ id: string; expires_at: Date } | undefined> {
+): Promise<{ id: string; expires_at: Date } | 'member' | 'too_many'> {
   const { account_id, role, inviter_id } = invited;
   const email = invited.email.toLowerCase();
   const expires_at = new Date(now.getTime() + week_ms);
@@ -100,7 +103,12 @@ export async function invite(
         where m."organizationId" = $1 and lower(u.email) = $2`,
       [account_id, email],
     );
-    if (known.length > 0) return undefined;
+    if (known.length > 0) return 'member';
+    const [made] = await tx.query<{ count: number }>(
+      `select count(*)::int as count from auth.invitation where "organizationId" = $1 and "createdAt" > $2`,
+      [account_id, new Date(now.getTime() - 3_600_000)],
+    );
+    if (made && made.count >= invitations_per_hour) return 'too_many';
     await tx.query(
       `update auth.invitation set status = 'canceled'
         where "organizationId" = $1 and lower(email) = $2 and status = 'pending'`,

@@ -1,4 +1,4 @@
-import { isUnavailable } from '../db/database.ts';
+import { isUnavailable, isUnstorable } from '../db/database.ts';
 import { ApiError, type ErrorFormat, type ErrorKind, renderError } from '../errors.ts';
 
 /** Paths whose clients are those of chat completions. */
@@ -63,6 +63,7 @@ const kinds_by_status: Record<number, ErrorKind> = {
 export function expectedError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error)) return databaseAway();
+  if (isUnstorable(error)) return new ApiError('invalid_request', 'No input may have NUL (U+0000) in it here.');
   if (!(error instanceof Error) || !('code' in error) || !String(error.code).startsWith('FST_ERR_')) return undefined;
   const kind = 'statusCode' in error ? kinds_by_status[Number(error.statusCode)] : undefined;
   return kind && new ApiError(kind, error.message);

@@ -5,9 +5,13 @@ import { checkOrigin } from '../accounts/person.ts';
 import type { Endpoint, PublicCall } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+import { readGiven, wrong } from './given.ts';
 
-/** Passwords that one person may try in a minute, from wherever: the login library counts per address. */
-const tries_per_minute = 10;
+/**
+ * Passwords of one person that may be tried in a minute: from one address, so that nobody is kept out by somebody who
+ * only knows their e-mail, and from all together. The login library counts per address alone.
+ */
+const tries_per_minute = { from_one: 10, from_all: 100 };
 
 /** What the login library answers itself: signing in and out, passwords, second factors. */
 export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((method) => ({
@@ -31,10 +35,10 @@ async function handleLogin(app: App, call: PublicCall) {
   if (!login_paths.has(`${call.method} ${path}`)) throw new ApiError('not_found', 'There is nothing here.');
   if (call.method === 'POST') checkOrigin(call.headers, new URL(app.base_url()).origin);
   if (path === '/sign-in/email') await takeTry(app, call);
-  const { method, headers, body_bytes, address } = call;
+  const { method, headers, address } = call;
   const deed = deeds.get(path);
   const session = deed && (await app.login.sessionOf(headers)); // before it is replaced
-  const answer = await app.login.answer({ method, path, headers, body: body_bytes, address });
+  const answer = await app.login.answer({ method, path, headers, body: checkedBody(path, call), address });
   if (deed && session && answer.status < 300) {
     const { user } = session;
     await audit(app.db, { user, action: deed, subject: user.id, address, now: new Date(app.clock.now()) });
@@ -53,10 +57,20 @@ const deeds: ReadonlyMap<string, string> = new Map([
   ['/two-factor/generate-backup-codes', 'person.new_backup_codes'],
 ]);
 
-async function takeTry(app: App, { body }: PublicCall): Promise<void> {
+/** What the library would store, or ask its tables for, without a look at it. */
+function checkedBody(path: string, { body, body_bytes }: PublicCall): Buffer {
+  for (const [name, value] of Object.entries(body ?? {}))
+    if (typeof value === 'string' && value.includes('\0')) throw wrong(name, `${name} must not have NUL in it.`);
+  if (path !== '/update-user') return body_bytes;
+  return Buffer.from(JSON.stringify({ name: readGiven(body).text('name', 100) }));
+}
+
+async function takeTry(app: App, { body, address }: PublicCall): Promise<void> {
   const email = String(body?.['email'] ?? '').toLowerCase();
   const who = createHash('sha256').update(email).digest('base64');
-  const taken = app.windows.take('other', `login ${who}`, tries_per_minute, performance.now());
+  const take = (name: string, limit: number) => app.windows.take('other', name, limit, performance.now());
+  const from_one = take(`login ${who} ${address}`, tries_per_minute.from_one);
+  const taken = from_one.ok ? take(`login ${who}`, tries_per_minute.from_all) : from_one;
   if (taken.ok) return;
   const seconds = Math.ceil(taken.retry_after_ms / 1000);
   const headers = { 'retry-after': String(seconds) };

@@ -71,7 +71,8 @@ export const create_invitation = account_endpoint('POST', '/team/invitations', '
   if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');
   const wanted = { account_id: account.id, email, role, inviter_id: person.user.id };
   const invited = await invite(app.db, wanted, new Date(app.clock.now()));
-  if (!invited) throw new ApiError('conflict', `${email} is a member already.`);
+  if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`);
+  if (invited === 'too_many') throw tooMany();
   await note(app, call, 'invitation.create', undefined, { email, role });
   const link = linkOf(app, invited.id);
   app.mailer.post(invitationMail({ to: email, from: person.user.name, account_name: account.name, link }));
@@ -82,6 +83,11 @@ export const create_invitation = account_endpoint('POST', '/team/invitations', '
   };
   return { status: 201, body: view };
 });
+
+function tooMany(): ApiError {
+  const headers = { 'retry-after': '3600' };
+  return new ApiError('rate_limit', 'Too many invitations in an hour. Try again later.', { headers });
+}
 
 export const withdraw_invitation = account_endpoint(
   'DELETE',

@@ -166,6 +166,11 @@ const unavailable_codes = /^(57P0[1-4]|53300|08...|ECONNREFUSED|ECONNRESET|ENOEN
 /** What pg throws without a code when a connection ends under a statement, or none can be had. */
 const unavailable_messages = /Connection terminated|connection timeout|timeout exceeded when trying to connect/i;
 
+/** Is it a text that PostgreSQL has no place for: one with NUL? */
+export function isUnstorable(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '22021';
+}
+
 /** True if the database could not be reached or went away: the same call may well work in a moment. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

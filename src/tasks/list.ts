@@ -113,8 +113,11 @@ export async function listTaskLines(
   return { lines: upwards ? page.toReversed() : page, has_more: page.length < rows.length };
 }
 
+/** As much of a JSON string as has no escape that was cut in two. */
+const whole_characters = /^"(?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*/i;
+
 function promptOf(whole: string | null, cut: string | null): string | null {
-  const text = whole ?? (cut === null ? null : `${cut.replace(/\\(?:u[0-9a-f]{0,3})?$/i, '')}…"`);
+  const text = whole ?? (cut === null ? null : `${whole_characters.exec(cut)?.[0] ?? '"'}…"`);
   if (text === null) return null;
   const prompt: unknown = JSON.parse(text);
   return typeof prompt === 'string' ? prompt : null;

@@ -12,6 +12,7 @@ let foreign: string;
 
 const now = () => new Date();
 const password = 'correct horse battery';
+const trusting = 'version: 1\nserver: { trusted_proxies: [127.0.0.1/32] }\n';
 
 beforeAll(async () => {
   test = await startTestApp({ worker: false });
@@ -148,7 +149,39 @@ describe('members', () => {
 
 // The last: it uses up what this address may try in a minute.
 describe('whoever guesses', () => {
-  it('gets no further than ten guesses of a password in a minute, from wherever', async () => {
+  it('keeps nobody out who comes from elsewhere', async () => {
+    const behind = await startTestApp({ worker: false, yaml: trusting });
+    try {
+      const { id } = await createAccount(behind.app.db, { name: 'Own', currency: 'USD', initial_credit: 0n }, now());
+      const at = (address: string) => ({ 'x-forwarded-for': address });
+      const owner = browserOf(behind.url);
+      const link = await makeLoginLink(behind.app.db, behind.url, await ownerOf(behind.app.db, id, now()), now());
+      const token = new URL(link).searchParams.get('token');
+      await owner.post('/auth/sign-in/link', { token }, at('203.0.113.1'));
+      const who = { email: 'known@example.com', password };
+      expect((await owner.post('/auth/set-up', { ...who, name: 'K' }, at('203.0.113.1'))).status).toBe(200);
+      const guesses = [];
+      for (let guess = 0; guess < 12; guess++) {
+        const guessed = { ...who, password: `guess ${guess} 12345` };
+        guesses.push(await browserOf(behind.url).post('/auth/sign-in/email', guessed, at('198.51.100.66')));
+      }
+      expect(guesses.at(-1)?.status).toBe(429);
+      const elsewhere = await browserOf(behind.url).post('/auth/sign-in/email', who, at('203.0.113.7'));
+      expect(elsewhere.status).toBe(200);
+    } finally {
+      await behind.stop();
+    }
+  });
+
+  it('with NUL is told so, signed in or not', async () => {
+    const answer = await browserOf(test.url).post('/auth/reset-password', { token: 'a\0', newPassword: password });
+    expect(answer).toMatchObject({ status: 400, json: { error: { param: 'token' } } });
+    const owner = await arrive(await ownerOf(test.app.db, own, now()));
+    const lists = ['tasks?model=%00', 'chats?key=%00', 'usage?model=%00', 'usage/charges.csv?model=%00'];
+    for (const list of lists) expect((await owner.get(`/dash/accounts/${own}/${list}`)).status).toBe(400);
+  });
+
+  it('gets no further than ten guesses of a password in a minute from one address', async () => {
     const answers = [];
     for (let guess = 0; guess < 12; guess++) {
       const browser = browserOf(test.url);

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
+import { no_details, setDetails } from '../../src/billing/details.ts';
+import { untoldInvoices } from '../../src/billing/invoices.ts';
 import { close, hold } from '../../src/money/holds.ts';
 import { startWorker } from '../../src/worker.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -12,13 +15,14 @@ import { ownerOfNew, type Someone } from './people.ts';
 let server: MailServer;
 let test: TestApp;
 let owner: Someone;
+let yaml: string;
 
 const clock = testClock();
 const password = 'correct horse battery';
 
 beforeAll(async () => {
   server = await startMailServer();
-  const yaml = [
+  yaml = [
     'version: 1',
     `mail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`,
     'billing: { issuer: { name: Żółw i Spółka } }',
@@ -107,6 +111,32 @@ it('when a month has ended its invoice is made and told of; so is a balance that
   expect(mails[0]?.text).toContain('has 1.00 USD available, which is less than 2.00 USD');
   expect(mails[1]?.text).toContain('for 2029-05 is ready: 9.00 USD');
   expect(mails[1]?.text).toContain(`${test.url}/billing/invoices`);
+});
+
+it('an address that is put off keeps nobody else from being told of their invoice', async () => {
+  const service = await startTestApp({ worker: false, clock, yaml });
+  try {
+    const { db } = service.app;
+    const now = new Date('2029-07-10T00:00:00Z');
+    for (const name of ['first', 'second']) {
+      const { id: account_id } = await createAccount(db, { name, currency: 'USD', initial_credit: 5_000_000n }, now);
+      await setDetails(db, account_id, { ...no_details, email: `${name}@example.com` }, now);
+      const { key } = await createKey(db, { account_id, name: 'Test', limit_month: null }, now);
+      const ref = `task_${name}`;
+      await hold(db, { account_id, key_id: key.id, ref, amount: 1_000_000n, model: 'test/model', kind: 'image' }, now);
+      await close(db, { account_id, ref, cost: 1_000_000n, beyond_hold: false }, now);
+    }
+    server.be('fail', 'first@example.com');
+    clock.run('2029-08-01T01:00:00Z');
+    await startWorker(service.app);
+    await expect.poll(() => server.mails.flatMap(({ to }) => to), { timeout: 15_000 }).toEqual(['second@example.com']);
+    // In the next run it is tried again.
+    await expect
+      .poll(() => untoldInvoices(db, new Date('2029-07-31T00:00:00Z')), { message: 'untold' })
+      .toMatchObject([{ customer: { email: 'first@example.com' } }]);
+  } finally {
+    await service.stop();
+  }
 });
 
 it('without mail the link is there to be handed over', async () => {

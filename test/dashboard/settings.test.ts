@@ -148,6 +148,21 @@ describe('an invitation', () => {
     expect(json).toMatchObject({ error: { param: 'email' } });
   });
 
+  it('is one of twenty in an hour: the service is no mail server for everybody', async () => {
+    const owner = await ownerOfNew(test);
+    for (let i = 0; i < 20; i++) await inviteBy(owner, `${i}@example.com`);
+    const one_more = { email: 'more@example.com', role: 'developer' };
+    const refused = await owner.post(`${owner.base}/team/invitations`, one_more);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('retry-after')).toBe('3600');
+    expect((await teamOf(owner)).invitations).toHaveLength(20);
+    await test.app.db.query(
+      `update auth.invitation set "createdAt" = "createdAt" - interval '61 minutes' where "organizationId" = $1`,
+      [owner.account_id],
+    );
+    await inviteBy(owner, 'more@example.com');
+  });
+
   it('is written down without its id, which opens it', async () => {
     const owner = await ownerOfNew(test);
     const { link } = await inviteBy(owner, 'c@example.com');
@@ -241,6 +256,11 @@ describe('security', () => {
   it('a name is changed', async () => {
     const who = await withPassword('name@example.com');
     expect((await who.post('/auth/update-user', { name: 'Zoë' })).status).toBe(200);
+    expect((await who.get('/dash/me')).json).toMatchObject({ user: { name: 'Zoë' } });
+    for (const name of ['', 'x'.repeat(101), 'a\0b', 5, undefined]) {
+      const { status, json } = await who.post('/auth/update-user', { name });
+      expect({ status, json }).toMatchObject({ status: 400, json: { error: { param: 'name' } } });
+    }
     expect((await who.get('/dash/me')).json).toMatchObject({ user: { name: 'Zoë' } });
   });
 });

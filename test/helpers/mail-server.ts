@@ -15,7 +15,8 @@ export type MailServer = {
   readonly mails: Received[];
   /** Connections so far. */
   connections(): number;
-  be(mood: Mood): void;
+  /** Of `only` this recipient, if one is named; all others are taken. */
+  be(mood: Mood, only?: string): void;
   stop(): Promise<void>;
 };
 
@@ -25,11 +26,13 @@ export async function startMailServer(): Promise<MailServer> {
   const sockets = new Set<Socket>();
   let connections = 0;
   let mood: Mood = 'take';
+  let only: string | undefined;
   const server = createServer((socket) => {
     connections++;
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket)).on('error', () => socket.destroy());
-    if (mood !== 'hang') converse(socket, mood, (mail) => mails.push(mail));
+    const moodFor = (to: string) => (only === undefined || only === to ? mood : 'take');
+    if (mood !== 'hang') converse(socket, moodFor, (mail) => mails.push(mail));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -40,7 +43,10 @@ export async function startMailServer(): Promise<MailServer> {
     reference: `file:${join(folder, 'url')}`,
     mails,
     connections: () => connections,
-    be: (next) => (mood = next),
+    be: (next, recipient) => {
+      mood = next;
+      only = recipient;
+    },
     stop: async () => {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -50,7 +56,7 @@ export async function startMailServer(): Promise<MailServer> {
   };
 }
 
-function converse(socket: Socket, mood: Mood, take: (mail: Received) => void): void {
+function converse(socket: Socket, moodFor: (to: string) => Mood, take: (mail: Received) => void): void {
   let rest = '';
   let body: string[] | undefined;
   let envelope = { from: '', to: [] as string[] };
@@ -64,9 +70,10 @@ function converse(socket: Socket, mood: Mood, take: (mail: Received) => void): v
     }
     const [verb = '', path = ''] = [line.slice(0, 4).toUpperCase(), /<([^>]*)>/.exec(line)?.[1] ?? ''];
     if (verb === 'MAIL') envelope = { from: path, to: [] };
+    const mood = verb === 'RCPT' ? moodFor(path) : 'take';
     if (verb === 'RCPT' && mood === 'take') envelope.to.push(path);
     if (verb === 'DATA') body = [];
-    if (verb === 'RCPT' && mood !== 'take') return void say(mood === 'refuse' ? '550 nobody here' : '451 come again');
+    if (mood !== 'take') return void say(mood === 'refuse' ? '550 nobody here' : '451 come again');
     say(verb === 'QUIT' ? '221 bye' : verb === 'DATA' ? '354 go on' : '250 ok');
     if (verb === 'QUIT') socket.end();
   };

@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccountPage } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
+import { optionalAmount } from '../../ui/amount.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Modal } from '../../ui/Modal.tsx';
@@ -74,7 +75,7 @@ function LimitKey({ account, apiKey, close }: { account: AdminAccountPage; apiKe
   const { mutate, error, isPending } = useMutation({
     mutationFn: () =>
       api.post(`/dash/admin/accounts/${account.id}/keys/${apiKey.id}/limit`, {
-        limit: limit.trim() === '' ? null : limit.trim().replace(',', '.'),
+        limit: optionalAmount(limit),
       }),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ['admin'] });

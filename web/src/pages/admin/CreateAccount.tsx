@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
+import { amountSent } from '../../ui/amount.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 
@@ -19,7 +20,7 @@ export function CreateAccount({ currencies, close }: Props) {
   });
   const { mutate, error, isPending } = useMutation({
     mutationFn: ({ name, currency, credit }: typeof form.values) => {
-      const amount = credit.trim().replace(',', '.');
+      const amount = amountSent(credit);
       return api.post<AdminAccount>('/dash/admin/accounts', { name, currency, ...(amount && { credit: amount }) });
     },
     onSuccess: async ({ id }) => {

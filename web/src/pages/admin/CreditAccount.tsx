@@ -5,6 +5,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
+import { amountSent } from '../../ui/amount.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Money, moneyText } from '../../ui/Money.tsx';
@@ -17,7 +18,7 @@ function newRef(): string {
   return `dashboard-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-const amount_form = /^\d{1,10}([.,]\d{1,6})?$/;
+const amount_form = /^\d{1,10}(\.\d{1,6})?$/;
 
 type Movement = { way: string; amount: string; reason: string };
 
@@ -26,7 +27,7 @@ function useCreditForm() {
     initialValues: { way: 'credit', amount: '', reason: '' },
     validate: {
       amount: (amount) =>
-        amount_form.test(amount.trim()) && /[1-9]/.test(amount) ? null : 'Write an amount such as 25.00.',
+        amount_form.test(amountSent(amount)) && /[1-9]/.test(amount) ? null : 'Write an amount such as 1000.00.',
       reason: (reason) => (reason.trim() === '' ? 'Say why: it stands in the ledger of the account.' : null),
     },
   });
@@ -37,7 +38,7 @@ function useBooking({ id }: AdminAccount, close: () => void) {
   const [ref] = useState(newRef);
   return useMutation({
     mutationFn: ({ way, amount, reason }: Movement) => {
-      const signed = `${way === 'debit' ? '-' : ''}${amount.trim().replace(',', '.')}`;
+      const signed = `${way === 'debit' ? '-' : ''}${amountSent(amount)}`;
       return api.post<AdminAccount>(`/dash/admin/accounts/${id}/credit`, { amount: signed, reason, ref });
     },
     onSuccess: async (after) => {

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import type { BillingView } from '../../../../src/dashboard/views/billing.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { optionalAmount } from '../../ui/amount.ts';
 import { MayButton, useDenial } from '../../ui/MayButton.tsx';
 import { moneyText } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -49,7 +50,7 @@ export function AlertCard({ view: { alert } }: { view: BillingView }) {
             right="billing"
             variant="light"
             loading={save.isPending}
-            onClick={() => save.mutate(threshold.trim() === '' ? null : threshold.trim().replace(',', '.'))}
+            onClick={() => save.mutate(optionalAmount(threshold))}
           >
             Save
           </MayButton>

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import type { BillingView } from '../../../../src/dashboard/views/billing.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { amountSent } from '../../ui/amount.ts';
 import { MayButton } from '../../ui/MayButton.tsx';
 import { moneyText } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -50,7 +51,7 @@ function ByCard({ smallest, largest }: { smallest: string; largest: string }) {
   const { currency } = account;
   const [amount, setAmount] = useState('25');
   const pay = useMutation({
-    mutationFn: () => api.post<{ url: string }>(`${base}/billing/top-up`, { amount: amount.trim().replace(',', '.') }),
+    mutationFn: () => api.post<{ url: string }>(`${base}/billing/top-up`, { amount: amountSent(amount) }),
     onSuccess: ({ url }) => window.location.assign(url),
   });
   const shown = (text: string) =>

@@ -4,15 +4,16 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { KeyView, NewKeyView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { optionalAmount } from '../../ui/amount.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { NewKey } from './NewKey.tsx';
 
 type Values = { name: string; limit: string };
 
-/** The limit as it is sent: nothing means none. A comma is how many people write a point. */
+/** Without a limit there is none. */
 function toBody({ name, limit }: Values) {
-  return { name, limit: limit.trim() === '' ? null : limit.trim().replace(',', '.') };
+  return { name, limit: optionalAmount(limit) };
 }
 
 /** Asks for a name and a limit, then tells the key, once. */
