@@ -287,6 +287,12 @@ async function reload(catalog: CatalogHolder, notifier: Notifier, log: Logger): 
   notifier.notify(reloaded_channel, Buffer.from(JSON.stringify(answer)).toString('base64url'));
 }
 
+/**
+ * Whoever took a provider before a reload still begins with it: the files of an input may be fetched for minutes
+ * first, and a connection that is closed meanwhile would fail the task as if nobody knew whether it was sent.
+ */
+const retire_after_ms = 15 * 60_000;
+
 function makeProviders(
   catalog: CatalogHolder,
   adapters: Record<string, Adapter>,
@@ -305,8 +311,16 @@ function makeProviders(
       if (adapter)
         made.set(name, { media: adapter.open?.(config, { guard }), chat: adapter.openChat?.(config, { guard }) });
     }
-    void closeProviders(before);
+    retire(before);
     return made;
+  };
+  const retired = new Set<Map<string, Made>>();
+  const retire = (before: Map<string, Made>) => {
+    retired.add(before);
+    const end = () => {
+      if (retired.delete(before)) void closeProviders(before);
+    };
+    setTimeout(end, retire_after_ms).unref();
   };
   const closeProviders = async (all: Map<string, Made>) => {
     for (const { media, chat } of all.values()) await Promise.all([media?.close?.(), chat?.close?.()]);
@@ -314,6 +328,10 @@ function makeProviders(
   return {
     get: (name) => current().get(name)?.media,
     chat: (name) => current().get(name)?.chat,
-    close: () => closeProviders(made),
+    close: async () => {
+      const all = [...retired, made];
+      retired.clear();
+      await Promise.all(all.map(closeProviders));
+    },
   };
 }

@@ -20,6 +20,12 @@ import { sendDelivery } from './webhooks/send.ts';
 const slots = 64;
 
 /**
+ * An upstream that answers at once keeps a start waiting for minutes: with as few, one account that has chosen a slow
+ * model would keep all others from starting.
+ */
+const start_slots = 512;
+
+/**
  * An attempt that hangs costs its slot for 10 s and nobody else anything, until this many do at once: 200
  * receivers that begin to hang have 800. First attempts and retries have slots of their own.
  */
@@ -36,7 +42,7 @@ const add_up_every_ms = 15_000;
 
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
-  app.engine.work('task.start', { slots, handler: (job) => startTask(app, job) });
+  app.engine.work('task.start', { slots: start_slots, handler: (job) => startTask(app, job) });
   app.engine.work('task.poll', { slots, handler: (job) => pollTask(app, job) });
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });

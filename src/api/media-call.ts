@@ -118,16 +118,16 @@ async function orderOf(app: App, call: Call, wanted: MediaCall, model: Model, gi
     webhook_url: parameters['webhook_url'],
   };
   try {
-    return await readOrder(app, call.caller, body, await attachmentsOf(given));
+    return await readOrder(app, call.caller, body, await attachmentsOf(call, given));
   } catch (error) {
     throw error instanceof ApiError ? inTheirWords(error, carried) : error;
   }
 }
 
-async function attachmentsOf({ files }: Given): Promise<Attachments> {
+async function attachmentsOf(call: Call, { files }: Given): Promise<Attachments> {
   const attachments = new Map<string, Attachment>();
   for (const [text, { path, parameter }] of files) {
-    attachments.set(text, { path, probe: await measureFile(path, parameter) });
+    attachments.set(text, { path, probe: await measureFile(call, path, parameter) });
   }
   return attachments;
 }

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import { spool, type Spooled } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
 import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
-import { probeAgain } from '../storage/probe.ts';
+import { probeForCaller } from '../storage/probe.ts';
 import type { Call } from './endpoint.ts';
 import type { Form, FormLimits } from './form.ts';
 
@@ -67,8 +67,8 @@ const complaints: Record<ProbeFailure, string> = {
 };
 
 /** What a file of a form is by its bytes. Throws ApiError 422 naming its field. */
-export async function measureFile(path: string, field: string): Promise<Probe> {
-  const result = await probeAgain(path);
+export async function measureFile({ caller }: Call, path: string, field: string): Promise<Probe> {
+  const result = await probeForCaller(caller.account.id, path);
   if (result.ok) return result.probe;
   throw new ApiError('invalid_input', `${field} ${complaints[result.reason]}`, { param: field });
 }

@@ -55,14 +55,15 @@ export async function handleUpload(app: App, call: Call): Promise<Answer> {
   }));
 }
 
-async function keep(app: App, { caller }: Call, form: Form<string>): Promise<CallerFile> {
+async function keep(app: App, call: Call, form: Form<string>): Promise<CallerFile> {
   const [file] = form.files;
   if (file?.name !== 'file') {
     throw new ApiError('invalid_request', 'The form needs a file in the field "file".', { param: 'file' });
   }
   const { keep_ms, account_bytes_max, account_files_max } = app.catalog.current.settings.files;
   const { purpose, expires_after_ms } = readFields(form, keep_ms);
-  const probe = await measureFile(file.value, 'file');
+  const { caller } = call;
+  const probe = await measureFile(call, file.value, 'file');
   const now = new Date(app.clock.now());
   const kept = await keepFile(
     app,

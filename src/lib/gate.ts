@@ -1,5 +1,9 @@
 /** Lets so much work of one kind be under way, and so much of it for one name; what is more waits for its turn. */
-export type Gate = { run<T>(name: string, work: () => Promise<T>): Promise<T> };
+export type Gate = {
+  run<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** How much waits under this name. */
+  waiting(name: string): number;
+};
 
 export function makeGate(limits: { at_once: number; at_once_per_name: number }): Gate {
   const running = new Map<string, number>();
@@ -22,6 +26,7 @@ export function makeGate(limits: { at_once: number; at_once_per_name: number }):
     next.begin();
   };
   return {
+    waiting: (name) => waiting.filter((each) => each.name === name).length,
     async run(name, work) {
       if (mayRun(name)) enter(name);
       else await new Promise<void>((begin) => waiting.push({ name, begin }));

@@ -164,11 +164,29 @@ function soundExtension(format: InputFormat): Extension {
 async function measureDuration(input: Input, tracks: InputTrack[], size_bytes: number): Promise<number> {
   const format = await input.getFormat();
   const declared = indexless.includes(format) && size_bytes > walked_bytes_max;
-  const end = (declared && (await input.getDurationFromMetadata(tracks))) || (await findEnd(input, tracks, format));
+  const end = (declared && (await declaredEnd(input, tracks, size_bytes))) || (await findEnd(input, tracks, format));
   const start = Math.max(0, await input.getFirstTimestamp(tracks));
   const duration = Math.round((end - start) * 1000) / 1000;
   if (!(duration > 0 && duration <= duration_max)) throw new Error(`It cannot last ${duration} seconds.`);
   return duration;
+}
+
+/** MP3 ends at 320 kbit/s; a picture among the tags may be some of the file. */
+const mp3_bits_max = 400_000;
+
+/** What the header says, unless there is more in the file than so short a sound could fill: it is charged by it. */
+async function declaredEnd(input: Input, tracks: InputTrack[], size_bytes: number): Promise<number | null> {
+  const end = await input.getDurationFromMetadata(tracks);
+  if (!end) return end;
+  const plain = await Promise.all(tracks.map(plainBits)); // as if nothing were compressed
+  const bits_max = (await input.getFormat()) === MP3 ? mp3_bits_max : plain.reduce((sum, bits) => sum + bits, 0);
+  if (size_bytes * 8 > end * bits_max) throw new Error(`It has too many bytes to last only ${end} seconds.`);
+  return end;
+}
+
+async function plainBits(track: InputTrack): Promise<number> {
+  if (!track.isAudioTrack()) return 0;
+  return (await track.getSampleRate()) * (await track.getNumberOfChannels()) * 32;
 }
 
 /** By the last frames. Their bytes must be there: an index may promise more than is in the file. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assert } from '../lib/assert.ts';
+import { makeGate } from '../lib/gate.ts';
 import { failed, type ProbeResult } from './probe-result.ts';
 import type { Measurement } from './measure.ts';
 import type { ProbeReply } from './probe-process.ts';
@@ -21,8 +22,11 @@ const sent_bytes_max = 2 ** 18;
 
 const crashed = failed('crashed', 'The parser crashed or ran out of memory.');
 
-/** So that one hostile file does not hold up all others. */
-const processes_max = 2;
+/** So that one hostile file does not hold up all others: 3 s each, and callers can send sixty a minute. */
+const processes_max = 3;
+
+/** What callers send never has all processes, and what one account sends never all of those: results must be measured. */
+const callers = makeGate({ at_once: processes_max - 1, at_once_per_name: 1 });
 
 /**
  * Type, size, width, height and duration of a file, from its bytes (or those at a path, of which
@@ -53,6 +57,16 @@ export async function probeAgain(origin: string | Uint8Array): Promise<ProbeResu
   const first = await probeMedia(origin);
   const uncertain = !first.ok && (first.reason === 'timeout' || first.reason === 'crashed');
   return uncertain ? probeMedia(origin) : first;
+}
+
+/** The same for what a caller gave, in the turn of its account. */
+export function probeForCaller(account_id: string, origin: string | Uint8Array): Promise<ProbeResult> {
+  return callers.run(account_id, () => probeAgain(origin));
+}
+
+/** How many files that an account gave wait for their turn. */
+export function waitingOf(account_id: string): number {
+  return callers.waiting(account_id);
 }
 
 /** `dead`: the process never took the file; somebody killed it while it rested. */

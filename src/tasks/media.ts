@@ -11,7 +11,7 @@ import { makeGate } from '../lib/gate.ts';
 import { GuardError } from '../lib/guard.ts';
 import { isId } from '../lib/ids.ts';
 import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
-import { probeAgain } from '../storage/probe.ts';
+import { probeForCaller, waitingOf } from '../storage/probe.ts';
 import { keepInput } from './inputs.ts';
 import { inline_bytes_max } from './run-media.ts';
 
@@ -56,7 +56,10 @@ export async function checkMedia(
   if (count > files_max) throw new ApiError('invalid_input', `input may have at most ${files_max} files.`);
   const sources = new Map<string, Source>();
   await replaceMedia(input, used, async (text, field, place) => {
-    const source = sources.get(text) ?? (await readSource(app, caller, { text, field, place, model, attachments }));
+    const seen = sources.get(text);
+    const must_be_fetched = seen?.type === 'link' && isMeasured(model, field); // first met where nothing is measured
+    const asked = { text, field, place, model, attachments };
+    const source = seen && !must_be_fetched ? seen : await readSource(app, caller, asked);
     checkKind(source, field, place);
     sources.set(text, source);
     return text;
@@ -70,7 +73,7 @@ async function readSource(app: App, caller: Caller, asked: Asked): Promise<Sourc
   const { text, field, place, model, attachments } = asked;
   const attachment = attachments.get(text);
   if (attachment) return useAttachment(app, attachment, asked);
-  if (isDataUrl(text)) return readInline(app, asked);
+  if (isDataUrl(text)) return readInline(app, caller, asked);
   if (isId('file', text)) return findUpload(app, caller, asked);
   if (!/^https?:/i.test(text)) throw wrong(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
   if (text.length > url_length_max) throw wrong(place, `may have at most ${url_length_max} characters.`);
@@ -85,12 +88,19 @@ function useAttachment(app: App, { path, probe }: Attachment, { place, model }: 
   return { type: 'bytes', content: path, probe };
 }
 
-async function readInline(app: App, { text, place, model }: Asked): Promise<Source> {
+/** Each has its whole request in memory. */
+const waiting_max = 16;
+
+async function readInline(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
   const size_bytes_max = largest(app, model);
   if (dataUrlBytesMax(text) > size_bytes_max) throw tooLarge(place, size_bytes_max);
   const inline = readDataUrl(text, size_bytes_max);
   if (!inline) throw wrong(place, 'is not a valid data URL.');
-  return { type: 'bytes', content: inline.bytes, probe: await measure(inline.bytes, place) };
+  if (waitingOf(caller.account.id) >= waiting_max) {
+    const message = 'Too many files of this account wait to be measured. Try again in a moment.';
+    throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
+  }
+  return { type: 'bytes', content: inline.bytes, probe: await measure(caller, inline.bytes, place) };
 }
 
 async function findUpload(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
@@ -121,7 +131,7 @@ async function fetchLink(app: App, caller: Caller, { text, place, model }: Asked
       if (error instanceof GuardError) throw wrong(place, `cannot be fetched: ${error.message}`);
       throw error;
     });
-    return { type: 'bytes', content: fetched.bytes, probe: await measure(fetched.bytes, place) };
+    return { type: 'bytes', content: fetched.bytes, probe: await measure(caller, fetched.bytes, place) };
   });
 }
 
@@ -135,8 +145,8 @@ const complaints: Record<ProbeFailure, string> = {
   crashed: 'could not be measured.',
 };
 
-async function measure(bytes: Buffer, place: string): Promise<Probe> {
-  const result = await probeAgain(bytes);
+async function measure({ account }: Caller, bytes: Buffer, place: string): Promise<Probe> {
+  const result = await probeForCaller(account.id, bytes);
   if (result.ok) return result.probe;
   throw wrong(place, complaints[result.reason]);
 }

@@ -12,7 +12,7 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused, NotStarted, type Provider } from '../providers/provider.ts';
 import { makeLink } from '../storage/links.ts';
 import type { Probe } from '../storage/probe-result.ts';
-import { probeAgain } from '../storage/probe.ts';
+import { probeForCaller } from '../storage/probe.ts';
 import type { Task } from './task.ts';
 
 /** Files of an input in the form that the provider of a route takes. */
@@ -29,7 +29,10 @@ const inline_preferred_bytes_max = 262_144;
 /** A run may be late, and its upstream fetches when it begins. */
 const link_extra_ms = 3_600_000;
 
-const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, timeout_ms: 60_000, redirects_max: 3 };
+const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, redirects_max: 3 };
+
+/** For all links of an input together: meanwhile others wait for the room that their files may need. */
+const fetch_ms = 60_000;
 
 /** The input for a route, or why it cannot be had: InputRefused is for the caller, NotStarted for the next route. */
 export type PreparedInput = JsonObject | NotStarted | InputRefused;
@@ -41,27 +44,30 @@ type Plan =
   | { type: 'inline'; file: CallerFile }
   | { type: 'fetch' };
 
-type Run = { app: App; task: Task; route: Route; provider: Provider; stopped: AbortSignal };
+type Wanted = { route: Route; provider: Provider; stopped: AbortSignal; fetch_ms?: number };
+
+type Run = Omit<Wanted, 'fetch_ms'> & { app: App; task: Task; fetch_until_ms: number };
 
 /** Does `work` with the input for a route. `input` is the JSON text of the task's. */
 export async function withInput<T>(
   app: App,
   task: Task,
   input: string,
-  wanted: { route: Route; provider: Provider; stopped: AbortSignal },
+  wanted: Wanted,
   work: (prepared: PreparedInput) => Promise<T>,
 ): Promise<T> {
   const plain: JsonObject = JSON.parse(input);
   const fields = (wanted.route.media ?? []).filter((field) => mediaTexts(plain, field).length > 0);
   if (fields.length === 0) return work(plain);
-  const run = { app, task, ...wanted };
-  const plans = await orProblem(run, () => planAll(run, plain, fields));
-  if (plans instanceof Error) return work(plans);
-  const fetches = [...plans.values()].some((plan) => plan.type === 'fetch');
-  const bytes = fetches ? inline_bytes_max : inlineBytes(plans);
+  const run = { app, task, ...wanted, fetch_until_ms: Number.POSITIVE_INFINITY };
+  const planned = await orProblem(run, () => planAll(run, plain, fields));
+  if (planned instanceof Error) return work(planned);
+  const fetches = [...planned.plans.values()].some((plan) => plan.type === 'fetch');
+  const bytes = fetches ? inline_bytes_max : planned.inline_bytes;
   const share = bytes > 0 ? await inline_budget.take(bytes) : undefined;
   try {
-    const given = await orProblem(run, () => give(run, plain, fields, plans));
+    run.fetch_until_ms = performance.now() + (wanted.fetch_ms ?? fetch_ms); // when there is room
+    const given = await orProblem(run, () => give(run, plain, fields, planned));
     if (!(given instanceof Error)) share?.shrink(given.inline_bytes);
     return await work(given instanceof Error ? given : given.input);
   } finally {
@@ -83,35 +89,38 @@ async function orProblem<T>(
   }
 }
 
-type Plans = Map<string, Plan>;
+/** By the texts of the input. A file counts as often as it is named: so often it stands in the request. */
+type Planned = { plans: ReadonlyMap<string, Plan>; inline_bytes: number };
 
-async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[]): Promise<Plans> {
-  const plans: Plans = new Map();
+async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[]): Promise<Planned> {
+  const plans = new Map<string, Plan>();
+  let inline_bytes = 0;
   await replaceMedia(input, fields, async (text, _field, place) => {
-    if (!plans.has(text)) plans.set(text, await planFor(run, text, place));
+    const plan = plans.get(text) ?? (await planFor(run, text, place));
+    plans.set(text, plan);
+    if (plan.type === 'inline') inline_bytes += Number(plan.file.size_bytes);
     return text;
   });
-  if (inlineBytes(plans) > inline_bytes_max) throw tooMuch();
-  return plans;
+  if (inline_bytes > inline_bytes_max) throw tooMuch();
+  return { plans, inline_bytes };
 }
 
-async function give(run: Run, input: JsonObject, fields: readonly MediaField[], plans: Plans) {
-  const given = new Map<string, string>();
-  let inline_bytes = inlineBytes(plans);
+async function give(run: Run, input: JsonObject, fields: readonly MediaField[], planned: Planned) {
+  const given = new Map<string, { value: string; fetched_bytes: number }>();
+  let { inline_bytes } = planned;
+  const giveOne = async (text: string, plan: Plan, wanted: { field: MediaField; place: string }) => {
+    if (plan.type !== 'fetch') return { value: await valueOf(run, text, plan), fetched_bytes: 0 };
+    const fetched = await fetchLink(run, text, { ...wanted, left_bytes: inline_bytes_max - inline_bytes });
+    return { value: await giveFetched(run, fetched), fetched_bytes: fetched.bytes.length };
+  };
   const made = await replaceMedia(input, fields, async (text, field, place) => {
-    const plan = plans.get(text);
-    const known = given.get(text);
-    if (known !== undefined || !plan) return known ?? text;
-    let value: string;
-    if (plan.type === 'fetch') {
-      const fetched = await fetchLink(run, text, { field, place, left_bytes: inline_bytes_max - inline_bytes });
-      inline_bytes += fetched.bytes.length;
-      value = await giveFetched(run, fetched);
-    } else {
-      value = await valueOf(run, text, plan);
-    }
-    given.set(text, value);
-    return value;
+    const plan = planned.plans.get(text);
+    if (!plan) return text;
+    const one = given.get(text) ?? (await giveOne(text, plan, { field, place }));
+    given.set(text, one);
+    inline_bytes += one.fetched_bytes;
+    if (inline_bytes > inline_bytes_max) throw tooMuch();
+    return one.value;
   });
   return { input: made, inline_bytes };
 }
@@ -158,11 +167,6 @@ function isReachable(run: Run): boolean {
   return checkUserUrl(run.app.base_url(), { allow: [], allow_private: isTrusted(run) }) === undefined;
 }
 
-function inlineBytes(plans: Plans): number {
-  const inline = [...plans.values()].filter((plan) => plan.type === 'inline');
-  return inline.reduce((sum, { file }) => sum + Number(file.size_bytes), 0);
-}
-
 async function valueOf(run: Run, text: string, plan: Exclude<Plan, { type: 'fetch' }>): Promise<string> {
   if (plan.type === 'link') return link(run, plan.file);
   return plan.type === 'inline' ? readInline(run, plan.file) : text;
@@ -182,11 +186,13 @@ async function readInline({ app }: Run, file: CallerFile): Promise<string> {
   });
 }
 
-type Wanted = { field: MediaField; place: string; left_bytes: number };
-
-async function fetchLink(run: Run, url: string, { field, place, left_bytes }: Wanted) {
+async function fetchLink(
+  run: Run,
+  url: string,
+  { field, place, left_bytes }: { field: MediaField; place: string; left_bytes: number },
+) {
   const bytes = await download(run, url, place, left_bytes);
-  const probed = await probeAgain(bytes);
+  const probed = await probeForCaller(run.task.account_id, bytes);
   if (!probed.ok || probed.probe.type !== field.kind) {
     const found = probed.ok ? probed.probe.content_type : 'no file that can be read';
     throw new InputRefused(
@@ -208,8 +214,10 @@ async function giveFetched(run: Run, { bytes, probe }: { bytes: Buffer; probe: P
   return valueOf(run, file.id, planForFile(run, file));
 }
 
-async function download({ app, stopped }: Run, url: string, place: string, size_bytes_max: number): Promise<Buffer> {
-  const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max, signal: stopped };
+async function download(run: Run, url: string, place: string, size_bytes_max: number): Promise<Buffer> {
+  const { app, stopped, fetch_until_ms } = run;
+  const timeout_ms = Math.max(1, fetch_until_ms - performance.now());
+  const limits = { ...fetch_limits, timeout_ms, rules: app.addressRules(), size_bytes_max, signal: stopped };
   try {
     return (await app.guard.download(url, limits)).bytes;
   } catch (error) {

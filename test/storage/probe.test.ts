@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { probeMedia } from '../../src/storage/probe.ts';
+import { probeForCaller, probeMedia, waitingOf } from '../../src/storage/probe.ts';
 import * as samples from './samples.ts';
 
 let folder = '';
@@ -330,6 +330,28 @@ describe('a hostile file', () => {
     expect(await hanging).toMatchObject({ ok: false, reason: 'timeout' });
     expect(performance.now() - started).toBeLessThan(5000); // 1.5 s, and what a busy machine adds
     expect(others_ms).toBeLessThan(performance.now() - started);
+  });
+
+  test('of one account that hang delay neither results nor other accounts', async () => {
+    const started = performance.now();
+    const hanging = Array.from({ length: 4 }, () => probeForCaller('acct_1', endless));
+    expect(waitingOf('acct_1')).toBe(3);
+    expect((await probeForCaller('acct_2', samples.wav(1))).ok).toBe(true);
+    expect((await probeMedia(samples.wav(1))).ok).toBe(true);
+    expect(waitingOf('acct_1')).toBe(3); // the first hangs still
+    const results = await Promise.all(hanging);
+    expect(results.map((result) => result.ok)).toEqual([false, false, false, false]);
+    expect(performance.now() - started).toBeGreaterThan(4 * 3_000 - 100); // one behind the other
+  });
+
+  test('too large to be walked through, that says it lasts no time at all', async () => {
+    const put70 = (name: string, declared: number) => put(name, samples.mp3Declaring(declared, 170_000));
+    expect(await probeMedia(await put70('honest.mp3', 169_999))).toMatchObject({ ok: true });
+    const lie = await probeMedia(await put70('lie.mp3', 10));
+    expect(lie).toMatchObject({ ok: false, reason: 'damaged' });
+    const long = samples.flac(1);
+    const flac = await put('lie.flac', Buffer.concat([long, Buffer.alloc(70_000_000)]));
+    expect(await probeMedia(flac)).toMatchObject({ ok: false, reason: 'damaged' });
   });
 
   test('that hangs again and again leaves the rest working', async () => {

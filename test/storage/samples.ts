@@ -69,6 +69,15 @@ export function mp3(frames: number): Buffer {
   return Buffer.concat(Array.from({ length: frames }, () => frame));
 }
 
+/** The same, whose first frame says that there are `declared` of them. */
+export function mp3Declaring(declared: number, frames: number): Buffer {
+  const bytes = mp3(frames);
+  bytes.write('Xing', 36, 'latin1'); // behind the side information of two channels
+  bytes.writeUInt32BE(1, 40); // a number of frames follows, and nothing else
+  bytes.writeUInt32BE(declared, 44);
+  return bytes;
+}
+
 /** An empty ID3v2.3 tag of `length` bytes. */
 export function id3(length: number): Buffer {
   const tag = Buffer.alloc(10 + length);

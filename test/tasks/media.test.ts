@@ -55,11 +55,16 @@ beforeAll(async () => {
   const adapters = Object.fromEntries(Object.entries(takers).map(([name, taker]) => [name, taker.adapter]));
   service = await startTestApp({ yaml, adapters, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
   const asked: string[] = [];
+  const twelve_mb = wav(750);
   const server = createServer((request, response) => {
     asked.push(request.url ?? '');
-    const body = { '/a.png': png, '/a.wav': sound, '/large.wav': wav(60), '/page': Buffer.from('<html>') }[
-      request.url ?? ''
-    ];
+    const body = {
+      '/a.png': png,
+      '/a.wav': sound,
+      '/large.wav': wav(60),
+      '/long.wav': twelve_mb,
+      '/page': Buffer.from('<html>'),
+    }[request.url ?? ''];
     response.writeHead(body ? 200 : 404, { 'content-type': 'text/html' }).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -334,6 +339,24 @@ describe('refused at the creation, by the name of the field', () => {
       expect.stringContaining('base_url is no address'),
       'the files of the input are larger than 32 MB together',
     ]);
+  });
+
+  it('a file counts as often as it is named: so often it would stand in the request', async () => {
+    const large = await upload(sound);
+    await service.app.db.query('update files set size_bytes = 12000000 where id = $1', [large]);
+    const runs = takers.data.runs.length;
+    const { json } = await generate('data', { prompt: 'a', clips: [large, large, large] });
+    expect(json.status).toBe('failed');
+    expect(takers.data.runs).toHaveLength(runs);
+    expect((await generate('data', { prompt: 'a', clips: [large, large] })).json.status).toBe('succeeded');
+  });
+
+  it('so does a link that is fetched for the request', async () => {
+    const url = `${site.url}/long.wav`;
+    const runs = takers.data.runs.length;
+    expect((await generate('data', { prompt: 'a', clips: [url, url, url] })).json.status).toBe('failed');
+    expect(takers.data.runs).toHaveLength(runs);
+    expect((await generate('data', { prompt: 'a', clips: [url, url] })).json.status).toBe('succeeded');
   });
 
   it('links to private addresses, where they are not allowed', async () => {

@@ -19,6 +19,13 @@ models:
     price: [{ unit: minute, amount: "0.60" }]
     estimate: { second: $media.audio.duration }
     routes: [{ provider: hears, upstream_model: a }]
+  - id: test/sing
+    kind: audio
+    output_types: [text]
+    input_schema: { type: object, required: [audio], properties: { like: { type: string, x-media: audio }, audio: { type: string, x-media: audio } } }
+    price: [{ unit: minute, amount: "0.60" }]
+    estimate: { second: $media.audio.duration }
+    routes: [{ provider: hears, upstream_model: a }]
   - id: test/tokens
     kind: audio
     output_types: [text]
@@ -179,6 +186,18 @@ describe('what was heard is paid by its length', () => {
     await run('transcribe', { audio: `${site.url}/a.wav` });
     expect(site.asked).toBe(1);
     expect(hears.runs.at(-1)?.input['audio']).toBe(audio());
+  });
+
+  it('of a link that stands in a field that is not measured, too', async () => {
+    const url = `${site.url}/a.wav`;
+    const estimate = await client.call('POST', '/v1/estimate', {
+      model: 'test/sing',
+      input: { like: url, audio: url },
+    });
+    expect(estimate.json.estimated_cost.exact).toBe('0.900000');
+    const task = await run('sing', { like: url, audio: url });
+    expect(task).toMatchObject({ status: 'succeeded', cost: { exact: '0.900000' } });
+    expect(hears.runs.at(-1)?.input).toEqual({ like: audio(), audio: audio() });
   });
 
   it.each(['/none', '/'])('of a link that cannot be fetched: 422 (%s)', async (path) => {

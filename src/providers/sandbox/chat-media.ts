@@ -1,5 +1,5 @@
 /** What the sandbox sees of the texts, images and documents in a chat. */
-import { probeMedia } from '../../storage/probe.ts';
+import { probeForCaller } from '../../storage/probe.ts';
 import type { Conversation, Part, Source } from '../../styles/conversation.ts';
 
 /** The text of some parts. */
@@ -69,7 +69,7 @@ export function imageSize(source: Source): Promise<Size | undefined> {
 
 async function measure(source: Source): Promise<Size | undefined> {
   if (source.type === 'url') return undefined;
-  const probed = await probeMedia(Buffer.from(source.data, 'base64'));
+  const probed = await probeForCaller('sandbox', Buffer.from(source.data, 'base64')); // whose it is is not told here
   if (!probed.ok) return undefined;
   const { width, height } = probed.probe;
   return width === undefined || height === undefined ? undefined : { width, height };

@@ -1,0 +1,137 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { assert } from '../../src/lib/assert.ts';
+import type { Adapter, RunState } from '../../src/providers/provider.ts';
+import { findTask } from '../../src/tasks/list.ts';
+import { withInput } from '../../src/tasks/run-media.ts';
+import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { picture } from '../storage/samples.ts';
+
+/** Tasks that have to wait, and what must not have to wait for them. */
+
+let service: TestApp;
+let png: Buffer;
+/** Ends the submits that hang. */
+const hanging: (() => void)[] = [];
+
+const yaml = (more = '') => `
+version: 1
+limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${more}
+providers:
+  hangs: { adapter: hangs }
+  takes: { adapter: takes }
+models:
+  - id: test/hangs
+    kind: image
+    input_schema: { type: object }
+    price: [{ unit: image, amount: "0.01" }]
+    routes: [{ provider: hangs, upstream_model: a }]
+  - id: test/takes
+    kind: image
+    input_schema: { type: object, properties: { images: { type: array, items: { type: string, x-media: image } } } }
+    price: [{ unit: image, amount: "0.01" }]
+    routes: [{ provider: takes, upstream_model: a }]
+`;
+
+beforeAll(async () => {
+  png = await picture('png', 40, 30);
+  const poll = async () => ({ phase: 'failed', type: 'upstream_error', message: 'never accepted' }) as const;
+  const done: RunState = { phase: 'done', files: [{ bytes: png }] };
+  const serves = (kind: string) => kind !== 'chat';
+  const hangs: Adapter = {
+    serves,
+    open: () => ({
+      poll,
+      start: async () => {
+        await new Promise<void>((resolve) => hanging.push(resolve));
+        return done;
+      },
+    }),
+  };
+  /** As connections are: whoever begins with one that was closed is told nothing of what became of it. */
+  const takes: Adapter = {
+    serves,
+    open: () => {
+      let is_open = true;
+      return {
+        media: 'data',
+        poll,
+        start: async () => {
+          if (is_open) return done;
+          throw new Error('The client is destroyed');
+        },
+        close: async () => {
+          is_open = false;
+        },
+      };
+    },
+  };
+  const adapters = { hangs, takes };
+  service = await startTestApp({ yaml: yaml(), adapters, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
+});
+afterAll(async () => {
+  for (const end of hanging) end();
+  await expectExactBooks(service.app);
+  await service.stop();
+});
+
+it('an upstream that keeps a hundred submits waiting keeps no other task from starting', async () => {
+  const [patient, quick] = [await service.client(), await service.client()];
+  await Promise.all(
+    Array.from({ length: 100 }, () => patient.call('POST', '/v1/generate', { model: 'test/hangs', input: {} })),
+  );
+  await expect.poll(() => hanging.length, { timeout: 15_000 }).toBe(100);
+  const { json } = await quick.call('POST', '/v1/generate?wait=10', { model: 'test/takes', input: {} });
+  expect(json.status).toBe('succeeded');
+  for (const end of hanging.splice(0)) end();
+});
+
+it('a reload while the files of an input are fetched breaks nothing', async () => {
+  const asked = Promise.withResolvers<() => void>();
+  const server = createServer((_request, response) => asked.resolve(() => response.end(png))).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = await service.client();
+  const image = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png`;
+  const { json } = await client.call('POST', '/v1/generate', { model: 'test/takes', input: { images: [image] } });
+  const answer = await asked.promise;
+  await service.configure(yaml('files: { file_mb_max: 41 }'));
+  const other = await client.call('POST', '/v1/generate?wait=10', { model: 'test/takes', input: {} });
+  expect(other.json.status).toBe('succeeded'); // by a provider that was opened behind the reload
+  answer();
+  await expect
+    .poll(async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 10_000 })
+    .toBe('succeeded');
+  server.close();
+});
+
+it('links that are slow have a minute together, not each', async () => {
+  const server = createServer((_request, response) => setTimeout(() => response.end(png), 300)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { app } = service;
+  const client = await service.client();
+  const { json } = await client.call('POST', '/v1/generate?wait=10', { model: 'test/takes', input: {} });
+  const task = await findTask(app.db, json.id);
+  const route = app.catalog.current.models.get('test/takes')?.routes[0];
+  const provider = app.providers.get('takes');
+  assert(task && route && provider, 'it has run');
+  const links = [1, 2, 3, 4].map((n) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${n}.png`);
+  const prepared = (fetch_ms: number) =>
+    withInput(
+      app,
+      task,
+      JSON.stringify({ images: links }),
+      { route, provider, stopped: AbortSignal.timeout(30_000), fetch_ms },
+      async (given) => given,
+    );
+  expect(await prepared(700)).toMatchObject({
+    name: 'InputRefused',
+    message: expect.stringMatching(/^input\.images\[[12]\] cannot be fetched: /),
+  });
+  expect(await prepared(20_000)).toMatchObject({
+    images: Array.from({ length: 4 }, () => expect.stringMatching(/^data:/)),
+  });
+  server.close();
+});
