@@ -56,10 +56,14 @@ test('an operator finds an account, credits it, and sees the new balance', limit
   await keyboard.isOn('textbox', /^Amount/);
   const dialog = page.getByRole('dialog');
   await keyboard.press('Enter');
-  await dialog.getByText('Write an amount such as 25.00.').waitFor();
+  const complaint = dialog.getByText('Write an amount such as 1000.00.');
+  await complaint.waitFor();
   await dialog.getByText('Say why').waitFor();
-  await keyboard.fill(/^Amount/, '25,50');
   await keyboard.fill(/^Reason/, 'Paid by transfer');
+  await keyboard.fill(/^Amount/, '1,000'); // a thousand, or one?
+  await keyboard.press('Enter');
+  await complaint.waitFor();
+  await keyboard.fill(/^Amount/, '25,50');
   await keyboard.tabTo('button', 'Book');
   await keyboard.press('Enter', 'Enter');
   await dialog.waitFor({ state: 'hidden' });

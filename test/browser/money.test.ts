@@ -124,7 +124,7 @@ describe('billing', { timeout: 90_000 }, () => {
     await rows.nth(1).waitFor();
     const { json } = await client.call('GET', '/v1/balance/transactions?limit=100');
     const shown = (await rows.all()).slice(1).map(async (row) => textOf(await row.getByRole('cell').allTextContents()));
-    const lines = (await Promise.all(shown)).map(([, type, , amount, , available]) => [type, amount, available]);
+    const lines = (await Promise.all(shown)).map(([, type, amount, , , available]) => [type, amount, available]);
     expect(lines).toEqual(
       json.data.map(({ type, direction, amount, available_after }) => {
         const sign = { in: '+', out: '−', none: '' }[direction];
