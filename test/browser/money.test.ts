@@ -133,7 +133,7 @@ describe('billing', { timeout: 90_000 }, () => {
     );
 
     const release = page.getByRole('row', { name: /Release/ });
-    const [, , , given_back] = textOf(await release.getByRole('cell').allTextContents());
+    const [, , given_back] = textOf(await release.getByRole('cell').allTextContents());
     expect(given_back).toBe('$0.010000');
     await keyboard.enter('link', 'sandbox/image', release);
     await page.waitForURL(/\/tasks\/task_/);
