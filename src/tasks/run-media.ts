@@ -5,7 +5,7 @@ import { findFile, type CallerFile } from '../files/files.ts';
 import { keepInput } from './inputs.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { makeBudget } from '../lib/budget.ts';
-import { writeDataUrl } from '../lib/data-url.ts';
+import { isDataUrl, writeDataUrl } from '../lib/data-url.ts';
 import { GuardError } from '../lib/guard.ts';
 import { isId } from '../lib/ids.ts';
 import { readBytes } from '../lib/read-bytes.ts';
@@ -105,21 +105,27 @@ async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[
   return { plans, inline_bytes };
 }
 
+/** What stands in the place of a text, and what a fetched file adds to the request where it stands once more. */
+type Given = { value: string; repeated_bytes: number };
+
 async function give(run: Run, input: JsonObject, fields: readonly MediaField[], planned: Planned) {
-  const given = new Map<string, { value: string; fetched_bytes: number }>();
+  const given = new Map<string, Given>();
   let { inline_bytes } = planned;
-  const giveOne = async (text: string, plan: Plan, wanted: { field: MediaField; place: string }) => {
-    if (plan.type !== 'fetch') return { value: await valueOf(run, text, plan), fetched_bytes: 0 };
+  const giveOne = async (text: string, plan: Plan, wanted: { field: MediaField; place: string }): Promise<Given> => {
+    if (plan.type !== 'fetch') return { value: await valueOf(run, text, plan), repeated_bytes: 0 };
     const fetched = await fetchLink(run, text, { ...wanted, left_bytes: inline_bytes_max - inline_bytes });
-    return { value: await giveFetched(run, fetched), fetched_bytes: fetched.bytes.length };
+    const value = await giveFetched(run, fetched);
+    inline_bytes += fetched.bytes.length;
+    return { value, repeated_bytes: isDataUrl(value) ? fetched.bytes.length : 0 };
   };
   const made = await replaceMedia(input, fields, async (text, field, place) => {
     const plan = planned.plans.get(text);
     if (!plan) return text;
-    const one = given.get(text) ?? (await giveOne(text, plan, { field, place }));
-    given.set(text, one);
-    inline_bytes += one.fetched_bytes;
+    const known = given.get(text);
+    inline_bytes += known?.repeated_bytes ?? 0;
     if (inline_bytes > inline_bytes_max) throw tooMuch();
+    const one = known ?? (await giveOne(text, plan, { field, place }));
+    given.set(text, one);
     return one.value;
   });
   return { input: made, inline_bytes };

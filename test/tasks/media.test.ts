@@ -357,6 +357,8 @@ describe('refused at the creation, by the name of the field', () => {
     expect((await generate('data', { prompt: 'a', clips: [url, url, url] })).json.status).toBe('failed');
     expect(takers.data.runs).toHaveLength(runs);
     expect((await generate('data', { prompt: 'a', clips: [url, url] })).json.status).toBe('succeeded');
+    // Where it becomes a file of ours that the upstream fetches, nothing of it stands there.
+    expect((await generate('either', { prompt: 'a', clips: [url, url, url] })).json.status).toBe('succeeded');
   });
 
   it('links to private addresses, where they are not allowed', async () => {
