@@ -17,7 +17,7 @@ import { removeOldDeliveries, rescueDeliveries } from './webhooks/rescue.ts';
 import { sendDelivery } from './webhooks/send.ts';
 
 /** Jobs that wait for somebody else share a node freely; the database sets the pace before this does. */
-const slots = 64;
+const poll_slots = 64;
 
 /**
  * An upstream that answers at once keeps a start waiting for minutes: with as few, one account that has chosen a slow
@@ -43,7 +43,7 @@ const add_up_every_ms = 15_000;
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
   app.engine.work('task.start', { slots: start_slots, handler: (job) => startTask(app, job) });
-  app.engine.work('task.poll', { slots, handler: (job) => pollTask(app, job) });
+  app.engine.work('task.poll', { slots: poll_slots, handler: (job) => pollTask(app, job) });
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   await app.engine.schedule('tasks.sweep', rescue_every_ms, async () => {

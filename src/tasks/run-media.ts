@@ -46,7 +46,9 @@ type Plan =
 
 type Wanted = { route: Route; provider: Provider; stopped: AbortSignal; fetch_ms?: number };
 
-type Run = Omit<Wanted, 'fetch_ms'> & { app: App; task: Task; fetch_until_ms: number };
+type Run = Omit<Wanted, 'fetch_ms'> & { app: App; task: Task };
+
+type Fetching = Run & { fetch_until_ms: number };
 
 /** Does `work` with the input for a route. `input` is the JSON text of the task's. */
 export async function withInput<T>(
@@ -59,15 +61,15 @@ export async function withInput<T>(
   const plain: JsonObject = JSON.parse(input);
   const fields = (wanted.route.media ?? []).filter((field) => mediaTexts(plain, field).length > 0);
   if (fields.length === 0) return work(plain);
-  const run = { app, task, ...wanted, fetch_until_ms: Number.POSITIVE_INFINITY };
+  const run = { app, task, ...wanted };
   const planned = await orProblem(run, () => planAll(run, plain, fields));
   if (planned instanceof Error) return work(planned);
   const fetches = [...planned.plans.values()].some((plan) => plan.type === 'fetch');
   const bytes = fetches ? inline_bytes_max : planned.inline_bytes;
   const share = bytes > 0 ? await inline_budget.take(bytes) : undefined;
   try {
-    run.fetch_until_ms = performance.now() + (wanted.fetch_ms ?? fetch_ms); // when there is room
-    const given = await orProblem(run, () => give(run, plain, fields, planned));
+    const fetching = { ...run, fetch_until_ms: performance.now() + (wanted.fetch_ms ?? fetch_ms) }; // there is room now
+    const given = await orProblem(run, () => give(fetching, plain, fields, planned));
     if (!(given instanceof Error)) share?.shrink(given.inline_bytes);
     return await work(given instanceof Error ? given : given.input);
   } finally {
@@ -108,7 +110,7 @@ async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[
 /** What stands in the place of a text, and what a fetched file adds to the request where it stands once more. */
 type Given = { value: string; repeated_bytes: number };
 
-async function give(run: Run, input: JsonObject, fields: readonly MediaField[], planned: Planned) {
+async function give(run: Fetching, input: JsonObject, fields: readonly MediaField[], planned: Planned) {
   const given = new Map<string, Given>();
   let { inline_bytes } = planned;
   const giveOne = async (text: string, plan: Plan, wanted: { field: MediaField; place: string }): Promise<Given> => {
@@ -193,7 +195,7 @@ async function readInline({ app }: Run, file: CallerFile): Promise<string> {
 }
 
 async function fetchLink(
-  run: Run,
+  run: Fetching,
   url: string,
   { field, place, left_bytes }: { field: MediaField; place: string; left_bytes: number },
 ) {
@@ -220,7 +222,7 @@ async function giveFetched(run: Run, { bytes, probe }: { bytes: Buffer; probe: P
   return valueOf(run, file.id, planForFile(run, file));
 }
 
-async function download(run: Run, url: string, place: string, size_bytes_max: number): Promise<Buffer> {
+async function download(run: Fetching, url: string, place: string, size_bytes_max: number): Promise<Buffer> {
   const { app, stopped, fetch_until_ms } = run;
   const timeout_ms = Math.max(1, fetch_until_ms - performance.now());
   const limits = { ...fetch_limits, timeout_ms, rules: app.addressRules(), size_bytes_max, signal: stopped };

@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { attemptsOf, deliveryOf, finishTask, setStage, type Stage } from '../webhooks/setup.ts';
-import { commandsBeside, type Commands } from './medley.ts';
+import { expect, test } from 'vitest';
+import { attemptsOf, deliveryOf, finishTask } from '../webhooks/setup.ts';
+import { stageOfFile } from './stage.ts';
 
-let stage: Stage;
-let commands: Commands;
-
-beforeAll(async () => {
-  stage = await setStage();
-  commands = commandsBeside(stage.test);
-});
-afterAll(() => stage.stop());
+const file = stageOfFile();
 
 /** What the audit log says of this account, or of the whole service, oldest first. */
 async function deedsOf(account_id: string | null) {
-  return stage.app.db.query(
+  return file.stage.app.db.query(
     `select action, subject, details from audit_entries
       where account_id is not distinct from $1 and actor = 'command line' and user_id is null order by id`,
     [account_id],
@@ -21,16 +14,16 @@ async function deedsOf(account_id: string | null) {
 }
 
 test('what commands do to accounts, keys and secrets is in the audit log, as what the dashboard does', async () => {
-  const { id } = await commands.ok('account', 'create', '--name', 'Studio', '--credit', '3');
-  const made = await commands.ok('key', 'create', '--account', id, '--name', 'CI', '--monthly-limit', '5');
-  await commands.ok('key', 'limit', made.id, 'none');
-  const rotated = await commands.ok('key', 'rotate', made.id, '--overlap', '0');
-  await commands.ok('key', 'delete', rotated.id);
-  await commands.ok('account', 'block', id);
-  await commands.ok('account', 'unblock', id);
-  await commands.ok('account', 'credit', id, '2', '--reason', 'a gift', '--ref', 'g-1');
-  await commands.ok('webhook', 'rotate', '--account', id);
-  await commands.ok('login-link', '--account', id);
+  const { id } = await file.commands.ok('account', 'create', '--name', 'Studio', '--credit', '3');
+  const made = await file.commands.ok('key', 'create', '--account', id, '--name', 'CI', '--monthly-limit', '5');
+  await file.commands.ok('key', 'limit', made.id, 'none');
+  const rotated = await file.commands.ok('key', 'rotate', made.id, '--overlap', '0');
+  await file.commands.ok('key', 'delete', rotated.id);
+  await file.commands.ok('account', 'block', id);
+  await file.commands.ok('account', 'unblock', id);
+  await file.commands.ok('account', 'credit', id, '2', '--reason', 'a gift', '--ref', 'g-1');
+  await file.commands.ok('webhook', 'rotate', '--account', id);
+  await file.commands.ok('login-link', '--account', id);
   const owner = expect.stringMatching(/^user_/);
   expect(await deedsOf(id)).toEqual([
     { action: 'account.create', subject: id, details: { name: 'Studio', currency: 'USD', credit: '3.000000' } },
@@ -45,29 +38,29 @@ test('what commands do to accounts, keys and secrets is in the audit log, as wha
     { action: 'login_link.create', subject: owner, details: null },
   ]);
   await Promise.all([
-    commands.fails(1, 'key', 'delete', rotated.id),
-    commands.fails(1, 'key', 'limit', 'key_no', '5'),
-    commands.fails(1, 'account', 'block', 'acct_no'),
+    file.commands.fails(1, 'key', 'delete', rotated.id),
+    file.commands.fails(1, 'key', 'limit', 'key_no', '5'),
+    file.commands.fails(1, 'account', 'block', 'acct_no'),
   ]);
   expect(await deedsOf(id)).toHaveLength(10);
   expect(JSON.stringify(await deedsOf(id))).not.toMatch(/mdl_|whsec_|token=/);
 });
 
 test('so is what they do to tasks and deliveries', async () => {
-  const { receiver, client, app } = stage;
+  const { receiver, client, app } = file.stage;
   const { account_id } = client;
   const { json } = await client.call('POST', '/v1/generate', {
     model: 'sandbox/image',
     input: { prompt: '[[delay 1h]]' },
   });
-  await commands.ok('task', 'fail', json.id, '--reason', 'it hangs');
+  await file.commands.ok('task', 'fail', json.id, '--reason', 'it hangs');
   const task = await finishTask(client, `${receiver.url}/deed`);
   await receiver.nth('/deed', 1);
   const delivery = await deliveryOf(app, client, task);
   await attemptsOf(app, delivery, 1);
-  await commands.ok('webhook', 'resend', delivery.id);
+  await file.commands.ok('webhook', 'resend', delivery.id);
   const url = `${receiver.url}/test`;
-  const sent = await commands.ok('webhook', 'test', '--account', account_id, '--url', url);
+  const sent = await file.commands.ok('webhook', 'test', '--account', account_id, '--url', url);
   const released = { reason: 'it hangs', released: '0.010000', currency: 'USD' };
   expect(await deedsOf(account_id)).toEqual([
     { action: 'task.fail', subject: json.id, details: released },
@@ -77,8 +70,8 @@ test('so is what they do to tasks and deliveries', async () => {
 });
 
 test('what concerns the whole service has no account', async () => {
-  await commands.ok('reload');
-  await commands.ok('login-link');
+  await file.commands.ok('reload');
+  await file.commands.ok('login-link');
   const operator = expect.stringMatching(/^user_/);
   expect(await deedsOf(null)).toEqual([
     { action: 'configuration.reload', subject: null, details: { ok: true } },

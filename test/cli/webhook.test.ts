@@ -1,35 +1,43 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { setStage, attemptsOf, deliveryOf, finishTask, until, type Stage } from '../webhooks/setup.ts';
-import { commandsBeside, medley, type Commands } from './medley.ts';
+import { expect, test } from 'vitest';
+import { attemptsOf, deliveryOf, finishTask, until } from '../webhooks/setup.ts';
+import { medley } from './medley.ts';
+import { stageOfFile } from './stage.ts';
 
-let stage: Stage;
-let commands: Commands;
-
-beforeAll(async () => {
-  stage = await setStage();
-  commands = commandsBeside(stage.test);
-});
-afterAll(() => stage.stop());
+const file = stageOfFile();
 
 test('webhook test sends a signed payload and tells how the receiver answered', async () => {
-  const { receiver, client } = stage;
-  const sent = await commands.ok('webhook', 'test', '--account', client.account_id, '--url', `${receiver.url}/cli`);
+  const { receiver, client } = file.stage;
+  const sent = await file.commands.ok(
+    'webhook',
+    'test',
+    '--account',
+    client.account_id,
+    '--url',
+    `${receiver.url}/cli`,
+  );
   expect(sent).toMatchObject({ delivered: true, status: 204, error: null });
   expect(JSON.parse((await receiver.nth('/cli', 1)).body.toString())).toMatchObject({
     output: [],
     status: 'succeeded',
   });
   receiver.answer('/cli', 500);
-  const said = await commands.text('webhook', 'test', '--account', client.account_id, '--url', `${receiver.url}/cli`);
+  const said = await file.commands.text(
+    'webhook',
+    'test',
+    '--account',
+    client.account_id,
+    '--url',
+    `${receiver.url}/cli`,
+  );
   expect(said.code).toBe(1);
   expect(said.out).toMatch(/^Not delivered: \S+ answered 500 after \d+ ms\n\nanswer 500\n$/);
 });
 
 test('an address that is not allowed, and an account that is not there, are refused', async () => {
-  const { client } = stage;
-  const refused = await commands.fails(
+  const { client } = file.stage;
+  const refused = await file.commands.fails(
     2,
     'webhook',
     'test',
@@ -39,41 +47,41 @@ test('an address that is not allowed, and an account that is not there, are refu
     'http://10.0.0.1/',
   );
   expect(refused).toMatch(/^--url must be reachable from the internet/);
-  expect(await commands.fails(1, 'webhook', 'test', '--account', 'acct_no', '--url', 'http://x.y/')).toContain(
+  expect(await file.commands.fails(1, 'webhook', 'test', '--account', 'acct_no', '--url', 'http://x.y/')).toContain(
     'acct_no',
   );
-  expect(await commands.fails(1, 'webhook', 'rotate', '--account', 'acct_no')).toContain('acct_no');
-  expect(await commands.fails(1, 'webhook', 'resend', 'dlv_no')).toContain('There is no delivery "dlv_no"');
-  expect(await commands.fails(2, 'webhook', 'listen', '--port', 'x')).toContain('--port');
+  expect(await file.commands.fails(1, 'webhook', 'rotate', '--account', 'acct_no')).toContain('acct_no');
+  expect(await file.commands.fails(1, 'webhook', 'resend', 'dlv_no')).toContain('There is no delivery "dlv_no"');
+  expect(await file.commands.fails(2, 'webhook', 'listen', '--port', 'x')).toContain('--port');
 });
 
 test('webhook resend sends a delivery once more; task show tells of its attempts', async () => {
-  const { receiver, client, app } = stage;
+  const { receiver, client, app } = file.stage;
   const task = await finishTask(client, `${receiver.url}/resend`);
   await receiver.nth('/resend', 1);
   const delivery = await deliveryOf(app, client, task);
   await attemptsOf(app, delivery, 1);
-  expect(await commands.ok('webhook', 'resend', delivery.id)).toMatchObject({ id: delivery.id, state: 'waiting' });
+  expect(await file.commands.ok('webhook', 'resend', delivery.id)).toMatchObject({ id: delivery.id, state: 'waiting' });
   await receiver.nth('/resend', 2);
   await attemptsOf(app, delivery, 2);
-  expect(await commands.ok('task', 'show', task)).toMatchObject({
+  expect(await file.commands.ok('task', 'show', task)).toMatchObject({
     webhook: { id: delivery.id, state: 'delivered', attempts: [{ status: 204 }, { status: 204 }] },
   });
-  const said = await commands.text('task', 'show', task);
+  const said = await file.commands.text('task', 'show', task);
   expect(said.out).toMatch(/webhook +dlv_\S+ delivered: http/);
   expect(said.out).toMatch(/attempt 2 +204 after \d+ ms/);
 });
 
 test('webhook rotate answers the new secret', async () => {
-  const { client } = stage;
-  const { webhook_secret: before } = await commands.ok('account', 'show', client.account_id);
-  const { webhook_secret } = await commands.ok('webhook', 'rotate', '--account', client.account_id);
+  const { client } = file.stage;
+  const { webhook_secret: before } = await file.commands.ok('account', 'show', client.account_id);
+  const { webhook_secret } = await file.commands.ok('webhook', 'rotate', '--account', client.account_id);
   expect(webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   expect(webhook_secret).not.toBe(before);
 });
 
 test('webhook listen receives, verifies with the secret of the account, and prints', async () => {
-  const { client, app } = stage;
+  const { client, app } = file.stage;
   const port = await freePort();
   const { database_url = '', data_dir } = app.config;
   const env = { DATABASE_URL: database_url, MEDLEY_DATA: data_dir };
