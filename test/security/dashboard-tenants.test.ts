@@ -31,12 +31,15 @@ beforeAll(async () => {
     model: 'sandbox/chat',
     messages: [{ role: 'user', content: note }],
   });
+  // Its record is written a moment later; a state from before that would differ from every later one.
+  const request_id = chat.headers.get('x-request-id') ?? '';
+  await vi.waitUntil(async () => (await victim.get(`${victim.base}/chats`)).text.includes(request_id));
   const rows = await service.app.db.query<{ id: string }>('select id from deliveries where account_id = $1', [
     victim.account_id,
   ]);
   ids = {
     tasks: [...made, running],
-    chats: [chat.headers.get('x-request-id') ?? ''],
+    chats: [request_id],
     keys: [client.key_id],
     deliveries: rows.map(({ id }) => id),
     members: [victim.user_id],
