@@ -22,6 +22,7 @@ export function ListTable({
       viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': caption }}
     >
       <Table
+        className="list"
         verticalSpacing="xs"
         horizontalSpacing="sm"
         highlightOnHover
