@@ -6,24 +6,25 @@ import { moneyAddresses } from './accounts/members.ts';
 import type { App } from './app.ts';
 import { tellOfLowBalances } from './billing/alerts.ts';
 import { makeDueInvoices, markTold, untoldInvoices } from './billing/invoices.ts';
+import type { Handler } from './engine/engine.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
+import { makeFairGate } from './lib/gate.ts';
 import { addUpUsage } from './money/usage.ts';
 import { balanceView, costView, parseMoney, type Money } from './money/money.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
+import { readRef } from './tasks/task.ts';
 import { removeOldDeliveries, rescueDeliveries } from './webhooks/rescue.ts';
 import { sendDelivery } from './webhooks/send.ts';
 
-/** Jobs that wait for somebody else share a node freely; the database sets the pace before this does. */
-const poll_slots = 64;
-
 /**
- * An upstream that answers at once keeps a start waiting for minutes: with as few, one account that has chosen a slow
- * model would keep all others from starting.
+ * Jobs that wait for somebody else share a node freely; the database sets the pace before this does. An upstream that
+ * answers at once keeps a start waiting for minutes, and a result that comes slowly its poll.
  */
-const start_slots = 512;
+const start_slots = 1_024;
+const poll_slots = 256;
 
 /**
  * An attempt that hangs costs its slot for 10 s and nobody else anything, until this many do at once: 200
@@ -42,8 +43,10 @@ const add_up_every_ms = 15_000;
 
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
-  app.engine.work('task.start', { slots: start_slots, handler: (job) => startTask(app, job) });
-  app.engine.work('task.poll', { slots: poll_slots, handler: (job) => pollTask(app, job) });
+  const start = fairly(start_slots, (job) => startTask(app, job));
+  const poll = fairly(poll_slots, (job) => pollTask(app, job));
+  app.engine.work('task.start', { slots: start_slots, handler: start });
+  app.engine.work('task.poll', { slots: poll_slots, handler: poll });
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   await app.engine.schedule('tasks.sweep', rescue_every_ms, async () => {
@@ -61,6 +64,22 @@ export async function startWorker(app: App): Promise<void> {
   await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => void (await addUpUsage(app.db, stopped)));
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(app, stopped));
   await app.engine.schedule('balances.low', low_balances_every_ms, () => mailLowBalances(app));
+}
+
+/** What an account's quick tasks wait for a place at most. */
+const turn_ms = 250;
+
+/** Thousands that find none are a few hundred looks a second. */
+const put_back_ms = { min: 1_000, max: 10_000 };
+
+/** So that none has all slots of a queue of tasks: what finds no place beside its account's others is put back. */
+function fairly(slots: number, handler: Handler): Handler {
+  const gate = makeFairGate(slots);
+  return async (job) => {
+    const outcome = await gate.runWithin(turn_ms, readRef(job.data).account_id, () => handler(job));
+    const { min, max } = put_back_ms;
+    return outcome ?? { again_after_ms: min + Math.random() * (max - min) };
+  };
 }
 
 /** Without an issuer there are none. */

@@ -1,5 +1,6 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
+import { withCallerSpool } from '../files/caller-spool.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
 import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
 import { readOrder } from '../tasks/create.ts';
@@ -38,7 +39,7 @@ export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacl
 
 /** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
 export async function weigh(app: App, caller: Caller, body: Record<string, unknown>): Promise<Weighed> {
-  const order = await readOrder(app, caller, body);
+  const order = await withCallerSpool(app, caller.account.id, (spool) => readOrder(app, caller, body, { spool }));
   const paused = await pausedUntil(
     app.db,
     caller.account.id,

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+import { withCallerSpool } from '../files/caller-spool.ts';
 import { createTask, readOrder } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import { untilFinal } from '../tasks/wait.ts';
@@ -51,9 +52,11 @@ async function handleGenerate(
   const wait_s = readWait(call.query.get('wait'));
   const idempotency_key = readIdempotencyKey(call.headers['idempotency-key']);
   refuseBlocked(call.caller);
-  const order = await readOrder(app, call.caller, call.body ?? {});
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
-  const created = await createTask(app, call.caller, order, idempotency);
+  const created = await withCallerSpool(app, call.caller.account.id, async (spool) => {
+    const order = await readOrder(app, call.caller, call.body ?? {}, { spool });
+    return createTask(app, call.caller, order, idempotency);
+  });
   const body =
     wait_s > 0 && !created.is_final ? await waitForBody(app, call, created.ref, wait_s, created.body) : created.body;
   return {

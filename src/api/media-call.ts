@@ -3,6 +3,8 @@ import { own } from '../catalog/input-schema.ts';
 import type { MediaKind, Model } from '../catalog/model.ts';
 import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
+import { withCallerSpool } from '../files/caller-spool.ts';
+import type { Spool } from '../files/spool.ts';
 import { exact } from '../money/money.ts';
 import { offerOf, type Carried } from '../styles/media-calls/offer.ts';
 import { carry, type Parameters } from '../styles/media-calls/parameters.ts';
@@ -65,10 +67,16 @@ export async function begin(app: App, call: Call, wanted: MediaCall): Promise<Be
     wait_s: call.query.has('wait') ? readWait(call.query.get('wait')) : wait_s_max,
   };
   refuseBlocked(call.caller);
-  if (!call.readForm) return create(app, call, wanted, givenInJson(call), wishes);
+  if (!call.readForm) {
+    return withCallerSpool(app, call.caller.account.id, (spool) =>
+      create(app, call, wanted, givenInJson(call), { ...wishes, spool }),
+    );
+  }
   const { file_bytes_max } = app.catalog.current.settings.files;
   const limits = { files_max: form_files_max, file_bytes_max, files_bytes_max: file_bytes_max };
-  return withForm(app, call, limits, async (form) => create(app, call, wanted, await givenInForm(call, form), wishes));
+  return withForm(app, call, limits, async (form, spool) =>
+    create(app, call, wanted, await givenInForm(call, form), { ...wishes, spool }),
+  );
 }
 
 async function create(
@@ -76,7 +84,7 @@ async function create(
   call: Call,
   wanted: MediaCall,
   given: Given,
-  { idempotency_key, wait_s }: { idempotency_key: string | undefined; wait_s: number },
+  { idempotency_key, wait_s, spool }: { idempotency_key: string | undefined; wait_s: number; spool: Spool },
 ): Promise<Begun> {
   const model = modelOf(app, wanted, given);
   for (const name of wanted.required) {
@@ -84,7 +92,7 @@ async function create(
     if (value === null) throw new ApiError('invalid_request', `${name} is required.`, { param: name });
   }
   wanted.check?.(given);
-  const order = await orderOf(app, call, wanted, model, given);
+  const order = await orderOf(app, call, wanted, { model, given, spool });
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: given.fingerprint };
   const created = await createTask(app, call.caller, order, idempotency);
   const headers = {
@@ -107,7 +115,12 @@ function modelOf(app: App, { kind, makes_text }: MediaCall, { parameters }: Give
 
 const service_own = ['model', 'metadata', 'webhook_url'];
 
-async function orderOf(app: App, call: Call, wanted: MediaCall, model: Model, given: Given): Promise<Order> {
+async function orderOf(
+  app: App,
+  call: Call,
+  wanted: MediaCall,
+  { model, given, spool }: { model: Model; given: Given; spool: Spool },
+): Promise<Order> {
   const { parameters } = given;
   const offer = offerOf(model, wanted.kind);
   const carried = carry(offer, wanted.parameters, withoutOwn(parameters, [...service_own, ...wanted.own]));
@@ -118,7 +131,7 @@ async function orderOf(app: App, call: Call, wanted: MediaCall, model: Model, gi
     webhook_url: parameters['webhook_url'],
   };
   try {
-    return await readOrder(app, call.caller, body, await attachmentsOf(call, given));
+    return await readOrder(app, call.caller, body, { attachments: await attachmentsOf(call, given), spool });
   } catch (error) {
     throw error instanceof ApiError ? inTheirWords(error, carried) : error;
   }

@@ -1,7 +1,8 @@
-import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import { spool, type Spooled } from '../files/spool.ts';
+import { takePlace } from '../files/caller-spool.ts';
+import { withSpool, type Spool } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
 import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
 import { probeForCaller } from '../storage/probe.ts';
@@ -10,50 +11,23 @@ import type { Form, FormLimits } from './form.ts';
 
 /** Forms with files, which lie on the disk while they are looked at. */
 
-/** Reads the form of a call and does `use` with it; its files are at the paths it is given, and gone afterwards. */
+/** Reads the form of a call and does `use` with it; its files are in the spool, at the paths it is given. */
 export async function withForm<T>(
   app: App,
   { caller, readForm }: Call,
   limits: FormLimits,
-  use: (form: Form<string>) => Promise<T>,
+  use: (form: Form<string>, spool: Spool) => Promise<T>,
 ): Promise<T> {
   assert(readForm, 'an endpoint with a form can read it');
-  const leave = enter(app, caller.account.id);
-  const spooled: Spooled[] = [];
+  const leave = takePlace(app, caller.account.id); // before the body is asked for
   try {
-    const form = await readForm(limits, async (stream) => {
-      const file = await spool(join(app.config.data_dir, 'spool'), stream);
-      spooled.push(file);
-      return file.path;
+    return await withSpool(app.config.data_dir, async (spool) => {
+      const form = await readForm(limits, (stream) => spool.add((file) => pipeline(stream, file)));
+      return use(form, spool);
     });
-    return await use(form);
   } finally {
     leave();
-    for (const file of spooled) await file.remove();
   }
-}
-
-const at_once_per_account = 8;
-const at_once = 64;
-
-const uploading = new WeakMap<App, Map<string, number>>();
-
-/** Uploads under way lie on the disk, before anything counts them: so many at once, and no more. */
-function enter(app: App, account_id: string): () => void {
-  const counts = uploading.get(app) ?? new Map<string, number>();
-  uploading.set(app, counts);
-  const own = counts.get(account_id) ?? 0;
-  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  if (own >= at_once_per_account || all >= at_once) {
-    const message = 'Too many uploads are under way. Try again when one of them has ended.';
-    throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
-  }
-  counts.set(account_id, own + 1);
-  return () => {
-    const left = (counts.get(account_id) ?? 1) - 1;
-    if (left > 0) counts.set(account_id, left);
-    else counts.delete(account_id);
-  };
 }
 
 const complaints: Record<ProbeFailure, string> = {

@@ -122,7 +122,12 @@ const files = section(
       duration('365d', { description: 'How long a file is kept, unless its upload asks for less.', default: '7d' }),
     ),
     file_mb_max: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000, default: 200, description: 'The largest file, in megabytes.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000,
+        default: 200,
+        description: 'The largest file, and what may come with one input together, in megabytes.',
+      }),
     ),
     account_mb_max: Type.Optional(count(5_000, { description: 'All files of an account together, in megabytes.' })),
     account_files_max: Type.Optional(count(1_000, { description: 'How many files an account may have at a time.' })),

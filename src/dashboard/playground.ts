@@ -7,6 +7,7 @@ import type { App } from '../app.ts';
 import { readOrder as readChatOrder } from '../chat/order.ts';
 import { holdFor } from '../chat/price.ts';
 import { ApiError } from '../errors.ts';
+import { withCallerSpool } from '../files/caller-spool.ts';
 import { createTask, readOrder } from '../tasks/create.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { playgroundCaller, takeWindow } from './playground-key.ts';
@@ -50,8 +51,10 @@ async function handleGenerate(app: App, { account, body }: AccountCall) {
   const caller = await playgroundCaller(app, account);
   await takeWindow(app, caller, 'generate');
   refuseBlocked(caller);
-  const order = await readOrder(app, caller, body ?? {});
-  const { ref } = await createTask(app, caller, order, undefined);
+  const { ref } = await withCallerSpool(app, caller.account.id, async (spool) => {
+    const order = await readOrder(app, caller, body ?? {}, { spool });
+    return createTask(app, caller, order, undefined);
+  });
   return { status: 202, body: { id: ref.task_id } };
 }
 

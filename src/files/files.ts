@@ -1,9 +1,9 @@
-import { createReadStream } from 'node:fs';
 import type { Queryable } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 import { storageKey } from '../storage/key.ts';
 import type { Probe } from '../storage/probe-result.ts';
 import type { Storage } from '../storage/storage.ts';
+import { contentOf } from './spool.ts';
 
 /** Files of callers. Of another account, expired or half stored, a file is as unknown as one that never was. */
 export type CallerFile = {
@@ -70,8 +70,7 @@ export async function keepFile(
   if (added !== 'added') return added;
   try {
     const { content_type, size_bytes } = probe;
-    const bytes = typeof content === 'string' ? createReadStream(content) : content;
-    await storage.put(storage_key, bytes, { content_type, size_limit_bytes: size_bytes });
+    await storage.put(storage_key, contentOf(content), { content_type, size_limit_bytes: size_bytes });
     const rows = await db.query<CallerFile>(
       `update files set ready = true where account_id = $1 and id = $2 returning ${columns}`,
       [account_id, id],

@@ -1,15 +1,31 @@
 /** Lets so much work of one kind be under way, and so much of it for one name; what is more waits for its turn. */
 export type Gate = {
   run<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** The same, but the work is left undone, and `undefined` answered, where its turn does not come within this time. */
+  runWithin<T>(patience_ms: number, name: string, work: () => Promise<T>): Promise<T | undefined>;
   /** How much waits under this name. */
   waiting(name: string): number;
 };
 
+/** A gate with limits that never change. */
 export function makeGate(limits: { at_once: number; at_once_per_name: number }): Gate {
+  return openGate((own, all) => all < limits.at_once && own < limits.at_once_per_name);
+}
+
+/**
+ * A gate in which a name has at most as much under way as is left free: one alone has half of all places, two have a
+ * third each, and there is always room for the next.
+ */
+export function makeFairGate(places: number): Gate {
+  return openGate((own, all) => own < places - all);
+}
+
+/** `mayRun`: whether one more may be under way beside so many of its own name, and of all. */
+function openGate(mayRun: (own: number, all: number) => boolean): Gate {
   const running = new Map<string, number>();
   const waiting: { name: string; begin: () => void }[] = [];
   let all = 0;
-  const mayRun = (name: string) => all < limits.at_once && (running.get(name) ?? 0) < limits.at_once_per_name;
+  const hasRoom = (name: string) => mayRun(running.get(name) ?? 0, all);
   const enter = (name: string) => {
     all += 1;
     running.set(name, (running.get(name) ?? 0) + 1);
@@ -19,22 +35,46 @@ export function makeGate(limits: { at_once: number; at_once_per_name: number }):
     const left = (running.get(name) ?? 1) - 1;
     if (left > 0) running.set(name, left);
     else running.delete(name);
-    const at = waiting.findIndex((each) => mayRun(each.name));
+    const at = waiting.findIndex((each) => hasRoom(each.name));
     const [next] = at === -1 ? [] : waiting.splice(at, 1);
     if (!next) return;
     enter(next.name); // at once: whoever comes now must not take the place
     next.begin();
   };
+  const turnOf = (name: string, patience_ms: number) =>
+    new Promise<boolean>((resolve) => {
+      const giveUp = () => {
+        waiting.splice(waiting.indexOf(waiter), 1);
+        resolve(false);
+      };
+      const timer = patience_ms === Infinity ? undefined : setTimeout(giveUp, patience_ms);
+      const begin = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+      const waiter = { name, begin };
+      waiting.push(waiter);
+    });
+  const comeIn = async (name: string, patience_ms: number): Promise<boolean> => {
+    if (!hasRoom(name)) return turnOf(name, patience_ms);
+    enter(name);
+    return true;
+  };
+  const doIt = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } finally {
+      leave(name);
+    }
+  };
   return {
     waiting: (name) => waiting.filter((each) => each.name === name).length,
     async run(name, work) {
-      if (mayRun(name)) enter(name);
-      else await new Promise<void>((begin) => waiting.push({ name, begin }));
-      try {
-        return await work();
-      } finally {
-        leave(name);
-      }
+      await comeIn(name, Infinity);
+      return doIt(name, work);
+    },
+    async runWithin(patience_ms, name, work) {
+      return (await comeIn(name, patience_ms)) ? doIt(name, work) : undefined;
     },
   };
 }

@@ -1,5 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { connect as netConnect, isIP, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { addressAllowed, checkUserUrl, hostOf, isLocalName, type AddressRules } from './address.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
@@ -59,6 +61,8 @@ export type DownloadOptions = Limits & {
   redirects_max: number;
 };
 
+export type Saved = { size_bytes: number; content_type: string | undefined };
+
 export type Downloaded = { bytes: Buffer; content_type: string | undefined };
 
 /**
@@ -72,6 +76,8 @@ export type Guard = {
   send(url: string, options: SendOptions): Promise<Sent>;
   /** Fetches a file into memory, following redirects, each judged anew. Rejects with GuardError. */
   download(url: string, options: DownloadOptions): Promise<Downloaded>;
+  /** The same into `file`, which is at its end then, or destroyed. Rejects with GuardError, or with the file's error. */
+  save(url: string, file: Writable, options: DownloadOptions): Promise<Saved>;
   /** A connection for a client of one's own, judged and dialled like every other. Rejects with GuardError. */
   connect(url: string, options: ConnectOptions): Promise<Socket>;
 };
@@ -86,6 +92,7 @@ export function openGuard(options: { resolve?: Resolve } = {}): Guard {
   return {
     send: (url, wanted) => send(resolve, url, wanted),
     download: (url, wanted) => download(resolve, url, wanted),
+    save: (url, file, wanted) => save(resolve, url, file, wanted),
     connect: async (url, wanted) => {
       const limits = { ...wanted, timeout_ms: wanted.connect_timeout_ms };
       const clock = startClock(limits);
@@ -109,7 +116,19 @@ async function send(resolve: Resolve, url: string, options: SendOptions): Promis
   }
 }
 
-async function download(resolve: Resolve, first: string, options: DownloadOptions): Promise<Downloaded> {
+async function download(resolve: Resolve, url: string, options: DownloadOptions): Promise<Downloaded> {
+  const chunks: Buffer[] = [];
+  const memory = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  const { size_bytes, content_type } = await save(resolve, url, memory, options);
+  return { bytes: Buffer.concat(chunks, size_bytes), content_type };
+}
+
+async function save(resolve: Resolve, first: string, file: Writable, options: DownloadOptions): Promise<Saved> {
   const clock = startClock(options);
   try {
     let url = first;
@@ -119,13 +138,14 @@ async function download(resolve: Resolve, first: string, options: DownloadOption
       const wanted = { ...options, method: 'GET', headers: { ...headers, 'accept-encoding': 'identity' } };
       const response = await request(resolve, target, wanted, clock);
       const next = redirectOf(response, url);
-      if (next === undefined) return await readFile(response, options, clock);
+      if (next === undefined) return await saveFile(response, file, options, clock);
       response.destroy();
       if (redirects === options.redirects_max) throw new GuardError('protocol', 'There were too many redirects.');
       url = next;
     }
   } finally {
     clock.stop();
+    if (!file.writableFinished) file.destroy();
   }
 }
 
@@ -140,67 +160,66 @@ function redirectOf(response: IncomingMessage, url: string): string | undefined 
   return next.href;
 }
 
-async function readFile(response: IncomingMessage, options: DownloadOptions, clock: Clock): Promise<Downloaded> {
+async function saveFile(
+  response: IncomingMessage,
+  file: Writable,
+  options: DownloadOptions,
+  clock: Clock,
+): Promise<Saved> {
   const { statusCode: status = 0, headers } = response;
   if (status !== 200) {
     response.destroy();
     throw new GuardError('answer', `The address answered ${status}.`, { status });
   }
-  const declared = Number(headers['content-length'] ?? 0);
-  const chunks: Buffer[] = [];
-  let size_bytes = 0;
+  const saved = { size_bytes: 0, content_type: headers['content-type'] };
+  await pipeline(limited(response, saved, options, clock), file);
+  return saved;
+}
+
+/** The body's chunks, counted, as long as they keep coming and are not too many. */
+async function* limited(
+  response: IncomingMessage,
+  saved: Saved,
+  { idle_timeout_ms, size_bytes_max }: DownloadOptions,
+  clock: Clock,
+): AsyncGenerator<Buffer> {
+  const declared_bytes = Number(response.headers['content-length'] ?? 0);
   const idle = () => clock.expire(new GuardError('timeout', 'The address stopped sending.'));
-  let timer = setTimeout(idle, options.idle_timeout_ms);
+  let timer = setTimeout(idle, idle_timeout_ms);
   try {
-    await reading(response, clock, (chunk) => {
-      clearTimeout(timer);
-      timer = setTimeout(idle, options.idle_timeout_ms);
-      chunks.push(chunk);
-      size_bytes += chunk.length;
-      if (size_bytes <= options.size_bytes_max && declared <= options.size_bytes_max) return true;
-      throw new GuardError('too_large', `The file is larger than ${options.size_bytes_max} bytes.`);
-    });
+    for await (const chunk of arriving(response, clock)) {
+      clearTimeout(timer); // how long the file takes it is not the address's fault
+      saved.size_bytes += chunk.length;
+      if (Math.max(saved.size_bytes, declared_bytes) > size_bytes_max)
+        throw new GuardError('too_large', `The file is larger than ${size_bytes_max} bytes.`);
+      yield chunk;
+      timer = setTimeout(idle, idle_timeout_ms);
+    }
   } finally {
     clearTimeout(timer);
   }
-  if (!response.complete) throw new GuardError('reset', 'The connection was closed in the middle of the file.');
-  return { bytes: Buffer.concat(chunks, size_bytes), content_type: headers['content-type'] };
 }
 
 async function readUpTo(response: IncomingMessage, bytes_max: number, clock: Clock): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size_bytes = 0;
-  await reading(response, clock, (chunk) => {
+  for await (const chunk of arriving(response, clock)) {
     chunks.push(chunk);
     size_bytes += chunk.length;
-    return size_bytes < bytes_max;
-  });
+    if (size_bytes >= bytes_max) break;
+  }
   return Buffer.concat(chunks).subarray(0, bytes_max);
 }
 
-/** Hands out the body's chunks until `take` has enough; the connection is closed in any case. */
-function reading(response: IncomingMessage, clock: Clock, take: (chunk: Buffer) => boolean): Promise<void> {
-  return new Promise<void>((done, failed) => {
-    const fail = (error: Error) => {
-      failed(error);
-      response.destroy();
-    };
-    clock.onExpiry(fail);
-    response.on('data', (chunk: Buffer) => {
-      try {
-        if (take(chunk)) return;
-        done();
-        response.destroy();
-      } catch (error) {
-        fail(error instanceof Error ? error : new Error(String(error)));
-      }
-    });
-    response.on('end', done);
-    response.on('error', (error) =>
-      fail(new GuardError('reset', 'The connection was closed in the middle of the answer.', { cause: error })),
-    );
-    response.on('close', () => fail(new GuardError('reset', 'The connection was closed in the middle of the answer.')));
-  });
+/** The body's chunks as they come; the connection is closed in any case. */
+async function* arriving(response: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
+  clock.onExpiry((reason) => response.destroy(reason));
+  try {
+    for await (const chunk of response) yield chunk;
+  } catch (error) {
+    if (clock.signal.aborted) throw error;
+    throw new GuardError('reset', 'The connection was closed in the middle of the answer.', { cause: error });
+  }
 }
 
 type Wanted = Limits & { method: string; headers: Record<string, string>; body?: Buffer };

@@ -13,7 +13,7 @@ import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission } from '../routing/health.ts';
 import { insertTask, type CreateAnswer } from './create-batch.ts';
 import { dropInputs } from './inputs.ts';
-import { checkMedia, keepMedia, type Attachments, type CheckedMedia } from './media.ts';
+import { checkMedia, keepMedia, type Beside, type CheckedMedia } from './media.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
 
 /** A request body that has passed all checks of its own. */
@@ -39,7 +39,7 @@ export async function readOrder(
   app: App,
   caller: Caller,
   body: Record<string, unknown>,
-  attachments: Attachments = new Map(),
+  beside: Beside,
 ): Promise<Order> {
   checkFields(body);
   const metadata = readMetadata(body['metadata']);
@@ -52,7 +52,7 @@ export async function readOrder(
       details: checked.errors,
     });
   }
-  const media = await checkMedia(app, caller, model, checked.input, attachments);
+  const media = await checkMedia(app, caller, model, checked.input, beside);
   const webhook_url = readWebhookUrl(app, body['webhook_url']);
   const { settings } = app.catalog.current;
   const frozen = freezePricing(model, checked.input, caller.account.currency, settings);

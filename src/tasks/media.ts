@@ -5,6 +5,7 @@ import type { JsonObject, MediaField, Model } from '../catalog/model.ts';
 import type { Durations } from '../catalog/price.ts';
 import { ApiError } from '../errors.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
+import type { Spool } from '../files/spool.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
 import { makeGate } from '../lib/gate.ts';
@@ -28,7 +29,14 @@ type Source =
 /** A file that came beside the input and lies at `path` until the task is created, which keeps it. */
 export type Attachment = { path: string; probe: Probe };
 
-/** By the texts that stand for them in the input. */
+/** What comes with an input. */
+export type Beside = {
+  /** By the texts that stand for them in the input. */
+  attachments?: Attachments;
+  /** For files that are fetched: they lie in it until the task is created, which keeps them. */
+  spool: Spool;
+};
+
 export type Attachments = ReadonlyMap<string, Attachment>;
 
 /** The files of an input, all of which can be used. */
@@ -48,30 +56,32 @@ export async function checkMedia(
   caller: Caller,
   model: Model,
   input: JsonObject,
-  attachments: Attachments,
+  beside: Beside,
 ): Promise<CheckedMedia> {
   const used = model.media.filter((field) => mediaTexts(input, field).length > 0);
   if (used.length === 0) return no_media;
   const count = used.reduce((sum, field) => sum + mediaTexts(input, field).length, 0);
   if (count > files_max) throw new ApiError('invalid_input', `input may have at most ${files_max} files.`);
   const sources = new Map<string, Source>();
+  let left_bytes = app.catalog.current.settings.files.file_bytes_max; // so much, too, of all that come with an input
   await replaceMedia(input, used, async (text, field, place) => {
     const seen = sources.get(text);
     const must_be_fetched = seen?.type === 'link' && isMeasured(model, field); // first met where nothing is measured
-    const asked = { text, field, place, model, attachments };
+    const asked = { text, field, place, model, beside, left_bytes };
     const source = seen && !must_be_fetched ? seen : await readSource(app, caller, asked);
     checkKind(source, field, place);
     sources.set(text, source);
+    if (source !== seen && source.type === 'bytes') left_bytes -= source.probe.size_bytes;
     return text;
   });
   return { sources, durations: measureDurations(model, input, sources) };
 }
 
-type Asked = { text: string; field: MediaField; place: string; model: Model; attachments: Attachments };
+type Asked = { text: string; field: MediaField; place: string; model: Model; beside: Beside; left_bytes: number };
 
 async function readSource(app: App, caller: Caller, asked: Asked): Promise<Source> {
-  const { text, field, place, model, attachments } = asked;
-  const attachment = attachments.get(text);
+  const { text, field, place, model, beside } = asked;
+  const attachment = beside.attachments?.get(text);
   if (attachment) return useAttachment(app, attachment, asked);
   if (isDataUrl(text)) return readInline(app, caller, asked);
   if (isId('file', text)) return findUpload(app, caller, asked);
@@ -118,20 +128,25 @@ function largest(app: App, { routes }: Model): number {
   return only_inline ? Math.min(inline_bytes_max, file_bytes_max) : file_bytes_max;
 }
 
-/** They are held in memory: a few at a time, of which one account has two. */
+/** A few at a time, of which one account has two. */
 const fetches = makeGate({ at_once: 8, at_once_per_name: 2 });
 
 /** A minute is what a caller may have to wait for. */
 const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, timeout_ms: 60_000, redirects_max: 3 };
 
-async function fetchLink(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
+async function fetchLink(app: App, caller: Caller, asked: Asked): Promise<Source> {
+  const { text, place, model, beside, left_bytes } = asked;
+  const size_bytes_max = largest(app, model);
   return fetches.run(caller.account.id, async () => {
-    const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max: largest(app, model) };
-    const fetched = await app.guard.download(text, limits).catch((error: unknown) => {
-      if (error instanceof GuardError) throw wrong(place, `cannot be fetched: ${error.message}`);
-      throw error;
-    });
-    return { type: 'bytes', content: fetched.bytes, probe: await measure(caller, fetched.bytes, place) };
+    const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
+    try {
+      const path = await beside.spool.add((file) => app.guard.save(text, file, limits));
+      return { type: 'bytes', content: path, probe: await measure(caller, path, place) };
+    } catch (error) {
+      if (!(error instanceof GuardError)) throw error;
+      if (error.code !== 'too_large') throw wrong(place, `cannot be fetched: ${error.message}`);
+      throw left_bytes < size_bytes_max ? tooMuch(app, place) : tooLarge(place, size_bytes_max);
+    }
   });
 }
 
@@ -145,8 +160,8 @@ const complaints: Record<ProbeFailure, string> = {
   crashed: 'could not be measured.',
 };
 
-async function measure({ account }: Caller, bytes: Buffer, place: string): Promise<Probe> {
-  const result = await probeForCaller(account.id, bytes);
+async function measure({ account }: Caller, content: Buffer | string, place: string): Promise<Probe> {
+  const result = await probeForCaller(account.id, content);
   if (result.ok) return result.probe;
   throw wrong(place, complaints[result.reason]);
 }
@@ -185,6 +200,11 @@ function durationOf(source: Source | undefined): number {
 
 function tooLarge(place: string, size_bytes_max: number): ApiError {
   return wrong(place, `is larger than ${size_bytes_max / 1_000_000} MB.`);
+}
+
+function tooMuch(app: App, place: string): ApiError {
+  const { file_bytes_max } = app.catalog.current.settings.files;
+  return wrong(place, `and the files before it are larger than ${file_bytes_max / 1_000_000} MB together.`);
 }
 
 function wrong(place: string, message: string): ApiError {

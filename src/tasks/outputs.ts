@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { unitsOfOutputs, type Units } from '../catalog/price.ts';
+import { contentOf, withSpool, type Spool } from '../files/spool.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { GuardError } from '../lib/guard.ts';
 import type { RemoteFile, RunFile, TextFile } from '../providers/provider.ts';
@@ -28,7 +29,7 @@ export type Origin = {
 
 const files_max = 16;
 
-/** Of one file, and of all files of a run together: they are in memory until all have been measured. */
+/** Of one file, and of all files of a run together: they are twice on the disk while they are stored. */
 const file_bytes_max = 1_073_741_824;
 
 /** Ten minutes are a gigabyte at 1.8 MB/s. A link that stops sending is asked for again by the next poll. */
@@ -47,24 +48,39 @@ const download_limits = {
 export async function storeOutputs(app: App, task: Task, files: readonly RunFile[], origin: Origin): Promise<Outputs> {
   if (files.length === 0) return unusable('the upstream returned no output');
   if (files.length > files_max) return unusable(`the upstream returned ${files.length} files`);
+  return withSpool(app.config.data_dir, async (spool) => {
+    const measured = await measureAll(app, task, files, { ...origin, spool });
+    if ('state' in measured) return measured;
+    const stored: StoredFile[] = [];
+    for (const [position, output] of measured.entries()) stored.push(await storeOutput(app, task, position, output));
+    return { state: 'stored', files: stored, units: unitsOfOutputs(stored.map((file) => file.item)) };
+  });
+}
+
+/** A file in memory or at a path, and what is told of it. */
+type Measured = { content: Buffer | string; extension: Extension; item: StoredFile['item'] };
+
+type Fetching = Origin & { spool: Spool };
+
+async function measureAll(
+  app: App,
+  task: Task,
+  files: readonly RunFile[],
+  fetching: Fetching,
+): Promise<Measured[] | Outputs> {
   const wanted = outputTypes(app, task);
   const measured: Measured[] = [];
   let left_bytes = file_bytes_max;
   for (const file of files) {
-    const result = 'text' in file ? readText(file) : await readMedia(app, file, origin, left_bytes);
+    const result = 'text' in file ? readText(file) : await readMedia(app, file, fetching, left_bytes);
     if ('state' in result) return result;
-    const { type, content_type } = result.item;
+    const { type, content_type, size_bytes } = result.item;
     if (!wanted.includes(type)) return unusable(`the upstream returned ${content_type} for ${wanted.join(', ')}`);
-    left_bytes -= result.bytes.length;
+    left_bytes -= size_bytes;
     measured.push(result);
   }
-  const stored: StoredFile[] = [];
-  for (const [position, output] of measured.entries()) stored.push(await storeOutput(app, task, position, output));
-  return { state: 'stored', files: stored, units: unitsOfOutputs(stored.map((file) => file.item)) };
+  return measured;
 }
-
-/** A file in memory, and what is told of it. */
-type Measured = { bytes: Buffer; extension: Extension; item: StoredFile['item'] };
 
 /** What the model makes; of one that is not offered any more, what it can have made. */
 function outputTypes(app: App, task: Task): readonly string[] {
@@ -88,46 +104,47 @@ function readText({ text, content_type }: TextFile): Measured | Outputs {
     size_bytes: bytes.length,
     ...(bytes.length <= told_text_bytes_max && { text: plain }),
   };
-  return { bytes, extension, item };
+  return { content: bytes, extension, item };
 }
 
 async function readMedia(
   app: App,
   file: Exclude<RunFile, TextFile>,
-  origin: Origin,
+  fetching: Fetching,
   bytes_max: number,
 ): Promise<Measured | Outputs> {
-  const bytes = 'bytes' in file ? file.bytes : await download(app, file, origin, bytes_max);
-  if (!Buffer.isBuffer(bytes)) return bytes;
-  const result = bytes.length > bytes_max ? failed('too_large', 'more than a gigabyte') : await probeAgain(bytes);
+  const content = 'bytes' in file ? file.bytes : await download(app, file, fetching, bytes_max);
+  if (typeof content === 'object' && 'state' in content) return content;
+  const too_large = Buffer.isBuffer(content) && content.length > bytes_max;
+  const result = too_large ? failed('too_large', 'more than a gigabyte') : await probeAgain(content);
   if (!result.ok) return unusable(`the upstream returned a file that cannot be read: ${result.problem}`);
   const { extension, ...item } = result.probe;
-  return { bytes, extension, item };
+  return { content, extension, item };
 }
 
 function unusable(problem: string): Outputs & { state: 'unusable' } {
   return { state: 'unusable', problem };
 }
 
-/** The bytes behind a result link, or why there are none. */
+/** The path of what is behind a result link, or why there is none. */
 async function download(
   app: App,
   { url, credentials }: RemoteFile,
-  { provider, stopped }: Origin,
+  { provider, stopped, spool }: Fetching,
   size_bytes_max: number,
-): Promise<Buffer | Outputs> {
+): Promise<string | Outputs> {
   const rules = app.addressRules();
   const trusted = app.catalog.current.providers.get(provider)?.allow_private ?? false;
   const may_have_key = credentials && URL.canParse(url) && new URL(url).origin === credentials.origin;
+  const options = {
+    ...download_limits,
+    rules: { ...rules, allow_private: rules.allow_private || trusted },
+    headers: may_have_key ? credentials.headers : {},
+    size_bytes_max,
+    signal: stopped,
+  };
   try {
-    const { bytes } = await app.guard.download(url, {
-      ...download_limits,
-      rules: { ...rules, allow_private: rules.allow_private || trusted },
-      headers: may_have_key ? credentials.headers : {},
-      size_bytes_max,
-      signal: stopped,
-    });
-    return bytes;
+    return await spool.add((file) => app.guard.save(url, file, options));
   } catch (error) {
     if (stopped.aborted) return { state: 'unfetched', problem: 'this worker is stopping' };
     if (!(error instanceof GuardError)) throw error;
@@ -138,9 +155,9 @@ async function download(
 }
 
 async function storeOutput(app: App, task: Task, position: number, output: Measured): Promise<StoredFile> {
-  const { bytes, extension, item } = output;
+  const { content, extension, item } = output;
   const key = storageKey({ account_id: task.account_id, owner_id: task.id, index: position, extension });
-  await app.storage.put(key, bytes, { content_type: item.content_type, size_limit_bytes: file_bytes_max });
+  await app.storage.put(key, contentOf(content), { content_type: item.content_type, size_limit_bytes: file_bytes_max });
   await failpoint('task.copying');
   return { key, item };
 }

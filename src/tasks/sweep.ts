@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { live_keys } from '../engine/engine.ts';
+import { sweepSpool } from '../files/spool.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { removeFiles } from './files.ts';
 import { finish } from './finish.ts';
@@ -84,6 +85,7 @@ export async function removeOld(
   const hasTime = () => performance.now() < stop_at_ms && !stopped?.aborted;
   const files_removed = await inBatches(hasTime, (after) => removeOldFiles(app, after));
   await app.storage.sweepTemporaryFiles(temporary_files_ms);
+  await sweepSpool(app.config.data_dir);
   const tasks_removed = await inBatches(hasTime, (after) => removeOldTasks(app, after));
   return { files_removed, tasks_removed };
 }

@@ -3,6 +3,7 @@ import { createServer as createHttp, type RequestListener, type Server } from 'n
 import { createServer as createTcp, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { afterEach, beforeAll, afterAll, expect, test } from 'vitest';
 import { GuardError, openGuard, type DownloadOptions, type Guard, type SendOptions } from '../../src/lib/guard.ts';
 import { systemResolve } from '../../src/lib/resolve.ts';
@@ -307,6 +308,30 @@ test('downloads are bounded in size, declared or not, and in time', async () => 
     more();
   });
   expect((await failureOf(guard.download(endless, fetching))).code).toBe('too_large');
+});
+
+test('a file is saved at the pace at which it is taken, and told what became of it', async () => {
+  const url = await serve((_, response) =>
+    response.writeHead(200, { 'content-type': 'audio/wav' }).end('x'.repeat(90_000)),
+  );
+  const taken: number[] = [];
+  const slow = new Writable({
+    highWaterMark: 1,
+    write: (chunk: Buffer, _encoding, done) => {
+      taken.push(chunk.length);
+      setTimeout(done, 2 * fetching.idle_timeout_ms); // the address is not to blame for it
+    },
+  });
+  const patient = { ...fetching, timeout_ms: 20_000, size_bytes_max: 100_000 };
+  expect(await guard.save(url, slow, patient)).toEqual({ size_bytes: 90_000, content_type: 'audio/wav' });
+  expect(taken.reduce((sum, bytes) => sum + bytes)).toBe(90_000);
+  const full = new Writable({ write: (_chunk, _encoding, done) => done(new Error('no room left')) });
+  await expect(guard.save(url, full, patient)).rejects.toThrow('no room left');
+  for (const refused of ['http://10.0.0.1/', url]) {
+    const file = new Writable({ write: (_chunk, _encoding, done) => done() });
+    await expect(guard.save(refused, file, { ...patient, size_bytes_max: 80_000 })).rejects.toThrow(GuardError);
+    expect(file).toMatchObject({ destroyed: true, writableFinished: false });
+  }
 });
 
 test('a download that is cut is no file; another status is told', async () => {

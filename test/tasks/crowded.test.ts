@@ -1,13 +1,15 @@
-import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { assert } from '../../src/lib/assert.ts';
+import { writeDataUrl } from '../../src/lib/data-url.ts';
 import type { Adapter, RunState } from '../../src/providers/provider.ts';
 import { findTask } from '../../src/tasks/list.ts';
 import { withInput } from '../../src/tasks/run-media.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
-import { picture } from '../storage/samples.ts';
+import { flac, picture } from '../storage/samples.ts';
 
 /** Tasks that have to wait, and what must not have to wait for them. */
 
@@ -89,6 +91,30 @@ it('an upstream that keeps a hundred submits waiting keeps no other task from st
   for (const end of hanging.splice(0)) end();
 });
 
+it('an account whose submits all hang leaves half of the places to others, and gets its own turn', async () => {
+  const [patient, quick] = [await service.client(), await service.client()];
+  const count = 600; // half of the places are 512
+  const made = await Promise.all(
+    Array.from({ length: count }, () => patient.call('POST', '/v1/generate', { model: 'test/hangs', input: {} })),
+  );
+  expect(made.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => 202));
+  await expect.poll(() => hanging.length, { timeout: 15_000 }).toBe(512);
+  const { json } = await quick.call('POST', '/v1/generate?wait=10', { model: 'test/takes', input: {} });
+  expect(json.status).toBe('succeeded');
+  expect(hanging).toHaveLength(512);
+  const ended = async () => {
+    for (const end of hanging.splice(0)) end();
+    const { json: list } = await patient.call('GET', '/v1/balance');
+    return list.held.amount;
+  };
+  await expect.poll(ended, { timeout: 40_000, interval: 200 }).toBe('0.00');
+  const rows = await service.app.db.query<{ count: string }>(
+    `select count(*) from tasks where account_id = $1 and status = 'succeeded'`,
+    [patient.account_id],
+  );
+  expect(Number(rows[0]?.count)).toBe(count);
+}, 60_000);
+
 it('a reload while the files of an input are fetched breaks nothing', async () => {
   const asked = Promise.withResolvers<() => void>();
   const server = createServer((_request, response) => asked.resolve(() => response.end(png))).listen(0, '127.0.0.1');
@@ -134,4 +160,23 @@ it('links that are slow have a minute together, not each', async () => {
     images: Array.from({ length: 4 }, () => expect.stringMatching(/^data:/)),
   });
   server.close();
+});
+
+it('of one account sixteen files may wait to be measured; more are refused, with a word when to come again', async () => {
+  const client = await service.client();
+  const create = (bytes: Buffer) =>
+    client.call('POST', '/v1/generate', {
+      model: 'test/takes',
+      input: { images: [writeDataUrl({ content_type: 'image/png', bytes })] },
+    });
+  const stuck = create(flac(20).subarray(0, 43)); // the parser reads it without end, for 1.5 s, twice
+  await sleep(100);
+  const answers = await Promise.all(Array.from({ length: 18 }, () => create(png)));
+  const refused = answers.filter(({ status }) => status !== 202);
+  expect(refused.map(({ status, json }) => [status, json.error.type])).toEqual([
+    [429, 'rate_limit'],
+    [429, 'rate_limit'],
+  ]);
+  expect(refused[0]?.headers.get('retry-after')).toBe('1');
+  expect((await stuck).json.error).toMatchObject({ param: 'input.images[0]' });
 });

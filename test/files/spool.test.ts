@@ -1,0 +1,75 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { sweepSpool, withSpool } from '../../src/files/spool.ts';
+
+let data_dir: string;
+
+beforeEach(async () => {
+  data_dir = await mkdtemp(join(tmpdir(), 'medley-spool-'));
+});
+afterEach(() => rm(data_dir, { recursive: true }));
+
+const spooled = () => readdir(join(data_dir, 'spool'));
+const hello = (file: NodeJS.WritableStream) => pipeline(Readable.from(['hel', 'lo']), file);
+
+/** A file that a killed service left so long ago. */
+async function leave(name: string, age_hours: number): Promise<void> {
+  const path = join(data_dir, 'spool', name);
+  await mkdir(join(data_dir, 'spool'), { recursive: true });
+  await writeFile(path, 'x');
+  const then = new Date(Date.now() - age_hours * 3_600_000);
+  await utimes(path, then, then);
+}
+
+test('files are whole while they are worked with, and gone afterwards', async () => {
+  const text = await withSpool(data_dir, async (spool) => {
+    const paths = [await spool.add(hello), await spool.add(hello)];
+    expect(await spooled()).toHaveLength(2);
+    return Promise.all(paths.map((path) => readFile(path, 'utf8')));
+  });
+  expect(text).toEqual(['hello', 'hello']);
+  expect(await spooled()).toEqual([]);
+});
+
+test('nothing is left of work that fails, at whatever point', async () => {
+  const fails = async () => {
+    throw new Error('refused');
+  };
+  await expect(withSpool(data_dir, (spool) => spool.add(fails))).rejects.toThrow('refused');
+  const cut = Readable.from(
+    (async function* () {
+      yield 'hel';
+      throw new Error('cut');
+    })(),
+  );
+  await expect(withSpool(data_dir, (spool) => spool.add((file) => pipeline(cut, file)))).rejects.toThrow('cut');
+  const work = withSpool(data_dir, async (spool) => {
+    await spool.add(hello);
+    throw new Error('no model of this name');
+  });
+  await expect(work).rejects.toThrow('no model of this name');
+  expect(await spooled()).toEqual([]);
+});
+
+test('what killed services left goes when it is old: at the first file, and at each sweep', async () => {
+  await sweepSpool(data_dir); // there is no folder yet
+  await leave('old.part', 4);
+  await leave('new.part', 2);
+  await leave('of-somebody-else', 4);
+  await withSpool(data_dir, (spool) => spool.add(hello));
+  expect((await spooled()).toSorted()).toEqual(['new.part', 'of-somebody-else']);
+  await leave('later.part', 4);
+  await sweepSpool(data_dir);
+  expect((await spooled()).toSorted()).toEqual(['new.part', 'of-somebody-else']);
+});
+
+test('a folder that could not be made is tried again', async () => {
+  await writeFile(join(data_dir, 'spool'), 'in the way');
+  await expect(withSpool(data_dir, (spool) => spool.add(hello))).rejects.toThrow('EEXIST');
+  await rm(join(data_dir, 'spool'));
+  await withSpool(data_dir, async (spool) => expect(await readFile(await spool.add(hello), 'utf8')).toBe('hello'));
+});

@@ -1,0 +1,159 @@
+import { readdir } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
+import { wav } from '../storage/samples.ts';
+
+/** Files that are fetched lie on the disk, not in memory, and nothing is left of them. */
+
+const yaml = `
+version: 1
+limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+files: { file_mb_max: 200 }
+providers:
+  sings: { adapter: sings, allow_private: true }
+models:
+  - id: test/sing
+    kind: audio
+    input_schema:
+      type: object
+      properties: { clips: { type: array, items: { type: string, x-media: audio } } }
+    price: [{ unit: second, amount: "0.0001" }]
+    estimate: { second: $media.clips.duration }
+    routes: [{ provider: sings, upstream_model: a }]
+  - id: test/hum
+    kind: audio
+    input_schema: { type: object }
+    price: [{ unit: request, amount: "0.01" }]
+    routes: [{ provider: sings, upstream_model: a }]
+`;
+
+const megabyte = 1_000_000;
+
+let service: TestApp;
+let client: Client;
+const short = wav(1);
+let sings: MediaTaker;
+let site: { server: Server; url: string };
+/** Lets the files at /slow go. */
+let release: () => void;
+
+beforeAll(async () => {
+  sings = makeMediaTaker('link', { bytes: short });
+  service = await startTestApp({ yaml, adapters: { sings: sings.adapter }, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
+  client = await service.client();
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const server = createServer(async (request, response) => {
+    const [, name = '', size = '0'] = /^\/([a-z]+)(\d*)/.exec(request.url ?? '') ?? [];
+    if (name === 'slow') await released;
+    if (name === 'slow' || name === 'short') return response.end(short);
+    response.writeHead(200, { 'content-length': Number(size) * megabyte });
+    for (const chunk of sound(Number(size) * megabyte)) {
+      if (name === 'cut' && chunk !== head) return response.destroy();
+      if (!response.write(chunk)) await new Promise((drained) => response.once('drain', drained));
+    }
+    return response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  site = { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+});
+afterAll(async () => {
+  release();
+  await service.stop();
+  site.server.close();
+});
+beforeEach(() => {
+  sings.answer = () => ({ phase: 'done', files: [{ bytes: short }] });
+});
+afterEach(async () => {
+  await expectExactBooks(service.app);
+  const spooled = () => readdir(join(service.app.config.data_dir, 'spool'));
+  await vi.waitUntil(async () => (await spooled()).length === 0, { timeout: 20_000 });
+});
+
+const silence = Buffer.alloc(250_000);
+let head: Buffer;
+
+/** A WAV file of so many bytes, without having them. */
+function* sound(size_bytes: number): Generator<Buffer> {
+  head = wav(0);
+  head.writeUInt32LE(size_bytes - 8, 4);
+  head.writeUInt32LE(size_bytes - 44, 40);
+  yield head;
+  for (let left = size_bytes - 44; left > 0; left -= silence.length) yield silence.subarray(0, left);
+}
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+/** What all buffers of this process have at most while `work` is done, over what they had before, in bytes. */
+async function peakOf<T>(work: () => Promise<T>): Promise<{ peak_bytes: number; result: T }> {
+  collect();
+  const before = process.memoryUsage().arrayBuffers;
+  let peak_bytes = 0;
+  const timer = setInterval(() => {
+    peak_bytes = Math.max(peak_bytes, process.memoryUsage().arrayBuffers - before);
+  }, 5);
+  try {
+    return { result: await work(), peak_bytes };
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+async function generate(model: string, input: object, wait_s = 60) {
+  return client.call('POST', `/v1/generate?wait=${wait_s}`, { model, input });
+}
+
+it('eight results of 48 MB at once are never in memory', async () => {
+  sings.answer = () => ({ phase: 'done', files: [{ url: `${site.url}/large48` }] });
+  const measured = await peakOf(() => Promise.all(Array.from({ length: 8 }, () => generate('test/hum', {}))));
+  for (const { json } of measured.result) {
+    expect(json).toMatchObject({ status: 'succeeded', output: [{ type: 'audio', size_bytes: 48 * megabyte }] });
+  }
+  expect(measured.peak_bytes).toBeLessThan(150 * megabyte); // of 384
+});
+
+it('six links of 30 MB in one input are never in memory, and all bytes of them are kept', async () => {
+  const clips = [1, 2, 3, 4, 5, 6].map((n) => `${site.url}/large30?${n}`);
+  const measured = await peakOf(() => generate('test/sing', { clips }, 0));
+  expect(measured.result.status).toBe(202);
+  expect(measured.peak_bytes).toBeLessThan(100 * megabyte); // of 180
+  const estimated = await client.call('POST', '/v1/estimate', { model: 'test/sing', input: { clips } });
+  expect(estimated.json.estimated_cost.amount).toBe('1.13'); // 180 MB at 16,000 bytes a second, of 0.0001
+});
+
+it('links that lead to more than one file may have are refused at the one that is too much', async () => {
+  const clips = [1, 2, 3].map((n) => `${site.url}/large90?${n}`);
+  const { status, json } = await generate('test/sing', { clips });
+  expect(status).toBe(422);
+  expect(json.error).toMatchObject({
+    param: 'input.clips[2]',
+    message: 'input.clips[2] and the files before it are larger than 200 MB together.',
+  });
+  const single = await generate('test/sing', { clips: [`${site.url}/large201`] });
+  expect(single.json.error.message).toBe('input.clips[0] is larger than 200 MB.');
+});
+
+it('results and links that are cut leave nothing behind', async () => {
+  const { status, json } = await generate('test/sing', { clips: [`${site.url}/short`, `${site.url}/cut5`] });
+  expect(status).toBe(422);
+  expect(json.error.message).toMatch(/^input\.clips\[1\] cannot be fetched: /);
+});
+
+it('an account has eight requests with fetched files at a time', async () => {
+  const clips = (n: number) => [`${site.url}/short?${n}`, `${site.url}/slow?${n}`];
+  const answers = Array.from({ length: 9 }, (_, n) => generate('test/sing', { clips: clips(n) }, 0));
+  const first = await Promise.race(answers);
+  release();
+  expect(first.status).toBe(429);
+  expect(first.json.error.type).toBe('rate_limit');
+  const statuses = (await Promise.all(answers)).map(({ status }) => status);
+  expect(statuses.toSorted()).toEqual([202, 202, 202, 202, 202, 202, 202, 202, 429]);
+  expect((await generate('test/sing', { clips: clips(10) }, 0)).status).toBe(202);
+});
