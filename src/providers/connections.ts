@@ -5,6 +5,7 @@ import { Pool } from './undici-pool.ts';
 /** Connections to upstreams, judged like every other. */
 export type Connections = {
   to(origin: string, options: PoolOptions): Pool;
+  /** Carries out what was asked for before; refuses what comes later. */
   close(): Promise<void>;
 };
 
@@ -31,6 +32,7 @@ const pools_max = 32;
 export function openConnections(guard: Guard, options: { allow_private: boolean }): Connections {
   const rules = { allow: [], allow_private: options.allow_private };
   const pools = new Map<string, Pool>();
+  let is_closed = false;
   const open = (origin: string, { connect_timeout_ms, keep_alive }: PoolOptions) =>
     new Pool(origin, {
       connections: connections_max,
@@ -57,9 +59,11 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
       }
       const pool = open(origin, wanted);
       pools.set(name, pool);
+      if (is_closed) void pool.close();
       return pool;
     },
     close: async () => {
+      is_closed = true;
       await Promise.all([...pools.values()].map((pool) => pool.close()));
     },
   };
@@ -67,8 +71,21 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
 
 /** Without a connection nothing was sent: NotStarted; else the error as it is. */
 export function unreached(error: unknown): never {
-  if (!(error instanceof GuardError)) throw error;
-  throw new NotStarted(error.code === 'timeout' ? 'timeout' : 'unreachable', error.message, { cause: error });
+  if (error instanceof GuardError) {
+    throw new NotStarted(error.code === 'timeout' ? 'timeout' : 'unreachable', error.message, { cause: error });
+  }
+  if (!isClosed(error)) throw error;
+  const message = 'the configuration of its provider was replaced before the request was sent';
+  throw new NotStarted('unavailable', message, { simulated: true, cause: error }); // health does not count it
+}
+
+/**
+ * So undici says of requests that come to a pool after its `close`. Those that came before are carried out first, and
+ * we never call `destroy`, which would break them off with the second of these words.
+ */
+function isClosed(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED';
 }
 
 /** What there is of the explanation of a refusal: its status says what to do, its words may be late or never end. */

@@ -174,10 +174,10 @@ async function exchange(
   const { method, json, body, form, signal, asks } = request;
   const headers: Record<string, string> = { 'user-agent': 'Medley', ...request.headers };
   if (json !== undefined) headers['content-type'] = 'application/json';
-  // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
-  const pool = connections.to(target.origin, { connect_timeout_ms, keep_alive: method === 'GET' });
   const path = target.pathname + target.search;
   const sent = form ? await encodeForm(form, headers) : json === undefined ? (body ?? null) : JSON.stringify(json);
+  // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
+  const pool = connections.to(target.origin, { connect_timeout_ms, keep_alive: method === 'GET' });
   const sending = pool.request({ path, method, headers, body: sent, signal });
   const answer = await (asks ? sending : sending.catch(unreached));
   return readAnswer(answer, request.answer_bytes_max ?? answer_bytes_max);

@@ -173,6 +173,32 @@ describe('connections', () => {
     await raw.stop();
   });
 
+  it('that come after the close were not made; those before it are carried out', async () => {
+    const not_started = { name: 'NotStarted', reason: 'unavailable', simulated: true };
+    const asked: string[] = [];
+    const imitation = await startImitation({
+      roleOf: ({ path }) => {
+        asked.push(path);
+        return 'other';
+      },
+      answer: () => ({ json: { ok: true } }),
+    });
+    const post = (path: string) => upstream.call({ path, method: 'POST', json: {}, signal: never });
+    const upstream = openTo(imitation.url);
+    const before = post('/before');
+    await expect.poll(() => asked).toEqual(['/before']);
+    const closing = upstream.close();
+    await expect(post('/meanwhile')).rejects.toMatchObject(not_started);
+    expect((await before).status).toBe(200);
+    await closing;
+    await expect(post('/after')).rejects.toMatchObject(not_started);
+    await imitation.stop();
+    expect(asked).toEqual(['/before']);
+    const unused = openTo(imitation.url);
+    await unused.close();
+    await expect(unused.call({ ...get, method: 'POST', json: {} })).rejects.toMatchObject(not_started);
+  });
+
   it('to private addresses are made only where the provider’s configuration allows it', async () => {
     const config = { ...configOf('any', 'http://10.0.0.1'), base_url: 'http://10.0.0.1', allow_private: false };
     const upstream = openUpstream(config, guard);
