@@ -56,7 +56,20 @@ export function settle(
   const end = charge
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
-  return whileAway(() => app.holds.close(end)).then((closed) => booked(app, order, charge, upstream, closed));
+  return whileAway(() => app.holds.close(end)).then(
+    (closed) => booked(app, order, charge, upstream, closed),
+    (error: unknown) => {
+      tellUnsettled(app, order, charge, error);
+      throw error;
+    },
+  );
+}
+
+/** So that an operator can book by hand what was given for nothing. */
+function tellUnsettled(app: App, { caller, request_id, model }: CallOrder, charge: Charge | undefined, err: unknown) {
+  const { id, currency } = caller.account;
+  const facts = { account_id: id, ref: request_id, model: model.id, cost: exact(charge?.cost ?? 0n), currency, err };
+  app.log.error(facts, 'a chat call could not be settled: its hold is given back later, and its cost is lost');
 }
 
 function booked(

@@ -122,6 +122,7 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
       () => undefined,
       (reason: Error) => reason,
     );
+    if (isUnavailable(error)) broken ??= error; // another connection may lead to another server
     throw error;
   } finally {
     client.off('error', onError);
@@ -160,8 +161,15 @@ function rolledBackForCertain(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40P01' || error.code === '40001');
 }
 
-/** PostgreSQL going down, coming up or full: 57P0x, 53300; connections lost or never made: 08xxx. */
-const unavailable_codes = /^(57P0[1-4]|53300|08...|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT)$/;
+/**
+ * PostgreSQL going down, coming up, full or broken: 57P0x, 53xxx, 58xxx; one that only reads, as a standby does: 25006;
+ * connections lost or never made: 08xxx.
+ */
+const unavailable_states = /^(57P0[1-4]|53...|58...|25006|08...)$/;
+
+/** The same by the system's codes: of sockets, of names (a container that restarts has none meanwhile), of limits. */
+const unavailable_codes =
+  /^(ECONN(REFUSED|RESET|ABORTED)|ENOENT|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL|E[MN]FILE|ENOTFOUND|EAI_[A-Z]+)$/;
 
 /** What pg throws without a code when a connection ends under a statement, or none can be had. */
 const unavailable_messages = /Connection terminated|connection timeout|timeout exceeded when trying to connect/i;
@@ -172,8 +180,9 @@ export function isUnstorable(error: unknown): boolean {
 }
 
 /** True if the database could not be reached or went away: the same call may well work in a moment. */
-export function isUnavailable(error: unknown): boolean {
+export function isUnavailable(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
-  if ('code' in error && unavailable_codes.test(String(error.code))) return true;
+  const code = 'code' in error ? String(error.code) : '';
+  if (unavailable_states.test(code) || unavailable_codes.test(code)) return true;
   return unavailable_messages.test(error.message);
 }

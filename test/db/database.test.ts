@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openDatabase, withConnection } from '../../src/db/database.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isUnavailable, openDatabase, withConnection, type Db } from '../../src/db/database.ts';
+import { whileAway } from '../../src/db/while-away.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { stoppingServer } from '../helpers/farewell.ts';
 
@@ -29,4 +30,60 @@ it('a server that stops while a connection of its own is closed does not end the
   const answer = await withConnection(db, async (client) => (await client.query('select 1 as one')).rows);
   expect(answer).toEqual([{ one: 1 }]);
   await db.close();
+});
+
+describe('a database that is away', () => {
+  const failure = (code: string) => Object.assign(new Error(`getaddrinfo ${code} db.example`), { code });
+
+  it.each([
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'ECONNREFUSED',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'ETIMEDOUT',
+    '25006',
+    '53100',
+    '57P03',
+  ])('%s: what is safe to repeat is repeated until it is back', async (code) => {
+    const fails = [failure(code), failure(code)];
+    const call = async () => {
+      const error = fails.shift();
+      if (error) throw error;
+      return 'written';
+    };
+    expect(await whileAway(call)).toBe('written');
+  });
+
+  it('is what a name that nobody knows makes of it', async () => {
+    const db = openDatabase({ connection: { host: 'database.invalid', port: 5432, user: 'u', database: 'd' } });
+    expect(isUnavailable(await db.query('select 1').catch((error: unknown) => error))).toBe(true);
+    await db.close();
+  });
+
+  it.each<[string, (db: Db) => Promise<unknown>]>([
+    ['statement', (db) => db.query('create table written ()')],
+    ['transaction', (db) => db.tx((tx) => tx.query('create table written ()'))],
+  ])('is one that only reads; the next %s has another connection', async (_what, write) => {
+    const db = openDatabase({ connection: server.connection, connections_max: 1 });
+    await db.query('set default_transaction_read_only = on'); // as a standby is, behind an address that changes hands
+    const error = await write(db).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: '25006' });
+    expect(isUnavailable(error)).toBe(true);
+    await write(db);
+    await db.query('drop table written');
+    await db.close();
+  });
+
+  it('is not one that refuses what it is told', async () => {
+    const db = openDatabase({ connection: server.connection });
+    let calls = 0;
+    const wrong = whileAway(() => {
+      calls += 1;
+      return db.query('select 1 / 0');
+    });
+    await expect(wrong).rejects.toMatchObject({ code: '22012' });
+    expect(calls).toBe(1);
+    await db.close();
+  });
 });
