@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
+import type { Share } from '../lib/budget.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { abortSignal, type StopSignal } from '../lib/stop.ts';
 import { refusalError } from '../providers/refusal.ts';
@@ -8,6 +9,7 @@ import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatRe
 import { scrub } from '../providers/scrub.ts';
 import { allowanceOf, allowedAsk, refuseFields } from '../styles/allowed.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
+import { Unfinished, unfinished_type } from '../styles/contents-answer.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Ask } from '../styles/ask.ts';
 import { openRelay } from '../styles/open-relay.ts';
@@ -37,13 +39,15 @@ export type RouteFailure = {
   rejected_credentials?: boolean;
   /** The upstream was reached, but took too long for this request. */
   is_slow?: boolean;
-  /** It took all the time that a call may take: a repeat would take and cost as much. */
+  /** The model has done its work, or all that it had time for: a repeat would take and cost as much. */
   is_spent?: boolean;
   /** It says nothing about the route. */
   is_blameless?: boolean;
   simulated?: boolean | undefined;
   /** It was asked, and nobody knows whether it charges for that. */
   may_cost?: boolean;
+  /** What the caller may be told of it. */
+  told?: string;
   /** What was asked for cannot be carried to this upstream; another one may take it. */
   refusal?: ApiError;
 };
@@ -105,30 +109,37 @@ export async function attemptRoute(
   }
   const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone);
   const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
+  let files: Files | undefined;
   try {
-    const problem = sent.links && (await fillLinks(trial, sent.links));
-    if (problem) return failed(problem);
+    files = sent.links && (await fillLinks(trial, sent.links));
+    if (files && 'problem' in files) return failed(files.problem);
     const reply = await trial.provider
       .send(callOf(trial), watch.signal)
       .catch((error: unknown) => noReply(error, watch));
     sent.body = {}; // it was sent
+    files?.release();
     if ('failure' in reply) return failed(reply.failure);
     if (order.ask.stream) return await relayStream(trial, reply, outlet);
     const whole = readWhole(trial, reply);
     return whole instanceof Promise ? await whole : whole;
   } finally {
+    if (files && 'release' in files) files.release();
     watch.stop();
   }
 }
 
+/** What files have of the memory for them, or why there are none. */
+type Files = Share | { problem: RouteFailure };
+
 /** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
-async function fillLinks({ app, watch }: Trial, links: readonly Link[]): Promise<RouteFailure | undefined> {
+async function fillLinks({ app, order, watch }: Trial, links: readonly Link[]): Promise<Files> {
   try {
-    const refusal = await fetchLinks(app, links, abortSignal(watch.signal));
-    return refusal && { cause: 'upstream_error', reason: refusal.message, refusal };
+    const files = await fetchLinks(app, order.caller.account.id, links, abortSignal(watch.signal));
+    if (!(files instanceof ApiError)) return files;
+    return { problem: { cause: 'upstream_error', reason: files.message, refusal: files } };
   } catch (error) {
     if (!watch.signal.aborted) throw error;
-    return { ...failureOf(error, watch), is_blameless: true, may_cost: false }; // nothing was sent
+    return { problem: { ...failureOf(error, watch), is_blameless: true, may_cost: false } }; // nothing was sent
   }
 }
 
@@ -186,6 +197,7 @@ export function failureOf(error: unknown, watch: Watch): RouteFailure {
     const is_spent = timed_out === 'total';
     return { cause: 'timeout', reason: lateness(timed_out), is_slow: true, is_spent, may_cost: true };
   }
+  if (error instanceof Unfinished) return unfinished(error.message);
   if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error), may_cost: true };
   return {
     cause: error.reason === 'timeout' ? 'timeout' : 'upstream_error',
@@ -196,6 +208,10 @@ export function failureOf(error: unknown, watch: Watch): RouteFailure {
     is_blameless: error.is_blameless,
     simulated: error.simulated,
   };
+}
+
+function unfinished(told: string): RouteFailure {
+  return { cause: 'upstream_error', reason: told, told, is_blameless: true, is_spent: true, may_cost: true };
 }
 
 function lateness(phase: Phase): string {
@@ -237,17 +253,22 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   if (problem === undefined || relay.is_complete) return { answered: true };
   if (!relay.has_content) {
     if (relay.failure) throwIfCallersMistake(relay.failure, secrets);
-    const failure = watch.timed_out
-      ? failureOf(undefined, watch)
-      : { cause: 'upstream_error' as const, reason: problem, may_cost: !relay.failure };
-    return failed({ ...failure, simulated });
+    return failed({ ...emptyStream(relay.failure, problem, watch), simulated });
   }
   app.log.warn({ request_id: order.request_id, route: trial.route.id, problem }, 'a chat stream broke off');
   outcome.error = watch.timed_out
     ? new ApiError('timeout', 'The model stopped answering in the middle of its answer.')
     : new ApiError('upstream_error', 'The model provider broke off in the middle of its answer.');
   // It wrote all the time that a call may take: there was much to write.
-  return { answered: true, is_blameless: simulated || watch.timed_out === 'total' };
+  const is_blameless = simulated || watch.timed_out === 'total' || relay.failure?.type === unfinished_type;
+  return { answered: true, is_blameless };
+}
+
+/** Why a stream ended before its first content. */
+function emptyStream(failure: Relay['failure'], problem: string, watch: Watch): RouteFailure {
+  if (watch.timed_out) return failureOf(undefined, watch);
+  if (failure?.type === unfinished_type) return unfinished(failure.message);
+  return { cause: 'upstream_error', reason: problem, may_cost: !failure };
 }
 
 const mistakes: ReadonlySet<string> = new Set([

@@ -245,7 +245,8 @@ function allFailed(order: CallOrder, failures: readonly RouteFailure[]): ApiErro
   const all_limited = waits_ms.every((wait_ms) => wait_ms !== undefined);
   const least_ms = Math.min(...waits_ms.map((wait_ms) => wait_ms ?? 0));
   const headers = { ...repeat, ...(all_limited && least_ms > 0 && { 'retry-after': retryAfter(least_ms) }) };
-  return new ApiError('upstream_error', `${id} could not be reached on any route. Try again shortly.`, { headers });
+  const message = last?.told ?? `${id} could not be reached on any route. Try again shortly.`;
+  return new ApiError('upstream_error', message, { headers });
 }
 
 /** Tells the caller of a silent stream that it is alive; the first time also that it has begun. */

@@ -22,7 +22,7 @@ export function readEmbeddingOrder(
 ): EmbeddingOrder {
   const ask = readEmbeddingAsk(call.body ?? {});
   const model = findModel(app, ask.model, 'embedding');
-  const size = { ...ask.text_size, images: 0, documents: 0, media_bytes: 0 };
+  const size = { ...ask.text_size, images: 0, documents: 0, document_bytes: 0 };
   return {
     caller: call.caller,
     request_id: call.request_id,

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+import { makeFairBudget, type Share } from '../lib/budget.ts';
 import { GuardError } from '../lib/guard.ts';
 import { mistake } from '../styles/fields.ts';
 import type { Link } from '../styles/quirks.ts';
@@ -13,16 +14,37 @@ const files_bytes_max = 67_108_864;
 
 const at_once = 4;
 
+/** Of all files on their way to upstreams: each is in memory three times, as bytes, base64 and JSON, until it is sent. */
+const budget = makeFairBudget(8 * files_bytes_max);
+
 const limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 10_000, timeout_ms: 30_000, redirects_max: 5 };
 
 /**
- * Fetches the caller's files for an upstream that fetches none, and writes them into its body. Answers what is wrong
- * with a link, naming its field: an upstream that fetches by itself may still take it.
+ * Fetches an account's files for an upstream that fetches none, and writes them into its body. Answers what they have
+ * of the memory for them, which is to be released when they were sent; or what is wrong with a link, naming its field:
+ * an upstream that fetches by itself may still take it.
  */
-export async function fetchLinks(app: App, links: readonly Link[], signal: AbortSignal): Promise<ApiError | undefined> {
+export async function fetchLinks(
+  app: App,
+  account_id: string,
+  links: readonly Link[],
+  signal: AbortSignal,
+): Promise<Share | ApiError> {
   if (links.length > links_max) {
     return mistake(links[links_max]?.at ?? 'messages', `is one link too many: this model takes ${links_max}`);
   }
+  const share = await budget.take(account_id, Math.min(links.length * file_bytes_max, files_bytes_max), signal);
+  let fetched: number | ApiError = 0;
+  try {
+    fetched = await fetchAll(app, links, signal);
+  } finally {
+    share.shrink(fetched instanceof ApiError ? 0 : fetched);
+  }
+  return fetched instanceof ApiError ? fetched : share;
+}
+
+/** How many bytes all files have together. */
+async function fetchAll(app: App, links: readonly Link[], signal: AbortSignal): Promise<number | ApiError> {
   let left_bytes = files_bytes_max;
   for (let from = 0; from < links.length; from += at_once) {
     const some = links.slice(from, from + at_once);
@@ -39,7 +61,7 @@ export async function fetchLinks(app: App, links: readonly Link[], signal: Abort
       link.inline.data = file.bytes.toString('base64');
     }
   }
-  return undefined;
+  return files_bytes_max - left_bytes;
 }
 
 async function fetchLink(

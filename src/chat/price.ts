@@ -9,21 +9,24 @@ import { tokensOf } from '../styles/text-size.ts';
 const image_tokens = 1_600;
 const document_tokens = 10_000;
 
+/** For holds: a text of a hundred pages is in a file of one megabyte; pages that are pictures take more bytes for less. */
+const document_bytes_per_token = 10;
+const document_tokens_max = 200_000;
+
 /** As many as an upstream may tell: what a body of nothing but pictures comes to is a number still, not a joke. */
 const tokens_max = 1_000_000_000;
 
 /** The input's tokens for the hold: rather too many, since what is not needed goes back. */
 export function estimateInput(size: InputSize): number {
-  return Math.min(tokens_max, Math.ceil(size.ascii_bytes / 2.5 + size.other_bytes + media(size)));
+  const large = Math.min(size.document_bytes / document_bytes_per_token, size.documents * document_tokens_max);
+  const documents = Math.max(size.documents * document_tokens, large);
+  const images = size.images * image_tokens;
+  return Math.min(tokens_max, Math.ceil(size.ascii_bytes / 2.5 + size.other_bytes + images + documents));
 }
 
 /** The input's tokens where the upstream told nothing: as they usually come out. */
 export function countInput(size: InputSize): number {
-  return Math.min(tokens_max, tokensOf(size) + media(size));
-}
-
-function media(size: InputSize): number {
-  return size.images * image_tokens + size.documents * document_tokens;
+  return Math.min(tokens_max, tokensOf(size) + size.images * image_tokens + size.documents * document_tokens);
 }
 
 /**

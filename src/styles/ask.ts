@@ -21,14 +21,14 @@ export type Ask = {
 
 /**
  * What the input is made of, for its estimate: bytes of all text, and what is no text. Audio counts among
- * the documents; `media_bytes` are the decoded bytes of what was sent along instead of linked.
+ * the documents; `document_bytes` are the decoded bytes of those that were sent along instead of linked.
  */
 export type InputSize = {
   ascii_bytes: number;
   other_bytes: number;
   images: number;
   documents: number;
-  media_bytes: number;
+  document_bytes: number;
 };
 
 const choices_max = 128;
@@ -103,7 +103,7 @@ const message_overhead_bytes = 10;
 
 /** How much input a request holds. Counts every text, also in fields that we do not know; never throws. */
 export function inputSize(ask: Ask): InputSize {
-  const size: InputSize = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 0, media_bytes: 0 };
+  const size: InputSize = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 0, document_bytes: 0 };
   for (const key in ask.body) if (!unread.has(key)) addValue(size, ask.body[key], false);
   const messages = ask.body[ask.style === 'responses' ? 'input' : 'messages'];
   if (Array.isArray(messages)) size.ascii_bytes += message_overhead_bytes * messages.length;
@@ -116,59 +116,98 @@ function addValue(size: InputSize, value: Json | undefined, names: boolean): voi
   } else if (Array.isArray(value)) {
     for (const each of value) addValue(size, each, names);
   } else if (isObject(value)) {
-    if (names || !addMedia(size, value)) addMembers(size, value, names);
+    addMembers(size, value, names, names ? undefined : addMedia(size, value));
   } else if (names && value !== undefined) {
     addText(size, String(value));
   }
 }
 
-function addMembers(size: InputSize, object: JsonObject, names: boolean): void {
+/** `counted` is the member that was counted as a picture or document. */
+function addMembers(size: InputSize, object: JsonObject, names: boolean, counted: string | undefined): void {
   for (const key in object) {
     if (names) addText(size, key);
+    else if (key === counted) continue;
     else if (unread.has(key)) continue;
     addValue(size, object[key], names || spelled_out.has(key));
   }
 }
 
-/** True if `part` is an image, a document or a sound, which is then counted. Texts in documents are texts. */
-function addMedia(size: InputSize, part: JsonObject): boolean {
-  switch (part['type']) {
+/**
+ * Counts an image, a document or a sound, and answers which member of `part` holds it: whatever else stands in it may
+ * be read as text, whether it belongs there or not. Texts in documents are texts.
+ */
+function addMedia(size: InputSize, part: JsonObject): string | undefined {
+  const { type } = part;
+  switch (type) {
     case 'image':
     case 'image_url':
+    case 'input_image': {
       size.images += 1;
-      size.media_bytes += encodedBytes(part['source'] ?? part['image_url']);
-      return true;
-    case 'input_image':
-      size.images += 1;
-      size.media_bytes += encodedBytes(part['image_url']);
-      return true;
+      const holder = type === 'image' ? 'source' : 'image_url';
+      addHeld(size, part[holder]);
+      return holder;
+    }
     case 'input_file':
-      size.documents += 1;
-      size.media_bytes += encodedBytes(part['file_data'] ?? part['file_url']);
-      return true;
     case 'file':
-    case 'input_audio':
-      if (!isObject(part[part['type']])) return false;
+    case 'input_audio': {
+      const holder = type === 'input_file' ? 'file_data' : type;
+      const held = part[holder];
+      if (type !== 'input_file' && !isObject(held)) return undefined;
       size.documents += 1;
-      size.media_bytes += encodedBytes(part[part['type']]);
-      return true;
+      const held_bytes = addHeld(size, held);
+      if (type !== 'input_audio') size.document_bytes += held_bytes;
+      return holder;
+    }
     case 'document': {
       const { source } = part;
-      if (!isObject(source) || source['type'] === 'text' || source['type'] === 'content') return false;
+      if (!isObject(source) || source['type'] === 'text' || source['type'] === 'content') return undefined;
       size.documents += 1;
-      size.media_bytes += encodedBytes(source);
-      return true;
+      size.document_bytes += addHeld(size, source);
+      return 'source';
     }
     default:
-      return false;
+      return undefined;
   }
 }
 
-/** Decoded size of the base64 text in a part: in a source's `data`, a data URL, a file's `file_data`. */
-function encodedBytes(holder: Json | undefined): number {
-  if (typeof holder === 'string') return holder.startsWith('data:') ? Math.floor((holder.length * 3) / 4) : 0;
-  if (!isObject(holder)) return 0;
-  const { data, url, file_data } = holder;
-  if (typeof data === 'string') return Math.floor((data.length * 3) / 4);
-  return encodedBytes(typeof url === 'string' ? url : typeof file_data === 'string' ? file_data : undefined);
+/** Members of what holds a picture or document that are neither it nor text. */
+const labels: ReadonlySet<string> = new Set(['type', 'media_type', 'format', 'detail', 'file_id']);
+
+/** Where its bytes or its address are. */
+const payloads: readonly string[] = ['data', 'url', 'file_data'];
+
+/** Decoded bytes of what is held as base64: in a source's `data`, a data URL, a file's `file_data`. The rest is text. */
+function addHeld(size: InputSize, held: Json | undefined): number {
+  if (typeof held === 'string') return addLocated(size, held);
+  if (!isObject(held)) return 0;
+  const payload = payloads.find((key) => typeof held[key] === 'string');
+  for (const key in held) if (key !== payload && !labels.has(key)) addValue(size, held[key], false);
+  const text = payload === undefined ? undefined : held[payload];
+  if (typeof text !== 'string') return 0;
+  if (payload !== 'data') return addLocated(size, text);
+  const { media_type } = held;
+  return addEncoded(size, text, typeof media_type === 'string' ? media_type : '');
+}
+
+const prefix_length_max = 256;
+
+/** Of what is elsewhere nothing is counted; a data URL, or base64 alone, is here. */
+function addLocated(size: InputSize, text: string): number {
+  if (/^https?:/i.test(text)) return 0;
+  const [, prefix] = /^data:([^,]*),/i.exec(text.slice(0, prefix_length_max)) ?? [];
+  if (prefix === undefined && /^[\w+/-]{64}/.test(text)) return addEncoded(size, text, '');
+  if (prefix === undefined || !/;\s*base64\s*$/i.test(prefix)) {
+    addText(size, text);
+    return 0;
+  }
+  return addEncoded(size, text.slice('data:,'.length + prefix.length), prefix);
+}
+
+/** Upstreams are given these as texts, or read them so. */
+const read_as_text = /^\s*(text\/|application\/(json|xml|yaml|csv|javascript|sql|x-))/i;
+
+function addEncoded(size: InputSize, base64: string, media_type: string): number {
+  if (!read_as_text.test(media_type)) return Math.floor((base64.length * 3) / 4);
+  addText(size, Buffer.from(base64, 'base64').toString());
+  return 0;
 }

@@ -29,13 +29,21 @@ export function readContentsAnswers(value: unknown, request_id: string): ChatAns
   }));
 }
 
+/** The model went wrong, which comes of what it was asked: neither its upstream nor a route is to blame. */
+export class Unfinished extends Error {
+  override name = 'Unfinished';
+}
+
+/** The same in a stream. */
+export const unfinished_type = 'unfinished';
+
 function readCandidate(candidate: Candidate, call_prefix: string): Pick<ChatAnswer, 'parts' | 'finish'> {
   const parts = partsOf(candidate, call_prefix, 0);
   const finish = readFinishReason(candidate, {
     has_calls: parts.some(({ type }) => type === 'tool_call'),
     has_content: parts.length > 0,
   });
-  if ('problem' in finish) throw new Error(finish.problem);
+  if ('problem' in finish) throw new Unfinished(finish.problem);
   if (finish.refusal !== undefined) parts.push({ type: 'refusal', text: finish.refusal });
   return { parts, finish: { reason: finish.reason } };
 }
@@ -137,6 +145,6 @@ export function readFinishReason(
     return { reason: 'refusal', ...(is_told && { refusal: finishMessage }) };
   }
   if (failures.has(reason) || (failures_when_empty.has(reason) && !has_content))
-    return { problem: `The answer ended with ${reason}.` };
+    return { problem: `The model could not finish its answer (${reason}).` };
   return { reason: has_calls ? 'tool_calls' : 'stop' };
 }

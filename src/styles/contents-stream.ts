@@ -3,7 +3,15 @@ import { parseExactly } from '../lib/long-integers.ts';
 import type { SseFrame } from '../lib/sse.ts';
 import type { ChatEvent } from './conversation.ts';
 import { isObject } from './fields.ts';
-import { blockReason, candidatesOf, partsOf, readFinishReason, usageOf, type Candidate } from './contents-answer.ts';
+import {
+  blockReason,
+  candidatesOf,
+  partsOf,
+  readFinishReason,
+  unfinished_type,
+  usageOf,
+  type Candidate,
+} from './contents-answer.ts';
 import { cut, errorEventOf, start, type StreamReader } from './stream-reader.ts';
 
 /**
@@ -44,7 +52,7 @@ export class ContentsReader implements StreamReader {
   end(): ChatEvent[] {
     if (!this.#last) return [cut];
     const finish = readFinishReason(this.#last, { has_calls: this.#calls > 0, has_content: this.#has_content });
-    if ('problem' in finish) return [{ type: 'error', error_type: 'unfinished', message: finish.problem }];
+    if ('problem' in finish) return [{ type: 'error', error_type: unfinished_type, message: finish.problem }];
     const refusal: ChatEvent[] = finish.refusal === undefined ? [] : [{ type: 'refusal', text: finish.refusal }];
     return [...refusal, { type: 'finish', reason: finish.reason }, { type: 'end' }];
   }

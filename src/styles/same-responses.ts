@@ -109,5 +109,7 @@ function noteDelta(state: StreamState, delta: Json | undefined): void {
 
 /** Messages and reasoning begin empty; whatever else begins is content. */
 function noteItem(state: StreamState, item: Json | undefined): void {
-  if (isObject(item) && item['type'] !== 'message' && item['type'] !== 'reasoning') state.has_content = true;
+  if (!isObject(item) || item['type'] === 'message' || item['type'] === 'reasoning') return;
+  state.has_content = true;
+  if (typeof item['name'] === 'string') deliver(state, item['name']);
 }

@@ -110,6 +110,7 @@ function noteChoice(state: StreamState, choice: JsonObject): void {
 function noteArguments(state: StreamState, call: Json | undefined): void {
   if (!isObject(call)) return;
   state.has_content = true;
+  deliverText(state, call['name']);
   deliverText(state, call['arguments'] ?? call['input']);
 }
 
@@ -211,6 +212,7 @@ function noteBlock(state: StreamState, block: Json | undefined): void {
   if (!isObject(block)) return;
   if (block['type'] === 'text') return deliverText(state, block['text']);
   if (block['type'] === 'thinking') return deliverText(state, block['thinking']);
+  deliverText(state, block['name']);
   state.has_content = true;
 }
 

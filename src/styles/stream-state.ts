@@ -50,6 +50,8 @@ export function note(state: StreamState, event: ChatEvent): void {
     case 'tool_arguments':
       return deliver(state, event.json);
     case 'tool_call':
+      state.has_content = true;
+      return addText(state.delivered, event.name); // as in whole answers: a call without arguments is output, too
     case 'redacted_thinking':
       state.has_content = true;
       return;

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import type { Asked } from '../helpers/chat-upstream.ts';
@@ -23,7 +24,8 @@ const served: { [path: string]: [type: string, body: Buffer] } = {
 };
 
 beforeAll(async () => {
-  files = createServer(({ url = '' }, response) => {
+  files = createServer((request, response) => {
+    const [url = ''] = (request.url ?? '').split('?');
     if (url === '/never') return;
     const [type, body] = served[url] ?? [];
     response.writeHead(body ? 200 : 404, { 'content-type': type ?? 'text/plain' }).end(body);
@@ -39,7 +41,14 @@ beforeAll(async () => {
       - { provider: gem, upstream_model: gemini-y, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
       - { provider: oai, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
 `;
-  stage = await setStage({ more, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
+  const patient = `
+  - id: acme/patient-gem
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes: [{ provider: gem, upstream_model: gemini-z, timeout: { first_byte: 60s, total: 60s } }]
+`;
+  stage = await setStage({ more: more + patient, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
 });
 beforeEach(() => stage.test.app.db.query('delete from route_health'));
 afterEach(() => expectExactBooks(stage.test.app));
@@ -57,13 +66,23 @@ const cells = (['completions', 'messages'] as const).flatMap((style) => [
 ]);
 
 /** What a caller of either style sees of an answer, whole or streamed. */
-type Seen = { status: number; id: string; text: string; thinking: string; finish: string; raw: string; error?: Told };
+type Seen = {
+  status: number;
+  headers: Headers;
+  id: string;
+  text: string;
+  thinking: string;
+  finish: string;
+  raw: string;
+  error?: Told;
+};
 type Told = { type: string; message: string; param?: string; code?: string };
 
 async function ask(style: Style, stream: boolean, more: object = {}): Promise<Seen> {
   const body = { model: 'acme/gem', messages: hello, max_tokens: 100, ...(stream && { stream }), ...more };
   const answer = await stage.client.call('POST', paths[style], body);
-  const seen = { status: answer.status, id: answer.headers.get('x-request-id') ?? '', raw: answer.text };
+  const { status, headers, text: raw } = answer;
+  const seen = { status, headers, id: headers.get('x-request-id') ?? '', raw };
   const { error } = answer.json;
   if (answer.status !== 200) return { ...seen, text: '', thinking: '', finish: '', error: error as Told };
   return { ...seen, ...(stream ? streamed(style, answer.text) : whole(style, JSON.parse(answer.text))) };
@@ -207,6 +226,20 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
     });
   });
 
+  test('a model that goes wrong for one caller closes no route for others, and is not asked again unasked', async () => {
+    stage.upstream.script('gemini-x', answering([], undefined, { finishReason: 'MALFORMED_FUNCTION_CALL' }));
+    for (let i = 0; i < 6; i++) {
+      const seen = await ask(style, stream);
+      expect(seen).toMatchObject({
+        status: 502,
+        error: { message: 'The model could not finish its answer (MALFORMED_FUNCTION_CALL).' },
+      });
+      expect(seen.headers.get('x-should-retry')).toBe('false');
+    }
+    stage.upstream.script('gemini-x', answering([{ text: 'Fine' }], undefined, { finishReason: 'STOP' }));
+    expect(await ask(style, stream)).toMatchObject({ status: 200, text: 'Fine' });
+  });
+
   test('what Google has against the request is told to the caller', async () => {
     stage.upstream.script(
       'gemini-x',
@@ -246,7 +279,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
 });
 
 describe('links that lead to nothing', () => {
-  const picture = (url: string) => [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }];
+  const picture = (url: string) => [{ role: 'user', content: [image(url)] }];
   const param = 'messages[0].content[0].image_url.url';
 
   test.each([
@@ -385,3 +418,34 @@ test('a pace that is told in details makes the route rest that long', async () =
   const answer = await stage.client.call('POST', paths.completions, { model: 'acme/gem', messages: hello });
   expect([answer.status, answer.headers.get('retry-after')]).toEqual([502, '35']);
 });
+
+const image = (url: string) => ({ type: 'image_url', image_url: { url } });
+
+test('files of links have a share of memory until they are sent: one account leaves half of it to others', async () => {
+  stage.upstream.script('gemini-z', 'hang');
+  const reached = () => stage.upstream.asked.filter(({ path }) => path.includes('gemini-z')).length;
+  const leave = new AbortController();
+  const call = (key: string) => {
+    const content = ['?1', '?2', '?3'].map((query) => image(`${files_url}/medium${query}`));
+    return fetch(stage.test.url + paths.completions, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'acme/patient-gem', max_tokens: 5, messages: [{ role: 'user', content }] }),
+      signal: leave.signal,
+    }).catch(() => 'left');
+  };
+  const calls = Array.from({ length: 8 }, () => call(stage.client.key));
+  await expect.poll(reached, { timeout: 20_000 }).toBe(4); // 57 MB each, of 537
+  await sleep(500);
+  expect(reached()).toBe(4);
+  const other = await stage.test.client();
+  calls.push(call(other.key));
+  await expect.poll(reached, { timeout: 20_000 }).toBe(5);
+  leave.abort();
+  await Promise.all(calls);
+  await expect.poll(() => stage.upstream.open()).toBe(0);
+  stage.upstream.script('gemini-z', answering([{ text: 'Seen' }], undefined, { finishReason: 'STOP' }));
+  const content = [image(`${files_url}/medium`)];
+  const seen = await ask('completions', false, { model: 'acme/patient-gem', messages: [{ role: 'user', content }] });
+  expect(seen).toMatchObject({ status: 200, text: 'Seen' });
+}, 60_000);

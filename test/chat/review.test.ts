@@ -263,7 +263,7 @@ test('a whole answer may take as long as its model: the connection is not cut be
 test('no estimate is more than a balance or a column can hold', () => {
   const rows: Pricing['rows'] = [{ unit: 'output_token', amount: '600', per: 1 }];
   expect(holdFor({ currency: 'USD', rate: '30000', rows }, 0, 16_000_000)).toBe(money_max);
-  const size = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 1_280_000, media_bytes: 0 };
+  const size = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 1_280_000, document_bytes: 0 };
   expect(countInput(size)).toBeLessThan(2 ** 31);
 });
 

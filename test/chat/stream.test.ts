@@ -170,6 +170,29 @@ test('an upstream that falls silent in the middle: timeout, told in the stream',
   await expect.poll(() => stage.upstream.open()).toBe(0);
 });
 
+test('without usage, a call of a tool without arguments is output, too, as it is in a whole answer', async () => {
+  const name = 'look_at_the_weather_in_all_places';
+  const call = { index: 0, id: 'c', type: 'function', function: { name, arguments: '' } };
+  stage.upstream.script('gpt-x', { stream: [chunk({ tool_calls: [call] }), chunk({}, {}, 'tool_calls'), done] });
+  const block = { type: 'tool_use', id: 'c', name, input: {} };
+  stage.upstream.script('claude-x', {
+    stream: [
+      messageStart({ input_tokens: 10 }),
+      event({ type: 'content_block_start', index: 0, content_block: block }),
+      event({ type: 'content_block_stop', index: 0 }),
+      event({ type: 'message_delta', delta: { stop_reason: 'tool_use' } }),
+      event({ type: 'message_stop' }),
+    ],
+  });
+  for (const model of ['acme/oai', 'acme/ant']) {
+    for (const path of ['chat/completions', 'messages'] as const) {
+      const { id } = await whole(path, { model });
+      const usage = { output_tokens: Math.ceil(name.length / 4) };
+      expect(await recordOf(id), `${model} ${path}`).toMatchObject({ usage });
+    }
+  }
+});
+
 test('without usage, and with the connection lost just before it: counted from what went through', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['four words are here']) });
   const { id } = await whole('chat/completions', { model: 'acme/oai' });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { makeBudget } from '../../src/lib/budget.ts';
-import { makeGate } from '../../src/lib/gate.ts';
+import { makeBudget, makeFairBudget } from '../../src/lib/budget.ts';
+import { makeFairGate, makeGate } from '../../src/lib/gate.ts';
 
 /** Lets every promise that can go on do so. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -33,6 +33,35 @@ it('a gate is free again after a failure', async () => {
   expect(await gate.run('a', async () => 'yes')).toBe('yes');
 });
 
+it('a fair gate keeps room for the next, however much of one name there is', async () => {
+  const gate = makeFairGate(8);
+  const ends: (() => void)[] = [];
+  const running: string[] = [];
+  const begin = (name: string) =>
+    gate.runWithin(100, name, () => {
+      running.push(name);
+      return new Promise<string>((resolve) => ends.push(() => resolve(name)));
+    });
+  const many = Array.from({ length: 6 }, () => begin('a'));
+  const others = ['b', 'b', 'b', 'c'].map(begin);
+  await settle();
+  expect(running.toSorted()).toEqual(['a', 'a', 'a', 'a', 'b', 'b', 'c']); // of 4 free b had 2, of 2 free c 1
+  expect(gate.waiting('a')).toBe(2);
+  ends[0]?.(); // an a
+  await settle();
+  expect(running).toHaveLength(7); // 3 of a, 2 are free
+  for (const end of ends.slice(4)) end();
+  await settle();
+  expect(running.filter((name) => name === 'a')).toHaveLength(5); // the first that waited
+  expect(running.filter((name) => name === 'b')).toHaveLength(3);
+  const left = await Promise.all([many[5], gate.runWithin(1, 'a', async () => 'never')]);
+  expect(left).toEqual([undefined, undefined]);
+  expect(gate.waiting('a')).toBe(0);
+  for (const end of ends) end();
+  await Promise.all([...many, ...others]);
+  expect(await gate.run('a', async () => 'free')).toBe('free');
+});
+
 it('a budget makes wait who wants more than is left, and nobody overtakes', async () => {
   const budget = makeBudget(10);
   const order: number[] = [];
@@ -58,4 +87,36 @@ it('a budget makes wait who wants more than is left, and nobody overtakes', asyn
   all.release();
   (await more).release();
   expect(order).toEqual([6, 5, 1, 10, 99]);
+});
+
+it('a fair budget leaves as much as one name has, and lets those go who wait no longer', async () => {
+  const budget = makeFairBudget(100);
+  const never = new AbortController().signal;
+  const order: string[] = [];
+  const take = async (name: string, amount: number, signal = never) => {
+    const share = await budget.take(name, amount, signal);
+    order.push(`${name}${amount}`);
+    return share;
+  };
+  const first = await take('a', 30);
+  const second = await take('a', 20); // 50 of 100
+  const gone = new AbortController();
+  const waits = take('a', 10);
+  const leaves = take('a', 1, gone.signal);
+  const other = await take('b', 40); // 10 are left
+  const least = await take('c', 10);
+  gone.abort(new Error('gone'));
+  await expect(leaves).rejects.toThrow('gone');
+  await expect(take('d', 1, gone.signal)).rejects.toThrow('gone');
+  expect(order).toEqual(['a30', 'a20', 'b40', 'c10']);
+  other.shrink(5);
+  await settle();
+  expect(order).toHaveLength(4); // a would have 60, and 35 would be left
+  first.release();
+  first.release(); // once more is nothing
+  expect(await waits).toBeDefined();
+  for (const share of [second, other, least, await waits]) share.release();
+  const all = await take('a', 999); // as much as there is
+  all.release();
+  expect(order).toEqual(['a30', 'a20', 'b40', 'c10', 'a10', 'a999']);
 });

@@ -97,7 +97,7 @@ describe('the size of an input', () => {
   };
 
   it('is a few bytes for an empty message', () => {
-    expect(empty).toEqual({ ascii_bytes: 14, other_bytes: 0, images: 0, documents: 0, media_bytes: 0 });
+    expect(empty).toEqual({ ascii_bytes: 14, other_bytes: 0, images: 0, documents: 0, document_bytes: 0 });
   });
 
   it.each([
@@ -126,48 +126,48 @@ describe('the size of an input', () => {
     expect(beyond(unread).ascii_bytes).toBe(0);
   });
 
-  it.each<[string, Style, object, { images: number; documents: number; media_bytes: number }]>([
+  it.each<[string, Style, object, { images: number; documents: number; document_bytes: number }]>([
     [
       'an image by URL',
       'completions',
       { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
-      { images: 1, documents: 0, media_bytes: 0 },
+      { images: 1, documents: 0, document_bytes: 0 },
     ],
     [
       'an inline image',
       'completions',
       { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(4000)}` } },
-      { images: 1, documents: 0, media_bytes: 3016 },
+      { images: 1, documents: 0, document_bytes: 0 },
     ],
     [
       'an image in a plain string',
       'completions',
       { type: 'image_url', image_url: `data:image/png;base64,${'A'.repeat(4000)}` },
-      { images: 1, documents: 0, media_bytes: 3016 },
+      { images: 1, documents: 0, document_bytes: 0 },
     ],
     [
       'a file',
       'completions',
       { type: 'file', file: { file_data: `data:application/pdf;base64,${'A'.repeat(400)}` } },
-      { images: 0, documents: 1, media_bytes: 321 },
+      { images: 0, documents: 1, document_bytes: 300 },
     ],
     [
       'a sound',
       'completions',
       { type: 'input_audio', input_audio: { data: 'A'.repeat(400), format: 'wav' } },
-      { images: 0, documents: 1, media_bytes: 300 },
+      { images: 0, documents: 1, document_bytes: 0 },
     ],
     [
       'an image block',
       'messages',
       { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(400) } },
-      { images: 1, documents: 0, media_bytes: 300 },
+      { images: 1, documents: 0, document_bytes: 0 },
     ],
     [
       'a document block',
       'messages',
       { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'A'.repeat(400) } },
-      { images: 0, documents: 1, media_bytes: 300 },
+      { images: 0, documents: 1, document_bytes: 300 },
     ],
     [
       'an image in a tool result',
@@ -177,7 +177,7 @@ describe('the size of an input', () => {
         tool_use_id: 't',
         content: [{ type: 'image', source: { type: 'url', url: 'https://x.test/a.png' } }],
       },
-      { images: 1, documents: 0, media_bytes: 0 },
+      { images: 1, documents: 0, document_bytes: 0 },
     ],
   ])('counts %s without its base64 text', (_, style, part, expected) => {
     const counted = size({ messages: [{ role: 'user', content: [part] }] }, style);
@@ -188,8 +188,80 @@ describe('the size of an input', () => {
   it('counts the text of a document that is text', () => {
     const source = { type: 'text', media_type: 'text/plain', data: 'x'.repeat(500) };
     const counted = size({ messages: [{ role: 'user', content: [{ type: 'document', source }] }] }, 'messages');
-    expect(counted).toMatchObject({ documents: 0, media_bytes: 0 });
+    expect(counted).toMatchObject({ documents: 0, document_bytes: 0 });
     expect(counted.ascii_bytes).toBeGreaterThanOrEqual(500);
+  });
+
+  const kilobyte = 'x'.repeat(1000);
+  const encoded = Buffer.from(kilobyte).toString('base64');
+
+  it.each<[string, Style, object]>([
+    ['a message that calls itself an image', 'completions', { role: 'user', type: 'image', content: kilobyte }],
+    ['a message that calls itself a file', 'completions', { role: 'user', type: 'file', file: {}, content: kilobyte }],
+    [
+      'what stands beside a document',
+      'messages',
+      {
+        role: 'user',
+        content: [
+          {
+            type: 'document',
+            context: kilobyte,
+            source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' },
+          },
+        ],
+      },
+    ],
+    [
+      'what stands beside an image',
+      'completions',
+      { role: 'user', content: [{ type: 'image_url', text: kilobyte, image_url: { url: 'https://x.test/a.png' } }] },
+    ],
+    [
+      'what stands within the holder of one',
+      'completions',
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x.test/a.png', text: kilobyte } }] },
+    ],
+    [
+      'a file that is a text',
+      'completions',
+      { role: 'user', content: [{ type: 'file', file: { file_data: `data:text/plain;base64,${encoded}` } }] },
+    ],
+    [
+      'a file that is JSON, percent-encoded',
+      'completions',
+      { role: 'user', content: [{ type: 'file', file: { file_data: `data:application/json,${kilobyte}` } }] },
+    ],
+    [
+      'a file whose type is too long to be read',
+      'completions',
+      {
+        role: 'user',
+        content: [{ type: 'file', file: { file_data: `data:${'a'.repeat(300)};base64,${encoded}` } }],
+      },
+    ],
+    [
+      'a document that is a text in base64',
+      'messages',
+      {
+        role: 'user',
+        content: [{ type: 'document', source: { type: 'base64', media_type: 'text/csv', data: encoded } }],
+      },
+    ],
+    [
+      'text in the place of an address',
+      'completions',
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: `see ${kilobyte}` } }] },
+    ],
+  ])('counts %s as text', (_, style, message) => {
+    expect(size({ messages: [message] }, style).ascii_bytes).toBeGreaterThanOrEqual(1000);
+  });
+
+  it('counts no text in base64 without a type', () => {
+    const part = { type: 'file', file: { file_data: encoded } };
+    const counted = size({ messages: [{ role: 'user', content: [part] }] });
+    expect(counted).toMatchObject({ documents: 1, document_bytes: 1002 });
+    expect(counted.ascii_bytes).toBeLessThan(40);
   });
 
   it('is not fooled by text that begins like a data URL', () => {

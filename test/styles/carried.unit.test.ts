@@ -120,7 +120,8 @@ describe.each(['completions', 'messages'] as const)('answers of Gemini’s style
   });
 
   it.each(failures_of_contents.map((row) => [row.part, row] as const))('%s', (_, { give, status }) => {
-    const error = status === undefined ? { name: 'Error' } : { status, extras: { code: 'content_policy_violation' } };
+    const error =
+      status === undefined ? { name: 'Unfinished' } : { status, extras: { code: 'content_policy_violation' } };
     expect(() => rendered(give)).toThrow(expect.objectContaining(error));
   });
 });
