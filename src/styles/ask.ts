@@ -126,8 +126,8 @@ function addValue(size: InputSize, value: Json | undefined, names: boolean): voi
 function addMembers(size: InputSize, object: JsonObject, names: boolean, counted: string | undefined): void {
   for (const key in object) {
     if (names) addText(size, key);
-    else if (key === counted) continue;
-    else if (unread.has(key)) continue;
+    else if (key === counted || unread.has(key)) continue;
+    else if (counted !== undefined && isLabel(key, object[key])) continue;
     addValue(size, object[key], names || spelled_out.has(key));
   }
 }
@@ -170,8 +170,13 @@ function addMedia(size: InputSize, part: JsonObject): string | undefined {
   }
 }
 
-/** Members of what holds a picture or document that are neither it nor text. */
-const labels: ReadonlySet<string> = new Set(['type', 'media_type', 'format', 'detail', 'file_id']);
+const labels: ReadonlySet<string> = new Set(['type', 'media_type', 'format', 'detail', 'file_id', 'filename']);
+const label_length_max = 256;
+
+/** Members of a picture or document that are neither it nor text: what it counts for has room for them. */
+function isLabel(key: string, value: Json | undefined): boolean {
+  return labels.has(key) && typeof value === 'string' && value.length <= label_length_max;
+}
 
 /** Where its bytes or its address are. */
 const payloads: readonly string[] = ['data', 'url', 'file_data'];
@@ -181,7 +186,7 @@ function addHeld(size: InputSize, held: Json | undefined): number {
   if (typeof held === 'string') return addLocated(size, held);
   if (!isObject(held)) return 0;
   const payload = payloads.find((key) => typeof held[key] === 'string');
-  for (const key in held) if (key !== payload && !labels.has(key)) addValue(size, held[key], false);
+  for (const key in held) if (key !== payload && !isLabel(key, held[key])) addValue(size, held[key], false);
   const text = payload === undefined ? undefined : held[payload];
   if (typeof text !== 'string') return 0;
   if (payload !== 'data') return addLocated(size, text);

@@ -249,6 +249,16 @@ describe('the size of an input', () => {
       },
     ],
     [
+      'a name as long as a text',
+      'completions',
+      { role: 'user', content: [{ type: 'file', file: { filename: kilobyte, file_id: 'file_1' } }] },
+    ],
+    [
+      'a name that is a list',
+      'completions',
+      { role: 'user', content: [{ type: 'file', file: { filename: [kilobyte], file_id: 'file_1' } }] },
+    ],
+    [
       'text in the place of an address',
       'completions',
       { role: 'user', content: [{ type: 'image_url', image_url: { url: `see ${kilobyte}` } }] },
