@@ -23,7 +23,7 @@ beforeAll(async () => {
   service = await startTestApp({ yaml: 'version: 1\nlimits: { failed_per_24h: 100000 }\n' });
   attacker = await ownerOfNew(service, 'Attacker');
   victim = await ownerOfNew(service, note);
-  client = await service.client({ account_id: victim.account_id, limit: '7.77' });
+  client = await service.client({ account_id: victim.account_id, limit: '76543.21' });
   const made = await Promise.all(['x', '[[fail]] x'].map((prompt) => create(prompt, '?wait=60')));
   const running = await create('[[delay 600s]] x', '');
   await vi.waitUntil(async () => (await client.call('GET', `/v1/tasks/${running}`)).json.status === 'running');
