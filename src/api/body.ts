@@ -1,29 +1,50 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ApiError } from '../errors.ts';
+import type { Share } from '../lib/budget.ts';
 
 export const megabyte = 1_000_000;
 
 export const no_bytes = Buffer.alloc(0);
 
+/** Smaller bodies come in one piece with their head, and go as they came. */
+const large_bytes = 65_536;
+
+export type BodyReading = {
+  limit_bytes: number;
+  idle_ms: number;
+  sendContinue: () => void;
+  /** Waits for the memory of a body that may have so many bytes. Rejects with ApiError where there is none. */
+  makeRoom: (bytes: number) => Promise<Share>;
+};
+
 /**
  * Reads the body of `raw`, at most `limit_bytes`; at once if all of it is here. Refuses by the headers alone where
- * they say enough. Throws or rejects with ApiError 413, 415 or 400. After that the rest of the body is still on its
- * way.
+ * they say enough. Throws or rejects with ApiError 413, 415, 429 or 400. After that the rest of the body is still on
+ * its way.
  */
-export function readBody(
-  raw: IncomingMessage,
-  limit_bytes: number,
-  idle_ms: number,
-  sendContinue: () => void,
-): Promise<Buffer> | Buffer {
+export function readBody(raw: IncomingMessage, reading: BodyReading): Promise<Buffer> | Buffer {
   const { headers } = raw;
+  const { limit_bytes, idle_ms, sendContinue } = reading;
   const length_bytes = Number(headers['content-length'] ?? 0);
   if (length_bytes > limit_bytes) throw tooLarge(limit_bytes);
   if (!announcesBody(headers)) return no_bytes;
   checkEncoding(headers['content-encoding']);
   checkType(headers['content-type']);
+  if (length_bytes > large_bytes || headers['content-length'] === undefined) return receiveLarge(raw, reading);
   sendContinue();
   return takeWhole(raw, length_bytes) ?? receive(raw, length_bytes, limit_bytes, idle_ms);
+}
+
+/** Nothing of it is read before there is room for it, so that the sender waits. One without a length may be as large as any. */
+async function receiveLarge(
+  raw: IncomingMessage,
+  { limit_bytes, idle_ms, sendContinue, makeRoom }: BodyReading,
+): Promise<Buffer> {
+  const share = await makeRoom(Number(raw.headers['content-length'] ?? limit_bytes));
+  sendContinue();
+  const bytes = await collect(raw, limit_bytes, idle_ms);
+  share.shrink(bytes.length);
+  return bytes;
 }
 
 /** What came in one piece with its head is here as soon as Node has parsed that piece, behind this turn's own work. */

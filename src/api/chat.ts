@@ -135,7 +135,7 @@ export function callerOf(call: Call): ChatCaller {
     const value = call.headers[name];
     if (typeof value === 'string') headers[name] = value;
   }
-  return { headers, gone: call.gone };
+  return { headers, gone: call.gone, releaseBody: () => call.releaseBody() };
 }
 
 /** The answer to a call that is not streamed, with its cost. */

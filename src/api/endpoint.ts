@@ -32,6 +32,8 @@ export type PublicCall = {
   readonly gone: Stop;
   /** Aborted when the service is about to stop: whoever waits answers with what there is. */
   readonly draining: AbortSignal;
+  /** Says that nobody reads the body any more, where that is long before the end of the answer. */
+  releaseBody(): void;
 };
 
 /** A call of an endpoint that needs a key. */

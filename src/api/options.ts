@@ -26,6 +26,8 @@ export type PipelineOptions<App> = {
   /** Monotonic milliseconds; the windows are counted with it. */
   elapsed_ms?: () => number;
   timeouts?: Partial<Timeouts>;
+  /** What all large bodies may have together; without it, as much as the machine has room for. */
+  bodies_bytes_max?: number;
 };
 
 export type PersonRequest = { method: string; headers: IncomingHttpHeaders };
@@ -36,6 +38,8 @@ export type Timeouts = {
   /** The whole request, body included. */
   request_ms: number;
   body_idle_ms: number;
+  /** How long a large body waits for others to be done with. */
+  room_ms: number;
   keep_alive_ms: number;
   /** How long the body of a refused request may still arrive. */
   discard_ms: number;
@@ -49,6 +53,7 @@ export const default_timeouts: Timeouts = {
   headers_ms: 30_000,
   request_ms: 300_000,
   body_idle_ms: 30_000,
+  room_ms: 10_000,
   keep_alive_ms: 72_000,
   discard_ms: 15_000,
   check_every_ms: 5_000,

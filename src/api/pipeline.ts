@@ -5,6 +5,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.ts';
 import { AssertionError } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
+import { bodiesBytesMax, openBodyRooms } from './body-rooms.ts';
 import type { Endpoint } from './endpoint.ts';
 import { listen, type Listening } from './listen.ts';
 import { default_timeouts, type PipelineOptions } from './options.ts';
@@ -36,13 +37,15 @@ export type Pipeline = {
  */
 export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
   const drain = new AbortController();
+  const timeouts = { ...default_timeouts, ...options.timeouts };
   const context: Context<App> = {
     ...options,
-    timeouts: { ...default_timeouts, ...options.timeouts },
+    timeouts,
     elapsed_ms: options.elapsed_ms ?? (() => performance.now()),
     routes: compileRoutes(options.endpoints),
     draining: drain.signal,
     socketErrors: makeSocketErrors((fields, message) => options.log.info(fields, message)),
+    rooms: openBodyRooms(options.bodies_bytes_max ?? bodiesBytesMax(), timeouts.room_ms),
     expecting: new WeakSet(),
   };
   const server = makeServer(context);

@@ -4,9 +4,11 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
+import type { Share } from '../lib/budget.ts';
 import { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
 import { type Headers, sendAnswer } from './answer.ts';
+import type { BodyRooms } from './body-rooms.ts';
 import { discardRest, megabyte, no_bytes, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query } from './endpoint.ts';
@@ -36,6 +38,8 @@ type State = {
   query: Query;
   body: Record<string, unknown> | undefined;
   body_bytes: Buffer;
+  /** What a large body has of the memory for such. */
+  room?: Share;
   readForm?: FormReader;
   /** Stays for the log when the body itself is not kept any more. */
   body_size_bytes: number;
@@ -56,6 +60,7 @@ export type Context<App> = PipelineOptions<App> & {
   routes: RouteTable<App>;
   draining: AbortSignal;
   socketErrors: SocketErrors;
+  rooms: BodyRooms;
   /** Requests that wait for `100 Continue` before they send their body. */
   expecting: WeakSet<IncomingMessage>;
 };
@@ -179,7 +184,10 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
     format: request.state.format,
     request_id: request.id,
   });
-  reply.raw.on('close', () => logEnd(context, request, reply));
+  reply.raw.on('close', () => {
+    request.state.room?.release();
+    logEnd(context, request, reply);
+  });
 }
 
 function setFormat(request: FastifyRequest, format: ErrorFormat): void {
@@ -271,8 +279,17 @@ function readRequest<App>(
     state.readForm = openForm(raw, context.timeouts.body_idle_ms, sendContinue);
     return undefined;
   }
-  const limit_bytes = endpoint.body_limit_bytes ?? default_body_limit_bytes;
-  return readBody(raw, limit_bytes, context.timeouts.body_idle_ms, sendContinue);
+  return readBody(raw, {
+    limit_bytes: endpoint.body_limit_bytes ?? default_body_limit_bytes,
+    idle_ms: context.timeouts.body_idle_ms,
+    sendContinue,
+    makeRoom: async (bytes) => (state.room = await context.rooms.take(senderOf(state), bytes, reply.raw)),
+  });
+}
+
+/** In whose name memory is taken. */
+function senderOf({ caller, person }: State): string {
+  return caller?.account.id ?? person?.account?.id ?? person?.user.id ?? 'anybody';
 }
 
 /** Parses the body. An endpoint without a declared one takes none, an empty or a JSON one. */
@@ -338,6 +355,10 @@ class ReceivedCall implements PublicCall {
 
   get address(): string {
     return this.#request.ip;
+  }
+
+  releaseBody(): void {
+    this.#request.state.room?.release();
   }
 
   get gone(): Stop {

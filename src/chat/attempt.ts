@@ -29,6 +29,8 @@ export type ChatCaller = {
   headers: Record<string, string>;
   /** Aborted when the caller is gone. */
   gone: StopSignal;
+  /** Called when nobody reads what was asked any more, where the answer goes on. */
+  releaseBody(): void;
 };
 
 /** Why a route gave no content: the next one may be tried. */
@@ -305,10 +307,11 @@ async function untilRoom(full: Promise<void>, watch: Watch): Promise<void> {
 }
 
 /** From here on no other route is asked, so nobody needs what was asked: a stream may go on for minutes. */
-function noteContent({ order, outcome }: Trial): void {
+function noteContent({ order, outcome, caller }: Trial): void {
   if (outcome.first_content_ms !== undefined) return;
   outcome.first_content_ms = since(outcome);
   order.ask.body = {};
+  caller.releaseBody();
 }
 
 function since(outcome: ChatOutcome): number {

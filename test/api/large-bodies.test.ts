@@ -1,0 +1,130 @@
+import { connect } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Answer, Call, Endpoint } from '../../src/api/endpoint.ts';
+import { type Harness, type SendOptions, startHarness, type TestApp } from './harness.ts';
+
+// Of 10 MB for all large bodies one account has what is left: half of it, if it is alone.
+const bodies_bytes_max = 10_000_000;
+const room_ms = 400;
+
+/** Calls that have been read and are not answered yet. */
+let open: { call: Call; answer: () => void }[] = [];
+
+const endpoints: Endpoint<TestApp>[] = [
+  {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    format: 'completions',
+    body_limit_bytes: 4_000_000,
+    docs: { tag: 'Test', summary: 'Test', body: { schema: { type: 'object' } }, responses: {} },
+    handle: (_app, call) =>
+      new Promise<Answer>((resolve) => {
+        open.push({ call, answer: () => resolve({ status: 200 }) });
+      }),
+  },
+];
+
+let harness: Harness;
+afterEach(async () => {
+  await harness.close();
+  open = [];
+});
+
+async function start(options: { room_ms?: number } = {}): Promise<void> {
+  harness = await startHarness(endpoints, { bodies_bytes_max, timeouts: { room_ms, ...options } });
+}
+
+function send(megabytes: number, options: SendOptions = {}): ReturnType<Harness['send']> {
+  const body = JSON.stringify({ text: 'x'.repeat(megabytes * 1_000_000 - 11) });
+  return harness.send('POST', '/v1/chat/completions', { body, ...options });
+}
+
+const untilOpen = (count: number) => vi.waitUntil(() => open.length === count, { timeout: 5_000, interval: 5 });
+
+function end(at: number): void {
+  open[at]?.answer();
+}
+
+test('a large body waits for others of its account, those of another one do not', async () => {
+  await start({ room_ms: 60_000 });
+  const held = [send(2.5), send(2.5)];
+  await untilOpen(2);
+  const third = send(2.5);
+  const other = send(4, { key: 'key_2' });
+  await untilOpen(3);
+  expect(open[2]?.call.caller.account.id).toBe('acct_2');
+  end(2);
+  expect((await other).status).toBe(200);
+  expect(open).toHaveLength(3);
+  end(0);
+  await untilOpen(4);
+  for (const at of [1, 3]) end(at);
+  expect((await Promise.all([...held, third])).map(({ status }) => status)).toEqual([200, 200, 200]);
+});
+
+test('it is refused in the style of its path where that takes too long, and small ones go on', async () => {
+  await start();
+  const held = [send(2.5), send(2.5)];
+  await untilOpen(2);
+  const refused = await send(2.5);
+  expect(refused.status).toBe(429);
+  expect(refused.headers['retry-after']).toBe('2');
+  expect(refused.error()).toMatchObject({ type: 'rate_limit', param: null });
+  const small = harness.send('POST', '/v1/chat/completions', { json: { text: 'small' } });
+  await untilOpen(3);
+  for (const at of [0, 1, 2]) end(at);
+  expect((await Promise.all([...held, small])).map(({ status }) => status)).toEqual([200, 200, 200]);
+});
+
+test('its room is free when nobody reads it any more, though its answer goes on', async () => {
+  await start();
+  const held = [send(2.5), send(2.5)];
+  await untilOpen(2);
+  open[0]?.call.releaseBody();
+  const third = send(2.5);
+  await untilOpen(3);
+  for (const at of [0, 1, 2]) end(at);
+  expect((await Promise.all([...held, third])).map(({ status }) => status)).toEqual([200, 200, 200]);
+});
+
+test('a body that does not tell its length counts as it turns out', async () => {
+  await start();
+  const chunked = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`;
+  const sockets = [1, 2, 3, 4].map(() => connect(harness.port, '127.0.0.1').on('error', () => {}));
+  for (const [at, socket] of sockets.entries()) {
+    socket.write(chunked);
+    await untilOpen(at + 1); // each had four of the five megabytes while it was read
+  }
+  expect(open).toHaveLength(sockets.length);
+  for (const socket of sockets) socket.destroy();
+});
+
+test.each([
+  ['while it waits', 2],
+  ['while it is sent', 0],
+  ['while it is answered', 1],
+])('a sender who leaves %s leaves no room taken', async (_, before) => {
+  await start({ room_ms: 60_000 });
+  const held = Array.from({ length: before }, () => send(2.5));
+  await untilOpen(before);
+  const socket = connect(harness.port, '127.0.0.1').on('error', () => {});
+  const is_whole = before === 1;
+  const body = Buffer.alloc(2_500_000, 0x20);
+  body.write('{', 0);
+  body.write('}', body.length - 1);
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+  );
+  socket.write(is_whole ? body : body.subarray(0, 1_000));
+  if (is_whole) await untilOpen(2);
+  else await vi.waitUntil(() => harness.authenticated() === before + 1);
+  socket.destroy();
+  await vi.waitUntil(() => harness.log.some(({ fields }) => fields['aborted'] === true));
+  const seen = open.length;
+  for (let at = 0; at < seen; at += 1) end(at);
+  await Promise.all(held);
+  const again = [send(2.5), send(2.5)];
+  await untilOpen(seen + 2);
+  for (const at of [0, 1]) end(seen + at);
+  expect((await Promise.all(again)).map(({ status }) => status)).toEqual([200, 200]);
+});
