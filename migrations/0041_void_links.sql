@@ -1,0 +1,20 @@
+-- Whoever changes a password, a second factor or an address may do so because somebody else has read a link: nothing
+-- that was given out before lets anybody in. Triggers, because the library makes these changes in many places; on
+-- updates alone, so that a backup is put back as it was. A first password comes with an address.
+
+-- Its argument is the column that holds the person. Of the library: links for a new password, sign-ins that wait for
+-- their code, and browsers that are asked for none.
+-- room: accounts
+create function void_links() returns trigger language plpgsql as $$
+declare
+  v_user text := to_jsonb(new) ->> tg_argv[0];
+begin
+  delete from public.login_links where user_id = v_user;
+  delete from auth.verification where value = v_user;
+  return null;
+end $$;
+create trigger password_changed after update of password on auth.account
+  for each row execute function void_links('userId');
+create trigger person_changed after update of email, "twoFactorEnabled" on auth."user" for each row
+  when (old.email <> new.email or coalesce(old."twoFactorEnabled", false) <> coalesce(new."twoFactorEnabled", false))
+  execute function void_links('id');
