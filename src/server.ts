@@ -116,7 +116,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
       return { generate: generate_per_minute, chat: chat_per_minute, other: other_per_minute };
     },
     cors_origins: () => app.catalog.current.settings.cors_origins,
-    trusted_proxies: app.catalog.current.settings.trusted_proxies,
+    trusted_proxies: () => app.catalog.current.settings.trusted_proxies,
     log: app.log,
   });
   const bound = await pipeline.listen({ host, port });

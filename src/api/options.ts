@@ -21,7 +21,8 @@ export type PipelineOptions<App> = {
   /** Requests per minute and key; asked for each request, so that a reload counts at once. */
   limits(): Record<WindowName, number>;
   cors_origins(): readonly string[];
-  trusted_proxies: readonly string[];
+  /** Ranges of addresses whose X-Forwarded-For is believed; asked for each request, too. */
+  trusted_proxies(): readonly string[];
   log: PipelineLog;
   /** Monotonic milliseconds; the windows are counted with it. */
   elapsed_ms?: () => number;

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fastify, type FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.ts';
+import { isWithin } from '../lib/address.ts';
 import { AssertionError } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
 import { bodiesBytesMax, openBodyRooms } from './body-rooms.ts';
@@ -80,7 +81,7 @@ function makeServer<App>(context: Context<App>): FastifyInstance {
     keepAliveTimeout: timeouts.keep_alive_ms,
     requestTimeout: timeouts.request_ms,
     connectionTimeout: timeouts.silence_ms,
-    trustProxy: trusted_proxies.length > 0 ? [...trusted_proxies] : false,
+    trustProxy: (address: string) => isWithin(address, trusted_proxies()),
     routerOptions: { maxParamLength: path_part_length_max, querystringParser: () => ({}) },
     http: {
       maxHeaderSize: header_bytes_max,

@@ -56,6 +56,13 @@ export function addressAllowed(text: string, rules: AddressRules): boolean {
   return kind === 'unicast' && (address instanceof ipaddr.IPv4 || inRange(address, global_unicast));
 }
 
+/** Is this IP address in one of these CIDR ranges? False for anything that is none. */
+export function isWithin(text: string, ranges: readonly string[]): boolean {
+  if (ranges.length === 0 || !ipaddr.isValid(text)) return false;
+  const address = unmapped(ipaddr.parse(text));
+  return ranges.some((range) => inRange(address, ipaddr.parseCIDR(range)));
+}
+
 /** `::ffff:1.2.3.4` is judged as 1.2.3.4: the system connects to that. */
 function unmapped(address: Address): Address {
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;

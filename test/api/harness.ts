@@ -76,7 +76,7 @@ export async function startHarness(
     windows: memoryWindows(),
     limits: () => ({ generate: 60, chat: 600, other: 600 }),
     cors_origins: () => [],
-    trusted_proxies: [],
+    trusted_proxies: () => [],
     log: {
       info: (fields, message) => void log.push({ level: 'info', message, fields: { ...fields } }),
       error: (fields, message) => void log.push({ level: 'error', message, fields: { ...fields } }),
