@@ -65,37 +65,48 @@ export type Login = {
 
 /** Opens the login. The library is loaded when somebody first opens the dashboard: that takes a fifth of a second. */
 export function openLogin(options: LoginOptions): Login {
-  let loading: Promise<Library> | undefined;
-  const library = () => (loading ??= loadLibrary(options));
+  const pool = openPool(options.db);
+  let loaded: { origin: string; library: Promise<Library> } | undefined;
+  const library = () => {
+    const { origin } = new URL(options.base_url());
+    if (loaded?.origin !== origin) loaded = { origin, library: loadLibrary(options, pool, origin) };
+    return loaded.library;
+  };
   return {
-    answer: async (request) => answerOf(await (await library()).handler(toRequest(options.base_url(), request))),
+    answer: async (request) => {
+      const { origin, handler } = await library();
+      return answerOf(await handler(toRequest(origin, request)));
+    },
     sessionOf: async (headers) => {
       if (!hasSessionCookie(headers.cookie)) return undefined;
       const found = await (await library()).api.getSession({ headers: toHeaders(headers) });
       return found ? readSession(options.db, found) : undefined;
     },
-    close: async () => {
-      if (loading) await (await loading).pool.end();
-    },
+    close: () => pool.end(),
   };
 }
 
 type Found = { session: { id: string; expiresAt: Date }; user: { id: string; name: string; email: string } };
 
+/** It knows one origin for good: a reload that names another has it opened anew. */
 type Library = {
-  pool: pg.Pool;
+  origin: string;
   handler(request: Request): Promise<Response>;
   api: { getSession(call: { headers: Headers }): Promise<Found | null> };
 };
 
-/** Its own few connections: the library's tables are in a schema of their own, and its dates are as pg has them. */
-async function loadLibrary(options: LoginOptions): Promise<Library> {
+async function loadLibrary(options: LoginOptions, pool: pg.Pool, origin: string): Promise<Library> {
   const { betterAuth } = await import('better-auth');
-  const connection = { ...options.db.connection, options: '-c search_path=auth' };
+  const { handler, api } = betterAuth(await settings(options, pool, origin));
+  return { origin, handler, api };
+}
+
+/** Its own few connections: the library's tables are in a schema of their own, and its dates are as pg has them. */
+function openPool(db: Db): pg.Pool {
+  const connection = { ...db.connection, options: '-c search_path=auth' };
   const pool = new pg.Pool({ ...connection, max: 4, idleTimeoutMillis: 60_000, application_name: 'medley login' });
   pool.on('error', () => undefined); // the pool replaces the connection
-  const { handler, api } = betterAuth(await settings(options, pool));
-  return { pool, handler, api };
+  return pool;
 }
 
 function hasSessionCookie(header = ''): boolean {
@@ -112,11 +123,11 @@ async function readSession(db: Queryable, { session, user }: Found): Promise<Ses
   return rows[0] && { id: session.id, expires_at: session.expiresAt, user: { id: user.id, ...rows[0] } };
 }
 
-function toRequest(base_url: string, { method, path, headers, body, address }: LoginRequest): Request {
+function toRequest(origin: string, { method, path, headers, body, address }: LoginRequest): Request {
   const all = toHeaders(headers);
   all.set(client_address_header, address);
   const has_body = method !== 'GET' && body.length > 0;
-  return new Request(`${base_url}/auth${path}`, {
+  return new Request(`${origin}/auth${path}`, {
     method,
     headers: all,
     ...(has_body && { body: new Uint8Array(body) }),
@@ -152,20 +163,19 @@ async function answerOf(response: Response): Promise<LoginAnswer> {
   return { status: response.status, headers, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-async function settings(options: LoginOptions, pool: pg.Pool): Promise<BetterAuthOptions> {
+async function settings(options: LoginOptions, pool: pg.Pool, origin: string): Promise<BetterAuthOptions> {
   const { organization, twoFactor } = await import('better-auth/plugins');
   const { secret, sendMail } = options;
-  const base_url = options.base_url();
-  const secure = base_url.startsWith('https:');
+  const secure = origin.startsWith('https:');
   return {
     appName: 'Medley',
-    baseURL: base_url,
+    baseURL: origin, // with a path of its own it would look for everything there
     basePath: '/auth',
     secret,
     database: pool,
     telemetry: { enabled: false },
     logger: { disabled: true },
-    trustedOrigins: [new URL(base_url).origin],
+    trustedOrigins: [origin],
     user: { additionalFields: { isOperator: { type: 'boolean', input: false, defaultValue: false } } },
     session: { expiresIn: session_s, updateAge: day_s, freshAge: 0 },
     emailAndPassword: {
@@ -176,7 +186,7 @@ async function settings(options: LoginOptions, pool: pg.Pool): Promise<BetterAut
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: reset_s,
       sendResetPassword: async ({ user, token }) => {
-        sendMail(passwordMail(user.email, `${base_url}/reset-password?token=${token}`));
+        sendMail(passwordMail(user.email, `${options.base_url()}/reset-password?token=${token}`));
       },
     },
     rateLimit: { enabled: true, storage: 'memory', window: 60, max: 300, customRules: limits },

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { openLogin } from '../../src/accounts/login.ts';
+import { no_mail_domain } from '../../src/accounts/login-rules.ts';
+import type { Mail } from '../../src/accounts/mailer.ts';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf } from '../helpers/person.ts';
@@ -45,5 +48,52 @@ describe('proxies that are trusted', () => {
     expect(await addressSeen()).toBe('203.0.113.7');
     await test.configure(without);
     expect(await addressSeen()).toBe('127.0.0.1');
+  });
+});
+
+describe('the public address', () => {
+  const at = (url: string) => `version: 1\nserver: { base_url: "${url}" }\n`;
+  const from = (origin: string) => ({ origin, 'sec-fetch-site': 'same-origin' });
+
+  it('is the one of the file as it was read last, also for who signs in', async () => {
+    await test.configure(at('http://first.example'));
+    expect((await signIn(from('http://first.example'))).status).toBe(200);
+    await test.configure(at('https://second.example'));
+    expect((await signIn(from('http://first.example'))).status).toBe(403);
+    const signed_in = await signIn(from('https://second.example'));
+    expect(signed_in.status).toBe(200);
+    const [cookie = ''] = signed_in.cookies;
+    expect(cookie).toMatch(/^__Host-medley\.session_token=.*; Secure/i);
+    await test.configure(without);
+    const again = await signIn();
+    expect(again.cookies[0]).toMatch(/^medley\.session_token=/);
+  });
+
+  it('is in the links of mails from then on', async () => {
+    let base_url = 'http://first.example';
+    const mails: Mail[] = [];
+    const { db, secret } = test.app;
+    const sendMail = (mail: Mail) => void mails.push(mail);
+    const login = openLogin({ db, secret, base_url: () => base_url, now: () => new Date(), sendMail });
+    const body = Buffer.from(JSON.stringify({ email: `${owner.user_id}@${no_mail_domain}` }));
+    const headers = { 'content-type': 'application/json' };
+    const ask = () =>
+      login.answer({ method: 'POST', path: '/request-password-reset', headers, body, address: '192.0.2.1' });
+    await ask();
+    base_url = 'http://first.example/below'; // the same origin
+    await ask();
+    await login.close();
+    expect(mails.map(({ text }) => /http:\S+(?=\?)/.exec(text)?.[0])).toEqual([
+      'http://first.example/reset-password',
+      'http://first.example/below/reset-password',
+    ]);
+  });
+
+  it('may have a path, where a proxy takes it away again', async () => {
+    await test.configure(at('https://apps.example/medley/'));
+    const link = await makeLoginLink(test.app.db, test.app.base_url(), owner.user_id, new Date());
+    expect(link).toMatch(/^https:\/\/apps\.example\/medley\/sign-in\?token=/);
+    expect((await signIn(from('https://apps.example'))).status).toBe(200);
+    await test.configure(without);
   });
 });
