@@ -1,12 +1,13 @@
 import type { BetterAuthPlugin } from 'better-auth';
-import type { Queryable } from '../db/database.ts';
+import type { Db } from '../db/database.ts';
 import { isRecord } from '../lib/is-record.ts';
+import { joinAsNew, setUpPerson } from './joining.ts';
 import { spendLoginLink } from './login-links.ts';
 import { no_mail_domain, password_length } from './login-rules.ts';
-import { admitMember, findInvitation } from './members.ts';
+import { findInvitation } from './members.ts';
 
 /** What the endpoints are made of: the library is loaded when it is first needed. */
-type Parts = Awaited<ReturnType<typeof loadParts>> & { db: Queryable; now(): Date };
+type Parts = Awaited<ReturnType<typeof loadParts>> & { db: Db; now(): Date };
 
 async function loadParts() {
   const { createAuthEndpoint, getSessionFromCtx, APIError } = await import('better-auth/api');
@@ -18,7 +19,7 @@ async function loadParts() {
  * Ways in that the library does not have: by a link of ours, by an invitation as somebody new, and the first
  * password of who came by a link.
  */
-export async function loginEndpoints(db: Queryable, now: () => Date): Promise<BetterAuthPlugin> {
+export async function loginEndpoints(db: Db, now: () => Date): Promise<BetterAuthPlugin> {
   const parts = { ...(await loadParts()), db, now };
   return { id: 'medley', endpoints: { signInByLink: byLink(parts), setUp: setUp(parts), join: join(parts) } };
 }
@@ -37,24 +38,22 @@ function byLink({ createAuthEndpoint, setSessionCookie, APIError, db, now }: Par
   });
 }
 
-function setUp({ createAuthEndpoint, getSessionFromCtx, setSessionCookie, APIError }: Parts) {
+function setUp({ createAuthEndpoint, getSessionFromCtx, setSessionCookie, APIError, db, now }: Parts) {
   return createAuthEndpoint('/set-up', { method: 'POST' }, async (ctx) => {
     const read = makeReader(APIError, ctx.body);
     const found = await getSessionFromCtx(ctx);
     if (!found) throw new APIError('UNAUTHORIZED', { message: 'Sign in first.' });
     const { internalAdapter, password } = ctx.context;
+    const done_already = 'This has been done already: change the password instead.';
     if ((await internalAdapter.findAccounts(found.user.id)).length > 0) {
-      throw new APIError('CONFLICT', { message: 'This has been done already: change the password instead.' });
+      throw new APIError('CONFLICT', { message: done_already });
     }
     const given = { email: read.email(), name: read.text('name', 100).trim() };
     const hash = await password.hash(read.password());
-    const other = await internalAdapter.findUserByEmail(given.email);
-    if (other && other.user.id !== found.user.id) {
-      throw new APIError('CONFLICT', { message: 'Somebody has this e-mail address.' });
-    }
-    const user = await internalAdapter.updateUser(found.user.id, given);
-    await internalAdapter.linkAccount(credential(user.id, hash));
-    await setSessionCookie(ctx, { session: found.session, user });
+    const outcome = await setUpPerson(db, found.user.id, { ...given, password: hash }, now());
+    if (outcome === 'has_password') throw new APIError('CONFLICT', { message: done_already });
+    if (outcome === 'address_taken') throw new APIError('CONFLICT', { message: 'Somebody has this e-mail address.' });
+    await setSessionCookie(ctx, { session: found.session, user: { ...found.user, ...given } });
     return ctx.json({ ok: true });
   });
 }
@@ -64,27 +63,21 @@ function join({ createAuthEndpoint, setSessionCookie, APIError, db, now }: Parts
     const read = makeReader(APIError, ctx.body);
     const { internalAdapter, password } = ctx.context;
     const gone = 'This invitation has been used, or is too old. Ask for a new one.';
+    const known = 'You have a password here already: sign in, then open the invitation again.';
     const invitation = await findInvitation(db, read.text('id', 100), now());
     if (!invitation) throw new APIError('BAD_REQUEST', { message: gone });
-    const email = invitation.email.toLowerCase();
-    if (await internalAdapter.findUserByEmail(email)) {
-      const message = 'You have a password here already: sign in, then open the invitation again.';
-      throw new APIError('CONFLICT', { message });
-    }
+    if (await internalAdapter.findUserByEmail(invitation.email)) throw new APIError('CONFLICT', { message: known });
     const name = read.text('name', 100).trim();
     const hash = await password.hash(read.password());
-    const user = await internalAdapter.createUser({ email, name, emailVerified: true });
-    await internalAdapter.linkAccount(credential(user.id, hash));
-    if (!(await admitMember(db, invitation, user.id, now()))) throw new APIError('BAD_REQUEST', { message: gone });
+    const joined = await joinAsNew(db, invitation, { name, password: hash }, now());
+    if (joined === 'gone') throw new APIError('BAD_REQUEST', { message: gone });
+    if (joined === 'known') throw new APIError('CONFLICT', { message: known });
+    const user = await internalAdapter.findUserById(joined.user_id);
+    if (!user) throw new APIError('BAD_REQUEST', { message: gone }); // removed in this very moment
     const session = await internalAdapter.createSession(user.id);
     await setSessionCookie(ctx, { session, user });
     return ctx.json({ ok: true });
   });
-}
-
-/** A password, as the library keeps it. */
-function credential(user_id: string, hash: string) {
-  return { userId: user_id, accountId: user_id, providerId: 'credential', password: hash };
 }
 
 /** Fields of a body that may be anything; each throws what the library answers as a 400. */

@@ -43,15 +43,18 @@ export async function findInvitation(db: Queryable, id: string, now: Date): Prom
   return rows[0];
 }
 
-/** Makes somebody a member by their invitation, which is used up. False if somebody else was faster. */
+/** Makes somebody a member by their invitation, which is used up. False if somebody else was faster, or they are one. */
 export async function admitMember(db: Queryable, invitation: Invitation, user_id: string, now: Date): Promise<boolean> {
+  // The account is locked first, as `invite` does it: in opposite orders the two would wait for each other.
   const rows = await db.query(
     `with used as (
-       update auth.invitation set status = 'accepted' where id = $1 and status = 'pending' and "expiresAt" > $3
-       returning "organizationId", coalesce(role, 'viewer') as role)
+       update auth.invitation i set status = 'accepted'
+         from (select id from auth.organization where id = $5 for key share) account
+        where i.id = $1 and i."organizationId" = account.id and status = 'pending' and "expiresAt" > $3
+       returning i."organizationId", coalesce(role, 'viewer') as role)
      insert into auth.member (id, "organizationId", "userId", role, "createdAt")
        select $4, "organizationId", $2, role, $3 from used on conflict ("userId", "organizationId") do nothing returning id`,
-    [invitation.id, user_id, now, newId('member', now.getTime())],
+    [invitation.id, user_id, now, newId('member', now.getTime()), invitation.account_id],
   );
   return rows.length === 1;
 }
@@ -105,21 +108,23 @@ export async function moneyAddresses(db: Queryable, account_id: string): Promise
 
 /** For a link of an account: its first owner, made if there is none. */
 export async function ownerOf(db: Db, account_id: string, now: Date): Promise<string> {
-  const rows = await db.query<{ user_id: string }>(
-    `select "userId" as user_id from auth.member where "organizationId" = $1 and role = 'owner' order by "createdAt", id limit 1`,
-    [account_id],
-  );
-  if (rows[0]) return rows[0].user_id;
-  const id = newId('user', now.getTime());
-  await db.tx(async (tx) => {
+  return db.tx(async (tx) => {
+    // Two who ask at the same moment wait for each other here.
+    await tx.query('select 1 from auth.organization where id = $1 for update', [account_id]);
+    const [known] = await tx.query<{ user_id: string }>(
+      `select "userId" as user_id from auth.member where "organizationId" = $1 and role = 'owner' order by "createdAt", id limit 1`,
+      [account_id],
+    );
+    if (known) return known.user_id;
+    const id = newId('user', now.getTime());
     await tx.query(
       `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt")
        values ($1, 'Owner', $2, false, $3, $3)`,
       [id, `${id}@${no_mail_domain}`, now],
     );
     await addMember(tx, { account_id, user_id: id, role: 'owner' }, now);
+    return id;
   });
-  return id;
 }
 
 export type Member = {

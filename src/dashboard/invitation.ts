@@ -1,4 +1,4 @@
-import { admitMember, findInvitation, type Invitation } from '../accounts/members.ts';
+import { admitMember, findInvitation, roleIn, type Invitation } from '../accounts/members.ts';
 import type { Endpoint } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
@@ -9,7 +9,11 @@ async function findOne(app: App, id: string): Promise<Invitation> {
   const now = new Date(app.clock.now());
   const invitation = id.includes('\0') ? undefined : await findInvitation(app.db, id, now);
   if (invitation) return invitation;
-  throw new ApiError('not_found', 'This invitation has been used, was withdrawn, or is too old. Ask for a new one.');
+  throw gone();
+}
+
+function gone(): ApiError {
+  return new ApiError('not_found', 'This invitation has been used, was withdrawn, or is too old. Ask for a new one.');
 }
 
 /** Whoever has the link sees what it is; its id is as good as a password. */
@@ -36,7 +40,8 @@ export const accept_invitation = session_endpoint(
     if (invitation.email.toLowerCase() !== person.user.email.toLowerCase()) {
       throw new ApiError('forbidden', `This invitation is for ${invitation.email}. Sign in as that person.`);
     }
-    await admitMember(app.db, invitation, person.user.id, new Date(app.clock.now()));
+    const admitted = await admitMember(app.db, invitation, person.user.id, new Date(app.clock.now()));
+    if (!admitted && !(await roleIn(app.db, person.user.id, invitation.account_id))) throw gone();
     return { status: 200, body: { ok: true } };
   },
 );

@@ -1,0 +1,78 @@
+import type { Db, Queryable } from '../db/database.ts';
+import { newId, randomBase62 } from '../lib/ids.ts';
+import { admitMember, type Invitation } from './members.ts';
+
+/**
+ * How somebody gets their first password. Written here rather than by the login library, whose steps are calls of
+ * their own: two at the same moment would both get through, and what fails would leave half a person behind.
+ */
+
+/** `password` is its hash, as the library makes it. */
+type Given = { name: string; password: string };
+
+/** A new person, member by their invitation. `gone`: it cannot be used any more; `known`: somebody has its address. */
+export async function joinAsNew(
+  db: Db,
+  invitation: Invitation,
+  { name, password }: Given,
+  now: Date,
+): Promise<{ user_id: string } | 'gone' | 'known'> {
+  return db.tx(async (tx) => {
+    // Whoever invites waits at the account, whoever else uses or withdraws the invitation at that.
+    await tx.query('select 1 from auth.organization where id = $1 for key share', [invitation.account_id]);
+    const open = await tx.query(
+      `select 1 from auth.invitation where id = $1 and status = 'pending' and "expiresAt" > $2 for update`,
+      [invitation.id, now],
+    );
+    if (open.length === 0) return 'gone';
+    const user_id = newId('user', now.getTime());
+    const made = await tx.query(
+      `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt")
+         values ($1, $2, $3, true, $4, $4) on conflict (email) do nothing returning id`,
+      [user_id, name, invitation.email.toLowerCase(), now],
+    );
+    if (made.length === 0) return 'known';
+    await addPassword(tx, user_id, password, now);
+    await admitMember(tx, invitation, user_id, now);
+    return { user_id };
+  });
+}
+
+/** The first password of somebody who came by a link, and their own address. */
+export async function setUpPerson(
+  db: Db,
+  user_id: string,
+  { email, name, password }: Given & { email: string },
+  now: Date,
+): Promise<'done' | 'has_password' | 'address_taken'> {
+  const work = db.tx(async (tx) => {
+    await tx.query('select 1 from auth."user" where id = $1 for update', [user_id]);
+    const known = await tx.query('select 1 from auth.account where "userId" = $1', [user_id]);
+    if (known.length > 0) return 'has_password';
+    await tx.query('update auth."user" set email = $2, name = $3, "updatedAt" = $4 where id = $1', [
+      user_id,
+      email,
+      name,
+      now,
+    ]);
+    await addPassword(tx, user_id, password, now);
+    return 'done';
+  });
+  return work.catch((error: unknown) => {
+    if (isTaken(error)) return 'address_taken';
+    throw error;
+  });
+}
+
+async function addPassword(tx: Queryable, user_id: string, password: string, now: Date): Promise<void> {
+  await tx.query(
+    `insert into auth.account (id, "accountId", "providerId", "userId", password, "createdAt", "updatedAt")
+       values ($1, $2, 'credential', $2, $3, $4, $4)`,
+    [randomBase62(32), user_id, password, now],
+  );
+}
+
+/** Addresses are unique, also among those who ask at the same moment. */
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'constraint' in error && error.constraint === 'user_email_key';
+}
