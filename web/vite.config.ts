@@ -4,6 +4,7 @@ import { defineConfig } from 'vite';
 /** Everything comes from the service itself: one page, and files whose names tell their content. */
 export default defineConfig({
   root: import.meta.dirname,
+  base: './', // the server knows below which path it is, and writes it into the page
   plugins: [react()],
   build: {
     outDir: 'dist',

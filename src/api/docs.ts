@@ -20,7 +20,8 @@ const content_security_policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const page = `<!doctype html>
+/** Its files are named from where it stands: the service may be below a path of its host. */
+const pageAt = ({ root, docs }: { root: string; docs: string }) => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
@@ -30,16 +31,15 @@ const page = `<!doctype html>
   </head>
   <body>
     <div id="reference"></div>
-    <noscript>This page needs JavaScript. The same in one file: <a href="/openapi.json">/openapi.json</a></noscript>
-    <script src="/docs/scalar.js"></script>
-    <script src="/docs/start.js"></script>
+    <noscript>This page needs JavaScript. The same in one file: <a href="${root}openapi.json">/openapi.json</a></noscript>
+    <script src="${docs}scalar.js"></script>
+    <script src="${docs}start.js"></script>
   </body>
 </html>
 `;
 
 /** Options of @scalar/api-reference; everything that leads out of this server is off. */
 const options = {
-  url: '/openapi.json',
   telemetry: false,
   withDefaultFonts: false,
   agent: { disabled: true },
@@ -55,7 +55,8 @@ const options = {
 
 /** Requests made from the page go to where the page came from: `connect-src` lets them go nowhere else. */
 const start = `const options = ${JSON.stringify(options)};
-Scalar.createApiReference('#reference', { ...options, servers: [{ url: location.origin }] });
+const own = location.origin + location.pathname.replace(/\\/docs\\/?$/, '');
+Scalar.createApiReference('#reference', { ...options, url: own + '/openapi.json', servers: [{ url: own }] });
 `;
 
 const hidden = {
@@ -77,8 +78,8 @@ export function docsEndpoints<App>(): Endpoint<App>[] {
     handle: answer,
   });
   return [
-    get('/docs', () => htmlAnswer(page, content_security_policy)),
-    get('/docs/', () => htmlAnswer(page, content_security_policy)),
+    get('/docs', () => htmlAnswer(pageAt({ root: '', docs: 'docs/' }), content_security_policy)),
+    get('/docs/', () => htmlAnswer(pageAt({ root: '../', docs: '' }), content_security_policy)),
     get('/docs/start.js', () => ({ status: 200, body: start, headers: scriptHeaders })),
     get('/docs/scalar.js', async () => ({
       status: 200,

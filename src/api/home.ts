@@ -30,7 +30,7 @@ const page = `<!doctype html>
   <body>
     <h1>Medley</h1>
     <p>Chat, image, video and audio models behind one API key and one account balance.</p>
-    <p><a href="/docs">API reference</a> · <a href="/openapi.json">openapi.json</a></p>
+    <p><a href="docs">API reference</a> · <a href="openapi.json">openapi.json</a></p>
   </body>
 </html>
 `;

@@ -73,13 +73,14 @@ function policyWith(nonce: string): string {
   ].join('; ');
 }
 
-async function servePage(): Promise<Answer> {
+async function servePage(app: App): Promise<Answer> {
   const html = builtPage();
   if (html === undefined) return homeAnswer();
   const nonce = randomBytes(16).toString('base64url');
+  const path = ownPath(app);
   return {
     status: 200,
-    body: html.replace('%NONCE%', nonce),
+    body: html.replace('%NONCE%', nonce).replace(own_path, () => path),
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policyWith(nonce),
@@ -87,6 +88,15 @@ async function servePage(): Promise<Answer> {
       'cross-origin-opener-policy': 'same-origin',
     },
   };
+}
+
+/** Where it belongs in the page: for its scripts to read, and before each of its files, which are named from `./` on. */
+const own_path = /%PATH%|(?<=(?:src|href)=")\.(?=\/)/g;
+
+/** Below which path of its host the service is, as an attribute has it: nothing, or `/medley`. */
+function ownPath(app: App): string {
+  const { pathname } = new URL(app.base_url());
+  return pathname.replace(/\/+$/, '').replaceAll('&', '&amp;');
 }
 
 let page: string | undefined;

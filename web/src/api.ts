@@ -1,3 +1,5 @@
+import { below } from './below.ts';
+
 /** What the service said was wrong: in words for people, with the id by which its log knows the request. */
 export class Failure extends Error {
   override name = 'Failure';
@@ -25,7 +27,7 @@ async function send<T>(method: string, path: string, body: unknown, { signal }: 
     init.headers = { 'content-type': 'application/json' };
     init.body = JSON.stringify(body);
   }
-  const response = await fetch(path, init).catch((error: unknown) => {
+  const response = await fetch(below(path), init).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new Failure(0, { message: 'The service cannot be reached. It may be restarting.' });
   });

@@ -7,6 +7,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
+import { own_path } from './below.ts';
 import {
   readAccountsSearch,
   readAuditSearch,
@@ -240,6 +241,7 @@ const routeTree = root.addChildren([
 
 export const router = createRouter({
   routeTree,
+  basepath: own_path || '/',
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultErrorComponent: ({ error, reset }) => (

@@ -41,6 +41,7 @@ import {
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { useEffect, type ComponentType, type SVGProps } from 'react';
+import { below } from '../below.ts';
 import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
 import { forgetView, usePlace, useSession } from '../session.tsx';
@@ -117,7 +118,7 @@ export function AppFrame() {
           <Items items={account ? own : own.filter(({ to }) => to === '/settings')} path={path} />
           <NavLink
             component="a"
-            href="/docs"
+            href={below('/docs')}
             label="API reference"
             leftSection={<BookOpenIcon width={19} aria-hidden />}
           />
@@ -145,7 +146,7 @@ function Brand() {
   return (
     <Link to="/" style={{ textDecoration: 'none', color: 'inherit' }} aria-label="Medley, home">
       <Group gap={8} wrap="nowrap">
-        <img src="/icon.svg" width={28} height={28} alt="" />
+        <img src={below('/icon.svg')} width={28} height={28} alt="" />
         <Text fw={700} size="lg" visibleFrom="xs">
           Medley
         </Text>

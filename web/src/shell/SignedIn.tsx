@@ -1,6 +1,7 @@
 import { Center, Container, Loader } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { below, own_path } from '../below.ts';
 import { SessionProvider, useMe } from '../session.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { AppFrame } from './AppFrame.tsx';
@@ -37,9 +38,10 @@ function Waiting() {
 function ToSignIn() {
   const { history } = useRouter();
   useEffect(() => {
-    const { pathname, search } = location;
-    if (pathname === '/sign-in') return;
-    history.replace(pathname === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(pathname + search)}`);
+    const page = location.pathname.slice(own_path.length) || '/';
+    if (page === '/sign-in') return;
+    const next = page === '/' ? '' : `?next=${encodeURIComponent(page + location.search)}`;
+    history.replace(below(`/sign-in${next}`));
   }, [history]);
   return <Waiting />;
 }

@@ -1,6 +1,7 @@
 import { Anchor, Button, type AnchorProps, type ButtonProps } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
 import type { MouseEvent, ReactNode } from 'react';
+import { below } from '../below.ts';
 
 /** Goes to an address of the dashboard, query and all, without loading it anew; other clicks are the browser's. */
 function useGo(href: string) {
@@ -16,14 +17,14 @@ function useGo(href: string) {
     )
       return;
     event.preventDefault();
-    router.history.push(href);
+    router.history.push(below(href));
   };
 }
 
 export function LinkTo({ href, ...props }: AnchorProps & { href: string; children: ReactNode }) {
-  return <Anchor href={href} onClick={useGo(href)} {...props} />;
+  return <Anchor href={below(href)} onClick={useGo(href)} {...props} />;
 }
 
 export function ButtonTo({ href, ...props }: ButtonProps & { href: string; children: ReactNode }) {
-  return <Button component="a" href={href} onClick={useGo(href)} {...props} />;
+  return <Button component="a" href={below(href)} onClick={useGo(href)} {...props} />;
 }

@@ -1,12 +1,13 @@
 import { Button } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
+import { below } from '../../below.ts';
 
 /** What the page shows, with the same filters, as a file for spreadsheets. */
 export function FileButton({ href }: { href: string }) {
   return (
     <Button
       component="a"
-      href={href}
+      href={below(href)}
       download
       variant="default"
       leftSection={<ArrowDownTrayIcon width={16} aria-hidden />}

@@ -1,6 +1,7 @@
 import { Anchor, Button, Group, Table, Text } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { below } from '../../below.ts';
 import type { InvoiceLineView, InvoicesView } from '../../../../src/dashboard/views/invoices.ts';
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
@@ -59,7 +60,7 @@ function Line({ invoice, base }: { invoice: InvoiceLineView; base: string }) {
   return (
     <Table.Tr>
       <Table.Th scope="row" fw={600} style={{ whiteSpace: 'nowrap' }}>
-        <Anchor href={`${base}/invoices/${number}/pdf`} download inherit>
+        <Anchor href={below(`${base}/invoices/${number}/pdf`)} download inherit>
           {number}
         </Anchor>
       </Table.Th>
@@ -85,7 +86,7 @@ function Download({ href, kind, number, icon = false }: DownloadProps) {
   return (
     <Button
       component="a"
-      href={href}
+      href={below(href)}
       download
       size="xs"
       variant={icon ? 'light' : 'default'}

@@ -1,6 +1,7 @@
 import { Anchor, Button, Stack, Table, Text } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { below } from '../../below.ts';
 import type { Page } from '../../../../src/dashboard/views/activity.ts';
 import type { LedgerLine, LedgerType } from '../../../../src/dashboard/views/billing.ts';
 import { api, queryOf } from '../../api.ts';
@@ -56,7 +57,7 @@ export function Ledger({ search, set }: Props) {
       aside={
         <Button
           component="a"
-          href={`${base}/ledger.csv${queryOf(filter)}`}
+          href={below(`${base}/ledger.csv${queryOf(filter)}`)}
           download
           variant="default"
           size="xs"
@@ -145,7 +146,7 @@ function OnInvoice({ number }: { number: string | null }) {
   if (number === null) return null;
   return (
     <Text size="xs">
-      <Anchor href={`${base}/invoices/${encodeURIComponent(number)}/pdf`} download inherit>
+      <Anchor href={below(`${base}/invoices/${encodeURIComponent(number)}/pdf`)} download inherit>
         Invoice {number}
       </Anchor>
     </Text>

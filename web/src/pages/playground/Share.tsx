@@ -1,5 +1,6 @@
 import { Button, CopyButton, Tooltip } from '@mantine/core';
 import { CheckIcon, LinkIcon } from '@heroicons/react/24/outline';
+import { below } from '../../below.ts';
 import { isRecord, queryOf } from '../../api.ts';
 
 /** Longer addresses are cut or refused on their way. */
@@ -10,7 +11,7 @@ type Props = { model: string; beside?: string | undefined; input: Record<string,
 /** Copies an address that opens the playground with this model and these parameters, and nothing else. */
 export function Share({ model, beside, input }: Props) {
   const query = queryOf({ model, beside, input: JSON.stringify(withoutFiles(input)) });
-  const link = `${window.location.origin}/playground${query}`;
+  const link = `${window.location.origin}${below('/playground')}${query}`;
   const is_long = link.length > length_max;
   return (
     <CopyButton value={link} timeout={2_000}>

@@ -1,4 +1,5 @@
 import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
+import { below } from '../../below.ts';
 import { Failure, isRecord } from '../../api.ts';
 import type { Heard } from './styles/style.ts';
 import { styles } from './styles/styles.ts';
@@ -18,7 +19,7 @@ type Wanted = {
 /** Throws Failure for what the service or the model's provider tells, and what `signal` aborts with. */
 export async function streamChat({ path, style, body, signal, onBegin, onEvent }: Wanted): Promise<void> {
   const { streamed, hear } = styles[style];
-  const response = await fetch(path, {
+  const response = await fetch(below(path), {
     method: 'POST',
     credentials: 'same-origin',
     headers: { 'content-type': 'application/json' },

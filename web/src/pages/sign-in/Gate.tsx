@@ -1,5 +1,6 @@
 import { Anchor, Center, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useEffect, type ReactNode } from 'react';
+import { below } from '../../below.ts';
 
 /** What stands before the dashboard: one question on an empty page. */
 export function Gate({ title, about, children }: { title: string; about?: ReactNode; children: ReactNode }) {
@@ -18,7 +19,7 @@ export function Gate({ title, about, children }: { title: string; about?: ReactN
       >
         <Stack>
           <Group gap={10}>
-            <img src="/icon.svg" width={32} height={32} alt="" />
+            <img src={below('/icon.svg')} width={32} height={32} alt="" />
             <Text fw={700} size="lg">
               Medley
             </Text>
@@ -34,7 +35,7 @@ export function Gate({ title, about, children }: { title: string; about?: ReactN
             )}
           </div>
           {children}
-          <Anchor href="/docs" size="sm" c="dimmed">
+          <Anchor href={below('/docs')} size="sm" c="dimmed">
             API reference
           </Anchor>
         </Stack>

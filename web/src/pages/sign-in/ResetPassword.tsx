@@ -1,6 +1,7 @@
 import { Anchor, Button, PasswordInput, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
+import { below } from '../../below.ts';
 import { api } from '../../api.ts';
 import { Failed } from '../../ui/states.tsx';
 import { Gate } from './Gate.tsx';
@@ -16,7 +17,7 @@ export function ResetPassword() {
     <Gate title="Choose a new password" about="You are signed out everywhere else.">
       {isSuccess ? (
         <Text>
-          Done. <Anchor href="/sign-in">Sign in with it</Anchor>.
+          Done. <Anchor href={below('/sign-in')}>Sign in with it</Anchor>.
         </Text>
       ) : (
         <form onSubmit={form.onSubmit((values) => mutate(values))}>

@@ -3,6 +3,7 @@ import { useForm } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
+import { below } from '../../below.ts';
 import { api, isRecord } from '../../api.ts';
 import { Failed } from '../../ui/states.tsx';
 import { Gate } from './Gate.tsx';
@@ -27,7 +28,7 @@ function useArrive(): () => Promise<void> {
   return async () => {
     const next = new URLSearchParams(location.search).get('next');
     await queries.invalidateQueries({ queryKey: ['me'] });
-    router.history.replace(next !== null && /^\/(?!\/)/.test(next) ? next : '/');
+    router.history.replace(below(next !== null && /^\/(?!\/)/.test(next) ? next : '/'));
   };
 }
 
@@ -56,7 +57,7 @@ function ByLink({ token }: { token: string }) {
       <Text size="sm">
         Whoever runs the service gets a new one with <Code>npm run -s medley -- login-link</Code>.
       </Text>
-      <Anchor href="/sign-in">Sign in with a password</Anchor>
+      <Anchor href={below('/sign-in')}>Sign in with a password</Anchor>
     </Gate>
   );
 }

@@ -3,6 +3,7 @@ import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
+import { below } from '../../below.ts';
 import type { UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
@@ -73,7 +74,7 @@ function Download({ href, children }: { href: string; children: string }) {
   return (
     <Button
       component="a"
-      href={href}
+      href={below(href)}
       download
       variant="default"
       size="xs"

@@ -1,0 +1,90 @@
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { firstOperator } from '../../src/accounts/members.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { contextOf, watchedPage, type Watched } from '../helpers/dashboard.ts';
+
+/** The service below a path of its host: a proxy takes the path away, and has other things beside it. */
+
+let proxy: Server;
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let user_id: string;
+
+beforeAll(async () => {
+  let port = 0;
+  proxy = createServer((asked, answered) => {
+    const [, path] = /^\/medley(\/.*)$/.exec(asked.url ?? '') ?? [];
+    if (path === undefined) return void answered.writeHead(404).end('something else');
+    const { method, headers } = asked;
+    const passed = request({ port, host: '127.0.0.1', path, method, headers }, (answer) => {
+      answered.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(answered);
+    });
+    passed.on('error', () => answered.destroy());
+    asked.pipe(passed);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const { port: own } = proxy.address() as AddressInfo;
+  service = await startTestApp({ env: { MEDLEY_BASE_URL: `http://127.0.0.1:${own}/medley` } });
+  port = Number(new URL(service.app.local_url()).port);
+  const account = { name: 'Own', currency: 'USD', initial_credit: 0n };
+  const { id } = await createAccount(service.app.db, account, new Date());
+  user_id = await firstOperator(service.app.db, id, new Date());
+  chromium = await launchBrowser();
+}, 120_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+  proxy?.close();
+});
+
+const signInLink = () => makeLoginLink(service.app.db, service.app.base_url(), user_id, new Date());
+
+async function open(path: string): Promise<Watched> {
+  const watched = await watchedPage(await contextOf(chromium.browser), `${service.url}/`);
+  await watched.page.goto(service.url + path);
+  return watched;
+}
+
+describe('below a path', { timeout: 120_000 }, () => {
+  test('one signs in by a link, walks about, and is led back after signing in again', async () => {
+    const { page, complaints } = await open((await signInLink()).slice(service.url.length));
+    const at = (path: string) => page.waitForURL((url) => url.pathname === `/medley${path}`);
+    await at('/');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.getByRole('link', { name: 'Usage', exact: true }).first().click();
+    await at('/usage');
+    expect(await page.getByRole('link', { name: 'Table (CSV)' }).getAttribute('href')).toMatch(/^\/medley\/dash\//);
+    expect(await page.locator('a[data-active]').getAttribute('href')).toBe('/medley/usage');
+    await page.goto(`${service.url}/models`);
+    await page.locator('a[href="/medley/models/sandbox/image"]').first().click();
+    await at('/models/sandbox/image');
+    await page.getByRole('link', { name: 'Open in the playground' }).click();
+    await at('/playground');
+    await page.reload();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().clearCookies();
+    await page.goto(`${service.url}/usage?days=7`);
+    await at('/sign-in');
+    expect(new URL(page.url()).searchParams.get('next')).toMatch(/^\/usage/);
+    await page.goto(`${await signInLink()}&next=%2Fusage%3Fdays%3D7`);
+    await at('/usage');
+    await page.context().close();
+  });
+
+  test('the reference is there, and asks for nothing elsewhere', async () => {
+    for (const path of ['/docs', '/docs/']) {
+      const { page, complaints } = await open(path);
+      await page.getByText('Create a generation task').first().waitFor();
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    }
+  });
+});
