@@ -6,7 +6,7 @@ import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import type { Queryable } from '../db/database.ts';
 import { nearest } from '../lib/edit-distance.ts';
-import { balanceOf, credit, type Balance, type CreditAnswer } from '../money/ledger.ts';
+import { balanceOf, creditByHand, type Balance, type CreditByHandAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
@@ -70,7 +70,7 @@ async function creditOne(
   const type = amount > 0n ? 'topup' : 'adjustment';
   const now = new Date(app.clock.now());
   const answer = await app.db.tx(async (tx) => {
-    const booked = await credit(tx, { account_id: account.id, type, amount, ref, reason }, now);
+    const booked = await creditByHand(tx, { account_id: account.id, type, amount, ref, reason }, now);
     const deed = { account_id: account.id, action: 'account.credit', subject: account.id };
     const details = { amount: exact(amount), reason, ref };
     if (booked.outcome === 'booked') await audit(tx, { ...deed, details, now });
@@ -84,13 +84,15 @@ async function creditOne(
 }
 
 /** Why nothing was booked; undefined if it was, now or by the same words before. */
-function refusalOf({ outcome, available }: CreditAnswer, account: Account, ref: string): string | undefined {
+function refusalOf({ outcome, available }: CreditByHandAnswer, account: Account, ref: string): string | undefined {
   switch (outcome) {
     case 'booked':
     case 'exists':
       return undefined;
     case 'conflict':
       return `--ref ${ref} was booked before, with another amount.`;
+    case 'elsewhere':
+      return `--ref ${ref} was booked before, for another account.`;
     case 'insufficient':
       return `Only ${exact(available)} ${account.currency} is available.`;
     case 'too_large':

@@ -7,9 +7,11 @@ import { audit } from '../accounts/audit.ts';
 import type { SessionCall } from '../api/endpoint.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { App } from '../app.ts';
+import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
-import { balanceOf, budgetsOf, credit, setLimit } from '../money/ledger.ts';
+import { balanceOf, budgetsOf, creditByHand, setLimit } from '../money/ledger.ts';
 import { balanceView, costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
 import { countedFailures, forgetFailures } from '../tasks/pause.ts';
@@ -120,15 +122,15 @@ export const admin_create_account = session_endpoint('POST', '/dash/admin/accoun
 
 /** What operators do to accounts stands in the accounts' own log, too. */
 function noteOn(
-  app: App,
+  { db, clock }: { db: Queryable; clock: Clock },
   call: SessionCall,
   account_id: string,
   action: string,
   details: Record<string, unknown>,
   subject = account_id,
 ) {
-  const now = new Date(app.clock.now());
-  return audit(app.db, {
+  const now = new Date(clock.now());
+  return audit(db, {
     account_id,
     user: call.person.user,
     action,
@@ -153,14 +155,20 @@ export const admin_credit = session_endpoint(
     const ref = given.optionalText('ref', 100) ?? randomUUID();
     const type = amount > 0n ? 'topup' : 'adjustment';
     const movement = { account_id: account.id, type, amount, ref, reason } as const;
-    const { outcome, available } = await credit(app.db, movement, new Date(app.clock.now()));
+    const { outcome, available } = await app.db.tx(async (tx) => {
+      const answer = await creditByHand(tx, movement, new Date(app.clock.now()));
+      const details = { amount: exact(amount), reason, ref };
+      if (answer.outcome === 'booked')
+        await noteOn({ db: tx, clock: app.clock }, call, account.id, 'account.credit', details);
+      return answer;
+    });
     if (outcome === 'insufficient') {
       throw wrong('amount', `Only ${exact(available)} ${account.currency} is available. Nothing was booked.`);
     }
     if (outcome === 'too_large') throw wrong('amount', 'The balance would be larger than any balance may be.');
     if (outcome === 'conflict') throw new ApiError('conflict', 'This was booked before, with another amount.');
-    if (outcome === 'booked') {
-      await noteOn(app, call, account.id, 'account.credit', { amount: exact(amount), reason, ref });
+    if (outcome === 'elsewhere') {
+      throw new ApiError('conflict', 'This reference was booked before, for another account. Nothing was booked.');
     }
     return { status: 200, body: await renderAccount(app, account) };
   },

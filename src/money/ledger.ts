@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Queryable, Tx } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
 import { money_max, type Money } from './money.ts';
 
@@ -68,6 +68,25 @@ export async function credit(db: Queryable, movement: Credit, now: Date): Promis
   const answer = rows[0];
   if (!answer) throw new Error('money_credit answered nothing');
   return answer;
+}
+
+/** `elsewhere`: the ref was booked before, for another account; nothing was booked now. */
+export type CreditByHandAnswer = CreditAnswer | { outcome: 'elsewhere'; available: Money };
+
+/**
+ * `credit` for what a person books: their ref names one payment in the whole service, whoever it is booked for and
+ * whatever its sign. Only a repeat of the very same words is `exists`.
+ */
+export async function creditByHand(tx: Tx, movement: Credit, now: Date): Promise<CreditByHandAnswer> {
+  const { account_id, type, ref } = movement;
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('credit ' || $1, 0))`, [ref]); // two accounts have two locks
+  const booked = await tx.query<{ account_id: string; type: string }>(
+    `select account_id, type from ledger_entries where ref = $1 and event in ('topup', 'adjustment')`,
+    [ref],
+  );
+  if (booked.some((entry) => entry.account_id !== account_id)) return { outcome: 'elsewhere', available: 0n };
+  if (booked.some((entry) => entry.type !== type)) return { outcome: 'conflict', available: 0n };
+  return credit(tx, movement, now);
 }
 
 export type Balance = { account_id: string; currency: string; amount: Money; held: Money };

@@ -64,6 +64,29 @@ describe('account credit', () => {
     expect(await commands.ok('account', 'show', account_id)).toMatchObject({ balance: '1.000001' });
   });
 
+  it('books a --ref once when it is run twice at the same moment', async () => {
+    const { account_id } = await service.client({ credit: '1' });
+    const words = ['account', 'credit', account_id, '2', '--reason', 'r', '--ref', 'twice'];
+    const answers = await Promise.all([commands.ok(...words), commands.ok(...words)]);
+    expect(answers.map(({ booked }) => booked).toSorted()).toEqual([false, true]);
+    expect(await commands.ok('account', 'show', account_id)).toMatchObject({ balance: '3.000000' });
+  });
+
+  it('refuses a --ref that was booked with the other sign, or for another account', async () => {
+    const { account_id } = await service.client({ credit: '9' });
+    const other = await service.client({ credit: '9' });
+    const credit = (account: string, amount: string) =>
+      ['account', 'credit', account, amount, '--reason', 'r', '--ref', 'bank-7'] as const;
+    expect(await commands.ok(...credit(account_id, '5'))).toMatchObject({ balance: '14.000000', booked: true });
+    expect(await commands.fails(1, ...credit(account_id, '-5'))).toBe(
+      '--ref bank-7 was booked before, with another amount. Nothing was booked.',
+    );
+    expect(await commands.fails(1, ...credit(other.account_id, '5'))).toBe(
+      '--ref bank-7 was booked before, for another account. Nothing was booked.',
+    );
+    expect(await commands.ok('account', 'show', other.account_id)).toMatchObject({ balance: '9.000000' });
+  });
+
   it('takes away with a minus, down to nothing and never further', async () => {
     const { account_id, call } = await service.client({ credit: '3' });
     await call('POST', '/v1/generate', { ...image, input: { prompt: '[[delay 1h]]' } });

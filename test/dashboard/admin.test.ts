@@ -132,6 +132,19 @@ describe('an account', () => {
     const one = told<Page<AdminAudit>>(await operator.get(`/dash/admin/audit?entry=${audited[0]?.id}`));
     expect(one.data).toEqual(audited);
     expect((await operator.post(path, { ...body, amount: '26' })).status).toBe(409);
+    expect((await operator.post(path, { ...body, amount: '-25' })).status).toBe(409);
+  });
+
+  it('is not credited by a ref that another account has, not even at the same moment', async () => {
+    const both = [await ownerOfNew(test, 'One'), await ownerOfNew(test, 'Other')];
+    const body = { amount: '25', reason: 'Paid by transfer', ref: 'transfer-9' };
+    const answers = await Promise.all(
+      both.map(({ account_id }) => operator.post(`${accountPath(account_id)}/credit`, body)),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    expect(answers.find(({ status }) => status === 409)?.json).toMatchObject({
+      error: { message: 'This reference was booked before, for another account. Nothing was booked.' },
+    });
   });
 
   it('is debited no more than it has', async () => {
