@@ -1,8 +1,10 @@
+import { constants } from 'node:os';
 import type pg from 'pg';
 import type { Config } from '../config.ts';
 import { openDatabase, type Db } from '../db/database.ts';
 import { findHome } from '../db/embedded-home.ts';
 import { openEmbedded, startEmbedded } from '../db/embedded.ts';
+import { askedOnce, end_signals } from '../lib/end-signals.ts';
 
 /** The two methods of pino that the database uses. */
 export type DataLog = { info(message: string): void; warn(details: object, message: string): void };
@@ -35,14 +37,32 @@ async function connectEmbedded(
   command: boolean,
   onStop: OnStop,
 ): Promise<pg.ClientConfig> {
-  if (command) {
-    const opened = await openEmbedded(options);
-    onStop(() => opened.close());
-    return opened.connection;
-  }
+  if (command) return connectCommand(options, onStop);
   const started = await startEmbedded(options);
   onStop(() => started.stop());
   return started.connection;
+}
+
+/** A signal that ends the command ends its PostgreSQL, too, which would outlive it: it has a session of its own. */
+async function connectCommand(
+  options: { data_dir: string; log: (line: string) => void },
+  onStop: OnStop,
+): Promise<pg.ClientConfig> {
+  const unwanted = new AbortController();
+  const opening = openEmbedded({ ...options, unwanted: unwanted.signal });
+  const onSignal = askedOnce((signal) => {
+    process.exitCode = 128 + constants.signals[signal];
+    unwanted.abort();
+    const close = opening.then((opened) => opened.close());
+    void close.catch(() => undefined).then(() => process.exit());
+  });
+  for (const signal of end_signals) process.on(signal, onSignal);
+  onStop(() => {
+    for (const signal of end_signals) process.off(signal, onSignal);
+  });
+  const opened = await opening;
+  onStop(() => opened.close());
+  return opened.connection;
 }
 
 /** Closes all of them, in this order, whatever becomes of one. */

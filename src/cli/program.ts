@@ -22,6 +22,7 @@ export async function runCommand(words: string[]): Promise<void> {
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
+    if (process.exitCode !== undefined) return; // a signal has said how it ends, and taken the database away
     const { message, exit_code } = explain(error);
     process.exitCode = exit_code;
     if (exit_code === 0) return;

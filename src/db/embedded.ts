@@ -35,6 +35,8 @@ export type EmbeddedOptions = {
   settings?: Record<string, string>;
   /** `command`: over soon, so that a service or another command waits instead of failing. */
   purpose?: Purpose;
+  /** Aborted when nobody wants the server any more: a start that is under way fails, and leaves nothing behind. */
+  unwanted?: AbortSignal;
 };
 
 /** A running PostgreSQL of ours. It is started again when it dies, until `stop`. */
@@ -68,7 +70,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       settings: options.settings ?? {},
       log: options.log ?? (() => undefined),
     };
-    const supervisor = new Supervisor(cluster, await ensureCluster(cluster), lock);
+    const supervisor = new Supervisor(cluster, await ensureCluster(cluster), lock, options.unwanted);
     await supervisor.start();
     return supervisor;
   } catch (error) {
@@ -106,7 +108,7 @@ export async function openEmbedded(options: Omit<EmbeddedOptions, 'purpose'>): P
       if (!(error instanceof DataFolderInUse)) throw error;
       const connection = error.owner?.purpose === 'service' ? await embeddedConnection(options.data_dir) : undefined;
       if (connection) return { connection, url: urlOf(connection), close: async () => undefined };
-      if (performance.now() > end_ms) throw error;
+      if (performance.now() > end_ms || options.unwanted?.aborted) throw error;
       await sleep(100);
     }
   }
@@ -137,8 +139,9 @@ class Supervisor implements Embedded {
   #stopped: Promise<void> | undefined;
   #restarting: Promise<void> = Promise.resolve();
 
-  constructor(cluster: Cluster, password: string, lock: Lock) {
-    this.#cluster = { ...cluster, password, stopping: this.#stopping.signal };
+  constructor(cluster: Cluster, password: string, lock: Lock, unwanted: AbortSignal | undefined) {
+    const stopping = unwanted ? AbortSignal.any([this.#stopping.signal, unwanted]) : this.#stopping.signal;
+    this.#cluster = { ...cluster, password, stopping };
     this.#lock = lock;
   }
 

@@ -10,15 +10,13 @@ import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig } from '../config.ts';
 import { EmbeddedError } from '../db/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
+import { askedOnce } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
 import { startServer, type ServerOptions } from '../server.ts';
 import { startWorker } from '../worker.ts';
 
 const demo_credit = 5_000_000n;
 const stop_limit_ms = 8_000;
-
-/** A second signal within this time is the first one again: a terminal's Ctrl-C reaches npm, node and children. */
-const repeat_ms = 1_500;
 
 /** Configuration → app → roles, until a signal stops it; ends the process when it cannot go on. */
 export async function runService(options: Pick<ServerOptions, 'alone'> = {}): Promise<void> {
@@ -100,20 +98,13 @@ function curlLine(url: string, key: string): string {
 
 /** From the first moment on: a start that is broken off must not leave a PostgreSQL behind. */
 function stopOnSignals(opening: Promise<App>): void {
-  let first_at_ms: number | undefined;
-  const onSignal = () => {
-    const now_ms = performance.now();
-    if (first_at_ms !== undefined) {
-      if (now_ms - first_at_ms > repeat_ms) process.exit(1); // asked again, and not by the same Ctrl-C
-      return;
-    }
-    first_at_ms = now_ms;
+  const onSignal = askedOnce(() => {
     setTimeout(() => process.exit(1), stop_limit_ms).unref();
     opening.then((app) => app.stop()).then(() => process.exit(0), fail);
-  };
+  });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
   process.on('SIGHUP', () => {
-    if (process.stdin.isTTY) onSignal();
+    if (process.stdin.isTTY) onSignal('SIGHUP');
     else void opening.then((app) => app.notifier.notify(reload_channel, 'hangup'));
   });
 }

@@ -12,14 +12,14 @@ export type Said = { code: number | null; out: string; error: string };
 export async function medley(
   words: string[],
   env: Record<string, string>,
-  onStart: (kill: () => void) => void = () => undefined,
+  onStart: (kill: (signal?: NodeJS.Signals) => void) => void = () => undefined,
 ): Promise<Said> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !setting.test(name)));
   const child = spawn(process.execPath, [script, ...words], {
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  onStart(() => child.kill('SIGKILL'));
+  onStart((signal = 'SIGKILL') => child.kill(signal));
   const said: Said = { code: null, out: '', error: '' };
   child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { freePort } from '../helpers/free-port.ts';
 import { attemptsOf, deliveryOf, finishTask, until } from '../webhooks/setup.ts';
 import { medley } from './medley.ts';
 import { stageOfFile } from './stage.ts';
@@ -104,14 +105,6 @@ test('webhook listen receives, verifies with the secret of the account, and prin
     ],
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** A sender that goes away in the middle of its request. */
 async function sendHalf(port: number): Promise<void> {

@@ -1,0 +1,20 @@
+/** A second signal within this time is the first one again: a terminal's Ctrl-C reaches npm, node and children. */
+const repeat_ms = 1_500;
+
+/** What ends a process that is asked to; the last one is a terminal that was closed. */
+export const end_signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+export type EndSignal = (typeof end_signals)[number];
+
+/** For `process.on`: `begin` is called once, and the process ends at once when it is asked again. */
+export function askedOnce(begin: (signal: EndSignal) => void): (signal: EndSignal) => void {
+  let first_at_ms: number | undefined;
+  return (signal) => {
+    const now_ms = performance.now();
+    if (first_at_ms === undefined) {
+      first_at_ms = now_ms;
+      begin(signal);
+    } else if (now_ms - first_at_ms > repeat_ms) {
+      process.exit(1); // asked again, and not by the same Ctrl-C
+    }
+  };
+}
