@@ -41,7 +41,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     host: text('HOST') ?? '127.0.0.1',
     data_dir: absolute(text('MEDLEY_DATA') ?? '.medley'),
     config_file: config_file === undefined ? undefined : absolute(config_file),
-    database_url: text('DATABASE_URL'),
+    database_url: parseDatabaseUrl(text('DATABASE_URL')),
     redis_url: text('REDIS_URL'),
     role: parseRole(text('MEDLEY_ROLE') ?? 'all'),
     base_url: parseBaseUrl(text('MEDLEY_BASE_URL')),
@@ -63,6 +63,12 @@ function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : -1;
   if (port < 0 || port > 65_535) throw new ConfigError(`PORT must be a number from 0 to 65535, not "${text}".`);
   return port;
+}
+
+/** Of anything else pg makes a host or a port of its own. Its text stays out of the message: it has a password. */
+function parseDatabaseUrl(text: string | undefined): string | undefined {
+  if (text === undefined || /^(postgres(ql)?:\/\/|socket:|\/)/i.test(text)) return text;
+  throw new ConfigError('DATABASE_URL must begin with postgres://, as in postgres://USER:PASSWORD@HOST:PORT/NAME.');
 }
 
 function parseRole(text: string): Role {

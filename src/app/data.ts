@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { Config } from '../config.ts';
 import { openDatabase, type Db } from '../db/database.ts';
 import { findHome } from '../db/embedded-home.ts';
+import { reach } from '../db/reach.ts';
 import { openEmbedded, startEmbedded } from '../db/embedded.ts';
 import { askedOnce, end_signals } from '../lib/end-signals.ts';
 
@@ -29,6 +30,7 @@ export async function openData(
     onError: (error) => log.warn({ err: error }, 'an idle database connection failed'),
   });
   onStop(() => db.close());
+  if (config.database_url) await reach(db);
   return db;
 }
 

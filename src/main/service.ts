@@ -10,6 +10,7 @@ import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig } from '../config.ts';
 import { EmbeddedError } from '../db/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
+import { UnreachableError } from '../db/reach.ts';
 import { askedOnce } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
 import { startServer, type ServerOptions } from '../server.ts';
@@ -111,7 +112,7 @@ function stopOnSignals(opening: Promise<App>): void {
 
 /** What the operator can mend is told in a sentence; everything else with its stack. */
 function fail(error: unknown): never {
-  const kinds = [ConfigError, CatalogError, MigrationError, EmbeddedError];
+  const kinds = [ConfigError, CatalogError, MigrationError, EmbeddedError, UnreachableError];
   const expected = kinds.some((kind) => error instanceof kind) || isCode(error, 'EADDRINUSE');
   console.error(expected && error instanceof Error ? error.message : error);
   process.exit(1);
