@@ -38,7 +38,7 @@ export async function sendTest(
   const id = newId('dlv', now_ms);
   const claim = randomUUID();
   const { lane, host } = targetOf(account.id, url);
-  await app.db.query('select open_test_delivery($1, $2, $3, $4, $5, $6, $7, $8)', [
+  await app.db.query('select open_test_delivery($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
     new Date(now_ms),
     account.id,
     id,
@@ -47,6 +47,7 @@ export async function sendTest(
     lane,
     host,
     claim,
+    app.catalog.current.settings.webhooks.timeout_ms,
   ]);
   const begun = {
     account_id: account.id,

@@ -1,0 +1,97 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { findAccount, type Account } from '../../src/accounts/accounts.ts';
+import { resend, sendTest } from '../../src/webhooks/by-hand.ts';
+import { findDelivery, listDeliveryAttempts, type Delivery } from '../../src/webhooks/delivery.ts';
+import { rescueDeliveries } from '../../src/webhooks/rescue.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+import { finishTask, pass, setStage, until, yaml, type Stage } from './setup.ts';
+
+let stage: Stage;
+let account: Account;
+
+beforeAll(async () => {
+  stage = await setStage();
+  account = await accountOf(stage);
+});
+afterEach(() => expectExactBooks(stage.app));
+afterAll(() => stage.stop());
+
+async function accountOf({ app, client }: Stage): Promise<Account> {
+  const found = await findAccount(app.db, client.account_id);
+  if (!found) throw new Error('no account');
+  return found;
+}
+
+/** As by a process that dies once it has its place: the attempt never ends. */
+async function beginAndDie(url: string, count: number): Promise<void> {
+  const dead = { ...stage.app, guard: { ...stage.app.guard, send: () => new Promise<never>(() => undefined) } };
+  for (let i = 0; i < count; i++) void sendTest(dead, account, url, '{}');
+  await until('they have places', async () => (await testsOf(stage, url)).length === count);
+}
+
+async function testsOf({ app }: Stage, url: string): Promise<Delivery[]> {
+  const rows = await app.db.query<{ id: string }>(
+    'select id from deliveries where url = $1 and task_id is null order by id',
+    [url],
+  );
+  const found = await Promise.all(rows.map(({ id }) => findDelivery(app.db, id)));
+  return found.filter((delivery) => delivery !== undefined);
+}
+
+async function parked(): Promise<number> {
+  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from parked');
+  return rows[0]?.n ?? 0;
+}
+
+test('places of test payloads whose sender died are free at their timeout, for what waits and for what comes', async () => {
+  const { client, receiver, app } = stage;
+  const url = `${receiver.url}/died`;
+  await beginAndDie(url, 4);
+  await finishTask(client, url);
+  await until('it waits for a place', async () => (await parked()) === 1);
+  await pass(stage, 10_000); // as long as an attempt may take
+  await rescueDeliveries(app);
+  await receiver.nth('/died', 1);
+  await finishTask(client, url);
+  await receiver.nth('/died', 2);
+  expect(await parked()).toBe(0);
+});
+
+test('such a test payload is not sent by somebody else; it tells what happened, and can be sent again', async () => {
+  const { receiver, app } = stage;
+  const url = `${receiver.url}/alone`;
+  await beginAndDie(url, 1);
+  await pass(stage, 120_000);
+  await rescueDeliveries(app);
+  const [died] = await testsOf(stage, url);
+  if (!died) throw new Error('there is no delivery');
+  expect(died).toMatchObject({ state: 'dropped', attempts: 1 });
+  expect(await listDeliveryAttempts(app.db, died)).toMatchObject([
+    { number: 1, status: null, error: 'Nobody knows: the process that sent it ended before there was an answer.' },
+  ]);
+  await rescueDeliveries(app);
+  expect(receiver.open('/alone') + receiver.received.filter(({ path }) => path === '/alone').length).toBe(0);
+  expect(await resend(app, died)).toBe('sent');
+  await receiver.nth('/alone', 1);
+});
+
+test('one that may take longer than the sweep waits has its place until its own timeout, and is sent once', async () => {
+  const patient = await setStage({ yaml: `${yaml}webhooks: { timeout: 5m }\n` });
+  try {
+    const { receiver, app } = patient;
+    const url = `${receiver.url}/slow`;
+    receiver.answer('/slow', 'hang');
+    const sent = sendTest(app, await accountOf(patient), url, '{}');
+    await receiver.nth('/slow', 1);
+    await pass(patient, 240_000);
+    await rescueDeliveries(app);
+    const [begun] = await testsOf(patient, url);
+    expect(await app.engine.liveKeys([begun?.id ?? ''])).toEqual(new Set()); // nobody else is asked to send it
+    receiver.release('/slow', 200);
+    expect(await sent).toMatchObject({ delivered: true, status: 200 });
+    expect(await testsOf(patient, url)).toMatchObject([{ state: 'delivered', attempts: 1 }]);
+    expect(receiver.most('/slow')).toBe(1);
+  } finally {
+    await patient.stop();
+  }
+});
