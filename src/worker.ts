@@ -1,17 +1,12 @@
-import { findAccount } from './accounts/accounts.ts';
 import { removeOldLoginLinks } from './accounts/login-links.ts';
-import { isAboutMail, isRefusal } from './accounts/mailer.ts';
-import { invoiceMail, lowBalanceMail } from './accounts/mails.ts';
-import { moneyAddresses } from './accounts/members.ts';
 import type { App } from './app.ts';
-import { tellOfLowBalances } from './billing/alerts.ts';
-import { makeDueInvoices, markTold, untoldInvoices } from './billing/invoices.ts';
+import { makeDueInvoices } from './billing/invoices.ts';
+import { mailInvoices, mailLowBalances } from './billing/notices.ts';
 import type { Handler } from './engine/engine.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { makeFairGate } from './lib/gate.ts';
 import { addUpUsage } from './money/usage.ts';
-import { balanceView, costView, parseMoney, type Money } from './money/money.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
@@ -37,8 +32,6 @@ const remove_every_ms = 60_000;
 const invoices_every_ms = 600_000;
 const low_balances_every_ms = 60_000;
 
-/** An invoice that nobody could be told of by then is in the dashboard. */
-const told_within_ms = 3 * 86_400_000;
 const add_up_every_ms = 15_000;
 
 /** Every job of the service in one list. */
@@ -63,7 +56,7 @@ export async function startWorker(app: App): Promise<void> {
   });
   await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => void (await addUpUsage(app.db, stopped)));
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(app, stopped));
-  await app.engine.schedule('balances.low', low_balances_every_ms, () => mailLowBalances(app));
+  await app.engine.schedule('balances.low', low_balances_every_ms, (stopped) => mailLowBalances(app, stopped));
 }
 
 /** What an account's quick tasks wait for a place at most. */
@@ -90,42 +83,4 @@ async function runInvoices(app: App, signal: AbortSignal): Promise<void> {
   if (made.length > 0) app.log.info({ invoices: made.map(({ number }) => number) }, 'invoices were made');
   for (const { account_id, error } of failed) app.log.error({ account_id, err: error }, 'an invoice was not made');
   await mailInvoices(app, signal);
-}
-
-/**
- * What a mail server refuses for good is not tried again. One mail that it puts off, maybe each time, keeps no other
- * waiting; where it takes none, the next run begins anew.
- */
-async function mailInvoices(app: App, signal: AbortSignal): Promise<void> {
-  if (!app.mailer.ready()) return;
-  const now = new Date(app.clock.now());
-  for (const { number, month, total, currency, customer } of await untoldInvoices(
-    app.db,
-    new Date(now.getTime() - told_within_ms),
-  )) {
-    if (signal.aborted) return;
-    const to = customer.email === '' ? await moneyAddresses(app.db, customer.account_id) : [customer.email];
-    const { amount } = costView(parseMoney(total) ?? 0n, currency);
-    const mail = { number, month, total: `${amount} ${currency}`, link: `${app.base_url()}/billing/invoices` };
-    try {
-      if (to.length > 0) await app.mailer.send(invoiceMail(to, mail));
-    } catch (error) {
-      app.log.warn({ number, err: error }, 'an invoice could not be mailed');
-      if (!isAboutMail(error)) return;
-      if (!isRefusal(error)) continue;
-    }
-    await markTold(app.db, number, now);
-  }
-}
-
-/** Without mail the dashboard alone tells. */
-async function mailLowBalances(app: App): Promise<void> {
-  if (!app.mailer.ready()) return;
-  await tellOfLowBalances(app.db, new Date(app.clock.now()), async ({ account_id, threshold, available, currency }) => {
-    const [to, account] = await Promise.all([moneyAddresses(app.db, account_id), findAccount(app.db, account_id)]);
-    if (to.length === 0) return;
-    const text = (value: Money) => `${balanceView(value, currency).amount} ${currency}`;
-    const low = { account_name: account?.name ?? '', available: text(available), threshold: text(threshold) };
-    app.mailer.post(lowBalanceMail(to, { ...low, link: `${app.base_url()}/billing` }));
-  });
 }

@@ -1,9 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import type * as Nodemailer from 'nodemailer';
 import type { Logger } from 'pino';
 import { resolveSecret } from '../config.ts';
+import { isRecord } from '../lib/is-record.ts';
 
 /** A mail as plain text: nobody has to render what a stranger wrote. */
-export type Mail = { to: string | readonly string[]; subject: string; text: string };
+export type Mail = {
+  to: string | readonly string[];
+  subject: string;
+  text: string;
+  /** The same at every try: mail programs show two mails of one id as one. */
+  id?: string;
+};
 
 /** Where mail goes out. */
 export type MailSettings = { readonly url: string; readonly from: string };
@@ -33,14 +41,23 @@ const waiting_max = 1000;
 
 /** A mail that a server refuses for good, such as one to nobody: no use trying it again. */
 export function isRefusal(error: unknown): boolean {
-  const code = error instanceof Error && 'responseCode' in error ? error.responseCode : undefined;
-  return typeof code === 'number' && code >= 500;
+  const { responseCode } = saidIn(error);
+  return isAboutMail(error) && typeof responseCode === 'number' && responseCode >= 500;
 }
 
-/** A mail that a server does not take, for good or for now, where others may be taken: its addresses, or its text. */
+/**
+ * A mail that a server does not take, for good or for now, where others may be taken: its addresses, or its text. A
+ * sender that it refuses is that of all mails, and so is what its policy does not allow us (X.7.X of RFC 3463).
+ */
 export function isAboutMail(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'EENVELOPE' || code === 'EMESSAGE';
+  const { code, command, response } = saidIn(error);
+  const is_about_us = command === 'MAIL FROM' || /^\d{3}[ -]\d\.7\./.test(String(response));
+  return (code === 'EENVELOPE' || code === 'EMESSAGE') && !is_about_us;
+}
+
+/** What the library has noted of a mail server's answer. */
+function saidIn(error: unknown): Record<string, unknown> {
+  return isRecord(error) ? error : {};
 }
 
 /** Opens nothing yet: the library is loaded for the first mail. */
@@ -52,7 +69,7 @@ export function openMailer({ settings, log, retry_delays_ms = [5_000, 60_000], t
 
   const send = async (mail: Mail) => {
     const { createTransport } = await import('nodemailer');
-    await within(timeout_ms, sendOne(createTransport, settings(), mail, timeout_ms));
+    await sendOne(createTransport, settings(), mail, timeout_ms);
   };
   const next = (): void => {
     const job = closed || at_once >= at_once_max ? undefined : waiting.shift();
@@ -86,7 +103,7 @@ export function openMailer({ settings, log, retry_delays_ms = [5_000, 60_000], t
       if (closed || urlOf(settings()) === undefined) return;
       if (waiting.length >= waiting_max)
         return log.error({ subject: mail.subject }, 'too many mails wait: one was lost');
-      waiting.push({ mail, tries: 0 });
+      waiting.push({ mail: { id: randomUUID(), ...mail }, tries: 0 });
       next();
     },
     send,
@@ -117,8 +134,9 @@ async function sendOne(
     socketTimeout: timeout_ms,
     url,
   });
-  const { to, subject, text } = mail;
-  await transport.sendMail({
+  const { to, subject, text, id } = mail;
+  const late = AbortSignal.timeout(timeout_ms); // one that went on would arrive beside the next try
+  const sending = transport.sendMail({
     from: settings.from,
     to: [to].flat(),
     subject,
@@ -126,18 +144,14 @@ async function sendOne(
     headers: { 'Auto-Submitted': 'auto-generated' }, // RFC 3834: nobody's holiday answers it
     disableFileAccess: true,
     disableUrlAccess: true,
+    ...(id !== undefined && { messageId: `<${id}@${domainOf(settings.from)}>` }),
+    signal: late,
+  });
+  await sending.catch((error: unknown) => {
+    throw late.aborted ? new Error(`the mail server took more than ${timeout_ms} ms`) : error;
   });
 }
 
-async function within<T>(timeout_ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the mail server took more than ${timeout_ms} ms`)), timeout_ms);
-  });
-  work.catch(() => undefined); // it may fail after its time
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function domainOf(from: string): string {
+  return /@([^\s>]+)/.exec(from)?.[1] ?? 'localhost';
 }

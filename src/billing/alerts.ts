@@ -1,5 +1,5 @@
 import type { Db, Queryable } from '../db/database.ts';
-import { balanceOf } from '../money/ledger.ts';
+import { standingOf, type Standing } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
 
 /** Below this much available the account's people are told; undefined: they do not want to be. */
@@ -23,7 +23,8 @@ export async function setThreshold(
   }
   await db.query(
     `insert into balance_alerts (account_id, threshold, updated_at) values ($1, $2, $3)
-     on conflict (account_id) do update set threshold = excluded.threshold, updated_at = excluded.updated_at, told_at = null`,
+     on conflict (account_id) do update set threshold = excluded.threshold, updated_at = excluded.updated_at,
+       told_at = null, telling_at = null`,
     [account_id, threshold, now],
   );
 }
@@ -31,44 +32,73 @@ export async function setThreshold(
 /** An account that has less than it wants to be told of. */
 export type LowBalance = { account_id: string; threshold: Money; available: Money; currency: string };
 
+type Alert = { account_id: string; threshold: Money; told_at: Date | null; seen_entry: bigint | null };
+
+/** Holds come and go: what only they lifted above the threshold is told of again no sooner than this. */
+const again_after_ms = 3_600_000;
+
+/** Much longer than a mail takes. Whoever claimed it before has died, or could not tell. */
+const claim_ms = 300_000;
+
 /**
- * Calls `tell` for each account that has become low since it last was not, once: whoever has more than its threshold
- * again is told of the next time. Returns how many were told; one whose `tell` fails is told by a later run.
+ * Calls `tell` for each account that is low and has not been told since it last had more, once; whether it was told is
+ * what `tell` answers. Returns how many were. What could not be told is tried again some minutes later; those that are
+ * left when `tell` throws, or `signal` aborts, in the next run.
  */
-export async function tellOfLowBalances(db: Db, now: Date, tell: (low: LowBalance) => Promise<void>): Promise<number> {
-  const alerts = await db.query<{ account_id: string; threshold: Money; told_at: Date | null }>(
-    'select account_id, threshold, told_at from balance_alerts order by account_id',
+export async function tellOfLowBalances(
+  db: Db,
+  now: Date,
+  tell: (low: LowBalance) => Promise<boolean>,
+  signal?: AbortSignal,
+): Promise<number> {
+  const alerts = await db.query<Alert>(
+    'select account_id, threshold, told_at, seen_entry from balance_alerts order by account_id',
   );
   let told = 0;
-  for (const { account_id, threshold, told_at } of alerts) {
-    const found = await balanceOf(db, account_id);
-    if (!found) continue;
-    const available = found.amount - found.held;
-    if (available >= threshold) {
-      if (told_at !== null) await markTold(db, account_id, null, told_at);
-    } else if (told_at === null && (await markTold(db, account_id, now, null))) {
-      try {
-        await tell({ account_id, threshold, available, currency: found.currency });
-        told += 1;
-      } catch (error) {
-        await markTold(db, account_id, null, now);
-        throw error;
-      }
-    }
+  for (const alert of alerts) {
+    if (signal?.aborted) break;
+    const { account_id, threshold, seen_entry } = alert;
+    const standing = await standingOf(db, { account_id, available: threshold, after: seen_entry });
+    if (!standing) continue;
+    const { available, currency } = standing;
+    if (alert.told_at !== null && !(await isOver(db, alert, standing, now))) continue;
+    if (available >= threshold || !(await claim(db, alert, now))) continue;
+    if (!(await tell({ account_id, threshold, available, currency }))) continue;
+    await markTold(db, account_id, standing, now);
+    told += 1;
   }
   return told;
 }
 
-/** False if another node was faster. */
-async function markTold(
-  db: Queryable,
-  account_id: string,
-  told_at: Date | null,
-  before: Date | null,
-): Promise<boolean> {
+/** Has the account had more since it was told? Money that came in counts even if it is gone again. */
+async function isOver(db: Queryable, alert: Alert, standing: Standing, now: Date): Promise<boolean> {
+  const { account_id, threshold, told_at, seen_entry } = alert;
+  const told_ms = told_at?.getTime() ?? 0;
+  const has_more = standing.available >= threshold && now.getTime() - told_ms >= again_after_ms;
+  const is_over = standing.credited || has_more;
+  if (is_over || standing.entry !== seen_entry) {
+    await db.query(
+      'update balance_alerts set told_at = $2, seen_entry = $3 where account_id = $1 and told_at is not distinct from $4',
+      [account_id, is_over ? null : told_at, standing.entry, told_at],
+    );
+  }
+  return is_over;
+}
+
+/** False if somebody else tells, or has told. */
+async function claim(db: Queryable, { account_id, threshold }: Alert, now: Date): Promise<boolean> {
   const rows = await db.query(
-    `update balance_alerts set told_at = $2 where account_id = $1 and told_at is not distinct from $3 returning account_id`,
-    [account_id, told_at, before],
+    `update balance_alerts set telling_at = $2 where account_id = $1 and threshold = $3 and told_at is null
+        and (telling_at is null or telling_at <= $4) returning account_id`,
+    [account_id, now, threshold, new Date(now.getTime() - claim_ms)],
   );
   return rows.length === 1;
+}
+
+/** Not if somebody has named another threshold meanwhile. */
+async function markTold(db: Queryable, account_id: string, { entry }: Standing, now: Date): Promise<void> {
+  await db.query(
+    `update balance_alerts set told_at = $2, telling_at = null, seen_entry = $3 where account_id = $1 and telling_at = $2`,
+    [account_id, now, entry],
+  );
 }

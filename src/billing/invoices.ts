@@ -191,12 +191,14 @@ export async function findInvoice(db: Queryable, account_id: string, number: str
   return rows[0]?.snapshot;
 }
 
-/** Invoices of the last days that nobody was told of. */
-export async function untoldInvoices(db: Queryable, since: Date): Promise<Invoice[]> {
+const untold_at_once = 100;
+
+/** Invoices of the last days that nobody was told of, by their numbers; `after`: the number after which to go on. */
+export async function untoldInvoices(db: Queryable, since: Date, after = ''): Promise<Invoice[]> {
   const rows = await db.query<{ snapshot: Invoice }>(
-    `select snapshot from invoices i where issued_at >= $1
-        and not exists (select from invoice_mails m where m.number = i.number) order by issued_at, number limit 100`,
-    [since],
+    `select snapshot from invoices i where issued_at >= $1 and number > $2
+        and not exists (select from invoice_mails m where m.number = i.number) order by number limit ${untold_at_once}`,
+    [since, after],
   );
   return rows.map(({ snapshot }) => snapshot);
 }

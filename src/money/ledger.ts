@@ -99,6 +99,24 @@ export async function balanceOf(db: Queryable, account_id: string): Promise<Bala
   return rows[0];
 }
 
+/** What an account has, as of which entry, and whether since another one a credit has lifted it to so much. */
+export type Standing = { available: Money; currency: string; entry: bigint; credited: boolean };
+
+/** `after`: the entry since which credits count; null: none do. */
+export async function standingOf(
+  db: Queryable,
+  { account_id, available, after }: { account_id: string; available: Money; after: bigint | null },
+): Promise<Standing | undefined> {
+  const rows = await db.query<Standing>(
+    `select b.amount - b.held as available, b.currency, b.entries as entry,
+            exists (select from ledger_entries e where e.account_id = b.account_id and e.number > $2::bigint
+              and e.type in ('topup', 'adjustment') and e.available_after >= $3) as credited
+       from balances b where b.account_id = $1`,
+    [account_id, after, available],
+  );
+  return rows[0];
+}
+
 /** What a key spent and holds in the month of `now`, and its limit. */
 export type Budget = { key_id: string; limit_month: Money | null; spent: Money; held: Money };
 

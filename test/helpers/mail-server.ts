@@ -6,8 +6,17 @@ import { once } from 'node:events';
 
 export type Received = { from: string; to: string[]; subject: string; text: string; raw: string };
 
-/** `hang`: takes connections and says nothing. `refuse`: no such recipient. `fail`: not now. */
-export type Mood = 'take' | 'hang' | 'refuse' | 'fail';
+/**
+ * `hang`: takes connections and says nothing. `mute`: says nothing of a recipient. `refuse`: no such recipient. `fail`:
+ * not now. `refuse sender`, `refuse relaying`: not from us, whoever it is for.
+ */
+export type Mood = 'take' | 'hang' | 'mute' | 'refuse' | 'fail' | 'refuse sender' | 'refuse relaying';
+
+const refusals: Partial<Record<Mood, string>> = {
+  refuse: '550 nobody here',
+  fail: '451 come again',
+  'refuse relaying': '554 5.7.1 relay access denied',
+};
 
 export type MailServer = {
   /** For `mail.url`: the file has the address, as secrets have. */
@@ -73,7 +82,10 @@ function converse(socket: Socket, moodFor: (to: string) => Mood, take: (mail: Re
     const mood = verb === 'RCPT' ? moodFor(path) : 'take';
     if (verb === 'RCPT' && mood === 'take') envelope.to.push(path);
     if (verb === 'DATA') body = [];
-    if (mood !== 'take') return void say(mood === 'refuse' ? '550 nobody here' : '451 come again');
+    if (verb === 'MAIL' && moodFor('') === 'refuse sender') return void say('550 5.7.1 not a sender of ours');
+    if (mood === 'mute') return;
+    const refusal = refusals[mood];
+    if (refusal !== undefined) return void say(refusal);
     say(verb === 'QUIT' ? '221 bye' : verb === 'DATA' ? '354 go on' : '250 ok');
     if (verb === 'QUIT') socket.end();
   };

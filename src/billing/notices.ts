@@ -1,0 +1,96 @@
+import type { Logger } from 'pino';
+import { findAccount } from '../accounts/accounts.ts';
+import { isAboutMail, isRefusal, type Mail, type Mailer } from '../accounts/mailer.ts';
+import { invoiceMail, lowBalanceMail } from '../accounts/mails.ts';
+import { moneyAddresses } from '../accounts/members.ts';
+import type { Db } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
+import { balanceView, costView, parseMoney, type Money } from '../money/money.ts';
+import { tellOfLowBalances, type LowBalance } from './alerts.ts';
+import { findDetails } from './details.ts';
+import type { Invoice } from './invoice.ts';
+import { markTold, untoldInvoices } from './invoices.ts';
+
+/** What writing to an account's people needs of the app. */
+type Parts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly mailer: Mailer;
+  base_url(): string;
+};
+
+/** An invoice that nobody could be told of by then is in the dashboard. */
+const told_within_ms = 3 * 86_400_000;
+
+/** So many mails that failed, not by themselves, make the server one that is away: the next run begins anew. */
+const failures_max = 3;
+
+/** Who can be told of nothing yet, and who is put off, is tried again in the next run, and keeps nobody waiting. */
+export async function mailInvoices(app: Parts, signal: AbortSignal): Promise<void> {
+  if (!app.mailer.ready()) return;
+  const since = new Date(app.clock.now() - told_within_ms);
+  let failures = 0;
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const untold = await untoldInvoices(app.db, since, after);
+    for (const invoice of untold) {
+      if (signal.aborted) return;
+      const outcome = await mailInvoice(app, invoice);
+      if (outcome === 'told') await markTold(app.db, invoice.number, new Date(app.clock.now()));
+      if (outcome === 'failed' && ++failures === failures_max) return;
+    }
+    after = untold.at(-1)?.number;
+  }
+}
+
+async function mailInvoice(app: Parts, { number, month, total, currency, customer }: Invoice): Promise<Outcome> {
+  const { account_id } = customer;
+  const email = (await findDetails(app.db, account_id))?.email ?? ''; // one that was wrong may be right by now
+  const to = email === '' ? await moneyAddresses(app.db, account_id) : [email];
+  const { amount } = costView(parseMoney(total) ?? 0n, currency);
+  const facts = { number, month, total: `${amount} ${currency}`, link: `${app.base_url()}/billing/invoices` };
+  // Who is mailed it twice, since nobody could note the first time, sees one mail.
+  const mail = { ...invoiceMail(to, facts), id: `invoice-${number}-${account_id}` };
+  return send(app, mail, { number });
+}
+
+/**
+ * `told`: also where the server refuses the address for good, which is not tried again. `untold`: there is nobody, or
+ * this mail was put off. `failed`: the server takes none, as far as one can see.
+ */
+type Outcome = 'told' | 'untold' | 'failed';
+
+async function send({ mailer, log }: Parts, mail: Mail, about: object): Promise<Outcome> {
+  if (mail.to.length === 0) return 'untold';
+  try {
+    await mailer.send(mail);
+    return 'told';
+  } catch (error) {
+    log.warn({ ...about, subject: mail.subject, err: error }, 'a mail could not be sent');
+    if (isRefusal(error)) return 'told';
+    return isAboutMail(error) ? 'untold' : 'failed';
+  }
+}
+
+/** Without mail the dashboard alone tells. */
+export async function mailLowBalances(app: Parts, stopped: AbortSignal): Promise<void> {
+  if (!app.mailer.ready()) return;
+  const away = new AbortController();
+  let failures = 0;
+  const tell = async (low: LowBalance): Promise<boolean> => {
+    const outcome = await mailLowBalance(app, low);
+    if (outcome === 'failed' && ++failures === failures_max) away.abort();
+    return outcome === 'told';
+  };
+  await tellOfLowBalances(app.db, new Date(app.clock.now()), tell, AbortSignal.any([stopped, away.signal]));
+}
+
+async function mailLowBalance(
+  app: Parts,
+  { account_id, threshold, available, currency }: LowBalance,
+): Promise<Outcome> {
+  const [to, account] = await Promise.all([moneyAddresses(app.db, account_id), findAccount(app.db, account_id)]);
+  const text = (value: Money) => `${balanceView(value, currency).amount} ${currency}`;
+  const low = { account_name: account?.name ?? '', available: text(available), threshold: text(threshold) };
+  return send(app, lowBalanceMail(to, { ...low, link: `${app.base_url()}/billing` }), { account_id });
+}

@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { createKey } from '../../src/accounts/keys.ts';
+import { openMailer } from '../../src/accounts/mailer.ts';
+import { addMember } from '../../src/accounts/members.ts';
+import { setThreshold } from '../../src/billing/alerts.ts';
+import { no_details, setDetails } from '../../src/billing/details.ts';
+import { makeInvoices, untoldInvoices } from '../../src/billing/invoices.ts';
+import { mailInvoices, mailLowBalances } from '../../src/billing/notices.ts';
+import { close, hold } from '../../src/money/holds.ts';
+import { credit } from '../../src/money/ledger.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { testClock } from '../helpers/clock.ts';
+import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
+
+let server: MailServer;
+let test: TestApp;
+
+const clock = testClock();
+const now = () => new Date(clock.now());
+const minute = 60_000;
+const hour = 60 * minute;
+const { signal } = new AbortController();
+
+beforeAll(async () => {
+  server = await startMailServer();
+  const yaml = `version: 1\nmail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`;
+  test = await startTestApp({ worker: false, clock, yaml });
+});
+
+afterAll(async () => {
+  await test.stop();
+  await server.stop();
+});
+
+beforeEach(async () => {
+  await test.app.db.query('delete from balance_alerts');
+  await test.app.db.query(
+    'insert into invoice_mails (number, mailed_at) select number, $1 from invoices on conflict do nothing',
+    [now()],
+  );
+  server.mails.length = 0;
+  server.be('take');
+});
+
+const told = () => server.mails.flatMap(({ to }) => to);
+
+let people = 0;
+
+async function addOwner(account_id: string, email: string): Promise<void> {
+  const user_id = `user_${++people}`;
+  await test.app.db.query(
+    `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt") values ($1, 'Owner', $2, true, $3, $3)`,
+    [user_id, email, now()],
+  );
+  await addMember(test.app.db, { account_id, user_id, role: 'owner' }, now());
+}
+
+/** With 10.00 on it. */
+async function newAccount(name: string): Promise<string> {
+  const { id } = await createAccount(test.app.db, { name, currency: 'USD', initial_credit: 10_000_000n }, now());
+  return id;
+}
+
+let spent = 0;
+
+async function spend(account_id: string, amount: bigint): Promise<void> {
+  const { db } = test.app;
+  const ref = `task_${++spent}`;
+  const { key } = await createKey(db, { account_id, name: 'Test', limit_month: null }, now());
+  await hold(db, { account_id, key_id: key.id, ref, amount, model: 'test/model', kind: 'image' }, now());
+  await close(db, { account_id, ref, cost: amount, beyond_hold: false }, now());
+}
+
+async function topUp(account_id: string, amount: bigint): Promise<void> {
+  const ref = `paid ${++spent}`;
+  await credit(test.app.db, { account_id, type: 'topup', amount, ref, reason: 'test' }, now());
+}
+
+describe('an invoice', () => {
+  const issuer = { name: 'Medley', address: '', tax_id: '', series: 'MED' };
+
+  /** Of the month that has just begun for them, made as soon as it is over. */
+  async function invoiceAll(): Promise<void> {
+    const month = now().toISOString().slice(0, 7);
+    clock.pass(32 * 24 * hour);
+    await makeInvoices(test.app.db, { issuer, month, now: now() });
+  }
+
+  const untold = async () =>
+    (await untoldInvoices(test.app.db, new Date(clock.now() - 24 * hour))).map(({ customer }) => customer.name);
+
+  it('that nobody can be told of waits for an address, for three days', async () => {
+    const account_id = await newAccount('Nobody yet');
+    await spend(account_id, 1_000_000n);
+    await invoiceAll();
+    await mailInvoices(test.app, signal);
+    expect(told()).toEqual([]);
+    clock.pass(24 * hour);
+    await addOwner(account_id, 'found@example.com');
+    await mailInvoices(test.app, signal);
+    await mailInvoices(test.app, signal);
+    expect(told()).toEqual(['found@example.com']);
+  });
+
+  it('goes to the address that its account names now', async () => {
+    const account_id = await newAccount('Moved');
+    await setDetails(test.app.db, account_id, { ...no_details, email: 'old@example.com' }, now());
+    await spend(account_id, 1_000_000n);
+    await invoiceAll();
+    server.be('fail');
+    await mailInvoices(test.app, signal);
+    await setDetails(test.app.db, account_id, { ...no_details, email: 'new@example.com' }, now());
+    server.be('take');
+    await mailInvoices(test.app, signal);
+    expect(told()).toEqual(['new@example.com']);
+  });
+
+  it('is told of, however many before it cannot be', async () => {
+    for (let i = 0; i < 101; i++) await spend(await newAccount(`Silent ${i}`), 1_000_000n);
+    const last = await newAccount('Last'); // and so is its number
+    await addOwner(last, 'last@example.com');
+    await spend(last, 1_000_000n);
+    await invoiceAll();
+    await mailInvoices(test.app, signal);
+    expect(told()).toEqual(['last@example.com']);
+  }, 60_000);
+
+  it('is not given up because the server refuses the sender, or to relay', async () => {
+    const account_id = await newAccount('Relayed');
+    await addOwner(account_id, 'relayed@example.com');
+    await spend(account_id, 1_000_000n);
+    await invoiceAll();
+    for (const mood of ['refuse sender', 'refuse relaying'] as const) {
+      server.be(mood);
+      await mailInvoices(test.app, signal);
+      expect(await untold()).toEqual(['Relayed']);
+    }
+    server.be('take');
+    await mailInvoices(test.app, signal);
+    expect(told()).toEqual(['relayed@example.com']);
+  });
+
+  it('behind one that the server hangs on is told of in the same run', async () => {
+    for (const name of ['slow', 'quick']) {
+      const account_id = await newAccount(name);
+      await addOwner(account_id, `${name}@example.com`);
+      await spend(account_id, 1_000_000n);
+    }
+    await invoiceAll();
+    server.be('mute', 'slow@example.com');
+    const { log, catalog } = test.app;
+    const impatient = openMailer({ settings: () => catalog.current.settings.mail, log, timeout_ms: 400 });
+    await mailInvoices({ ...test.app, mailer: impatient }, signal);
+    expect(told()).toEqual(['quick@example.com']);
+    expect(await untold()).toEqual(['slow']);
+  });
+
+  it('that is mailed again, since nobody noted that it was, is the same mail', async () => {
+    const account_id = await newAccount('Twice');
+    await addOwner(account_id, 'twice@example.com');
+    await spend(account_id, 1_000_000n);
+    await invoiceAll();
+    await mailInvoices(test.app, signal);
+    await test.app.db.query('delete from invoice_mails');
+    await mailInvoices(test.app, signal);
+    const ids = server.mails.map(({ raw }) => /^Message-ID:\s+(\S+)/im.exec(raw)?.[1]);
+    expect(ids).toEqual([expect.stringMatching(/^<invoice-MED-\d{4}-\d+-acct_\w+@example\.com>$/), ids[0]]);
+  });
+});
+
+describe('a balance that has become low', () => {
+  /** With 10.00 on it, and told of below 5.00. */
+  async function alertedAccount(name: string): Promise<string> {
+    const account_id = await newAccount(name);
+    await setThreshold(test.app.db, account_id, 5_000_000n, now());
+    return account_id;
+  }
+
+  async function look(after_ms = minute): Promise<string[]> {
+    clock.pass(after_ms);
+    server.mails.length = 0;
+    await mailLowBalances(test.app, signal);
+    return told();
+  }
+
+  it('is told of when the mail server is there again, and once', async () => {
+    const account_id = await alertedAccount('Away');
+    await addOwner(account_id, 'away@example.com');
+    await spend(account_id, 6_000_000n);
+    server.be('fail');
+    expect(await look()).toEqual([]);
+    server.be('take');
+    expect(await look(10 * minute)).toEqual(['away@example.com']);
+    expect(await look(10 * minute)).toEqual([]);
+  });
+
+  it('is told of by the next run if the process dies while it tells', async () => {
+    const account_id = await alertedAccount('Died');
+    await addOwner(account_id, 'died@example.com');
+    await spend(account_id, 6_000_000n);
+    const dead = { ...test.app.mailer, send: () => new Promise<never>(() => undefined), post: () => undefined };
+    void mailLowBalances({ ...test.app, mailer: dead }, signal);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await look(10 * minute)).toEqual(['died@example.com']);
+  });
+
+  it('that nobody can be told of waits for an address, and keeps nobody else waiting', async () => {
+    const nobody = await alertedAccount('Nobody');
+    const refused = await alertedAccount('Refused');
+    const later = await alertedAccount('Put off');
+    const last = await alertedAccount('Last');
+    await addOwner(refused, 'refused@example.com');
+    await addOwner(later, 'later@example.com');
+    await addOwner(last, 'last-of-all@example.com');
+    for (const account_id of [nobody, refused, later, last]) await spend(account_id, 6_000_000n);
+    server.be('fail', 'later@example.com');
+    expect(await look()).toEqual(['refused@example.com', 'last-of-all@example.com']);
+    await addOwner(nobody, 'nobody-no-more@example.com');
+    server.be('take');
+    expect(await look(10 * minute)).toEqual(['nobody-no-more@example.com', 'later@example.com']);
+  });
+
+  it('is told of again after more was paid in, also between two looks', async () => {
+    const account_id = await alertedAccount('Again');
+    await addOwner(account_id, 'again@example.com');
+    await spend(account_id, 6_000_000n);
+    expect(await look()).toEqual(['again@example.com']);
+    await topUp(account_id, 500_000n); // less than it takes
+    expect(await look()).toEqual([]);
+    await topUp(account_id, 2_000_000n);
+    await spend(account_id, 3_000_000n);
+    expect(await look()).toEqual(['again@example.com']);
+    expect(await look()).toEqual([]);
+  });
+
+  it('is told of once an hour at most while holds come and go around the amount', async () => {
+    const account_id = await alertedAccount('Around');
+    await addOwner(account_id, 'around@example.com');
+    await spend(account_id, 4_950_000n);
+    const { key } = await createKey(test.app.db, { account_id, name: 'Test', limit_month: null }, now());
+    const mails: string[][] = [];
+    for (let i = 0; i < 3; i++) {
+      const ref = `around_${i}`;
+      const movement = {
+        account_id,
+        key_id: key.id,
+        ref,
+        amount: 100_000n,
+        model: 'test/model',
+        kind: 'image',
+      } as const;
+      await hold(test.app.db, movement, now());
+      mails.push(await look());
+      await close(test.app.db, { account_id, ref, cost: null, beyond_hold: false }, now());
+      mails.push(await look());
+    }
+    expect(mails.flat()).toEqual(['around@example.com']);
+    expect(await look(hour)).toEqual([]);
+    await spend(account_id, 100_000n);
+    expect(await look()).toEqual(['around@example.com']);
+  });
+});
