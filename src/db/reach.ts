@@ -6,20 +6,23 @@ export class UnreachableError extends Error {
   override name = 'UnreachableError';
 }
 
-/** Makes the pool's first connection, which the first query takes, to tell a wrong address from whatever fails later. */
-export async function reach(db: Db): Promise<void> {
-  const target = targetOf(db.connection);
+/**
+ * Connects once, to tell a wrong address from whatever fails later. Not under a name of ours: to a restore, which
+ * refuses company, it would look like a command that uses the database.
+ */
+export async function reach({ connection }: Pick<Db, 'connection'>): Promise<void> {
+  const client = openClient({ ...connection, application_name: 'look', connectionTimeoutMillis: 10_000 });
+  client.on('error', () => undefined); // one without a listener would end the process
   try {
-    (await db.pool.connect()).release();
+    await client.connect();
   } catch (error) {
-    throw new UnreachableError(explain(error, target));
+    throw new UnreachableError(explain(error, client));
+  } finally {
+    await client.end().catch(() => undefined);
   }
 }
 
-type Target = Pick<pg.Client, 'host' | 'port' | 'database'>;
-
-/** As pg reads it, with what it adds by default. */
-function targetOf(connection: pg.ClientConfig): Target {
+function openClient(connection: pg.ClientConfig): pg.Client {
   try {
     return new pg.Client(connection);
   } catch {
@@ -30,7 +33,7 @@ function targetOf(connection: pg.ClientConfig): Target {
 }
 
 /** PostgreSQL's codes: 28P01 invalid_password, 28000 invalid_authorization_specification, 3D000 invalid_catalog_name. */
-function explain(error: unknown, { host, port, database }: Target): string {
+function explain(error: unknown, { host, port, database }: pg.Client): string {
   const place = host.startsWith('/') ? host : `${host}:${port}`;
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
