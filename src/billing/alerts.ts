@@ -57,11 +57,12 @@ export async function tellOfLowBalances(
   let told = 0;
   for (const alert of alerts) {
     if (signal?.aborted) break;
-    const { account_id, threshold, seen_entry } = alert;
-    const standing = await standingOf(db, { account_id, available: threshold, after: seen_entry });
+    const { account_id, threshold, told_at } = alert;
+    const after = told_at === null ? null : alert.seen_entry; // before it was told of, credits say nothing
+    const standing = await standingOf(db, { account_id, available: threshold, after });
     if (!standing) continue;
     const { available, currency } = standing;
-    if (alert.told_at !== null && !(await isOver(db, alert, standing, now))) continue;
+    if (told_at !== null && !(await isOver(db, alert, standing, now))) continue;
     if (available >= threshold || !(await claim(db, alert, now))) continue;
     if (!(await tell({ account_id, threshold, available, currency }))) continue;
     await markTold(db, account_id, standing, now);

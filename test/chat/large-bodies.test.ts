@@ -23,7 +23,7 @@ beforeAll(async () => {
     windows: memoryWindows(),
     limits: () => ({ generate: 60, chat: 600, other: 600 }),
     cors_origins: () => [],
-    trusted_proxies: [],
+    trusted_proxies: () => [],
     log: app.log,
     bodies_bytes_max: 500_000, // of which one account has half
     timeouts: { room_ms: 300 },
