@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../catalog/model.ts';
 import type { Conversation, Part, CallerStyle, Turn, Usage } from '../../styles/conversation.ts';
 import { imageSize } from './chat-media.ts';
-import { countTokens } from './tokens.ts';
+import { TokenCounter } from './tokens.ts';
 
 /** What frames a message and begins the answer, as in the public counting rules for this vocabulary. */
 const message_tokens = 3;
@@ -35,8 +35,9 @@ export async function countInput(
   const last_answer = turns.findLastIndex(({ role }) => role === 'assistant');
   const definitions = tools.map(({ name, description, schema }) => JSON.stringify({ name, description, schema }));
   if (format?.type === 'json_schema') definitions.push(JSON.stringify(format.schema));
-  const frame = (await countTokens(definitions.join('\n'))) + tool_tokens * tools.length + answer_tokens;
-  const counter = new PartCounter();
+  const texts = new TokenCounter();
+  const frame = (await texts.count(definitions.join('\n'))) + tool_tokens * tools.length + answer_tokens;
+  const counter = new PartCounter(texts);
   const before = frame + (await counter.countTurns(turns.slice(0, Math.max(0, last_answer))));
   const total = before + (await counter.countTurns(turns.slice(Math.max(0, last_answer))));
   const may_cache = last_answer > 0 && (style !== 'messages' || isMarked(conversation, body));
@@ -45,7 +46,12 @@ export async function countInput(
 }
 
 class PartCounter {
+  readonly #texts: TokenCounter;
   #images_left = measured_images_max;
+
+  constructor(texts: TokenCounter) {
+    this.#texts = texts;
+  }
 
   async countTurns(turns: readonly Turn[]): Promise<number> {
     let tokens = 0;
@@ -64,9 +70,9 @@ class PartCounter {
       case 'text':
       case 'thinking':
       case 'refusal':
-        return countTokens(part.text);
+        return this.#texts.count(part.text);
       case 'tool_call':
-        return countTokens(`${part.name}\n${part.arguments}`);
+        return this.#texts.count(`${part.name}\n${part.arguments}`);
       case 'tool_result':
         return this.#countAll(part.parts);
       case 'image': {
@@ -76,7 +82,7 @@ class PartCounter {
           : medium_tokens_max;
       }
       case 'document':
-        return part.source.type === 'text' ? countTokens(part.source.text) : medium_tokens_max;
+        return part.source.type === 'text' ? this.#texts.count(part.source.text) : medium_tokens_max;
       default:
         return medium_tokens_max;
     }

@@ -20,7 +20,7 @@ export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversati
   for (const part of parts) {
     const index = part.type === 'tool_call' ? calls++ : 0;
     const name_tokens = part.type === 'tool_call' ? await countTokens(part.name) : 0;
-    const pieces = await piecesOf(textIn(part));
+    const pieces = await piecesOf(textIn(part), left - name_tokens);
     const shown = await within(pieces, left - name_tokens);
     const tokens = shown.reduce((sum, piece) => sum + piece.tokens, name_tokens);
     const texts = shown.map(({ text }) => text);

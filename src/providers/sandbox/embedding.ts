@@ -8,7 +8,7 @@ import { encodeVector } from '../../styles/embeddings.ts';
 import type { ChatReply, EmbeddingCall } from '../provider.ts';
 import { readChatScript } from './chat-script.ts';
 import { behave, oneChunk, refused } from './chat.ts';
-import { countTokens, textOfTokens } from './tokens.ts';
+import { TokenCounter, textOfTokens } from './tokens.ts';
 
 const dimensions_default = 256;
 const dimensions_max = 1_536;
@@ -51,8 +51,9 @@ type Input = { text: string; tokens: number };
 async function readInputs(input: Json): Promise<Input[]> {
   const is_list = Array.isArray(input) && typeof input[0] !== 'number';
   const inputs: Input[] = [];
+  const counter = new TokenCounter();
   for (const each of is_list ? input : [input]) {
-    const read = await readInput(each);
+    const read = await readInput(each, counter);
     if (read.tokens > tokens_max) {
       throw refused(`input[${inputs.length}] has ${read.tokens} tokens, this model takes ${tokens_max}.`);
     }
@@ -61,8 +62,8 @@ async function readInputs(input: Json): Promise<Input[]> {
   return inputs;
 }
 
-async function readInput(input: Json): Promise<Input> {
-  if (!Array.isArray(input)) return { text: String(input), tokens: await countTokens(String(input)) };
+async function readInput(input: Json, counter: TokenCounter): Promise<Input> {
+  if (!Array.isArray(input)) return { text: String(input), tokens: await counter.count(String(input)) };
   const text = await textOfTokens(input.map(Number));
   if (text === undefined) throw refused('input has a token that is not in the vocabulary of this model (o200k_base).');
   return { text, tokens: input.length };

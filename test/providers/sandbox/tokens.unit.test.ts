@@ -1,6 +1,37 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Json } from '../../../src/catalog/model.ts';
+import { openSandboxChat } from '../../../src/providers/sandbox/chat.ts';
 import { beginningOf, countTokens, piecesOf } from '../../../src/providers/sandbox/tokens.ts';
+
+/** Counts several requests at once, and how often the event loop went round meanwhile. */
+async function countWithTurns(contents: readonly Json[]): Promise<{ tokens: number; turns: number }> {
+  const provider = openSandboxChat();
+  const counted = { turns: 0, is_done: false };
+  const turn = () => {
+    counted.turns += 1;
+    if (!counted.is_done) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const { signal } = new AbortController();
+  const all = await Promise.all(
+    contents.map((content) => {
+      const body = { model: 'chat', messages: [{ role: 'user', content }] };
+      return provider.countTokens?.({ ...call, body }, signal);
+    }),
+  );
+  counted.is_done = true;
+  return { tokens: all[0] ?? 0, turns: counted.turns };
+}
+
+const call = {
+  request_id: 'r',
+  style: 'messages',
+  model: 'chat',
+  headers: {},
+  timeout_ms: { connect: 1_000, first_byte: 1_000, idle: 1_000, start: 1_000, total: 1_000 },
+  options: {},
+} as const;
 
 describe('tokens', () => {
   it.each([
@@ -24,6 +55,29 @@ describe('tokens', () => {
     const started = performance.now();
     expect(await countTokens('a'.repeat(1_000_000))).toBeGreaterThan(100_000);
     expect(performance.now() - started).toBeLessThan(5_000);
+  });
+
+  it('of many texts of one request are counted in turns, and not for ever', async () => {
+    const words = 'The river falls over stones. '.repeat(560);
+    const content = Array.from({ length: 200 }, () => ({ type: 'text', text: words }));
+    const { tokens, turns } = await countWithTurns([content]);
+    expect(turns).toBeGreaterThan(40);
+    expect(turns).toBeLessThan(200); // all of it would take 800
+    expect(tokens / (200 * (await countTokens(words)))).toBeCloseTo(1, 2);
+  });
+
+  it('of several requests at once are counted one slice in a turn', async () => {
+    const words = 'The river falls over stones. '.repeat(2_000);
+    const { turns } = await countWithTurns(Array.from({ length: 10 }, () => words));
+    expect(turns).toBeGreaterThan(100);
+  });
+
+  it('of a word that is cut are counted a few times', async () => {
+    const started = performance.now();
+    const { text, tokens } = await beginningOf('a\tb\n'.repeat(4_000), 3_000);
+    expect(text.length).toBeGreaterThan(1_000);
+    expect(tokens).toBeLessThanOrEqual(3_000);
+    expect(performance.now() - started).toBeLessThan(2_000); // one by one 15 s
   });
 
   it('of a beginning are no more than there is room for', async () => {
