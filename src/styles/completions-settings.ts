@@ -15,6 +15,7 @@ import {
 } from './fields.ts';
 import {
   chooseOne,
+  namesOf,
   readAllowed,
   readChoiceWord,
   readCommon,
@@ -93,14 +94,15 @@ function readChoice(body: JsonObject, tools: Tool[]): Chosen {
   if (legacy === undefined) return { tools };
   if (legacy === 'none' || legacy === 'auto') return { tools, tool_choice: { mode: legacy } };
   const name = needText(needObject(legacy, 'function_call'), 'name', 'function_call.name');
-  return { tools, tool_choice: chooseOne(name, tools, 'function_call.name') };
+  return { tools, tool_choice: chooseOne(name, namesOf(tools), 'function_call.name') };
 }
 
 function readToolChoice(choice: Json, tools: Tool[]): Chosen {
   const word = readChoiceWord(choice, tools);
   if (word) return word;
   if (!isObject(choice)) throw mistake('tool_choice', 'must be "none", "auto", "required" or an object');
-  const readName = (holder: JsonObject, at: string) => functionIn(holder, tools, at);
+  const known = namesOf(tools);
+  const readName = (holder: JsonObject, at: string) => functionIn(holder, known, at);
   switch (choice['type']) {
     case 'function':
       return { tools, tool_choice: { mode: 'one', name: readName(choice, 'tool_choice') } };
@@ -115,9 +117,9 @@ function readToolChoice(choice: Json, tools: Tool[]): Chosen {
   }
 }
 
-function functionIn(holder: JsonObject, tools: readonly Tool[], at: string): string {
+function functionIn(holder: JsonObject, known: ReadonlySet<string>, at: string): string {
   const name = needText(needObject(holder['function'], `${at}.function`), 'name', `${at}.function.name`);
-  chooseOne(name, tools, `${at}.function.name`);
+  chooseOne(name, known, `${at}.function.name`);
   return name;
 }
 

@@ -1,6 +1,9 @@
 import type { Source } from './conversation.ts';
 import { mistake, notCarried } from './fields.ts';
 
+/** Longer than any type with its parameters, such as the name of a file. */
+const head_length_max = 4_096;
+
 type DataUrl = { media_type: string; data: string };
 
 /**
@@ -8,7 +11,7 @@ type DataUrl = { media_type: string; data: string };
  * are left out. Undefined if `url` is no such URL.
  */
 function readDataUrl(url: string): DataUrl | undefined {
-  const comma = url.indexOf(',');
+  const comma = url.slice(0, head_length_max).indexOf(',');
   if (comma === -1 || !/^data:/i.test(url)) return undefined;
   const [type = '', ...parameters] = url
     .slice('data:'.length, comma)

@@ -59,24 +59,33 @@ function hasPlainReferences(schema: JsonObject): boolean {
     if (!isObject(held)) continue;
     for (const [name, definition] of Object.entries(held)) definitions.set(`#/${holder}/${name}`, definition);
   }
+  const open = new Set<string>();
   const done = new Set<string>();
-  const leadsBack = (reference: string, path: readonly string[]): boolean => {
-    if (path.includes(reference)) return true;
-    if (done.has(reference)) return false;
-    const definition = definitions.get(reference);
-    if (definition === undefined) return true;
-    const back = referencesIn(definition).some((each) => leadsBack(each, [...path, reference]));
-    done.add(reference);
-    return back;
-  };
-  return !referencesIn(schema).some((reference) => leadsBack(reference, []));
+  // Without recursion: the stack has no room for a chain of 5,000 definitions.
+  const path = [{ from: '', ahead: referencesIn(schema) }];
+  for (let last = path.at(-1); last; last = path.at(-1)) {
+    const reference = last.ahead.pop();
+    if (reference === undefined) {
+      open.delete(last.from);
+      done.add(last.from);
+      path.pop();
+    } else if (!done.has(reference)) {
+      const definition = definitions.get(reference);
+      if (definition === undefined || open.has(reference)) return false;
+      open.add(reference);
+      path.push({ from: reference, ahead: referencesIn(definition) });
+    }
+  }
+  return true;
 }
 
-function referencesIn(value: Json): string[] {
-  if (Array.isArray(value)) return value.flatMap(referencesIn);
-  if (!isObject(value)) return [];
-  const own = typeof value['$ref'] === 'string' ? [value['$ref']] : [];
-  return [...own, ...Object.values(value).flatMap(referencesIn)];
+function referencesIn(value: Json, found: string[] = []): string[] {
+  if (Array.isArray(value)) for (const each of value) referencesIn(each, found);
+  else if (isObject(value)) {
+    if (typeof value['$ref'] === 'string') found.push(value['$ref']);
+    for (const each of Object.values(value)) referencesIn(each, found);
+  }
+  return found;
 }
 
 function shaped(schema: JsonObject): JsonObject {
@@ -118,7 +127,8 @@ export function isStrict(schema: Json): boolean {
   if (schema['type'] === 'object' || isObject(properties)) {
     const names = isObject(properties) ? Object.keys(properties) : [];
     if (additionalProperties !== false) return false;
-    if (!names.every((name) => Array.isArray(required) && required.includes(name))) return false;
+    const all_required = new Set(Array.isArray(required) ? required : []);
+    if (!names.every((name) => all_required.has(name))) return false;
   }
   return Object.values(schema).every(isStrict);
 }

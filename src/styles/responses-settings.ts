@@ -14,6 +14,7 @@ import {
 } from './fields.ts';
 import {
   chooseOne,
+  namesOf,
   readAllowed,
   readChoiceWord,
   readCommon,
@@ -55,16 +56,17 @@ function readChoice(choice: Json | undefined, tools: Tool[]): Chosen {
   const word = readChoiceWord(choice, tools);
   if (word) return word;
   if (!isObject(choice)) throw mistake('tool_choice', 'must be "none", "auto", "required" or an object');
-  const readName = (holder: JsonObject, at: string) => nameIn(holder, tools, at);
+  const known = namesOf(tools);
+  const readName = (holder: JsonObject, at: string) => nameIn(holder, known, at);
   if (choice['type'] === 'function')
     return { tools, tool_choice: { mode: 'one', name: readName(choice, 'tool_choice') } };
   if (choice['type'] === 'allowed_tools') return readAllowed({ holder: choice, at: 'tool_choice', readName }, tools);
   throw notCarried('tool_choice.type', 'A choice of this type');
 }
 
-function nameIn(holder: JsonObject, tools: readonly Tool[], at: string): string {
+function nameIn(holder: JsonObject, known: ReadonlySet<string>, at: string): string {
   const name = needText(holder, 'name', `${at}.name`);
-  chooseOne(name, tools, `${at}.name`);
+  chooseOne(name, known, `${at}.name`);
   return name;
 }
 

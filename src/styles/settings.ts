@@ -45,9 +45,13 @@ export function readChoiceWord(choice: Json, tools: Tool[]): Chosen | undefined 
   return { tools, tool_choice: { mode: 'any' } };
 }
 
-/** The choice of this one tool, which must be there. */
-export function chooseOne(name: string, tools: readonly Tool[], at: string): ToolChoice {
-  if (!tools.some((tool) => tool.name === name)) throw mistake(at, 'names no tool of this request');
+export function namesOf(tools: readonly Tool[]): Set<string> {
+  return new Set(tools.map(({ name }) => name));
+}
+
+/** The choice of the tool of this name, which must be among those that are `known`. */
+export function chooseOne(name: string, known: ReadonlySet<string>, at: string): ToolChoice {
+  if (!known.has(name)) throw mistake(at, 'names no tool of this request');
   return { mode: 'one', name };
 }
 
@@ -61,15 +65,16 @@ type Allowed = {
 
 /** Only the tools on the list are given on: no style says it otherwise. */
 export function readAllowed({ holder, at, readName }: Allowed, tools: Tool[]): Chosen {
-  const names = (readList(holder, 'tools', `${at}.tools`) ?? []).map((value, index) => {
+  const list = (readList(holder, 'tools', `${at}.tools`) ?? []).map((value, index) => {
     const where = `${at}.tools[${index}]`;
     return readName(needObject(value, where), where);
   });
-  if (names.length === 0) throw mistake(`${at}.tools`, 'must not be empty');
+  const names = new Set(list);
+  if (names.size === 0) throw mistake(`${at}.tools`, 'must not be empty');
   const mode = readText(holder, 'mode', `${at}.mode`) ?? 'auto';
   if (mode !== 'auto' && mode !== 'required') throw mistake(`${at}.mode`, 'must be "auto" or "required"');
   return {
-    tools: tools.filter(({ name }) => names.includes(name)),
+    tools: tools.filter(({ name }) => names.has(name)),
     tool_choice: { mode: mode === 'auto' ? 'auto' : 'any' },
   };
 }

@@ -11,9 +11,10 @@ export const opening = '(The conversation begins with the assistant.)';
 export function placeSystem(turns: readonly Turn[], quirks: Quirks): { system: TextPart[]; turns: Turn[] } {
   const system: TextPart[] = [];
   const placed: Turn[] = [];
+  const is_legal = quirks.system_turns === true ? legalPlaces(turns) : undefined;
   for (const [index, turn] of turns.entries()) {
     if (turn.role !== 'system') addTurn(placed, turn.role, [...turn.parts]);
-    else if (quirks.system_turns === true && isLegalThere(turns, index))
+    else if (is_legal?.[index] === true && textsIn(turn.parts).length > 0)
       placed.push({ role: 'system', parts: turn.parts });
     else append(system, textsIn(turn.parts));
   }
@@ -27,10 +28,17 @@ function textsIn(parts: readonly Part[]): TextPart[] {
 }
 
 /** After a user turn, and before one of the assistant or the end; several in a row count as one. */
-function isLegalThere(turns: readonly Turn[], index: number): boolean {
-  const before = turns.slice(0, index).findLast(({ role }) => role !== 'system');
-  const after = turns.slice(index).find(({ role }) => role !== 'system');
-  return before?.role === 'user' && after?.role !== 'user' && textsIn(turns[index]?.parts ?? []).length > 0;
+function legalPlaces(turns: readonly Turn[]): boolean[] {
+  const is_legal = turns.map(() => false);
+  let before: Turn['role'] | undefined;
+  for (let from = 0; from < turns.length;) {
+    let to = from;
+    while (turns[to]?.role === 'system') to += 1;
+    if (before === 'user' && turns[to]?.role !== 'user') is_legal.fill(true, from, to);
+    before = turns[to]?.role;
+    from = to + 1;
+  }
+  return is_legal;
 }
 
 /** The first text of some tools, which says nothing to a model and would spoil the cache of everything behind it. */

@@ -9,24 +9,27 @@ export function addTurn(turns: Turn[], role: Turn['role'], parts: Part[]): void 
   else turns.push({ role, parts });
 }
 
+type OpenCall = { given_id: string; id: string; at: string; name: string };
+
 /**
  * Which calls of tools have no result yet. Every style wants a result for each call before anything else
  * is said, and no result without a call; upstreams refuse the whole conversation otherwise.
  */
 export class OpenCalls {
   // Most conversations have no calls, and never ask for these.
-  #open: Map<string, { id: string; at: string; name: string }> | undefined;
-  #used: Set<string> | undefined;
+  #open: Map<string, OpenCall> | undefined;
+  /** Ids that have gone on, and the number that the last call of this id went on with. */
+  #used: Map<string, number> | undefined;
+  #by_name: Map<string, OpenCall[]> | undefined;
 
   /** Answers the id under which the call goes on: some servers begin to count anew in every turn. */
   add(id: string, name: string, at: string): string {
     this.#open ??= new Map();
-    this.#used ??= new Set();
+    this.#used ??= new Map();
     if (this.#open.has(id)) throw mistake(at, 'is the id of an earlier call too');
-    let unique = id;
-    for (let round = 2; this.#used.has(unique); round++) unique = `${id}_${round}`;
-    this.#used.add(unique);
-    this.#open.set(id, { id: unique, at, name });
+    const unique = unusedId(id, this.#used);
+    this.#open.set(id, { given_id: id, id: unique, at, name });
+    this.#by_name = undefined;
     return unique;
   }
 
@@ -40,7 +43,11 @@ export class OpenCalls {
 
   /** The same for results that only name the function. */
   answerByName(name: string, at: string): string {
-    for (const [id, call] of this.#open ?? []) if (call.name === name) return this.answer(id, at);
+    // The first of them last, to be taken from there.
+    this.#by_name ??= Map.groupBy([...(this.#open?.values() ?? [])].toReversed(), (call) => call.name);
+    const calls = this.#by_name.get(name) ?? [];
+    for (let call = calls.pop(); call; call = calls.pop())
+      if (this.#open?.get(call.given_id) === call) return this.answer(call.given_id, at);
     throw mistake(at, 'names no function called in the message before');
   }
 
@@ -49,4 +56,18 @@ export class OpenCalls {
     for (const { at } of this.#open?.values() ?? [])
       throw mistake(at, 'is a call of a tool whose result does not follow');
   }
+}
+
+/** `id`, or with the next number that makes it another; goes on where the last one ended. */
+function unusedId(id: string, used: Map<string, number>): string {
+  const last = used.get(id);
+  if (last === undefined) {
+    used.set(id, 1);
+    return id;
+  }
+  let round = last + 1;
+  while (used.has(`${id}_${round}`)) round += 1;
+  const unique = `${id}_${round}`;
+  used.set(id, round).set(unique, 1);
+  return unique;
 }

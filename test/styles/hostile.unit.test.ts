@@ -1,0 +1,154 @@
+import { expect, it } from 'vitest';
+import type { Json, JsonObject } from '../../src/catalog/model.ts';
+import { readAsk } from '../../src/styles/ask.ts';
+import { contentsSchema } from '../../src/styles/contents-schema.ts';
+import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
+import { isStrict, nativeSchema } from '../../src/styles/native-schema.ts';
+import { quirksOf } from '../../src/styles/quirks.ts';
+import { upstreamBody } from '../../src/styles/upstream.ts';
+
+/** Bodies within the limits that took time by the square of their size, on a loop that all callers share. */
+
+const list = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
+const members = (count: number, make: (index: number) => Json) =>
+  Object.fromEntries(list(count, (i) => [`n${i}`, make(i)]));
+
+/** What took 10 s or more takes less than half a second. */
+const patience_ms = 4_000;
+
+function timed<T>(work: () => T): { result: T; took_ms: number } {
+  const started = performance.now();
+  const result = work();
+  return { result, took_ms: performance.now() - started };
+}
+
+const hi = { role: 'user', content: 'hi' };
+const called = (id: string, name: string) => ({ id, type: 'function', function: { name, arguments: '{}' } });
+const chosen = (name: string) => ({ type: 'function', function: { name } });
+
+const bodies: [what: string, style: CallerStyle, target: UpstreamStyle, body: JsonObject][] = [
+  [
+    'calls of the same id',
+    'messages',
+    'completions',
+    {
+      max_tokens: 9,
+      messages: list(12_000, () => [
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a' }] },
+      ]).flat(),
+    },
+  ],
+  [
+    'results by names in reverse',
+    'completions',
+    'messages',
+    {
+      messages: [
+        { role: 'assistant', tool_calls: list(50_000, (i) => called(`c${i}`, `f${i}`)) },
+        ...list(50_000, (i) => ({ role: 'function', name: `f${49_999 - i}`, content: 'r' })),
+      ],
+    },
+  ],
+  [
+    'tools, all allowed',
+    'completions',
+    'messages',
+    {
+      messages: [hi],
+      tools: list(50_000, (i) => chosen(`t${i}`)),
+      tool_choice: { type: 'allowed_tools', allowed_tools: { tools: list(50_000, (i) => chosen(`t${i}`)) } },
+    },
+  ],
+  [
+    'turns of the system in a row',
+    'completions',
+    'messages',
+    { messages: [hi, ...list(60_000, () => ({ role: 'system', content: 's' }))] },
+  ],
+];
+
+it.each(bodies)('%s take time by their number', (_, style, target, body) => {
+  const ask = readAsk(style, { model: 'm', ...body });
+  const quirks = quirksOf({ system_turns: true });
+  const { took_ms } = timed(() => upstreamBody(ask, { style: target, model: 'u', max_tokens: 9, quirks }));
+  expect(took_ms).toBeLessThan(patience_ms);
+});
+
+it('ids of calls that come again go on with the next number that is free', () => {
+  const turn = (id: string) => [
+    { role: 'assistant', content: [{ type: 'tool_use', id, name: 'f', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: id }] },
+  ];
+  const ask = readAsk('messages', { model: 'm', max_tokens: 9, messages: ['a', 'a_3', 'a', 'a', 'a_3'].flatMap(turn) });
+  const { body } = upstreamBody(ask, { style: 'completions', model: 'u', max_tokens: 9, quirks: {} });
+  const ids = [...JSON.stringify(body).matchAll(/"tool_call_id":"(\w+)"/g)].map(([, id]) => id);
+  expect(ids).toEqual(['a', 'a_3', 'a_2', 'a_4', 'a_3_2']);
+});
+
+it('results that only name the function belong to its calls in their order', () => {
+  const result = (name: string) => ({ role: 'function', name, content: name });
+  const calls = [called('1', 'f'), called('2', 'g'), called('3', 'f'), called('4', 'f')];
+  const answered = { role: 'tool', tool_call_id: '3', content: 'f' };
+  const messages = [{ role: 'assistant', tool_calls: calls }, result('f'), answered, result('g'), result('f')];
+  const ask = readAsk('completions', { model: 'm', messages });
+  const { body } = upstreamBody(ask, { style: 'messages', model: 'u', max_tokens: 9, quirks: {} });
+  const ids = [...JSON.stringify(body).matchAll(/"tool_use_id":"(\w+)"/g)].map(([, id]) => id);
+  expect(ids).toEqual(['1', '3', '2', '4']);
+});
+
+it('parts of allOf become one schema, of which the first to say something is right', () => {
+  const text = { type: 'string' };
+  const number = { type: 'number' };
+  const given = {
+    title: 'whole',
+    required: ['a'],
+    allOf: [
+      { title: 'part', minimum: 1, properties: { a: text }, required: ['b', 'a'] },
+      { minimum: 2, allOf: [{ maximum: 3 }], properties: { a: number, b: number } },
+    ],
+  };
+  expect(contentsSchema(given)).toEqual({
+    title: 'whole',
+    minimum: 1,
+    maximum: 3,
+    properties: { a: text, b: number },
+    required: ['a', 'b'],
+  });
+});
+
+it('parts of allOf take time by their number', () => {
+  const allOf = list(8_000, (i) => ({ properties: { [`p${i}`]: {} }, required: [`p${i}`], [`x${i}`]: 1 }));
+  expect(timed(() => contentsSchema({ allOf })).took_ms).toBeLessThan(patience_ms);
+});
+
+it('required names are looked for in no time', () => {
+  const properties = members(100_000, () => ({}));
+  const schema = { type: 'object', additionalProperties: false, properties, required: Object.keys(properties) };
+  const { result, took_ms } = timed(() => isStrict(schema));
+  expect(result).toBe(true);
+  expect(took_ms).toBeLessThan(patience_ms);
+});
+
+it('chains of references may be as long as a body', () => {
+  const chain = (end: Json) => ({
+    $ref: '#/$defs/n0',
+    $defs: members(50_000, (i) => (i === 49_999 ? end : { $ref: `#/$defs/n${i + 1}` })),
+  });
+  expect(nativeSchema(chain({}))).toBeDefined();
+  expect(nativeSchema(chain({ $ref: '#/$defs/n7' }))).toBeUndefined();
+});
+
+it('references that branch at each step are followed once', () => {
+  const two = (i: number) => [{ $ref: `#/$defs/n${i + 1}` }, { $ref: `#/$defs/n${i + 1}` }];
+  const schema = { $ref: '#/$defs/n0', $defs: members(100, (i) => (i === 99 ? {} : { anyOf: two(i) })) };
+  expect(nativeSchema(schema)).toBeDefined();
+});
+
+it('the head of a data URL is looked for at its beginning', () => {
+  const url = `data:image/png${';a=b'.repeat(8_000_000)},x`;
+  const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }];
+  const ask = readAsk('completions', { model: 'm', messages });
+  const target = { style: 'messages', model: 'u', max_tokens: 9, quirks: {} } as const;
+  expect(() => upstreamBody(ask, target)).toThrow('must be an http(s) URL or a data URL');
+});
