@@ -1,6 +1,7 @@
 /** What the sandbox says in a chat: the same for the same conversation. */
 import { hash } from 'node:crypto';
 import type { ChatAnswer, Conversation, Part, Tool } from '../../styles/conversation.ts';
+import { rememberByObject } from '../../lib/remember.ts';
 import { describeMedia, quoted, textOf } from './chat-media.ts';
 import type { ChatScript, ScriptedCall } from './chat-script.ts';
 import { instanceOf } from './json-instance.ts';
@@ -90,9 +91,12 @@ function toolNamed(tools: readonly Tool[], name: string): Tool | undefined {
 function toolCall(conversation: Conversation, call: ScriptedCall, index: number): Part {
   const schema = toolNamed(conversation.tools, call.name)?.schema ?? {};
   const json = call.arguments ?? JSON.stringify(instanceOf({ type: 'object', ...schema }));
-  const id = `call_${hash('sha256', JSON.stringify([conversation.turns, call.name, index])).slice(0, 24)}`;
+  const id = `call_${hash('sha256', JSON.stringify([digestOf(conversation), call.name, index])).slice(0, 24)}`;
   return { type: 'tool_call', id, name: call.name, arguments: json };
 }
+
+/** Once for all calls: there may be 256 of them in the answers to 32 MB. */
+const digestOf = rememberByObject(({ turns }: Conversation) => hash('sha256', JSON.stringify(turns)));
 
 /** Without max_tokens; more than that nobody hears. */
 const tokens_max = 16_384;

@@ -26,9 +26,14 @@ const delay_ms_max = 300_000;
 
 const word_directive = /\[\[\s*(?:(cut|no usage|think)|error\s+([45]\d\d)|tokens\s+(\d{1,7}))\s*\]\]/giu;
 
+/** Of a long text its beginning and its end are read: to look through 6 MB took 0.4 s. */
+const read_length_max = 65_536;
+
 /** The script of what a user `said`. What only resembles a directive stays text, as everywhere in the sandbox. */
 export function readChatScript(said: string, options: JsonObject): ChatScript {
-  const { calls, text } = takeCalls(said);
+  const is_long = said.length > 2 * read_length_max;
+  const read = is_long ? `${said.slice(0, read_length_max)}\n${said.slice(-read_length_max)}` : said;
+  const { calls, text } = takeCalls(read);
   const found: Omit<ChatScript, keyof Script> = {
     error_status: undefined,
     is_cut: false,
@@ -61,7 +66,9 @@ function takeCalls(said: string): { calls: ScriptedCall[]; text: string } {
   let text = '';
   let done = 0;
   let tries = 0;
-  for (let match = opening.exec(said); match && calls.length < calls_max; match = opening.exec(said)) {
+  const last_end = said.lastIndexOf(']]');
+  const may_go_on = () => calls.length < calls_max && tries < ends_max && opening.lastIndex <= last_end;
+  for (let match = opening.exec(said); match && may_go_on(); match = opening.exec(said)) {
     const from = opening.lastIndex;
     const [, name = ''] = match;
     for (let end = said.indexOf(']]', from); end !== -1 && tries < ends_max; end = said.indexOf(']]', end + 1)) {

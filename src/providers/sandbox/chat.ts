@@ -26,6 +26,9 @@ const hang_ms = 20_000;
 /** More answers to one request would keep the process from its other work. */
 const answers_max = 8;
 
+/** Each is looked for in all of the text. */
+const stops_max = 64;
+
 /** Makes the chat of the sandbox. It remembers nothing. */
 export function openSandboxChat(): ChatProvider {
   return {
@@ -50,6 +53,7 @@ async function answer(call: ChatCall, stop: StopSignal): Promise<ChatReply> {
   const { body, options } = call;
   const style = own(call.style);
   const conversation = readConversation(style, body);
+  if (conversation.stop.length > stops_max) throw refused(`There may be at most ${stops_max} stop sequences.`);
   if (hasForgedThinking(conversation)) throw refused('Invalid signature in a thinking block: give it back as it came.');
   const moment = momentOf(conversation);
   // What the tools found is answered by itself: the directives were for the answer that called them.

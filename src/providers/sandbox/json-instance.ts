@@ -15,6 +15,9 @@ const values_max = 2_000;
 
 const items_max = 64;
 
+/** Keywords and what they list, again with each use: a thousand references to a long schema took 14 s. */
+const looked_at_max = 200_000;
+
 /**
  * An instance of `schema`. Looks at types, properties, items, ranges, lengths, formats, simple patterns, enum,
  * const, allOf, anyOf, oneOf and $ref within the schema; `not`, `if` and the like are left out of account.
@@ -26,6 +29,7 @@ export function instanceOf(schema: Json): Json {
 class InstanceMaker {
   readonly #root: Json;
   #values = 0;
+  #looked_at = 0;
 
   constructor(root: Json) {
     this.#root = root;
@@ -34,11 +38,11 @@ class InstanceMaker {
   /** `variant` makes the items of an array differ. */
   make(given: Json, depth: number, name: string, variant: number): Json {
     this.#values += 1;
-    if (depth > depth_max || this.#values > values_max) return null;
+    if (depth > depth_max || this.#values > values_max || this.#is_tired) return null;
     const schema = this.#resolve(given, depth);
-    if ('const' in schema) return schema['const'] ?? null;
+    if ('const' in schema) return this.#repeat(schema['const'] ?? null);
     const choices = schema['enum'];
-    if (Array.isArray(choices) && choices.length > 0) return choices[variant % choices.length] ?? null;
+    if (Array.isArray(choices) && choices.length > 0) return this.#repeat(choices[variant % choices.length] ?? null);
     switch (typeOf(schema, depth)) {
       case 'object':
         return this.#object(schema, depth);
@@ -57,23 +61,56 @@ class InstanceMaker {
     }
   }
 
+  get #is_tired(): boolean {
+    return this.#looked_at > looked_at_max;
+  }
+
+  #repeat(value: Json): Json {
+    this.#looked_at += JSON.stringify(value).length;
+    return value;
+  }
+
   /** With what it refers to, all parts of allOf and one of each choice. */
   #resolve(given: Json, depth: number): JsonObject {
     let schema: JsonObject = isObject(given) ? given : {};
-    for (let hops = 0; hops < 16; hops++) {
+    for (let hops = 0; hops < 16 && !this.#is_tired; hops++) {
+      this.#looked_at += sizeOf(schema);
       const { $ref, allOf, anyOf, oneOf, ...rest } = schema;
       if (typeof $ref === 'string') {
         const target = fragmentAt(this.#root, $ref);
         schema = merged({ ...rest, ...lists({ allOf, anyOf, oneOf }) }, isObject(target) ? target : {});
       } else if (Array.isArray(allOf)) {
-        schema = allOf.filter(isObject).reduce<JsonObject>(merged, { ...rest, ...lists({ anyOf, oneOf }) });
+        schema = this.#whole({ ...rest, ...lists({ anyOf, oneOf }) }, allOf.filter(isObject));
       } else if (Array.isArray(anyOf)) {
-        schema = merged({ ...rest, ...lists({ oneOf }) }, choose(anyOf, depth));
+        schema = merged({ ...rest, ...lists({ oneOf }) }, this.#choose(anyOf, depth));
       } else if (Array.isArray(oneOf)) {
-        schema = merged(rest, choose(oneOf, depth));
+        schema = merged(rest, this.#choose(oneOf, depth));
       } else break;
     }
     return schema;
+  }
+
+  #whole(schema: JsonObject, parts: readonly JsonObject[]): JsonObject {
+    let whole = schema;
+    for (const part of parts) {
+      this.#looked_at += sizeOf(whole);
+      if (this.#is_tired) break;
+      whole = merged(whole, part);
+    }
+    return whole;
+  }
+
+  /** Far down, whatever ends it: a choice that refers to nothing. */
+  #choose(choices: readonly Json[], depth: number): JsonObject {
+    const all = choices.filter(isObject);
+    const end = depth < generous_depth ? undefined : all.find((choice) => !this.#refers(choice));
+    return end ?? all[0] ?? {};
+  }
+
+  #refers(value: Json): boolean {
+    this.#looked_at += 1;
+    if (Array.isArray(value)) return value.some((each) => this.#refers(each));
+    return isObject(value) && ('$ref' in value || Object.values(value).some((each) => this.#refers(each)));
   }
 
   #object(schema: JsonObject, depth: number): JsonObject {
@@ -82,7 +119,8 @@ class InstanceMaker {
       ? schema['required'].filter((name) => typeof name === 'string')
       : [];
     const least = countOf(schema['minProperties']) ?? 0;
-    const optional = Object.keys(properties).filter((name) => properties[name] !== false && !required.includes(name));
+    const needed = new Set(required);
+    const optional = Object.keys(properties).filter((name) => properties[name] !== false && !needed.has(name));
     const spare = Math.max(0, least - required.length);
     const most = countOf(schema['maxProperties']) ?? Infinity;
     const chosen = depth < generous_depth ? optional : optional.slice(0, spare);
@@ -121,11 +159,15 @@ function lists(all: Record<string, Json | undefined>): JsonObject {
   return Object.fromEntries(Object.entries(all).flatMap(([name, list]) => (list === undefined ? [] : [[name, list]])));
 }
 
-/** Far down, whatever ends it: a choice that refers to nothing. */
-function choose(choices: readonly Json[], depth: number): JsonObject {
-  const all = choices.filter(isObject);
-  const end = depth < generous_depth ? undefined : all.find((choice) => !JSON.stringify(choice).includes('"$ref"'));
-  return end ?? all[0] ?? {};
+/** Its keywords with the items or members of each, and the letters of its reference. */
+function sizeOf(schema: JsonObject): number {
+  let size = typeof schema['$ref'] === 'string' ? schema['$ref'].length : 0;
+  for (const value of Object.values(schema)) {
+    if (Array.isArray(value)) size += value.length;
+    else if (isObject(value)) size += Object.keys(value).length;
+    size += 1;
+  }
+  return size;
 }
 
 /** Both at once, as far as that can be said by putting keywords side by side. */

@@ -6,8 +6,12 @@
 const repeats_max = 1_024;
 const length_max = 10_000;
 
+/** Longer expressions are not understood. */
+const pattern_length_max = 10_000;
+
 /** A text of at least `length_min` that matches `pattern`; undefined for what this does not understand. */
 export function patternText(pattern: string, length_min: number): string | undefined {
+  if (pattern.length > pattern_length_max) return undefined;
   try {
     for (let repeats = 1; repeats <= repeats_max; repeats *= 4) {
       const text = new PatternReader(pattern, repeats).read();

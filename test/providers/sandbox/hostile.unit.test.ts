@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import type { Json, JsonObject } from '../../../src/catalog/model.ts';
+import { readBytes } from '../../../src/lib/read-bytes.ts';
+import type { ChatCall } from '../../../src/providers/provider.ts';
+import { openSandboxChat } from '../../../src/providers/sandbox/chat.ts';
+import { instanceOf } from '../../../src/providers/sandbox/json-instance.ts';
+
+const timeout_ms = { connect: 1_000, first_byte: 1_000, idle: 1_000, start: 1_000, total: 1_000 };
+const call = { request_id: 'r', style: 'completions', model: 'chat', headers: {}, timeout_ms, options: {} } as const;
+
+const list = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
+
+/** What took 10 s or more takes less than half a second. */
+const patience_ms = 4_000;
+
+async function tookMs(content: string, more: JsonObject = {}): Promise<number> {
+  const tools = [{ type: 'function', function: { name: 'f' } }];
+  const body = { model: 'chat', max_tokens: 100, messages: [{ role: 'user', content }], tools, ...more };
+  const asked: ChatCall = { ...call, body, stream: false };
+  const started = performance.now();
+  await openSandboxChat().send(asked, new AbortController().signal);
+  return performance.now() - started;
+}
+
+const schemas: [what: string, schema: Json][] = [
+  ['many parts', { allOf: list(6_000, (i) => ({ [`k${i}`]: 1, properties: { [`p${i}`]: {} }, required: [`p${i}`] })) }],
+  [
+    'many references to a long schema',
+    {
+      type: 'object',
+      $defs: { long: Object.fromEntries(list(20_000, (i) => [`k${i}`, 1])) },
+      properties: Object.fromEntries(list(1_000, (i) => [`p${i}`, { $ref: '#/$defs/long' }])),
+    },
+  ],
+  [
+    'a long text again and again',
+    { type: 'array', minItems: 64, items: { type: 'array', minItems: 64, items: { const: 'x'.repeat(1_000_000) } } },
+  ],
+];
+
+it('beginnings of directives without an end are looked at once', async () => {
+  expect(await tookMs('[[tool f '.repeat(700_000))).toBeLessThan(patience_ms);
+});
+
+it('ends of directives far from their beginning are not tried', async () => {
+  expect(await tookMs(`[[tool f {"a":"${'x'.repeat(25_000_000)}${']]'.repeat(300)}`)).toBeLessThan(patience_ms);
+});
+
+it('directives at the beginning and at the end of a long text are followed', async () => {
+  const asked: ChatCall = {
+    ...call,
+    stream: false,
+    body: { model: 'chat', messages: [{ role: 'user', content: `${'many words '.repeat(50_000)}[[tokens 3]]` }] },
+  };
+  const { body } = await openSandboxChat().send(asked, new AbortController().signal);
+  const bytes = await readBytes(body, 100_000);
+  expect(JSON.parse(bytes.toString())).toMatchObject({ usage: { completion_tokens: 3 } });
+});
+
+it('stop sequences are refused beyond what may be looked for', async () => {
+  await expect(tookMs('x', { stop: list(65, String) })).rejects.toThrow('at most 64');
+  expect(await tookMs('x', { stop: list(64, String) })).toBeLessThan(patience_ms);
+});
+
+it.each(schemas)('an instance of %s takes no time', (_, schema) => {
+  const started = performance.now();
+  const size = JSON.stringify(instanceOf(schema)).length;
+  expect(performance.now() - started).toBeLessThan(patience_ms);
+  expect(size).toBeLessThan(2_000_000);
+});
