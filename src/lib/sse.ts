@@ -22,6 +22,8 @@ const cr = 0x0d;
 const colon = 0x3a;
 const space = 0x20;
 const byte_order_mark = Buffer.from('\ufeff');
+/** Each is remembered by its place, which takes more than a short line itself: 10 MB of them took 600. */
+const lines_max = 262_144;
 const store_bytes_min = 4_096;
 /** A larger store is given up after the event that needed it. */
 const store_bytes_kept = 131_072;
@@ -70,7 +72,7 @@ export class SseSplitter {
       this.#after_cr = chunk[at] === cr;
       at += 1;
       if (line.to > line.from) {
-        this.#lines.push(line);
+        this.#noteLine(line);
         this.#line_from = place();
         continue;
       }
@@ -97,6 +99,11 @@ export class SseSplitter {
     if (this.#lines.length === 0) return this.#cut(Buffer.alloc(0));
     const frame = this.#cut(Buffer.from('\n\n'));
     return frame.data === undefined || frame.data === '' ? undefined : frame;
+  }
+
+  #noteLine(line: Line): void {
+    if (this.#lines.length === lines_max) throw new SseTooLong(`an event has more than ${lines_max} lines`);
+    this.#lines.push(line);
   }
 
   #cut(end: Buffer): SseFrame {

@@ -27,6 +27,9 @@ export function heartbeat(style: CallStyle): Buffer {
   return Buffer.from(style === 'messages' ? 'event: ping\ndata: {"type":"ping"}\n\n' : ': keep-alive\n\n');
 }
 
+/** Each takes some 150 bytes beyond its own, for as long as nothing has been said. */
+const held_max = 65_536;
+
 class StreamRelay implements Relay {
   readonly #state: StreamState = newStreamState();
   readonly #splitter: SseSplitter;
@@ -34,8 +37,11 @@ class StreamRelay implements Relay {
   readonly #is_translated: boolean;
   /** What came before the first content. */
   #held: Buffer[] = [];
+  #held_bytes = 0;
+  readonly #bytes_max: number;
 
   constructor(options: RelayOptions) {
+    this.#bytes_max = options.line_bytes_max;
     this.#splitter = new SseSplitter(options.line_bytes_max);
     this.#is_translated = options.caller !== options.upstream;
     if (this.#is_translated) this.#way = translated(options, this.#state);
@@ -93,7 +99,11 @@ class StreamRelay implements Relay {
   }
 
   #hold(bytes: Buffer | undefined): void {
-    if (bytes && bytes.length > 0) this.#held.push(bytes);
+    if (!bytes || bytes.length === 0) return;
+    if (!this.has_content && (this.#held.length === held_max || this.#held_bytes > this.#bytes_max))
+      throw new Error(`No content has come in ${this.#held.length} events.`);
+    this.#held.push(bytes);
+    this.#held_bytes += bytes.length;
   }
 
   #attempt(work: () => void): void {
@@ -110,6 +120,7 @@ class StreamRelay implements Relay {
     if (this.#held.length === 0 || !(has_content || is_complete)) return undefined;
     const bytes = this.#held.length === 1 ? this.#held[0] : Buffer.concat(this.#held);
     this.#held = [];
+    this.#held_bytes = 0;
     return bytes;
   }
 }

@@ -3,6 +3,7 @@ import { safeId } from './calls.ts';
 import { writeFinish } from './completions-answer.ts';
 import type { CallerStyle, ChatEvent, FinishReason, Usage } from './conversation.ts';
 import { writeStop } from './messages-answer.ts';
+import { JsonEnd } from './json-end.ts';
 import type { RelayOptions } from './relay.ts';
 import { ResponsesWriter } from './responses-writer.ts';
 import { signatureOf, writeExtraContent } from './seal.ts';
@@ -147,6 +148,7 @@ type Block = {
   /** Which call of a tool, and its arguments so far. */
   index?: number;
   json: string;
+  end: JsonEnd;
   /** Nothing may be added: it has its signature. */
   is_sealed?: boolean;
 };
@@ -157,7 +159,11 @@ class MessagesWriter implements StreamWriter {
   readonly #options: WriterOptions;
   #blocks = 0;
   #open: Block | undefined;
+  /** Those behind the first `#begun`: to take each from the front would move all others. */
   #waiting: Block[] = [];
+  #begun = 0;
+  /** Calls that are not over, by their index. */
+  readonly #calls = new Map<number, Block>();
   #ended: FinishReason = 'stop';
   #stop_sequence: string | null = null;
   #has_calls = false;
@@ -181,7 +187,7 @@ class MessagesWriter implements StreamWriter {
         return this.#add(newBlock('whole', { type: 'redacted_thinking', data: event.data }));
       case 'tool_call':
         this.#has_calls = true;
-        return this.#seal(event) + this.#add(newCall(event));
+        return this.#seal(event) + this.#add(this.#newCall(event));
       case 'tool_arguments':
         return this.#arguments(event.index, event.json);
       case 'finish':
@@ -238,12 +244,19 @@ class MessagesWriter implements StreamWriter {
   }
 
   #arguments(index: number, json: string): string {
-    const block = [this.#open, ...this.#waiting].find((each) => each?.index === index);
+    const block = this.#calls.get(index);
     if (!block) return ''; // of a call that is over: no JSON goes on after its end
     block.json += json;
+    block.end.push(json);
     if (block === this.#open) return this.#delta(argumentsDelta(json)) + this.#advance();
     block.deltas = [argumentsDelta(block.json)];
     return '';
+  }
+
+  #newCall({ index, id, name }: ChatEvent & { type: 'tool_call' }): Block {
+    const block: Block = { ...newBlock('tool', { type: 'tool_use', id: safeId(id), name, input: {} }), index };
+    this.#calls.set(index, block);
+    return block;
   }
 
   #add(block: Block): string {
@@ -254,12 +267,13 @@ class MessagesWriter implements StreamWriter {
   /** Begins the blocks that need not wait any more; at the end, all. */
   #advance(is_end = false): string {
     let text = '';
-    let [next] = this.#waiting;
+    let next = this.#waiting[this.#begun];
     while (next && (is_end || !this.#open || isOver(this.#open))) {
-      this.#waiting.shift();
       text += this.#close() + this.#begin(next);
-      [next] = this.#waiting;
+      this.#begun += 1;
+      next = this.#waiting[this.#begun];
     }
+    if (!next) [this.#waiting, this.#begun] = [[], 0];
     return text;
   }
 
@@ -281,6 +295,7 @@ class MessagesWriter implements StreamWriter {
 
   #close(): string {
     if (!this.#open) return '';
+    if (this.#open.index !== undefined) this.#calls.delete(this.#open.index);
     this.#open = undefined;
     return frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
   }
@@ -291,7 +306,7 @@ class MessagesWriter implements StreamWriter {
 }
 
 function newBlock(kind: Block['kind'], content_block: JsonObject): Block {
-  return { kind, content_block, deltas: [], json: '' };
+  return { kind, content_block, deltas: [], json: '', end: new JsonEnd() };
 }
 
 function newText(): Block {
@@ -302,26 +317,13 @@ function newThinking(): Block {
   return newBlock('thinking', { type: 'thinking', thinking: '', signature: '' });
 }
 
-function newCall({ index, id, name }: ChatEvent & { type: 'tool_call' }): Block {
-  return { ...newBlock('tool', { type: 'tool_use', id: safeId(id), name, input: {} }), index };
-}
-
 function argumentsDelta(partial_json: string): JsonObject {
   return { type: 'input_json_delta', partial_json };
 }
 
 /** A call whose arguments are a whole JSON text is over. */
-function isOver({ kind, json }: Block): boolean {
-  return kind !== 'tool' || (/\}\s*$/.test(json.slice(-16)) && isJson(json));
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+function isOver({ kind, end }: Block): boolean {
+  return kind !== 'tool' || end.is_whole;
 }
 
 function frame(event: string, data: object): string {
