@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ApiError } from '../errors.ts';
 import type { Share } from '../lib/budget.ts';
+import { Gathered } from '../lib/gathered.ts';
 
 export const megabyte = 1_000_000;
 
@@ -94,16 +95,14 @@ function checkType(header: string | undefined): void {
 
 async function collect(raw: IncomingMessage, limit_bytes: number, idle_ms: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const chunks: Buffer[] = [];
-  let size_bytes = 0;
+  const gathered = new Gathered();
   const timer = setTimeout(() => reject(new ApiError('invalid_request', 'The body arrives too slowly.')), idle_ms);
   const onData = (chunk: Buffer) => {
     timer.refresh();
-    size_bytes += chunk.length;
-    if (size_bytes > limit_bytes) reject(tooLarge(limit_bytes));
-    else chunks.push(chunk);
+    if (gathered.size_bytes + chunk.length > limit_bytes) reject(tooLarge(limit_bytes));
+    else gathered.push(chunk);
   };
-  const onEnd = () => resolve(Buffer.concat(chunks, size_bytes));
+  const onEnd = () => resolve(gathered.whole());
   const onClose = () => {
     // Comes after every `end` too, and before the promise has gone on.
     if (!raw.complete) reject(new ApiError('invalid_request', 'The connection ended before the body did.'));

@@ -4,6 +4,7 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { addressAllowed, checkUserUrl, hostOf, isLocalName, type AddressRules } from './address.ts';
+import { Gathered } from './gathered.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
 
 /** In which phase a guarded request failed. `answer`: the status was not the wanted one. */
@@ -117,15 +118,15 @@ async function send(resolve: Resolve, url: string, options: SendOptions): Promis
 }
 
 async function download(resolve: Resolve, url: string, options: DownloadOptions): Promise<Downloaded> {
-  const chunks: Buffer[] = [];
+  const gathered = new Gathered();
   const memory = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
-      chunks.push(chunk);
+      gathered.push(chunk);
       done();
     },
   });
-  const { size_bytes, content_type } = await save(resolve, url, memory, options);
-  return { bytes: Buffer.concat(chunks, size_bytes), content_type };
+  const { content_type } = await save(resolve, url, memory, options);
+  return { bytes: gathered.whole(), content_type };
 }
 
 async function save(resolve: Resolve, first: string, file: Writable, options: DownloadOptions): Promise<Saved> {
@@ -201,14 +202,12 @@ async function* limited(
 }
 
 async function readUpTo(response: IncomingMessage, bytes_max: number, clock: Clock): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size_bytes = 0;
+  const gathered = new Gathered();
   for await (const chunk of arriving(response, clock)) {
-    chunks.push(chunk);
-    size_bytes += chunk.length;
-    if (size_bytes >= bytes_max) break;
+    gathered.push(chunk);
+    if (gathered.size_bytes >= bytes_max) break;
   }
-  return Buffer.concat(chunks).subarray(0, bytes_max);
+  return gathered.whole().subarray(0, bytes_max);
 }
 
 /** The body's chunks as they come; the connection is closed in any case. */

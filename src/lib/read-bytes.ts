@@ -1,3 +1,5 @@
+import { Gathered } from './gathered.ts';
+
 /** The bytes of a body, in pieces. `takeWhole` gives all of it, if all of it is here already. */
 export type Bytes = AsyncIterable<Buffer> & { takeWhole?(): Buffer | undefined };
 
@@ -11,15 +13,12 @@ export function readBytes(body: Bytes, bytes_max: number): Promise<Buffer> | Buf
 
 /** Rejects with what the body throws, too. */
 async function collect(body: Bytes, bytes_max: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size_bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size_bytes += chunk.length;
-    checkSize(size_bytes, bytes_max);
+  const gathered = new Gathered();
+  for await (const piece of body) {
+    gathered.push(piece);
+    checkSize(gathered.size_bytes, bytes_max);
   }
-  const [first] = chunks;
-  return first && chunks.length === 1 ? first : Buffer.concat(chunks, size_bytes); // short answers come in one piece
+  return gathered.whole();
 }
 
 function checkSize(size_bytes: number, bytes_max: number): void {

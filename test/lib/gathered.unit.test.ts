@@ -1,0 +1,73 @@
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as wait } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { readBody } from '../../src/api/body.ts';
+import { Gathered } from '../../src/lib/gathered.ts';
+import { readBytes } from '../../src/lib/read-bytes.ts';
+
+/** What is still held, once everything else was thrown away. */
+function heldMb(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return (heapUsed + arrayBuffers) / 1e6;
+}
+
+const count = 500_000; // pieces of a byte, which took 80 MB and more
+
+it('gathers all pieces in their order', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 3 }), { maxLength: 3_000, size: 'max' }), (given) => {
+      const gathered = new Gathered();
+      for (const piece of given) gathered.push(Buffer.from(piece));
+      expect(gathered.whole()).toEqual(Buffer.concat(given));
+      expect(gathered.size_bytes).toBe(Buffer.concat(given).length);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+it('an answer that comes byte by byte takes no memory', async () => {
+  const before_mb = heldMb();
+  let held_mb = 0;
+  const bytes = await readBytes(
+    (async function* () {
+      for (let i = 0; i < count; i++) yield Buffer.from('x');
+      held_mb = heldMb() - before_mb;
+    })(),
+    count,
+  );
+  expect(bytes).toHaveLength(count);
+  expect(held_mb).toBeLessThan(20);
+});
+
+it('a request that comes byte by byte takes no memory', async () => {
+  const read = Promise.withResolvers<number>();
+  const server = createServer((raw, response) => {
+    let arrived_bytes = 0;
+    raw.on('data', (chunk: Buffer) => (arrived_bytes += chunk.length));
+    const body = readBody(raw, count, 60_000, () => {});
+    const before_mb = heldMb();
+    const watch = async () => {
+      while (arrived_bytes < count - 1) await wait(10);
+      read.resolve(heldMb() - before_mb);
+      await body;
+      response.end();
+    };
+    watch().catch(read.reject);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const socket = connect(port, '127.0.0.1');
+  const head = 'POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+  socket.write(head + '1\r\nx\r\n'.repeat(count - 1));
+  expect(await read.promise).toBeLessThan(40);
+  socket.end('1\r\nx\r\n0\r\n\r\n');
+  expect(await text(socket)).toContain('200 OK');
+  server.close();
+});
