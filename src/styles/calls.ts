@@ -48,7 +48,7 @@ function digest(text: string, length: number): string {
  */
 export function inputOf(text: string): JsonObject {
   if (text.trim() === '') return {};
-  if (isDeep(text)) return { _raw: text };
+  if (outlineOf(text).depth > depth_max) return { _raw: text };
   try {
     const value = parseExactly(text);
     if (isObject(value)) return value;
@@ -61,8 +61,16 @@ export function inputOf(text: string): JsonObject {
 /** As deep as bodies may be, which are checked before they are parsed: upstreams' parsers overflow at some thousand. */
 const depth_max = 64;
 
-function isDeep(text: string): boolean {
+/** How many values a JSON text has. */
+export function valuesIn(text: string): number {
+  return outlineOf(text).values;
+}
+
+/** How deep a JSON text is nested, and how many values it has. */
+function outlineOf(text: string): { depth: number; values: number } {
+  let deepest = 0;
   let depth = 0;
+  let values = 1;
   let in_string = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -70,12 +78,14 @@ function isDeep(text: string): boolean {
       if (code === 0x5c) at += 1;
       else if (code === 0x22) in_string = false;
     } else if (code === 0x22) in_string = true;
+    else if (code === 0x2c) values += 1;
     else if (code === 0x7b || code === 0x5b) {
+      values += 1;
       depth += 1;
-      if (depth > depth_max) return true;
+      deepest = Math.max(deepest, depth);
     } else if (code === 0x7d || code === 0x5d) depth -= 1;
   }
-  return false;
+  return { depth: deepest, values };
 }
 
 /** Arguments as chat-completions style has them: JSON text. Undoes `inputOf`. */

@@ -172,12 +172,14 @@ function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
     const call = needObject(value, where);
     if ((given(call, 'type') ?? 'function') !== 'function') throw notCarried(`${where}.type`, 'A call of this type');
     const called = readFunction(call['function'], `${where}.function`);
+    calls.checkArguments(called.arguments, `${where}.function.arguments`);
     const id = calls.add(needName(call, 'id', `${where}.id`), called.name, `${where}.id`);
     return { ...called, id, ...readExtraContent(call) };
   });
   if (parts.length > 0 || given(message, 'function_call') === undefined) return parts;
   const where = `${at}.function_call`;
   const called = readFunction(message['function_call'], where);
+  calls.checkArguments(called.arguments, `${where}.arguments`);
   return [{ ...called, id: calls.add('call_function', called.name, where) }];
 }
 

@@ -114,6 +114,7 @@ function readCall(item: JsonObject, at: string, calls: OpenCalls, seals: Readonl
   if (given(item, 'namespace') !== undefined) throw notCarried(`${at}.namespace`, 'A namespace of tools');
   const id = calls.add(needName(item, 'call_id', `${at}.call_id`), name, `${at}.call_id`);
   const text = readText(item, 'arguments', `${at}.arguments`) ?? '';
+  calls.checkArguments(text, `${at}.arguments`);
   const seal = seals.get(item['call_id']);
   return { type: 'tool_call', id, name, arguments: text, ...(seal !== undefined && { seal }) };
 }

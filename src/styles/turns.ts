@@ -1,5 +1,6 @@
 import { append } from '../lib/append.ts';
 import type { Part, Turn } from './conversation.ts';
+import { valuesIn } from './calls.ts';
 import { mistake } from './fields.ts';
 
 /** Adds to the last turn if it is of the same role: both styles may have several messages of one in a row. */
@@ -8,6 +9,9 @@ export function addTurn(turns: Turn[], role: Turn['role'], parts: Part[]): void 
   if (last?.role === role && role !== 'system') append(last.parts, parts);
   else turns.push({ role, parts });
 }
+
+/** As of bodies. */
+const values_max = 1_000_000;
 
 type OpenCall = { given_id: string; id: string; at: string; name: string };
 
@@ -21,6 +25,8 @@ export class OpenCalls {
   /** Ids that have gone on, and the number that the last call of this id went on with. */
   #used: Map<string, number> | undefined;
   #by_name: Map<string, OpenCall[]> | undefined;
+  #arguments_length = 0;
+  #values = 0;
 
   /** Answers the id under which the call goes on: some servers begin to count anew in every turn. */
   add(id: string, name: string, at: string): string {
@@ -31,6 +37,17 @@ export class OpenCalls {
     this.#open.set(id, { given_id: id, id: unique, at, name });
     this.#by_name = undefined;
     return unique;
+  }
+
+  /**
+   * Arguments are parsed for most upstreams, and hold no more values than a body may: ten million empty lists in 30 MB
+   * of text take half a gigabyte. Texts that are too short for that are not looked at. Throws ApiError 400.
+   */
+  checkArguments(text: string, at: string): void {
+    this.#arguments_length += text.length;
+    if (this.#arguments_length <= values_max) return;
+    this.#values += valuesIn(text);
+    if (this.#values > values_max) throw mistake(at, `has more than ${values_max} values`, 'json_too_complex');
   }
 
   /** Answers the id under which the call went on. Throws ApiError 400 if there is no such call. */

@@ -152,3 +152,36 @@ it('the head of a data URL is looked for at its beginning', () => {
   const target = { style: 'messages', model: 'u', max_tokens: 9, quirks: {} } as const;
   expect(() => upstreamBody(ask, target)).toThrow('must be an http(s) URL or a data URL');
 });
+
+const long = {
+  empty_lists: `{"a":[${'[],'.repeat(400_000)}1]}`,
+  text: `{"a":"${'a, [b], '.repeat(400_000)}"}`,
+};
+
+it.each<[CallerStyle, (text: string, id: string) => JsonObject[], string, string]>([
+  [
+    'completions',
+    (text, id) => [
+      { role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: text } }] },
+      { role: 'tool', tool_call_id: id, content: 'r' },
+    ],
+    'messages',
+    'messages[2].tool_calls[0].function.arguments',
+  ],
+  [
+    'responses',
+    (text, id) => [
+      { type: 'function_call', call_id: id, name: 'f', arguments: text },
+      { type: 'function_call_output', call_id: id, output: 'r' },
+    ],
+    'input',
+    'input[2].arguments',
+  ],
+])('arguments of all calls hold no more values than a body may: %s', (style, turn, holder, place) => {
+  const send = (text: string) => {
+    const ask = readAsk(style, { model: 'm', [holder]: ['1', '2', '3'].flatMap((id) => turn(text, id)) });
+    return upstreamBody(ask, { style: 'messages', model: 'u', max_tokens: 9, quirks: {} });
+  };
+  expect(() => send(long.empty_lists)).toThrow(`${place} has more than 1000000 values`);
+  expect(JSON.stringify(send(long.text)).length).toBeGreaterThan(9_000_000);
+});
