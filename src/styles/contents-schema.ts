@@ -119,15 +119,22 @@ function referenceAlone(shape: JsonObject): JsonObject {
 
 /** `allOf` has no place there: its parts become one schema with what is beside them. */
 function flattened(schema: JsonObject): JsonObject {
-  const { allOf, ...rest } = schema;
-  if (!Array.isArray(allOf) || !allOf.every(isObject)) return schema;
-  const all = [rest, ...allOf.map(flattened)];
+  const all = partsOf(schema);
+  const [first] = all;
+  if (first && all.length === 1) return first;
   const whole = merged(all);
   const properties = all.map((part) => part['properties']).filter(isObject);
   const required = all.map((part) => part['required']).filter((names) => Array.isArray(names));
   if (properties.length > 0) whole['properties'] = merged(properties);
   if (required.length > 0) whole['required'] = [...new Set(required.flat())];
   return whole;
+}
+
+/** What is beside an `allOf`, then its parts and theirs. */
+function partsOf(schema: JsonObject): JsonObject[] {
+  const { allOf, ...rest } = schema;
+  if (!Array.isArray(allOf) || !allOf.every(isObject)) return [schema];
+  return [rest, ...allOf.flatMap(partsOf)];
 }
 
 /** All members, of those with the same name the first. In one go: two by two, ten thousand parts took 20 s. */

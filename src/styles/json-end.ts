@@ -7,7 +7,7 @@ const close_brace = 0x7d;
 
 /**
  * Tells whether the JSON object whose text comes in pieces is whole. Looks at each character once: to parse the text
- * again with each piece took a minute for an answer of 2 MB that is full of braces.
+ * again with each piece took 24 s for 280 kB that were full of braces.
  */
 export class JsonEnd {
   #depth = 0;

@@ -5,6 +5,8 @@ import { isObject } from './fields.ts';
 /** Calls of an upstream's own tools: their results, which follow in the same turn, tell enough. */
 const calls: readonly Json[] = ['server_tool_use', 'mcp_tool_use', 'tool_search_tool_result', 'fallback'];
 
+const type_length_max = 64;
+
 /** More of a result than this another model is not told. */
 const told_length_max = 20_000;
 
@@ -15,7 +17,7 @@ const told_length_max = 20_000;
 export function serverBlock(block: JsonObject): Part[] | undefined {
   const type = block['type'] ?? null;
   if (calls.includes(type)) return [];
-  if (typeof type !== 'string') return undefined;
+  if (typeof type !== 'string' || type.length > type_length_max) return undefined;
   if (type === 'compaction') {
     const { content } = block;
     return typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : [];

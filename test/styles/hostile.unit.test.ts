@@ -122,6 +122,23 @@ it('parts of allOf take time by their number', () => {
   expect(timed(() => contentsSchema({ allOf })).took_ms).toBeLessThan(patience_ms);
 });
 
+it('an allOf without parts says nothing', () => {
+  expect(contentsSchema({ type: 'string', allOf: [] })).toEqual({ type: 'string' });
+});
+
+it('parts within parts of allOf are put together once', () => {
+  let schema: JsonObject = members(200_000, (i) => i);
+  for (let depth = 0; depth < 50; depth++) schema = { allOf: [schema] };
+  expect(timed(() => contentsSchema(schema)).took_ms).toBeLessThan(patience_ms);
+});
+
+it('blocks of types as long as a body are of no known type', () => {
+  const block = { type: `${'_'.repeat(1_000)}_tool_result`, content: 'x' };
+  const ask = readAsk('messages', { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: [block] }] });
+  const target = { style: 'completions', model: 'u', max_tokens: 9, quirks: {} } as const;
+  expect(() => upstreamBody(ask, target)).toThrow('A block of this type');
+});
+
 it('required names are looked for in no time', () => {
   const properties = members(100_000, () => ({}));
   const schema = { type: 'object', additionalProperties: false, properties, required: Object.keys(properties) };
