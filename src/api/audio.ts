@@ -17,7 +17,6 @@ import {
   wait_query,
   type MediaCall,
 } from './media-call.ts';
-import { wordIn, type Given } from './media-given.ts';
 import { speech_body, transcription, transcription_form } from './media-schemas.ts';
 
 /** Speech and transcripts in the form of the SDKs. */
@@ -36,7 +35,7 @@ const written: MediaCall = {
   parameters: transcription_parameters,
   required: ['file'],
   own: [],
-  check: (given) => void formOf(given),
+  check: ({ parameters }) => void formOf(own(parameters, 'response_format')),
 };
 
 const told_headers = { ...task_headers, ...cost_headers };
@@ -117,7 +116,7 @@ const text_bytes_max = 20_000_000;
 async function answerText(app: App, call: Call): Promise<Answer> {
   const begun = await begin(app, call, written);
   const task = await finalTask(app, call, begun);
-  const form = formOf(begun.given);
+  const form = formOf(begun.response_format);
   const { text, content_type } = await textOf(app, task);
   const words = form === 'json' || form === 'text' ? wordsOf(text, content_type) : text;
   const headers = { ...begun.headers, ...costHeaders(task) };
@@ -132,9 +131,10 @@ function usageOf({ pricing }: Task): object {
   return second === undefined ? {} : { usage: { type: 'duration', seconds: Math.ceil(Number(second)) } };
 }
 
-function formOf({ parameters }: Given) {
-  const forms = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
-  const form = wordIn(parameters, 'response_format', forms);
+const forms = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
+
+function formOf(response_format: unknown): (typeof forms)[number] {
+  const form = forms.find((each) => each === (response_format ?? 'json'));
   if (form !== undefined) return form;
   const message = `response_format must be ${forms.join(', ')}.`;
   throw new ApiError('invalid_request', message, { param: 'response_format' });

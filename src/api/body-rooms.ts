@@ -18,11 +18,15 @@ export type BodyRooms = {
  */
 export function bodiesBytesMax(): number {
   const memory_bytes = Math.min(totalmem(), process.constrainedMemory() || Infinity);
-  return Math.min(512_000_000, memory_bytes / 16);
+  return Math.max(bytes_min, Math.min(bytes_max, memory_bytes / 16));
 }
 
-export function openBodyRooms(bytes_max: number, patience_ms: number): BodyRooms {
-  const budget = makeFairBudget(bytes_max);
+/** Two of the largest that there may be. */
+const bytes_min = 64_000_000;
+const bytes_max = 512_000_000;
+
+export function openBodyRooms(total_bytes: number, patience_ms: number): BodyRooms {
+  const budget = makeFairBudget(total_bytes);
   return {
     async take(sender, bytes, response) {
       const waiting = new AbortController();

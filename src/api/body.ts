@@ -25,38 +25,29 @@ export type BodyReading = {
  */
 export function readBody(raw: IncomingMessage, reading: BodyReading): Promise<Buffer> | Buffer {
   const { headers } = raw;
-  const { limit_bytes, idle_ms, sendContinue } = reading;
+  const { limit_bytes, sendContinue } = reading;
   const length_bytes = Number(headers['content-length'] ?? 0);
   if (length_bytes > limit_bytes) throw tooLarge(limit_bytes);
   if (!announcesBody(headers)) return no_bytes;
   checkEncoding(headers['content-encoding']);
   checkType(headers['content-type']);
-  if (length_bytes > large_bytes || headers['content-length'] === undefined) return receiveLarge(raw, reading);
+  if (length_bytes > large_bytes) return receiveLarge(raw, length_bytes, reading);
   sendContinue();
-  return takeWhole(raw, length_bytes) ?? receive(raw, length_bytes, limit_bytes, idle_ms);
+  if (headers['content-length'] === undefined) return collect(raw, reading);
+  return takeWhole(raw, length_bytes) ?? receive(raw, length_bytes, reading);
 }
 
-/** Nothing of it is read before there is room for it, so that the sender waits. One without a length may be as large as any. */
-async function receiveLarge(
-  raw: IncomingMessage,
-  { limit_bytes, idle_ms, sendContinue, makeRoom }: BodyReading,
-): Promise<Buffer> {
-  const share = await makeRoom(Number(raw.headers['content-length'] ?? limit_bytes));
-  sendContinue();
-  const bytes = await collect(raw, limit_bytes, idle_ms);
-  share.shrink(bytes.length);
-  return bytes;
+/** Nothing of it is read before there is room for it, so that the sender waits. */
+async function receiveLarge(raw: IncomingMessage, length_bytes: number, reading: BodyReading): Promise<Buffer> {
+  const room = await reading.makeRoom(length_bytes);
+  reading.sendContinue();
+  return collect(raw, { ...reading, makeRoom: async () => room });
 }
 
 /** What came in one piece with its head is here as soon as Node has parsed that piece, behind this turn's own work. */
-async function receive(
-  raw: IncomingMessage,
-  length_bytes: number,
-  limit_bytes: number,
-  idle_ms: number,
-): Promise<Buffer> {
+async function receive(raw: IncomingMessage, length_bytes: number, reading: BodyReading): Promise<Buffer> {
   await undefined;
-  return takeWhole(raw, length_bytes) ?? collect(raw, limit_bytes, idle_ms);
+  return takeWhole(raw, length_bytes) ?? collect(raw, reading);
 }
 
 /** All of it, if it is here; most bodies are: to listen and to keep the time for them was 3 % of a chat call. */
@@ -93,14 +84,20 @@ function checkType(header: string | undefined): void {
   throw new ApiError('unsupported_media_type', `Send the body as "content-type: application/json" in UTF-8 (${got}).`);
 }
 
-async function collect(raw: IncomingMessage, limit_bytes: number, idle_ms: number): Promise<Buffer> {
+/** Waits in the middle where a body of unknown length turns out to be large. */
+async function collect(raw: IncomingMessage, { limit_bytes, idle_ms, makeRoom }: BodyReading): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const gathered = new Gathered();
+  let room: Promise<Share> | undefined;
   const timer = setTimeout(() => reject(new ApiError('invalid_request', 'The body arrives too slowly.')), idle_ms);
   const onData = (chunk: Buffer) => {
     timer.refresh();
-    if (gathered.size_bytes + chunk.length > limit_bytes) reject(tooLarge(limit_bytes));
-    else gathered.push(chunk);
+    if (gathered.size_bytes + chunk.length > limit_bytes) return reject(tooLarge(limit_bytes));
+    gathered.push(chunk);
+    if (room || gathered.size_bytes <= large_bytes) return;
+    raw.pause();
+    room = makeRoom(limit_bytes);
+    room.then(() => raw.resume(), reject);
   };
   const onEnd = () => resolve(gathered.whole());
   const onClose = () => {
@@ -109,7 +106,9 @@ async function collect(raw: IncomingMessage, limit_bytes: number, idle_ms: numbe
   };
   raw.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   try {
-    return await promise;
+    const bytes = await promise;
+    (await room)?.shrink(bytes.length);
+    return bytes;
   } finally {
     clearTimeout(timer);
     raw.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);

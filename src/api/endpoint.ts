@@ -18,10 +18,10 @@ export type PublicCall = {
   /** Decoded values of the `{name}` parts of the endpoint's path. */
   params: Record<string, string>;
   query: Query;
-  /** The JSON object of the body; undefined if there was none. */
-  body: Record<string, unknown> | undefined;
-  /** The bytes of the body as they came. */
-  body_bytes: Buffer;
+  /** The JSON object of the body; undefined if there was none, or it was released. */
+  readonly body: Record<string, unknown> | undefined;
+  /** The bytes of the body as they came, until it is released. */
+  readonly body_bytes: Buffer;
   headers: IncomingHttpHeaders;
   /** Of an endpoint with `form` whose body is one: reads it, once. */
   readForm: FormReader | undefined;
@@ -32,7 +32,7 @@ export type PublicCall = {
   readonly gone: Stop;
   /** Aborted when the service is about to stop: whoever waits answers with what there is. */
   readonly draining: AbortSignal;
-  /** Says that nobody reads the body any more, where that is long before the end of the answer. */
+  /** Forgets the body, where nobody reads it any more long before the end of the answer: others may use its memory. */
   releaseBody(): void;
 };
 

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { withCallerSpool } from '../files/caller-spool.ts';
-import { createTask, readOrder } from '../tasks/create.ts';
+import { createTask, readOrder, type Created } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import { untilFinal } from '../tasks/wait.ts';
 import { refuseBlocked } from './blocked.ts';
@@ -52,11 +52,8 @@ async function handleGenerate(
   const wait_s = readWait(call.query.get('wait'));
   const idempotency_key = readIdempotencyKey(call.headers['idempotency-key']);
   refuseBlocked(call.caller);
-  const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
-  const created = await withCallerSpool(app, call.caller.account.id, async (spool) => {
-    const order = await readOrder(app, call.caller, call.body ?? {}, { spool });
-    return createTask(app, call.caller, order, idempotency);
-  });
+  const created = await create(app, call, idempotency_key);
+  call.releaseBody(); // the wait may take minutes
   const body =
     wait_s > 0 && !created.is_final ? await waitForBody(app, call, created.ref, wait_s, created.body) : created.body;
   return {
@@ -64,9 +61,17 @@ async function handleGenerate(
     body,
     headers: {
       location: `/v1/tasks/${created.ref.task_id}`,
-      ...(idempotency && { 'idempotency-replayed': String(created.replayed) }),
+      ...(idempotency_key !== undefined && { 'idempotency-replayed': String(created.replayed) }),
     },
   };
+}
+
+function create(app: App, call: Call, idempotency_key: string | undefined): Promise<Created> {
+  const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
+  return withCallerSpool(app, call.caller.account.id, async (spool) => {
+    const order = await readOrder(app, call.caller, call.body ?? {}, { spool });
+    return createTask(app, call.caller, order, idempotency);
+  });
 }
 
 /** Whole seconds from 0; more than 300 is 300. Anything else is a 400 that names it. */

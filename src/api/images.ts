@@ -90,7 +90,7 @@ async function answer(app: App, call: Call, wanted: MediaCall): Promise<Answer> 
   const size = first?.item.width === undefined ? {} : { size: `${first.item.width}x${first.item.height}` };
   const body = {
     created: Math.floor(task.created_at.getTime() / 1000),
-    data: await picturesOf(app, task, own(begun.given.parameters, 'response_format') ?? null),
+    data: await picturesOf(app, task, begun.response_format),
     ...size,
     output_format: first?.item.content_type.replace('image/', '') ?? 'png',
   };

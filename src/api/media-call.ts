@@ -58,10 +58,22 @@ export const task_headers: Record<string, ParameterDocs> = {
 };
 
 /** A task that a call has created, or created before. */
-export type Begun = { created: Created; given: Given; wait_s: number; headers: Record<string, string> };
+export type Begun = {
+  created: Created;
+  /** In which form the result is wanted, as it was given. */
+  response_format: unknown;
+  wait_s: number;
+  headers: Record<string, string>;
+};
 
 /** Creates the task of a call. Throws ApiError: 400 naming the parameter, and those of `createTask`. */
 export async function begin(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
+  const begun = await beginWith(app, call, wanted);
+  call.releaseBody(); // the wait may take minutes
+  return begun;
+}
+
+function beginWith(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
   const wishes = {
     idempotency_key: readIdempotencyKey(call.headers['idempotency-key']),
     wait_s: call.query.has('wait') ? readWait(call.query.get('wait')) : wait_s_max,
@@ -99,7 +111,7 @@ async function create(
     'x-task-id': created.ref.task_id,
     ...(idempotency && { 'idempotency-replayed': String(created.replayed) }),
   };
-  return { created, given, wait_s, headers };
+  return { created, response_format: own(given.parameters, 'response_format') ?? null, wait_s, headers };
 }
 
 /** The model that is meant; 404 if there is none, or one of another kind. */

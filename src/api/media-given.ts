@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { isObject, own } from '../catalog/input-schema.ts';
+import { isObject } from '../catalog/input-schema.ts';
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Call } from './endpoint.ts';
 import type { Form } from './form.ts';
@@ -55,14 +55,4 @@ async function digestOf(path: string): Promise<string> {
 /** The parameters without those that are the service's own. */
 export function withoutOwn(parameters: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(parameters).filter(([name]) => !names.includes(name)));
-}
-
-/** A parameter that must be one of these texts, or is the first of them. Undefined: it is none. */
-export function wordIn<T extends string>(
-  parameters: JsonObject,
-  name: string,
-  words: readonly [T, ...T[]],
-): T | undefined {
-  const value = own(parameters, name) ?? words[0];
-  return words.find((word) => word === value);
 }

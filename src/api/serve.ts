@@ -40,6 +40,8 @@ type State = {
   body_bytes: Buffer;
   /** What a large body has of the memory for such. */
   room?: Share;
+  /** Who may still have a large body in hand: whoever writes the answer, and the endpoint, which goes on when a caller leaves. */
+  holders: number;
   readForm?: FormReader;
   /** Stays for the log when the body itself is not kept any more. */
   body_size_bytes: number;
@@ -114,6 +116,8 @@ export async function serve<App>(
     sendAnswer(reply, request.state.headers, answer);
   } catch (error) {
     sendError(context, error, request, reply);
+  } finally {
+    letGo(request.state);
   }
 }
 
@@ -121,6 +125,11 @@ export async function serve<App>(
 function forgetBody(state: State): void {
   state.body = undefined;
   state.body_bytes = no_bytes;
+}
+
+function letGo(state: State): void {
+  state.holders -= 1;
+  if (state.holders === 0) state.room?.release();
 }
 
 /** A path or a method that no endpoint has. Below /v1 the key comes first, as everywhere. */
@@ -168,6 +177,7 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
     body: undefined,
     body_bytes: no_bytes,
     body_size_bytes: 0,
+    holders: 2,
     headers: {
       'x-request-id': request.id,
       'x-content-type-options': 'nosniff',
@@ -185,7 +195,7 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
     request_id: request.id,
   });
   reply.raw.on('close', () => {
-    request.state.room?.release();
+    letGo(request.state);
     logEnd(context, request, reply);
   });
 }
@@ -327,8 +337,6 @@ class ReceivedCall implements PublicCall {
   readonly path: string;
   readonly params: Record<string, string>;
   readonly query: Query;
-  readonly body: Record<string, unknown> | undefined;
-  readonly body_bytes: Buffer;
   readonly headers: IncomingHttpHeaders;
   readonly readForm: FormReader | undefined;
   readonly request_id: string;
@@ -343,8 +351,6 @@ class ReceivedCall implements PublicCall {
     this.path = state.path;
     this.params = state.params;
     this.query = state.query;
-    this.body = state.body;
-    this.body_bytes = state.body_bytes;
     this.headers = request.raw.headers;
     this.readForm = state.readForm;
     this.request_id = request.id;
@@ -357,8 +363,18 @@ class ReceivedCall implements PublicCall {
     return this.#request.ip;
   }
 
+  get body(): Record<string, unknown> | undefined {
+    return this.#request.state.body;
+  }
+
+  get body_bytes(): Buffer {
+    return this.#request.state.body_bytes;
+  }
+
   releaseBody(): void {
-    this.#request.state.room?.release();
+    const { state } = this.#request;
+    forgetBody(state);
+    state.room?.release();
   }
 
   get gone(): Stop {

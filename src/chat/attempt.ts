@@ -118,7 +118,7 @@ export async function attemptRoute(
     const reply = await trial.provider
       .send(callOf(trial), watch.signal)
       .catch((error: unknown) => noReply(error, watch));
-    sent.body = {}; // it was sent
+    forget(sent); // it was sent
     files?.release();
     if ('failure' in reply) return failed(reply.failure);
     if (order.ask.stream) return await relayStream(trial, reply, outlet);
@@ -128,6 +128,11 @@ export async function attemptRoute(
     if (files && 'release' in files) files.release();
     watch.stop();
   }
+}
+
+function forget(sent: UpstreamBody): void {
+  sent.body = {};
+  sent.links = []; // they have the bytes of files
 }
 
 /** What files have of the memory for them, or why there are none. */
@@ -141,7 +146,7 @@ async function fillLinks({ app, order, watch }: Trial, links: readonly Link[]): 
     return { problem: { cause: 'upstream_error', reason: files.message, refusal: files } };
   } catch (error) {
     if (!watch.signal.aborted) throw error;
-    return { problem: { ...failureOf(error, watch), is_blameless: true, may_cost: false } }; // nothing was sent
+    return { problem: { ...failureOf(error, watch), is_blameless: true, is_spent: false, may_cost: false } }; // nothing was sent
   }
 }
 

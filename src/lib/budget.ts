@@ -27,7 +27,8 @@ export function makeBudget(total: number): Budget {
 
 /**
  * A budget of which a name has at most as much as is left: one alone has half of it, two have a third each, and who
- * has nothing has whatever is left.
+ * has nothing has whatever is left. What waits is let in by name in the order of coming, and before all others who has
+ * nothing: a large wish among small ones would wait for ever.
  */
 export type FairBudget = {
   /** Waits until there is room. Rejects with the reason of `signal`. */
@@ -40,9 +41,15 @@ export function makeFairBudget(total: number): FairBudget {
   const shares = new Map<string, number>();
   const waiting = new Set<Wish & { begin: () => void }>();
   let left = total;
+  const hasNothing = (name: string) => !shares.has(name);
   const fits = ({ name, amount }: Wish) => {
     const own = shares.get(name) ?? 0;
     return amount <= left && (own === 0 || own + amount <= left - amount);
+  };
+  const mustWait = (wish: Wish) => {
+    if (!fits(wish)) return true;
+    for (const { name } of waiting) if (name === wish.name || (hasNothing(name) && !hasNothing(wish.name))) return true;
+    return false;
   };
   const change = (name: string, by: number) => {
     left -= by;
@@ -50,23 +57,40 @@ export function makeFairBudget(total: number): FairBudget {
     if (own > 0) shares.set(name, own);
     else shares.delete(name);
   };
+  const letIn = () => {
+    const passed_over = new Set<string>();
+    for (const with_nothing of [true, false]) {
+      for (const waiter of waiting) {
+        const { name, amount, begin } = waiter;
+        if (passed_over.has(name) || hasNothing(name) !== with_nothing) continue;
+        if (fits(waiter)) {
+          change(name, amount); // at once: whoever comes now must not take it
+          begin();
+        } else passed_over.add(name);
+      }
+      if (passed_over.size > 0) return;
+    }
+  };
   const giveBack = (name: string, amount: number) => {
     change(name, -amount);
-    for (const waiter of waiting) {
-      if (!fits(waiter)) continue;
-      change(waiter.name, waiter.amount); // at once: whoever comes now must not take it
-      waiter.begin();
-    }
+    letIn();
   };
   const turnOf = (wish: Wish, signal: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
-      const settle = (done: () => void) => () => {
+      const leave = () => {
         waiting.delete(waiter);
         signal.removeEventListener('abort', stop);
-        done();
       };
-      const stop = settle(() => reject(signal.reason));
-      const waiter = { ...wish, begin: settle(resolve) };
+      const stop = () => {
+        leave();
+        reject(signal.reason);
+        letIn(); // it may have been in the way
+      };
+      const begin = () => {
+        leave();
+        resolve();
+      };
+      const waiter = { ...wish, begin };
       waiting.add(waiter);
       signal.addEventListener('abort', stop);
     });
@@ -74,8 +98,8 @@ export function makeFairBudget(total: number): FairBudget {
     async take(name, wanted, signal) {
       const wish = { name, amount: Math.min(wanted, total) };
       signal.throwIfAborted();
-      if (fits(wish)) change(name, wish.amount);
-      else await turnOf(wish, signal);
+      if (mustWait(wish)) await turnOf(wish, signal);
+      else change(name, wish.amount);
       return shareOf(wish.amount, (amount) => giveBack(name, amount));
     },
   };

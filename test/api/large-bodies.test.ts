@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Answer, Call, Endpoint } from '../../src/api/endpoint.ts';
 import { type Harness, type SendOptions, startHarness, type TestApp } from './harness.ts';
@@ -81,22 +82,70 @@ test('its room is free when nobody reads it any more, though its answer goes on'
   const held = [send(2.5), send(2.5)];
   await untilOpen(2);
   open[0]?.call.releaseBody();
+  expect(open[0]?.call.body_bytes).toHaveLength(0); // so that it is true
   const third = send(2.5);
   await untilOpen(3);
   for (const at of [0, 1, 2]) end(at);
   expect((await Promise.all([...held, third])).map(({ status }) => status)).toEqual([200, 200, 200]);
 });
 
+function sendChunked(body: string): Socket {
+  const socket = connect(harness.port, '127.0.0.1').on('error', () => {});
+  const head =
+    'POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\n' +
+    'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+  socket.write(`${head}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+  return socket;
+}
+
 test('a body that does not tell its length counts as it turns out', async () => {
   await start();
-  const chunked = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`;
-  const sockets = [1, 2, 3, 4].map(() => connect(harness.port, '127.0.0.1').on('error', () => {}));
-  for (const [at, socket] of sockets.entries()) {
-    socket.write(chunked);
-    await untilOpen(at + 1); // each had four of the five megabytes while it was read
+  const body = JSON.stringify({ text: 'x'.repeat(100_000) });
+  const sockets: Socket[] = [];
+  for (let count = 1; count <= 4; count++) {
+    sockets.push(sendChunked(body));
+    await untilOpen(count); // each had four of the five megabytes while it was read
   }
-  expect(open).toHaveLength(sockets.length);
+  expect(open.map(({ call }) => call.body_bytes.length)).toEqual([body.length, body.length, body.length, body.length]);
   for (const socket of sockets) socket.destroy();
+});
+
+test('one that is small after all waits for nothing, a large one does', async () => {
+  await start();
+  const held = [send(2.5), send(2.5)];
+  await untilOpen(2);
+  const small = sendChunked('{}');
+  await untilOpen(3);
+  const large = sendChunked(JSON.stringify({ text: 'x'.repeat(100_000) }));
+  const [answer]: Buffer[] = await once(large, 'data');
+  expect(answer?.toString()).toContain('HTTP/1.1 429');
+  for (const at of [0, 1]) end(at);
+  expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
+  for (const socket of [small, large]) socket.destroy();
+});
+
+test('room is taken for as long as the endpoint goes on, also without its caller', async () => {
+  await start({ room_ms: 60_000 });
+  const leaving = new AbortController();
+  const held = [1, 2].map(() =>
+    fetch(`http://127.0.0.1:${harness.port}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer key_1', 'content-type': 'application/json' },
+      body: JSON.stringify({ text: 'x'.repeat(2_400_000) }),
+      signal: leaving.signal,
+    }).catch(() => 'left'),
+  );
+  await untilOpen(2);
+  leaving.abort();
+  expect(await Promise.all(held)).toEqual(['left', 'left']);
+  await vi.waitUntil(() => harness.log.filter(({ fields }) => fields['aborted'] === true).length === 2);
+  const next = send(2.5);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(open).toHaveLength(2);
+  end(0);
+  await untilOpen(3);
+  end(2);
+  expect((await next).status).toBe(200);
 });
 
 test.each([

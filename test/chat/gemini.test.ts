@@ -41,14 +41,19 @@ beforeAll(async () => {
       - { provider: gem, upstream_model: gemini-y, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
       - { provider: oai, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
 `;
-  const patient = `
+  const others = `
+  - id: acme/quick-gem
+    kind: chat
+    max_output_tokens: 1000
+    price: *price
+    routes: [{ provider: gem, upstream_model: gemini-x, timeout: { first_byte: 1s, idle: 1s, total: 1s } }]
   - id: acme/patient-gem
     kind: chat
     max_output_tokens: 1000
     price: *price
     routes: [{ provider: gem, upstream_model: gemini-z, timeout: { first_byte: 60s, total: 60s } }]
 `;
-  stage = await setStage({ more: more + patient, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
+  stage = await setStage({ more: more + others, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
 });
 beforeEach(() => stage.test.app.db.query('delete from route_health'));
 afterEach(() => expectExactBooks(stage.test.app));
@@ -316,6 +321,16 @@ describe('links that lead to nothing', () => {
     const last = 'select status, cost from chat_calls where model = $1 order by id desc limit 1';
     const record = () => stage.test.app.db.query(last, ['acme/gem']);
     await expect.poll(record, { timeout: 5_000 }).toEqual([{ status: 499, cost: 0n }]);
+  });
+
+  test('where there is no other route a repeat may well work: nothing was sent', async () => {
+    const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'acme/quick-gem', messages: picture(`${files_url}/never`) }),
+    });
+    expect(response.status).toBe(504);
+    expect(response.headers.get('x-should-retry')).toBeNull();
   });
 
   test('more than a few are too many', async () => {

@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net';
+import { createServer, type Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -8,16 +9,25 @@ import { chunk, completionsStream, done, usageChunk } from './streams.ts';
 
 /** What stays of a call, and what does not: its record, its usage, its body. */
 
+const said_bytes = 4_000_000;
+
 let stage: Stage;
+let site: Server;
 
 beforeAll(async () => {
-  stage = await setStage();
+  stage = await setStage({ env: { MEDLEY_ALLOW_PRIVATE: '1' } });
+  const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(said_bytes)]);
+  site = createServer((_request, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(png));
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
 });
 afterEach(async () => {
   vi.restoreAllMocks();
   await expectExactBooks(stage.test.app);
 });
-afterAll(() => stage.stop());
+afterAll(async () => {
+  site.close();
+  await stage.stop();
+});
 
 const stream = (body: object): Promise<Answered> =>
   stage.client.call('POST', '/v1/chat/completions', { messages: hello, stream: true, ...body });
@@ -103,7 +113,6 @@ function memory(): number {
 }
 
 const count = 5;
-const said_bytes = 4_000_000;
 
 function ask(body: Buffer, model: string): Promise<Socket> {
   const { port } = new URL(stage.test.url);
@@ -117,9 +126,11 @@ function ask(body: Buffer, model: string): Promise<Socket> {
   return new Promise((resolve) => socket.once('data', () => resolve(socket)));
 }
 
-test.each(['acme/oai', 'acme/ant'])(
+test.each(['acme/oai', 'acme/ant', 'acme/gem'])(
   'a stream that goes on holds nothing of its request: %s',
   async (model) => {
+    const { port } = site.address() as AddressInfo;
+    const link = { type: 'image_url', image_url: { url: `http://127.0.0.1:${port}/a.png` } };
     stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Well' })], then: 'hang' });
     stage.upstream.script('claude-x', {
       stream: [
@@ -128,12 +139,15 @@ test.each(['acme/oai', 'acme/ant'])(
       ],
       then: 'hang',
     });
+    const content = { parts: [{ text: 'Well' }], role: 'model' };
+    const well = { candidates: [{ content, index: 0 }] };
+    stage.upstream.script('gemini-x', { stream: [`data: ${JSON.stringify(well)}\n\n`], then: 'hang' });
     const body = Buffer.from(
       JSON.stringify({
         model,
         stream: true,
         max_tokens: 9,
-        messages: [{ role: 'user', content: 'a b '.repeat(said_bytes / 4) }],
+        messages: [{ role: 'user', content: model === 'acme/gem' ? [link] : 'a b '.repeat(said_bytes / 4) }],
       }),
     );
     const first = await ask(body, model); // what is made once is made

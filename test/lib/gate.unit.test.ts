@@ -120,3 +120,45 @@ it('a fair budget leaves as much as one name has, and lets those go who wait no 
   all.release();
   expect(order).toEqual(['a30', 'a20', 'b40', 'c10', 'a10', 'a999']);
 });
+
+it('a fair budget lets in by name in the order of coming, and first who has nothing', async () => {
+  const budget = makeFairBudget(100);
+  const never = new AbortController().signal;
+  const order: string[] = [];
+  const take = async (name: string, amount: number, signal = never) => {
+    const share = await budget.take(name, amount, signal);
+    order.push(`${name}${amount}`);
+    return share;
+  };
+  const first = await take('a', 30);
+  const other = await take('b', 30);
+  const large = take('c', 60); // has nothing, and 40 are left
+  const small = take('b', 1); // would fit, but c has nothing
+  const none = await take('d', 5); // has nothing, and fits
+  const again = take('a', 40);
+  const behind = take('a', 1); // its account has asked for 40 before
+  await settle();
+  expect(order).toEqual(['a30', 'b30', 'd5']);
+  other.release();
+  expect(await large).toBeDefined();
+  await settle();
+  expect(order).toEqual(['a30', 'b30', 'd5', 'c60', 'b1']);
+  (await large).release();
+  first.release();
+  expect(await Promise.all([again, behind])).toHaveLength(2);
+  expect(order.slice(5)).toEqual(['a40', 'a1']);
+  for (const share of [none, await small, await again, await behind]) share.release();
+  expect(await take('e', 100)).toBeDefined();
+});
+
+it('a fair budget goes on when a wish that was in the way is given up', async () => {
+  const budget = makeFairBudget(100);
+  const never = new AbortController().signal;
+  await budget.take('a', 30, never);
+  const gone = new AbortController();
+  const large = budget.take('b', 90, gone.signal);
+  const waits = budget.take('a', 1, never);
+  gone.abort(new Error('gone'));
+  await expect(large).rejects.toThrow('gone');
+  expect(await waits).toBeDefined();
+});

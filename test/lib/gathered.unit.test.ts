@@ -51,7 +51,12 @@ it('a request that comes byte by byte takes no memory', async () => {
   const server = createServer((raw, response) => {
     let arrived_bytes = 0;
     raw.on('data', (chunk: Buffer) => (arrived_bytes += chunk.length));
-    const body = readBody(raw, count, 60_000, () => {});
+    const body = readBody(raw, {
+      limit_bytes: count,
+      idle_ms: 60_000,
+      sendContinue: () => {},
+      makeRoom: async () => ({ shrink: () => {}, release: () => {} }),
+    });
     const before_mb = heldMb();
     const watch = async () => {
       while (arrived_bytes < count - 1) await wait(10);
