@@ -116,27 +116,33 @@ function addValue(size: InputSize, value: Json | undefined, names: boolean): voi
   } else if (Array.isArray(value)) {
     for (const each of value) addValue(size, each, names);
   } else if (isObject(value)) {
-    addMembers(size, value, names, names ? undefined : addMedia(size, value));
+    addMembers(size, value, names, names ? none : addMedia(size, value));
   } else if (names && value !== undefined) {
     addText(size, String(value));
   }
 }
 
-/** `counted` is the member that was counted as a picture or document. */
-function addMembers(size: InputSize, object: JsonObject, names: boolean, counted: string | undefined): void {
+/** `counted` are the members that were counted as a picture or document. */
+function addMembers(size: InputSize, object: JsonObject, names: boolean, counted: readonly string[]): void {
   for (const key in object) {
     if (names) addText(size, key);
-    else if (key === counted || unread.has(key)) continue;
-    else if (counted !== undefined && isLabel(key, object[key])) continue;
+    else if (counted.includes(key) || unread.has(key)) continue;
+    else if (counted.length > 0 && isLabel(key, object[key])) continue;
     addValue(size, object[key], names || spelled_out.has(key));
   }
 }
 
+/** What is no media at all. */
+const none: readonly string[] = [];
+
+/** An upstream may read either, or both. */
+const file_holders: readonly string[] = ['file_data', 'file_url'];
+
 /**
- * Counts an image, a document or a sound, and answers which member of `part` holds it: whatever else stands in it may
+ * Counts an image, a document or a sound, and answers which members of `part` hold it: whatever else stands in it may
  * be read as text, whether it belongs there or not. Texts in documents are texts.
  */
-function addMedia(size: InputSize, part: JsonObject): string | undefined {
+function addMedia(size: InputSize, part: JsonObject): readonly string[] {
   const { type } = part;
   switch (type) {
     case 'image':
@@ -145,28 +151,32 @@ function addMedia(size: InputSize, part: JsonObject): string | undefined {
       size.images += 1;
       const holder = type === 'image' ? 'source' : 'image_url';
       addHeld(size, part[holder]);
-      return holder;
+      return [holder];
     }
-    case 'input_file':
+    case 'input_file': {
+      const held = file_holders.filter((holder) => given(part, holder) !== undefined);
+      size.documents += Math.max(1, held.length); // one that is not there is somewhere
+      for (const holder of held) size.document_bytes += addHeld(size, part[holder]);
+      return file_holders;
+    }
     case 'file':
     case 'input_audio': {
-      const holder = type === 'input_file' ? 'file_data' : type;
-      const held = part[holder];
-      if (type !== 'input_file' && !isObject(held)) return undefined;
+      const held = part[type];
+      if (!isObject(held)) return none;
       size.documents += 1;
       const held_bytes = addHeld(size, held);
-      if (type !== 'input_audio') size.document_bytes += held_bytes;
-      return holder;
+      if (type === 'file') size.document_bytes += held_bytes;
+      return [type];
     }
     case 'document': {
       const { source } = part;
-      if (!isObject(source) || source['type'] === 'text' || source['type'] === 'content') return undefined;
+      if (!isObject(source) || source['type'] === 'text' || source['type'] === 'content') return none;
       size.documents += 1;
       size.document_bytes += addHeld(size, source);
-      return 'source';
+      return ['source'];
     }
     default:
-      return undefined;
+      return none;
   }
 }
 
@@ -184,7 +194,10 @@ const payloads: readonly string[] = ['data', 'url', 'file_data'];
 /** Decoded bytes of what is held as base64: in a source's `data`, a data URL, a file's `file_data`. The rest is text. */
 function addHeld(size: InputSize, held: Json | undefined): number {
   if (typeof held === 'string') return addLocated(size, held);
-  if (!isObject(held)) return 0;
+  if (!isObject(held)) {
+    addValue(size, held, false);
+    return 0;
+  }
   const payload = payloads.find((key) => typeof held[key] === 'string');
   for (const key in held) if (key !== payload && !isLabel(key, held[key])) addValue(size, held[key], false);
   const text = payload === undefined ? undefined : held[payload];
@@ -194,25 +207,55 @@ function addHeld(size: InputSize, held: Json | undefined): number {
   return addEncoded(size, text, typeof media_type === 'string' ? media_type : '');
 }
 
-const prefix_length_max = 256;
+/** Longer than any type with its parameters, such as the name of a file. */
+const prefix_length_max = 4_096;
+
+/** A type, of which no honest one is longer (RFC 6838), and its parameters. */
+const data_url = /^data:([^;,]{0,255})(;[^,]*)?,/i;
+
+/** Longer ones are no links that anybody gives. */
+const link_length_max = 8_192;
+
+function isBase64(text: string): boolean {
+  return /^[\w+/-]{64}/.test(text) && !/[^\w+/=\r\n-]/.test(text);
+}
 
 /** Of what is elsewhere nothing is counted; a data URL, or base64 alone, is here. */
 function addLocated(size: InputSize, text: string): number {
-  if (/^https?:/i.test(text)) return 0;
-  const [, prefix] = /^data:([^,]*),/i.exec(text.slice(0, prefix_length_max)) ?? [];
-  if (prefix === undefined && /^[\w+/-]{64}/.test(text)) return addEncoded(size, text, '');
-  if (prefix === undefined || !/;\s*base64\s*$/i.test(prefix)) {
+  if (/^https?:/i.test(text) && text.length <= link_length_max) return 0;
+  const [prefix, type = '', parameters = ''] = data_url.exec(text.slice(0, prefix_length_max)) ?? [];
+  if (prefix === undefined && isBase64(text)) return addEncoded(size, text, '');
+  if (prefix === undefined || !/;\s*base64\s*$/i.test(parameters)) {
     addText(size, text);
     return 0;
   }
-  return addEncoded(size, text.slice('data:,'.length + prefix.length), prefix);
+  return addEncoded(size, text.slice(prefix.length), type);
 }
 
-/** Upstreams are given these as texts, or read them so. */
-const read_as_text = /^\s*(text\/|application\/(json|xml|yaml|csv|javascript|sql|x-))/i;
+/**
+ * What is called `application/`, with or without `x-`, and is read as text nevertheless. They are named, since most
+ * others are none: what is called `x-pdf` or `x-zip-compressed` would be held for as a million tokens.
+ */
+const text_types: ReadonlySet<string> = new Set(
+  (
+    'json json5 json-seq jsonl jsonlines ndjson xml xml-dtd yaml yml toml csv tab-separated-values sql graphql ' +
+    'javascript ecmascript typescript python python-code ruby perl php httpd-php httpd-php-source lua rust go ' +
+    'sh shellscript bash csh zsh powershell bat tcl awk makefile diff patch ' +
+    'tex latex texinfo bibtex rtf markdown subrip troff www-form-urlencoded'
+  ).split(' '),
+);
+
+/** Whether upstreams are given files of this type as texts, or read them so. */
+function isText(media_type: string): boolean {
+  const [plain = ''] = media_type.split(';', 1);
+  const type = plain.trim().toLowerCase();
+  if (/^(text|message)\//.test(type)) return true;
+  const [, name] = /^application\/(?:x-)?(.+)$/.exec(type) ?? [];
+  return name !== undefined && (text_types.has(name) || /\+(json|xml|yaml)$/.test(name));
+}
 
 function addEncoded(size: InputSize, base64: string, media_type: string): number {
-  if (!read_as_text.test(media_type)) return Math.floor((base64.length * 3) / 4);
+  if (!isText(media_type)) return Math.floor((base64.length * 3) / 4);
   addText(size, Buffer.from(base64, 'base64').toString());
   return 0;
 }

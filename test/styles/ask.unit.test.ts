@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Json } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import { inputSize, readAsk } from '../../src/styles/ask.ts';
-import type { Style } from '../../src/styles/conversation.ts';
+import type { CallerStyle } from '../../src/styles/conversation.ts';
 
 const messages = [{ role: 'user', content: 'Hi' }];
 const chat = { model: 'm', messages };
@@ -51,7 +52,7 @@ describe('what is asked for', () => {
     expect(readAsk('messages', { ...chat, max_tokens: 0 }).max_tokens).toBe(0);
   });
 
-  it.each<[Style, unknown, string | undefined]>([
+  it.each<[CallerStyle, unknown, string | undefined]>([
     ['completions', null, undefined],
     ['completions', [], undefined],
     ['messages', 'text', undefined],
@@ -88,10 +89,10 @@ describe('what is asked for', () => {
 });
 
 describe('the size of an input', () => {
-  const size = (body: object, style: Style = 'completions') =>
+  const size = (body: object, style: CallerStyle = 'completions') =>
     inputSize(readAsk(style, { model: 'a model', max_tokens: 9, messages: [{ role: 'user', content: '' }], ...body }));
   const empty = size({});
-  const beyond = (body: object, style: Style = 'completions') => {
+  const beyond = (body: object, style: CallerStyle = 'completions') => {
     const { ascii_bytes, ...rest } = size(body, style);
     return { ascii_bytes: ascii_bytes - empty.ascii_bytes, ...rest };
   };
@@ -126,7 +127,7 @@ describe('the size of an input', () => {
     expect(beyond(unread).ascii_bytes).toBe(0);
   });
 
-  it.each<[string, Style, object, { images: number; documents: number; document_bytes: number }]>([
+  it.each<[string, CallerStyle, object, { images: number; documents: number; document_bytes: number }]>([
     [
       'an image by URL',
       'completions',
@@ -195,7 +196,7 @@ describe('the size of an input', () => {
   const kilobyte = 'x'.repeat(1000);
   const encoded = Buffer.from(kilobyte).toString('base64');
 
-  it.each<[string, Style, object]>([
+  it.each<[string, CallerStyle, object]>([
     ['a message that calls itself an image', 'completions', { role: 'user', type: 'image', content: kilobyte }],
     ['a message that calls itself a file', 'completions', { role: 'user', type: 'file', file: {}, content: kilobyte }],
     [
@@ -265,6 +266,67 @@ describe('the size of an input', () => {
     ],
   ])('counts %s as text', (_, style, message) => {
     expect(size({ messages: [message] }, style).ascii_bytes).toBeGreaterThanOrEqual(1000);
+  });
+
+  it.each([
+    'text/x-python',
+    'application/x-yaml',
+    'application/X-SH; charset=utf-8',
+    'application/x-ndjson',
+    'application/ld+json',
+    'application/rtf',
+  ])('counts a file of type %s as text', (type) => {
+    const part = { type: 'file', file: { file_data: `data:${type};base64,${encoded}` } };
+    const counted = size({ messages: [{ role: 'user', content: [part] }] });
+    expect(counted.ascii_bytes).toBeGreaterThanOrEqual(1000);
+  });
+
+  it.each(['application/x-pdf', 'application/x-zip-compressed', 'application/vnd.sqlite3', 'application/octet-stream'])(
+    'counts a file of type %s as a document',
+    (media_type) => {
+      const part = { type: 'file', file: { file_data: `data:${media_type};base64,${encoded}` } };
+      const block = { type: 'document', source: { type: 'base64', media_type, data: encoded } };
+      for (const counted of [
+        size({ messages: [{ role: 'user', content: [part] }] }),
+        size({ messages: [{ role: 'user', content: [block] }] }, 'messages'),
+      ]) {
+        expect(counted).toMatchObject({ documents: 1, document_bytes: 1002 });
+        expect(counted.ascii_bytes).toBeLessThan(80);
+      }
+    },
+  );
+
+  it('counts no data URL as text for the length of its name', () => {
+    const file_data = `data:application/pdf;name=${'%C3%A9'.repeat(600)};base64,${encoded}`;
+    const counted = size({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data } }] }] });
+    expect(counted).toMatchObject({ documents: 1, document_bytes: 1002 });
+    expect(counted.ascii_bytes).toBeLessThan(40);
+  });
+
+  const pdf = `data:application/pdf;base64,${encoded}`;
+
+  it.each<[string, object, { documents: number; document_bytes: number }]>([
+    ['data in the place of a link', { file_url: pdf }, { documents: 1, document_bytes: 1002 }],
+    ['data and a link', { file_data: pdf, file_url: 'https://x.test/a' }, { documents: 2, document_bytes: 1002 }],
+    ['data twice', { file_data: pdf, file_url: pdf }, { documents: 2, document_bytes: 2004 }],
+    ['null for a link', { file_data: pdf, file_url: null }, { documents: 1, document_bytes: 1002 }],
+  ])('counts a file of the responses style: %s', (_, where, expected) => {
+    const part = { type: 'input_file', filename: 'a.pdf', ...where };
+    const counted = size({ input: [{ role: 'user', content: [part] }] }, 'responses');
+    expect(counted).toMatchObject(expected);
+    expect(counted.ascii_bytes).toBeLessThan(40);
+  });
+
+  it.each<[string, Json]>([
+    ['a text file', `data:text/plain;base64,${encoded}`],
+    ['a list', [kilobyte]],
+    ['plain text', `see ${kilobyte}`],
+    ['text that begins like base64', `${kilobyte} and so on`],
+    ['text that begins like a link', `http: ${'x'.repeat(9_000)}`],
+  ])('counts %s in the place of a link as text', (_, file_url) => {
+    const part = { type: 'input_file', file_url };
+    const counted = size({ input: [{ role: 'user', content: [part] }] }, 'responses');
+    expect(counted.ascii_bytes).toBeGreaterThanOrEqual(1000);
   });
 
   it('counts no text in base64 without a type', () => {
