@@ -1,5 +1,6 @@
 import { isUnavailable, isUnstorable } from '../db/database.ts';
 import { ApiError, type ErrorFormat, type ErrorKind, renderError } from '../errors.ts';
+import { SpoolError } from '../files/spool.ts';
 
 /** Paths whose clients are those of chat completions. */
 const completions_paths = [
@@ -63,6 +64,7 @@ const kinds_by_status: Record<number, ErrorKind> = {
 export function expectedError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error)) return databaseAway();
+  if (error instanceof SpoolError) return cannotStore();
   if (isUnstorable(error)) return new ApiError('invalid_request', 'No input may have NUL (U+0000) in it here.');
   if (!(error instanceof Error) || !('code' in error) || !String(error.code).startsWith('FST_ERR_')) return undefined;
   const kind = 'statusCode' in error ? kinds_by_status[Number(error.statusCode)] : undefined;
@@ -74,6 +76,12 @@ function databaseAway(): ApiError {
   return new ApiError('unavailable', 'The service cannot reach its database at the moment. Try again shortly.', {
     headers,
   });
+}
+
+/** Disks take longer than databases to come back: somebody must make room. */
+function cannotStore(): ApiError {
+  const headers = { 'retry-after': '10' };
+  return new ApiError('unavailable', 'The service cannot store files at the moment. Try again later.', { headers });
 }
 
 export function internalError(): ApiError {

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
+import { SpoolError } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
 import type { Share } from '../lib/budget.ts';
 import { Stop } from '../lib/stop.ts';
@@ -400,6 +401,7 @@ export function sendError<App>(
 ): void {
   const expected = expectedError(error);
   if (!expected) context.log.error({ ...logFields(request), err: error }, 'unexpected error');
+  if (error instanceof SpoolError) context.log.error({ ...logFields(request), err: error }, 'a file was not stored');
   const { status, headers, body } = errorAnswer(expected ?? internalError(), request.state.format, request.id);
   discardRest(request.raw, context.timeouts.discard_ms);
   if (context.draining.aborted) request.state.headers['connection'] = 'close';

@@ -181,7 +181,7 @@ export function isUnstorable(error: unknown): boolean {
 
 /** True if the database could not be reached or went away: the same call may well work in a moment. */
 export function isUnavailable(error: unknown): error is Error {
-  if (!(error instanceof Error)) return false;
+  if (!(error instanceof Error) || 'path' in error) return false; // a file's or a program's: sockets have addresses
   const code = 'code' in error ? String(error.code) : '';
   if (unavailable_states.test(code) || unavailable_codes.test(code)) return true;
   return unavailable_messages.test(error.message);

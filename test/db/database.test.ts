@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isUnavailable, openDatabase, withConnection, type Db } from '../../src/db/database.ts';
 import { whileAway } from '../../src/db/while-away.ts';
@@ -58,6 +59,17 @@ describe('a database that is away', () => {
   it('is what a name that nobody knows makes of it', async () => {
     const db = openDatabase({ connection: { host: 'database.invalid', port: 5432, user: 'u', database: 'd' } });
     expect(isUnavailable(await db.query('select 1').catch((error: unknown) => error))).toBe(true);
+    await db.close();
+  });
+
+  it('is a socket that is not there, but no file', async () => {
+    const db = openDatabase({ connection: { host: '/nowhere', user: 'u', database: 'd' } });
+    const socket = await db.query('select 1').catch((error: unknown) => error);
+    expect(socket).toMatchObject({ code: 'ENOENT' });
+    expect(isUnavailable(socket)).toBe(true);
+    const file = await readFile('/nowhere').catch((error: unknown) => error);
+    expect(file).toMatchObject({ code: 'ENOENT' });
+    expect(isUnavailable(file)).toBe(false);
     await db.close();
   });
 

@@ -1,17 +1,21 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { sweepSpool, withSpool } from '../../src/files/spool.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { isUnavailable } from '../../src/db/database.ts';
+import { SpoolError, sweepSpool, withSpool } from '../../src/files/spool.ts';
 
 let data_dir: string;
 
 beforeEach(async () => {
   data_dir = await mkdtemp(join(tmpdir(), 'medley-spool-'));
 });
-afterEach(() => rm(data_dir, { recursive: true }));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await rm(data_dir, { recursive: true });
+});
 
 const spooled = () => readdir(join(data_dir, 'spool'));
 const hello = (file: NodeJS.WritableStream) => pipeline(Readable.from(['hel', 'lo']), file);
@@ -72,4 +76,43 @@ test('a folder that could not be made is tried again', async () => {
   await expect(withSpool(data_dir, (spool) => spool.add(hello))).rejects.toThrow('EEXIST');
   await rm(join(data_dir, 'spool'));
   await withSpool(data_dir, async (spool) => expect(await readFile(await spool.add(hello), 'utf8')).toBe('hello'));
+});
+
+test('a folder that is taken away is made again', async () => {
+  await withSpool(data_dir, (spool) => spool.add(hello));
+  await rm(join(data_dir, 'spool'), { recursive: true });
+  const texts = await withSpool(data_dir, async (spool) => {
+    const paths = await Promise.all([spool.add(hello), spool.add(hello)]);
+    return Promise.all(paths.map((path) => readFile(path, 'utf8')));
+  });
+  expect(texts).toEqual(['hello', 'hello']);
+  expect(await spooled()).toEqual([]);
+});
+
+/** Makes the next write to an open file fail. */
+async function failWrite(code: string): Promise<void> {
+  const handle = await open(join(data_dir, 'any'), 'w');
+  const files: typeof handle = Object.getPrototypeOf(handle);
+  await handle.close();
+  const broken = Object.assign(new Error(`${code}: it does not work, write`), { code });
+  vi.spyOn(files, 'writeFile').mockRejectedValueOnce(broken);
+}
+
+test.each(['ENOSPC', 'EIO', 'ETIMEDOUT'])('a write that fails with %s is the disk’s fault', async (code) => {
+  await failWrite(code);
+  const error = await withSpool(data_dir, (spool) => spool.add(hello)).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(SpoolError);
+  expect(error).toMatchObject({ message: expect.stringContaining(code), cause: { code } });
+  expect(isUnavailable(error)).toBe(false);
+  expect(await spooled()).toEqual([]);
+});
+
+test('a file that cannot be removed hides nothing of what was done', async () => {
+  const work = withSpool(data_dir, async (spool) => {
+    const path = await spool.add(hello);
+    await rm(path);
+    await mkdir(path);
+    return 'created';
+  });
+  expect(await work).toBe('created');
 });

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -144,6 +144,33 @@ it('results and links that are cut leave nothing behind', async () => {
   const { status, json } = await generate('test/sing', { clips: [`${site.url}/short`, `${site.url}/cut5`] });
   expect(status).toBe(422);
   expect(json.error.message).toMatch(/^input\.clips\[1\] cannot be fetched: /);
+});
+
+it('a folder that is taken away while the service runs is made again, for links and for results', async () => {
+  const folder = join(service.app.config.data_dir, 'spool');
+  await rm(folder, { recursive: true });
+  expect((await generate('test/sing', { clips: [`${site.url}/short`] })).status).toBe(202);
+  await rm(folder, { recursive: true });
+  sings.answer = () => ({ phase: 'done', files: [{ url: `${site.url}/short` }] });
+  expect((await generate('test/hum', {})).json.status).toBe('succeeded');
+});
+
+it('a disk that cannot be written to is told as that, and results are fetched again when it can', async () => {
+  const folder = join(service.app.config.data_dir, 'spool');
+  const logged = vi.spyOn(service.app.log, 'error');
+  await rm(folder, { recursive: true });
+  await writeFile(folder, 'in the way');
+  const { status, json } = await generate('test/sing', { clips: [`${site.url}/short`] });
+  expect(status).toBe(503);
+  expect(json.error.message).toBe('The service cannot store files at the moment. Try again later.');
+  expect(logged.mock.lastCall?.[0]).toMatchObject({ err: { cause: { code: 'ENOTDIR' } } });
+  sings.answer = () => ({ phase: 'done', files: [{ url: `${site.url}/short` }] });
+  const result = generate('test/hum', {});
+  await vi.waitUntil(() => logged.mock.lastCall?.[1] === 'output could not be stored, will try again', {
+    timeout: 10_000,
+  });
+  await rm(folder);
+  expect((await result).json.status).toBe('succeeded');
 });
 
 it('an account has eight requests with fetched files at a time', async () => {
