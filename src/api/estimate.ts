@@ -5,7 +5,7 @@ import { balanceOf, budgetsOf } from '../money/ledger.ts';
 import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
 import { readOrder } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
-import type { Answer, Call, Endpoint } from './endpoint.ts';
+import type { Answer, Call, Endpoint, PublicCall } from './endpoint.ts';
 import { estimate as estimate_schema, generate_body } from './schemas.ts';
 
 export const estimate: Endpoint<App> = {
@@ -27,8 +27,8 @@ export const estimate: Endpoint<App> = {
   handle: handleEstimate,
 };
 
-async function handleEstimate(app: App, { caller, body }: Call): Promise<Answer> {
-  const { estimated_cost, available, obstacle } = await weigh(app, caller, body ?? {});
+async function handleEstimate(app: App, call: Call): Promise<Answer> {
+  const { estimated_cost, available, obstacle } = await weigh(app, call.caller, call);
   return { status: 200, body: { estimated_cost, available, allowed: obstacle === null } };
 }
 
@@ -38,8 +38,10 @@ export type Obstacle = 'account_blocked' | 'insufficient_balance' | 'spend_limit
 export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacle | null; paused_until: Date | null };
 
 /** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
-export async function weigh(app: App, caller: Caller, body: Record<string, unknown>): Promise<Weighed> {
-  const order = await withCallerSpool(app, caller.account.id, (spool) => readOrder(app, caller, body, { spool }));
+export async function weigh(app: App, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<Weighed> {
+  const order = await withCallerSpool(app, caller.account.id, call, (spool) =>
+    readOrder(app, caller, call.body ?? {}, { spool }),
+  );
   const paused = await pausedUntil(
     app.db,
     caller.account.id,

@@ -68,7 +68,7 @@ async function handleGenerate(
 
 function create(app: App, call: Call, idempotency_key: string | undefined): Promise<Created> {
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
-  return withCallerSpool(app, call.caller.account.id, async (spool) => {
+  return withCallerSpool(app, call.caller.account.id, call, async (spool) => {
     const order = await readOrder(app, call.caller, call.body ?? {}, { spool });
     return createTask(app, call.caller, order, idempotency);
   });

@@ -3,8 +3,7 @@ import { own } from '../catalog/input-schema.ts';
 import type { MediaKind, Model } from '../catalog/model.ts';
 import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
-import { withCallerSpool } from '../files/caller-spool.ts';
-import type { Spool } from '../files/spool.ts';
+import { withCallerSpool, type CallerSpool } from '../files/caller-spool.ts';
 import { exact } from '../money/money.ts';
 import { offerOf, type Carried } from '../styles/media-calls/offer.ts';
 import { carry, type Parameters } from '../styles/media-calls/parameters.ts';
@@ -80,7 +79,7 @@ function beginWith(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
   };
   refuseBlocked(call.caller);
   if (!call.readForm) {
-    return withCallerSpool(app, call.caller.account.id, (spool) =>
+    return withCallerSpool(app, call.caller.account.id, call, (spool) =>
       create(app, call, wanted, givenInJson(call), { ...wishes, spool }),
     );
   }
@@ -96,7 +95,7 @@ async function create(
   call: Call,
   wanted: MediaCall,
   given: Given,
-  { idempotency_key, wait_s, spool }: { idempotency_key: string | undefined; wait_s: number; spool: Spool },
+  { idempotency_key, wait_s, spool }: { idempotency_key: string | undefined; wait_s: number; spool: CallerSpool },
 ): Promise<Begun> {
   const model = modelOf(app, wanted, given);
   for (const name of wanted.required) {
@@ -131,7 +130,7 @@ async function orderOf(
   app: App,
   call: Call,
   wanted: MediaCall,
-  { model, given, spool }: { model: Model; given: Given; spool: Spool },
+  { model, given, spool }: { model: Model; given: Given; spool: CallerSpool },
 ): Promise<Order> {
   const { parameters } = given;
   const offer = offerOf(model, wanted.kind);

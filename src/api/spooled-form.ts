@@ -1,8 +1,8 @@
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import { takePlace } from '../files/caller-spool.ts';
-import { withSpool, type Spool } from '../files/spool.ts';
+import { takePlace, type CallerSpool } from '../files/caller-spool.ts';
+import { withSpool } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
 import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
 import { probeForCaller } from '../storage/probe.ts';
@@ -14,16 +14,17 @@ import type { Form, FormLimits } from './form.ts';
 /** Reads the form of a call and does `use` with it; its files are in the spool, at the paths it is given. */
 export async function withForm<T>(
   app: App,
-  { caller, readForm }: Call,
+  call: Call,
   limits: FormLimits,
-  use: (form: Form<string>, spool: Spool) => Promise<T>,
+  use: (form: Form<string>, spool: CallerSpool) => Promise<T>,
 ): Promise<T> {
+  const { caller, readForm } = call;
   assert(readForm, 'an endpoint with a form can read it');
-  const leave = takePlace(app, caller.account.id); // before the body is asked for
+  const leave = await takePlace(app, caller.account.id); // before the body is asked for
   try {
     return await withSpool(app.config.data_dir, async (spool) => {
       const form = await readForm(limits, (stream) => spool.add((file) => pipeline(stream, file)));
-      return use(form, spool);
+      return use(form, { open: async () => spool, gone: call.gone });
     });
   } finally {
     leave();

@@ -20,10 +20,10 @@ const { body_limit_bytes = 20_000_000 } = estimate;
 /** What a run would hold, by the very code that will hold it; problems are an answer here, not an error. */
 export const estimate_run = account_endpoint('POST', '/estimate', 'run', handleEstimate, { body_limit_bytes });
 
-async function handleEstimate(app: App, { account, body }: AccountCall) {
-  const caller = await playgroundCaller(app, account);
+async function handleEstimate(app: App, call: AccountCall) {
+  const caller = await playgroundCaller(app, call.account);
   await takeWindow(app, caller, 'other');
-  return weighed(weigh(app, caller, body ?? {}));
+  return weighed(weigh(app, caller, call));
 }
 
 async function weighed(weighing: Promise<Weighed>) {
@@ -47,12 +47,12 @@ function problemsOf(error: unknown): FieldProblem[] {
 /** Creates a task as POST /v1/generate does. */
 export const generate_run = account_endpoint('POST', '/generate', 'run', handleGenerate, { body_limit_bytes });
 
-async function handleGenerate(app: App, { account, body }: AccountCall) {
-  const caller = await playgroundCaller(app, account);
+async function handleGenerate(app: App, call: AccountCall) {
+  const caller = await playgroundCaller(app, call.account);
   await takeWindow(app, caller, 'generate');
   refuseBlocked(caller);
-  const { ref } = await withCallerSpool(app, caller.account.id, async (spool) => {
-    const order = await readOrder(app, caller, body ?? {}, { spool });
+  const { ref } = await withCallerSpool(app, caller.account.id, call, async (spool) => {
+    const order = await readOrder(app, caller, call.body ?? {}, { spool });
     return createTask(app, caller, order, undefined);
   });
   return { status: 202, body: { id: ref.task_id } };

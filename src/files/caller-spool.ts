@@ -1,55 +1,70 @@
 import { ApiError } from '../errors.ts';
+import { makeGate, type Gate } from '../lib/gate.ts';
+import type { StopSignal } from '../lib/stop.ts';
+import { takeTurn } from '../lib/turn.ts';
 import { withSpool, type Spool } from './spool.ts';
 
 /** What this needs of the service; its places are counted by it. */
 export type SpoolParts = { config: { data_dir: string } };
 
-/**
- * Does `work` with a spool for files of a caller's, which takes a place when the first of them comes. Throws ApiError
- * 429 then, if there is none.
- */
+/** What this needs of a call: whether its caller is still there. */
+export type Leaving = { readonly gone: StopSignal };
+
+/** For the files that one request needs beside its body. */
+export type CallerSpool = Leaving & {
+  /**
+   * To be called before a turn anywhere else is taken: it waits for a place, and those who have one may wait for
+   * such turns. Throws ApiError 429 if there is none for a minute, or the caller leaves.
+   */
+  open(): Promise<Spool>;
+};
+
+/** As long as a caller may have to wait for one file. */
+const patience_ms = 60_000;
+
+/** Does `work` with a spool for files of a caller's, which takes a place when it is opened. */
 export async function withCallerSpool<T>(
   parts: SpoolParts,
   account_id: string,
-  work: (spool: Spool) => Promise<T>,
+  call: Leaving,
+  work: (spool: CallerSpool) => Promise<T>,
 ): Promise<T> {
-  let leave: (() => void) | undefined;
+  let entering: Promise<() => void> | undefined;
+  const open = async (spool: Spool) => {
+    entering ??= enter(parts, account_id, patience_ms, call.gone);
+    await entering;
+    return spool;
+  };
   try {
-    return await withSpool(parts.config.data_dir, ({ add }) =>
+    return await withSpool(parts.config.data_dir, (spool) =>
       work({
-        async add(fill) {
-          leave ??= takePlace(parts, account_id);
-          return add(fill);
+        open: () => open(spool),
+        get gone() {
+          return call.gone;
         },
       }),
     );
   } finally {
+    const leave = await entering?.catch(() => undefined); // it was told already
     leave?.();
   }
 }
 
-const at_once_per_account = 8;
-const at_once = 64;
+/** A place for a request that is nothing but files: at once, or not. Answers how to leave it; throws ApiError 429. */
+export function takePlace(parts: SpoolParts, account_id: string): Promise<() => void> {
+  return enter(parts, account_id, 0);
+}
 
-const taken = new WeakMap<SpoolParts, Map<string, number>>();
+/** Files lie on the disk before anything counts them: so many requests with files at once, and no more. */
+const limits = { at_once: 64, at_once_per_name: 8 };
 
-/**
- * A place for a request with files, which lie on the disk before anything counts them: so many at once, and no more.
- * Answers how to leave it; throws ApiError 429 if there is none.
- */
-export function takePlace(parts: SpoolParts, account_id: string): () => void {
-  const counts = taken.get(parts) ?? new Map<string, number>();
-  taken.set(parts, counts);
-  const own = counts.get(account_id) ?? 0;
-  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  if (own >= at_once_per_account || all >= at_once) {
-    const message = 'Too many uploads are under way. Try again when one of them has ended.';
-    throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
-  }
-  counts.set(account_id, own + 1);
-  return () => {
-    const left = (counts.get(account_id) ?? 1) - 1;
-    if (left > 0) counts.set(account_id, left);
-    else counts.delete(account_id);
-  };
+const gates = new WeakMap<SpoolParts, Gate>();
+
+async function enter(parts: SpoolParts, account_id: string, wait_ms: number, gone?: StopSignal): Promise<() => void> {
+  const gate = gates.get(parts) ?? makeGate(limits);
+  gates.set(parts, gate);
+  const leave = await takeTurn(gate, account_id, wait_ms, gone);
+  if (leave) return leave;
+  const message = 'Too many requests with files are under way. Try again when one of them has ended.';
+  throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
 }

@@ -5,12 +5,13 @@ import type { JsonObject, MediaField, Model } from '../catalog/model.ts';
 import type { Durations } from '../catalog/price.ts';
 import { ApiError } from '../errors.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
-import type { Spool } from '../files/spool.ts';
+import type { CallerSpool } from '../files/caller-spool.ts';
 import { checkUserUrl } from '../lib/address.ts';
 import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
 import { makeGate } from '../lib/gate.ts';
 import { GuardError } from '../lib/guard.ts';
 import { isId } from '../lib/ids.ts';
+import { takeTurn } from '../lib/turn.ts';
 import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
 import { probeForCaller, waitingOf } from '../storage/probe.ts';
 import { keepInput } from './inputs.ts';
@@ -34,7 +35,7 @@ export type Beside = {
   /** By the texts that stand for them in the input. */
   attachments?: Attachments;
   /** For files that are fetched: they lie in it until the task is created, which keeps them. */
-  spool: Spool;
+  spool: CallerSpool;
 };
 
 export type Attachments = ReadonlyMap<string, Attachment>;
@@ -137,17 +138,20 @@ const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, time
 async function fetchLink(app: App, caller: Caller, asked: Asked): Promise<Source> {
   const { text, place, model, beside, left_bytes } = asked;
   const size_bytes_max = largest(app, model);
-  return fetches.run(caller.account.id, async () => {
-    const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
-    try {
-      const path = await beside.spool.add((file) => app.guard.save(text, file, limits));
-      return { type: 'bytes', content: path, probe: await measure(caller, path, place) };
-    } catch (error) {
-      if (!(error instanceof GuardError)) throw error;
-      if (error.code !== 'too_large') throw wrong(place, `cannot be fetched: ${error.message}`);
-      throw left_bytes < size_bytes_max ? tooMuch(app, place) : tooLarge(place, size_bytes_max);
-    }
-  });
+  const spool = await beside.spool.open(); // before its turn: those who have a place wait for theirs
+  const endTurn = await takeTurn(fetches, caller.account.id, Infinity, beside.spool.gone);
+  if (!endTurn) throw wrong(place, 'was not fetched: the connection ended before its turn came.');
+  const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
+  try {
+    const path = await spool.add((file) => app.guard.save(text, file, limits));
+    return { type: 'bytes', content: path, probe: await measure(caller, path, place) };
+  } catch (error) {
+    if (!(error instanceof GuardError)) throw error;
+    if (error.code !== 'too_large') throw wrong(place, `cannot be fetched: ${error.message}`);
+    throw left_bytes < size_bytes_max ? tooMuch(app, place) : tooLarge(place, size_bytes_max);
+  } finally {
+    endTurn();
+  }
 }
 
 const complaints: Record<ProbeFailure, string> = {

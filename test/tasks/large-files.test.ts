@@ -40,17 +40,16 @@ let client: Client;
 const short = wav(1);
 let sings: MediaTaker;
 let site: { server: Server; url: string };
-/** Lets the files at /slow go. */
-let release: () => void;
+/** The files at /slow come when it is resolved. */
+let slow: PromiseWithResolvers<void>;
 
 beforeAll(async () => {
   sings = makeMediaTaker('link', { bytes: short });
   service = await startTestApp({ yaml, adapters: { sings: sings.adapter }, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
   client = await service.client();
-  const released = new Promise<void>((resolve) => (release = resolve));
   const server = createServer(async (request, response) => {
     const [, name = '', size = '0'] = /^\/([a-z]+)(\d*)/.exec(request.url ?? '') ?? [];
-    if (name === 'slow') await released;
+    if (name === 'slow') await slow.promise;
     if (name === 'slow' || name === 'short') return response.end(short);
     response.writeHead(200, { 'content-length': Number(size) * megabyte });
     for (const chunk of sound(Number(size) * megabyte)) {
@@ -63,11 +62,11 @@ beforeAll(async () => {
   site = { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 });
 afterAll(async () => {
-  release();
   await service.stop();
   site.server.close();
 });
 beforeEach(() => {
+  slow = Promise.withResolvers();
   sings.answer = () => ({ phase: 'done', files: [{ bytes: short }] });
 });
 afterEach(async () => {
@@ -173,14 +172,35 @@ it('a disk that cannot be written to is told as that, and results are fetched ag
   expect((await result).json.status).toBe('succeeded');
 });
 
-it('an account has eight requests with fetched files at a time', async () => {
+async function upload(): Promise<number> {
+  const body = new FormData();
+  body.set('file', new Blob([new Uint8Array(short)]), 'short.wav');
+  const headers = { authorization: `Bearer ${client.key}` };
+  return (await fetch(`${service.url}/v1/files`, { method: 'POST', headers, body })).status;
+}
+
+it('a burst of requests with links waits for its eight places; an upload meanwhile is refused', async () => {
   const clips = (n: number) => [`${site.url}/short?${n}`, `${site.url}/slow?${n}`];
-  const answers = Array.from({ length: 9 }, (_, n) => generate('test/sing', { clips: clips(n) }, 0));
-  const first = await Promise.race(answers);
-  release();
-  expect(first.status).toBe(429);
-  expect(first.json.error.type).toBe('rate_limit');
+  const answers = Array.from({ length: 20 }, (_, n) => generate('test/sing', { clips: clips(n) }, 0));
+  await vi.waitUntil(async () => (await upload()) === 429, { timeout: 10_000 });
+  slow.resolve();
   const statuses = (await Promise.all(answers)).map(({ status }) => status);
-  expect(statuses.toSorted()).toEqual([202, 202, 202, 202, 202, 202, 202, 202, 429]);
-  expect((await generate('test/sing', { clips: clips(10) }, 0)).status).toBe(202);
+  expect(statuses).toEqual(Array.from({ length: 20 }, () => 202));
+  expect(await upload()).toBe(200);
+});
+
+it('callers who leave while they wait for the turn of their link give their places back', async () => {
+  const leaving = new AbortController();
+  const body = JSON.stringify({ model: 'test/sing', input: { clips: [`${site.url}/slow`] } });
+  const headers = { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' };
+  const generateAndLeave = () =>
+    fetch(`${service.url}/v1/generate`, { method: 'POST', headers, body, signal: leaving.signal }).catch(() => 'left');
+  const fetching = [1, 2].map((n) => generate('test/sing', { clips: [`${site.url}/slow?${n}`] }, 0));
+  const waiting = Array.from({ length: 6 }, generateAndLeave);
+  await vi.waitUntil(async () => (await upload()) === 429, { timeout: 10_000 });
+  leaving.abort();
+  await vi.waitUntil(async () => (await upload()) === 200, { timeout: 10_000 });
+  slow.resolve();
+  expect((await Promise.all(fetching)).map(({ status }) => status)).toEqual([202, 202]);
+  expect(await Promise.all(waiting)).toEqual(Array.from({ length: 6 }, () => 'left'));
 });

@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { takePlace, withCallerSpool } from '../../src/files/caller-spool.ts';
+import { Stop } from '../../src/lib/stop.ts';
+
+let data_dir: string;
+let parts: { config: { data_dir: string } };
+/** Who has a place, and who was refused. */
+let events: string[];
+
+beforeEach(async () => {
+  data_dir = await mkdtemp(join(tmpdir(), 'medley-places-'));
+  parts = { config: { data_dir } };
+  events = [];
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(data_dir, { recursive: true });
+});
+
+/** A request that opens its spool and keeps it; answers how it ends. */
+function request(name: string, { account = 'acc', call = { gone: new Stop() } } = {}): () => Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const over = withCallerSpool(parts, account, call, async (spool) => {
+    await spool.open();
+    await spool.open(); // for its second file
+    events.push(name);
+    await promise;
+  }).catch((error: Error) => void events.push(`${name}: ${error.message.slice(0, 8)}`));
+  return () => {
+    resolve();
+    return over;
+  };
+}
+
+const eight = ['1', '2', '3', '4', '5', '6', '7', '8'];
+/** So many events, once they have happened. */
+async function first(count: number): Promise<string[]> {
+  await vi.waitUntil(() => events.length >= count, { timeout: 5_000 });
+  return events;
+}
+
+test('a ninth request waits for a place, others do not, and an upload is refused at once', async () => {
+  const [endFirst, ...ends] = eight.map((name) => request(name));
+  const endNinth = request('9');
+  const endOther = request('other', { account: 'another' });
+  expect(await first(9)).toEqual([...eight, 'other']);
+  await expect(takePlace(parts, 'acc')).rejects.toThrow('Too many requests with files');
+  (await takePlace(parts, 'another'))();
+  await endFirst?.();
+  expect(await first(10)).toEqual([...eight, 'other', '9']);
+  await Promise.all([...ends, endNinth, endOther].map((end) => end()));
+  (await takePlace(parts, 'acc'))();
+});
+
+test('uploads count in the same places', async () => {
+  const leaves = await Promise.all(eight.map(() => takePlace(parts, 'acc')));
+  const end = request('9');
+  await expect(takePlace(parts, 'acc')).rejects.toThrow('Too many requests with files');
+  expect(events).toEqual([]);
+  leaves[0]?.();
+  expect(await first(1)).toEqual(['9']);
+  await end();
+});
+
+test('one that has waited for a minute is refused', async () => {
+  const ends = eight.map((name) => request(name));
+  expect(await first(8)).toEqual(eight);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  void request('9');
+  await vi.advanceTimersByTimeAsync(59_000);
+  expect(events).toEqual(eight);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(events).toEqual([...eight, '9: Too many']);
+  vi.useRealTimers();
+  await Promise.all(ends.map((end) => end()));
+});
+
+test('one whose caller leaves is over at once, and takes no place when its turn comes', async () => {
+  const [endFirst, ...ends] = eight.map((name) => request(name));
+  const call = { gone: new Stop() };
+  void request('left', { call });
+  const endNext = request('next');
+  expect(await first(8)).toEqual(eight);
+  call.gone.abort(new Error('the caller is gone'));
+  expect(await first(9)).toEqual([...eight, 'left: Too many']);
+  await request('left before', { call })();
+  await endFirst?.();
+  expect(await first(11)).toEqual([...eight, 'left: Too many', 'left before: Too many', 'next']);
+  await Promise.all([...ends, endNext].map((end) => end()));
+  await Promise.all(eight.map(() => takePlace(parts, 'acc'))); // all of them are free
+});
