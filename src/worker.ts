@@ -5,12 +5,11 @@ import { mailInvoices, mailLowBalances } from './billing/notices.ts';
 import type { Handler } from './engine/engine.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
-import { makeFairGate } from './lib/gate.ts';
 import { addUpUsage } from './money/usage.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
-import { readRef } from './tasks/task.ts';
+import { Turns } from './tasks/turns.ts';
 import { removeOldDeliveries, rescueDeliveries } from './webhooks/rescue.ts';
 import { sendDelivery } from './webhooks/send.ts';
 
@@ -36,10 +35,8 @@ const add_up_every_ms = 15_000;
 
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
-  const start = fairly(start_slots, (job) => startTask(app, job));
-  const poll = fairly(poll_slots, (job) => pollTask(app, job));
-  app.engine.work('task.start', { slots: start_slots, handler: start });
-  app.engine.work('task.poll', { slots: poll_slots, handler: poll });
+  workInTurns(app, 'task.start', start_slots, (job) => startTask(app, job));
+  workInTurns(app, 'task.poll', poll_slots, (job) => pollTask(app, job));
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   await app.engine.schedule('tasks.sweep', rescue_every_ms, async () => {
@@ -59,20 +56,11 @@ export async function startWorker(app: App): Promise<void> {
   await app.engine.schedule('balances.low', low_balances_every_ms, (stopped) => mailLowBalances(app, stopped));
 }
 
-/** What an account's quick tasks wait for a place at most. */
-const turn_ms = 250;
-
-/** Thousands that find none are a few hundred looks a second. */
-const put_back_ms = { min: 1_000, max: 10_000 };
-
-/** So that none has all slots of a queue of tasks: what finds no place beside its account's others is put back. */
-function fairly(slots: number, handler: Handler): Handler {
-  const gate = makeFairGate(slots);
-  return async (job) => {
-    const outcome = await gate.runWithin(turn_ms, readRef(job.data).account_id, () => handler(job));
-    const { min, max } = put_back_ms;
-    return outcome ?? { again_after_ms: min + Math.random() * (max - min) };
-  };
+/** Works on a queue of tasks in such a way that no account has all its slots. */
+function workInTurns(app: App, queue: string, slots: number, handler: Handler): void {
+  const turns = new Turns(app.engine, queue, slots, handler);
+  app.engine.work(queue, { slots, handler: (job) => turns.take(job) });
+  app.onStop(() => turns.stop());
 }
 
 /** Without an issuer there are none. */

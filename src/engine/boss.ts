@@ -24,7 +24,7 @@ export type Boss = {
   query<T>(text: string, values: readonly unknown[]): Promise<T[]>;
   /** Makes the queue, or brings the settings of an existing one up to date. */
   makeQueue(options: QueueOptions): Promise<void>;
-  /** Claims up to `count` jobs that are due. */
+  /** Claims up to `count` jobs that are due, the oldest first. */
   fetch(queue: string, count: number): Promise<Claim[]>;
   /** Deletes finished jobs; those that belong to somebody else by now stay. */
   remove(queue: string, claims: readonly { id: string; retry_count: number }[]): Promise<void>;
@@ -53,9 +53,10 @@ const session_settings =
 /**
  * Our jobs have no group, so the limit per group limits nothing; but with it pg-boss claims by a list
  * of ids, and without it by a join, which stale statistics turn into 64 passes over the whole queue:
- * a fetch out of 40,000 jobs took 600 ms, and takes 1 ms this way.
+ * a fetch out of 40,000 jobs took 600 ms, and takes 1 ms this way. The list is of no order, and only
+ * the metadata tell which job is the oldest; they cost 12 µs a job.
  */
-const fetch_options = { groupConcurrency: 1 };
+const fetch_options = { groupConcurrency: 1, includeMetadata: true } as const;
 
 /** Any number will do, as long as it is ours: two starting processes wait for each other on it. */
 const advisory_lock = 7_633_529_002;
@@ -89,8 +90,10 @@ export async function startBoss(
   return {
     query: async <T>(text: string, values: readonly unknown[]) => (await limitedQuery(pool, text, values)).rows as T[],
     makeQueue: (options) => makeQueue(boss, options),
-    fetch: async (queue, count) =>
-      (await boss.fetch<JobData>(queue, { ...fetch_options, batchSize: count, db: limited })).map(asClaim),
+    fetch: async (queue, count) => {
+      const jobs = await boss.fetch<JobData>(queue, { ...fetch_options, batchSize: count, db: limited });
+      return jobs.toSorted((one, other) => one.createdOn.getTime() - other.createdOn.getTime()).map(asClaim);
+    },
     remove: async (queue, claims) => {
       const jobs = claims.map((claim) => ({ id: claim.id, retryCount: claim.retry_count }));
       await boss.deleteJob(queue, jobs, { db: limited });

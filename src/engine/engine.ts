@@ -24,6 +24,7 @@ import { Slots } from './slots.ts';
 import {
   backlogOf,
   bringForward,
+  bringPutBackForward,
   dueQueues,
   insertDuty,
   insertJob,
@@ -78,8 +79,11 @@ export type Engine = {
    * waits for the next time. When its node dies, another one takes over after 13 s at most.
    */
   schedule(name: string, every_ms: number, duty: (signal: AbortSignal) => Promise<void>): Promise<void>;
-  /** Starts the deferred jobs of `keys` (of `SendOptions`) at once; answers the keys that had one. */
-  hasten(queue: string, keys: readonly string[]): Promise<Set<string>>;
+  /**
+   * Starts the deferred jobs of `keys` (of `SendOptions`) at once; answers the keys that had one. `here`: other nodes
+   * are not told, so that this one takes nearly all of them.
+   */
+  hasten(queue: string, keys: readonly string[], options?: { here?: boolean }): Promise<Set<string>>;
   /** How much there is to do, by queue; queues without a job are left out. */
   backlog(): Promise<Backlog[]>;
   /** The processes of the service that were heard of lately. */
@@ -179,6 +183,7 @@ class BossEngine implements Engine {
     if (this.#slots.size === 0) this.#startWorking();
     this.#slots.set(queue, slots);
     slots.wake();
+    void this.#takeUp(queue);
   }
 
   async schedule(name: string, every_ms: number, duty: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -202,9 +207,11 @@ class BossEngine implements Engine {
     });
   }
 
-  async hasten(queue: string, keys: readonly string[]): Promise<Set<string>> {
+  async hasten(queue: string, keys: readonly string[], { here = false } = {}): Promise<Set<string>> {
     const hastened = keys.length === 0 ? new Set<string>() : await bringForward(this.#db, queue, keys);
-    if (hastened.size > 0) this.wake(queue);
+    if (hastened.size === 0) return hastened;
+    if (here) this.#slots.get(queue)?.wake();
+    else this.wake(queue);
     return hastened;
   }
 
@@ -258,6 +265,16 @@ class BossEngine implements Engine {
     for (const slots of all) this.#notifier.notify(channel, slots.queue);
     if (this.#node) await within(0.2 * left_ms(), forgetNodes(this.#boss, this.#node.id));
     await within(left_ms(), Promise.all([this.#boss.stop(), ...this.#owned.map((part) => part.close())]));
+  }
+
+  /** What other nodes put back may have its place here, and after a restart nobody else knows of it. */
+  async #takeUp(queue: string): Promise<void> {
+    try {
+      await bringPutBackForward(this.#boss, queue);
+      this.#slots.get(queue)?.wake();
+    } catch (error) {
+      if (!this.#stopped) this.#complaints.error(`jobs of ${queue} that were put back come late`, error);
+    }
   }
 
   #own<T extends { close(): Promise<void> }>(part: T): T {

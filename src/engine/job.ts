@@ -8,15 +8,18 @@ export type Job = {
   readonly data: JobData;
   /**
    * How often this job was begun before without an outcome: its handler threw, or its worker died
-   * or lost the database. 0 at first, and 0 again after each `again_after_ms`.
+   * or lost the database. 0 at first, and 0 again after each `again_after_ms`, but not after `put_back_ms`.
    */
   readonly attempt: number;
   /** Aborts when the engine stops or when the job no longer belongs to this worker. */
   readonly signal: AbortSignal;
 };
 
-/** `done` removes the job; `again_after_ms` runs it once more, after that time (a poll). */
-export type Outcome = 'done' | { again_after_ms: number };
+/**
+ * `done` removes the job; `again_after_ms` runs it once more, after that time (a poll). `put_back_ms` leaves it as it
+ * was, not begun, until that time has passed or somebody hastens it.
+ */
+export type Outcome = 'done' | { again_after_ms: number } | { put_back_ms: number };
 
 /**
  * Works on one job. Runs at least once: a worker can die between the work and its outcome, so
@@ -33,4 +36,5 @@ export type Settlement =
   | { fate: 'done' }
   | { fate: 'again'; delay_ms: number }
   | { fate: 'failed'; delay_ms: number; reason: string }
+  | { fate: 'put back'; delay_ms: number }
   | { fate: 'returned' };

@@ -86,7 +86,7 @@ export class Settlements {
 function asPutBack({ claim, settlement }: Item): PutBack[] {
   const name = { id: claim.id, retry_count: claim.retry_count };
   if (settlement.fate === 'done') return [];
-  if (settlement.fate === 'again') return [{ ...name, fate: 'again', delay_ms: settlement.delay_ms, output: null }];
-  if (settlement.fate === 'returned') return [{ ...name, fate: 'returned', delay_ms: 0, output: null }];
-  return [{ ...name, fate: 'failed', delay_ms: settlement.delay_ms, output: { message: settlement.reason } }];
+  if (settlement.fate === 'returned') return [{ ...name, fate: settlement.fate, delay_ms: 0, output: null }];
+  const output = settlement.fate === 'failed' ? { message: settlement.reason } : null;
+  return [{ ...name, fate: settlement.fate, delay_ms: settlement.delay_ms, output }];
 }

@@ -214,7 +214,9 @@ export class Slots {
 }
 
 function asSettlement(result: Outcome): Settlement {
-  return result === 'done' ? { fate: 'done' } : { fate: 'again', delay_ms: Math.max(0, result.again_after_ms) };
+  if (result === 'done') return { fate: 'done' };
+  if ('put_back_ms' in result) return { fate: 'put back', delay_ms: Math.max(0, result.put_back_ms) };
+  return { fate: 'again', delay_ms: Math.max(0, result.again_after_ms) };
 }
 
 function asFailure(claim: Claim, error: unknown): Settlement {

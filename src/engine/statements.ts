@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 import type { Boss } from './boss.ts';
-import type { JobData } from './job.ts';
+import type { JobData, Settlement } from './job.ts';
 
 // SQL on pg-boss's tables where its own verbs do not reach. test/engine/send.test.ts notices when a
 // new version of pg-boss writes or fences differently.
@@ -49,15 +49,28 @@ export async function liveKeys(db: Queryable, keys: readonly string[]): Promise<
   return new Set(rows.map((row) => row.key));
 }
 
-/** Makes the deferred jobs of these keys due. One pass over the jobs of the queue: 10,000 take 5 ms. */
+/**
+ * Makes the deferred jobs of these keys due, in the order of their age, also if they were put back.
+ * One pass over the jobs of the queue: 10,000 take 5 ms.
+ */
 export async function bringForward(db: Queryable, queue: string, keys: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ key: string }>(
-    `update pgboss.job set start_after = pgboss.job_now()
-      where name = $1 and singleton_key = any($2::text[]) and state < 'active' and start_after > pgboss.job_now()
+    `update pgboss.job set start_after = least(start_after, pgboss.job_now()), priority = 0
+      where name = $1 and singleton_key = any($2::text[]) and state < 'active'
+        and (start_after > pgboss.job_now() or priority < 0)
       returning singleton_key as key`,
     [queue, keys],
   );
   return new Set(rows.map((row) => row.key));
+}
+
+/** Makes all jobs due that were put back. They come behind all others, and 30,000 take 0.35 s. */
+export async function bringPutBackForward(boss: Boss, queue: string): Promise<void> {
+  await boss.query(
+    `update pgboss.job set start_after = pgboss.job_now()
+      where name = $1 and priority < 0 and state < 'active' and not blocked and start_after > pgboss.job_now()`,
+    [queue],
+  );
 }
 
 /**
@@ -97,7 +110,7 @@ export async function touchClaims(boss: Boss, claims: readonly ClaimName[]): Pro
 export type PutBack = {
   id: string;
   retry_count: number;
-  fate: 'again' | 'failed' | 'returned';
+  fate: Exclude<Settlement['fate'], 'done'>;
   delay_ms: number;
   output: { message: string } | null;
 };
@@ -105,8 +118,10 @@ export type PutBack = {
 /**
  * Puts claimed jobs back into their queue, to start again after their delay: the same row, where
  * completing and sending anew would take two statements and leave a dead row per poll.
- * `failed` counts as an attempt. `again` and `returned` do not, so they get a new id: without one, a
- * worker that lost the job long ago could mistake a later claim with the same count for its own.
+ * `failed` counts as an attempt. The others do not, so they get a new id: without one, a worker that
+ * lost the job long ago could mistake a later claim with the same count for its own.
+ * What was put back comes behind what was not: jobs are fetched in the order of their age, and of
+ * 30,000 that had no place there was always one due that was older than another account's new job.
  */
 export async function putBack(boss: Boss, queue: string, items: readonly PutBack[]): Promise<void> {
   await boss.query(
@@ -114,11 +129,12 @@ export async function putBack(boss: Boss, queue: string, items: readonly PutBack
        id = case i.fate when 'failed' then j.id else gen_random_uuid() end,
        state = (case i.fate when 'failed' then 'retry' else 'created' end)::pgboss.job_state,
        retry_count = case i.fate when 'again' then 0 else j.retry_count end,
+       priority = case i.fate when 'put back' then -1 else 0 end,
        started_on = case i.fate when 'failed' then j.started_on end,
        heartbeat_on = null,
        start_after = pgboss.job_now() + i.delay_ms * interval '1 millisecond',
        keep_until = pgboss.job_now() + i.delay_ms * interval '1 millisecond' + (j.keep_until - j.start_after),
-       output = i.output
+       output = case i.fate when 'put back' then j.output else i.output end
      from jsonb_to_recordset($2::jsonb) as i (id uuid, retry_count int, fate text, delay_ms float8, output jsonb)
      where j.name = $1 and j.id = i.id and j.state = 'active' and j.retry_count = i.retry_count
        and j.id = any($3::uuid[]) -- for the planner: by the primary key, whatever the statistics say`,

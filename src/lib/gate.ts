@@ -3,6 +3,8 @@ export type Gate = {
   run<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** The same, but the work is left undone, and `undefined` answered, where its turn does not come within this time. */
   runWithin<T>(patience_ms: number, name: string, work: () => Promise<T>): Promise<T | undefined>;
+  /** Nothing waits any longer under this name, except what would wait for ever. */
+  dismiss(name: string): void;
   /** How much waits under this name. */
   waiting(name: string): number;
 };
@@ -23,36 +25,42 @@ export function makeFairGate(places: number): Gate {
 /** `mayRun`: whether one more may be under way beside so many of its own name, and of all. */
 function openGate(mayRun: (own: number, all: number) => boolean): Gate {
   const running = new Map<string, number>();
-  const waiting: { name: string; begin: () => void }[] = [];
+  const waiting: { name: string; begin: () => void; giveUp: () => void }[] = [];
   let all = 0;
   const hasRoom = (name: string) => mayRun(running.get(name) ?? 0, all);
   const enter = (name: string) => {
     all += 1;
     running.set(name, (running.get(name) ?? 0) + 1);
   };
+  const letIn = (): boolean => {
+    const at = waiting.findIndex((each) => hasRoom(each.name));
+    const [next] = at === -1 ? [] : waiting.splice(at, 1);
+    if (!next) return false;
+    enter(next.name); // at once: whoever comes now must not take the place
+    next.begin();
+    return true;
+  };
   const leave = (name: string) => {
     all -= 1;
     const left = (running.get(name) ?? 1) - 1;
     if (left > 0) running.set(name, left);
     else running.delete(name);
-    const at = waiting.findIndex((each) => hasRoom(each.name));
-    const [next] = at === -1 ? [] : waiting.splice(at, 1);
-    if (!next) return;
-    enter(next.name); // at once: whoever comes now must not take the place
-    next.begin();
+    while (letIn()); // one that leaves a fair gate may make room for two: for another name, and for its own
   };
   const turnOf = (name: string, patience_ms: number) =>
     new Promise<boolean>((resolve) => {
       const giveUp = () => {
+        clearTimeout(timer);
         waiting.splice(waiting.indexOf(waiter), 1);
         resolve(false);
       };
-      const timer = patience_ms === Infinity ? undefined : setTimeout(giveUp, patience_ms);
+      const is_patient = patience_ms === Infinity;
+      const timer = is_patient ? undefined : setTimeout(giveUp, patience_ms);
       const begin = () => {
         clearTimeout(timer);
         resolve(true);
       };
-      const waiter = { name, begin };
+      const waiter = { name, begin, giveUp: is_patient ? () => {} : giveUp };
       waiting.push(waiter);
     });
   const comeIn = async (name: string, patience_ms: number): Promise<boolean> => {
@@ -68,6 +76,9 @@ function openGate(mayRun: (own: number, all: number) => boolean): Gate {
     }
   };
   return {
+    dismiss(name) {
+      for (const each of waiting.filter((other) => other.name === name)) each.giveUp();
+    },
     waiting: (name) => waiting.filter((each) => each.name === name).length,
     async run(name, work) {
       await comeIn(name, Infinity);

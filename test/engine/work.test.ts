@@ -169,6 +169,68 @@ describe.concurrent('work', () => {
     await engine.stop();
   });
 
+  it('puts a job back as it was: its failures count on, under an id of its own, until a node starts', async () => {
+    const engine = await testEngine(database.db, ['put-back']);
+    const runs: { attempt: number; id: string }[] = [];
+    const handler = async (job: Job) => {
+      runs.push({ attempt: job.attempt, id: job.id });
+      if (runs.length === 5) return 'done' as const;
+      if (runs.length === 4) return { put_back_ms: 600_000 };
+      if (runs.length === 2) return { put_back_ms: 10 };
+      throw new Error('fails');
+    };
+    engine.work('put-back', { slots: 1, handler });
+    await engine.send(database.db, 'put-back', {}, { key: 'k' });
+    engine.wake('put-back');
+    const putBack = () =>
+      database.db.query(
+        `select output ->> 'message' as reason, id <> $1::uuid as renamed from pgboss.job
+          where name = 'put-back' and start_after > now() + interval '1 minute'`,
+        [runs[3]?.id],
+      );
+    await until('it is put back', 15_000, async () => runs.length === 4 && (await putBack()).length === 1);
+    expect(await putBack()).toEqual([{ reason: 'fails', renamed: true }]);
+    await engine.stop();
+    const next = await testEngine(database.db, ['put-back']);
+    next.work('put-back', { slots: 1, handler });
+    await until('it is done', 5_000, async () => (await countJobs(database.db, 'put-back')) === 0);
+    expect(runs.map(({ attempt }) => attempt)).toEqual([0, 1, 1, 2, 2]);
+    await next.stop();
+  });
+
+  it('takes the oldest job first, and what was put back behind all others, unless it was hastened', async () => {
+    const engine = await testEngine(database.db, ['aged']);
+    const begun: unknown[] = [];
+    const free = signal();
+    engine.work('aged', {
+      slots: 1,
+      handler: async ({ data: { name } }) => {
+        const is_first = !begun.includes(name);
+        begun.push(name);
+        if (is_first && name === 'old') return { put_back_ms: 1_000 };
+        if (is_first && name === 'called') return { put_back_ms: 600_000 };
+        if (name === 'long') await free.promise;
+        return 'done';
+      },
+    });
+    const send = async (name: string) => {
+      await engine.send(database.db, 'aged', { name }, { key: name });
+      engine.wake('aged');
+    };
+    await send('old');
+    await send('called');
+    await until('both were begun', 5_000, () => begun.length === 2);
+    await send('long');
+    await until('the slot is taken', 5_000, () => begun.includes('long'));
+    await send('new');
+    await engine.hasten('aged', ['called']);
+    await sleep(1_000); // the old one is due
+    free.resolve();
+    await until('all are done', 5_000, async () => (await countJobs(database.db, 'aged')) === 0);
+    expect(begun.filter((name) => name !== 'long')).toEqual(['old', 'called', 'called', 'new', 'old']);
+    await engine.stop();
+  });
+
   it('tries a job that threw again after 1 s, then 2 s, and counts', async () => {
     const engine = await testEngine(database.db, ['thrown']);
     const runs: { at_ms: number; attempt: number }[] = [];

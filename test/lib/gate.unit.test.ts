@@ -62,6 +62,37 @@ it('a fair gate keeps room for the next, however much of one name there is', asy
   expect(await gate.run('a', async () => 'free')).toBe('free');
 });
 
+it('whoever leaves a fair gate makes room for two', async () => {
+  const gate = makeFairGate(9);
+  const ends: (() => void)[] = [];
+  const running: string[] = [];
+  const begin = (name: string) =>
+    gate.run(name, () => {
+      running.push(name);
+      return new Promise<void>((end) => ends.push(end));
+    });
+  const all = ['a', 'b', 'a', 'b', 'a', 'b', 'b', 'a'].map(begin); // three each, three are free
+  await settle();
+  expect(running.join('')).toBe('ababab');
+  ends[0]?.(); // an a: four are free, then a b comes and three are, beside two of a
+  await settle();
+  expect(running.join('')).toBe('abababba');
+  for (const end of ends) end();
+  await Promise.all(all);
+});
+
+it('who is dismissed waits no longer, except for those who would wait for ever', async () => {
+  const gate = makeGate({ at_once: 1, at_once_per_name: 1 });
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const first = gate.run('a', () => promise);
+  const later = [gate.runWithin(60_000, 'a', async () => 'late'), gate.runWithin(60_000, 'b', async () => 'b')];
+  const last = gate.run('a', async () => 'last');
+  gate.dismiss('a');
+  expect(await later[0]).toBeUndefined();
+  resolve('first');
+  expect(await Promise.all([first, later[1], last])).toEqual(['first', 'b', 'last']);
+});
+
 it('a budget makes wait who wants more than is left, and nobody overtakes', async () => {
   const budget = makeBudget(10);
   const order: number[] = [];

@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Engine, Job } from '../../src/engine/engine.ts';
+import { Turns } from '../../src/tasks/turns.ts';
+import { testEngine, until } from '../engine/engine.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+
+/** The order in which accounts with more tasks than places get theirs. */
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+type Work = (task_id: string, job: Job) => Promise<void>;
+
+/** Works on a queue as worker.ts does; `account` has half of the slots, and each job takes as long as `work`. */
+async function inTurns(queue: string, slots: number, work: Work) {
+  const engine = await testEngine(database.db, [queue]);
+  const begun: string[] = [];
+  const turns = new Turns(engine, queue, slots, async (job) => {
+    const task_id = String(job.data['task_id']);
+    begun.push(task_id);
+    await work(task_id, job);
+    return 'done';
+  });
+  engine.work(queue, { slots, handler: (job) => turns.take(job) });
+  const stop = async () => {
+    turns.stop();
+    await engine.stop({ grace_ms: 0 });
+  };
+  return { engine, begun, stop };
+}
+
+async function send(engine: Engine, queue: string, account_id: string, task_id: string): Promise<void> {
+  await engine.send(database.db, queue, { account_id, task_id }, { key: task_id });
+  engine.wake(queue);
+}
+
+async function sendMany(queue: string, account_id: string, count: number): Promise<void> {
+  await database.db.query(
+    `select count(engine_send($1, jsonb_build_object('account_id', $2::text, 'task_id', $2 || i), null, $2 || i))
+       from generate_series(0, $3::int - 1) i`,
+    [queue, account_id, count],
+  );
+}
+
+const untilAborted = ({ signal }: Job) => sleep(60_000, undefined, { signal }).catch(() => undefined);
+
+it('tasks of a busy account begin in the order in which they came', async () => {
+  const { engine, begun, stop } = await inTurns('order', 8, () => sleep(400));
+  const names = Array.from({ length: 24 }, (_, n) => `a${n}`);
+  for (const name of names) {
+    await send(engine, 'order', 'a', name);
+    await sleep(25); // the last come when places fall free
+  }
+  await until('all have begun', 10_000, () => begun.length === names.length); // 2.9 s: 24 of 400 ms in four places
+  await stop();
+  expect(begun).toEqual(names);
+});
+
+it('a backlog of one account keeps no task of another from its start', async () => {
+  const { engine, begun, stop } = await inTurns('backlog', 64, (task_id, job) =>
+    task_id === 'b' ? Promise.resolve() : untilAborted(job),
+  );
+  await sendMany('backlog', 'a', 3_000);
+  engine.wake('backlog');
+  await until('a has its places', 5_000, () => begun.length === 32);
+  await sleep(2_000);
+  const sent_at_ms = performance.now();
+  await send(engine, 'backlog', 'b', 'b');
+  await until('b has begun', 2_000, () => begun.includes('b')); // 20 ms; never, when all looked again after 1 to 10 s
+  expect(performance.now() - sent_at_ms).toBeLessThan(2_000);
+  expect(begun).toHaveLength(33);
+  await stop();
+});
+
+it('a place that falls free is the next one’s within moments, also where the first of the line is gone', async () => {
+  const places: (() => void)[] = [];
+  const { engine, begun, stop } = await inTurns('gone', 4, () => new Promise((free) => places.push(free)));
+  for (const name of ['a0', 'a1', 'a2', 'a3', 'a4']) await send(engine, 'gone', 'a', name);
+  const countPutBack = async () => {
+    const rows = await database.db.query<{ count: bigint }>(
+      `select count(*) from pgboss.job where name = 'gone' and start_after > pgboss.job_now()`,
+    );
+    return Number(rows[0]?.count);
+  };
+  await until('three stand in line', 5_000, async () => (await countPutBack()) === 3);
+  await sleep(1_000); // for so long it might not have been written down yet
+  await database.db.query(`delete from pgboss.job where name = 'gone' and singleton_key = 'a2'`);
+  places[0]?.();
+  await until('the second has begun', 1_000, () => begun.length === 3); // 130 ms
+  places[1]?.();
+  await until('the third has begun', 1_000, () => begun.length === 4); // 70 ms
+  expect(begun).toEqual(['a0', 'a1', 'a3', 'a4']);
+  for (const free of places) free();
+  await stop();
+});
+
+it('a place is kept for who is called, also while that job is being put back, and nobody is called behind the stop', async () => {
+  const hastened: string[][] = [];
+  const hasten = async (_queue: string, keys: readonly string[]) => {
+    hastened.push([...keys]);
+    return new Set(hastened.length === 1 ? [] : keys); // at first it is not there: not written down yet
+  };
+  const places: (() => void)[] = [];
+  const turns = new Turns({ hasten }, 'q', 4, async () => {
+    await new Promise<void>((free) => places.push(free));
+    return 'done';
+  });
+  const take = (task_id: string) => {
+    const data = { account_id: 'a', task_id };
+    return turns.take({ id: task_id, queue: 'q', data, attempt: 0, signal: AbortSignal.timeout(60_000) });
+  };
+  const running = [take('a0'), take('a1')];
+  const put_back = { put_back_ms: expect.any(Number) };
+  expect(await Promise.all([take('a2'), take('a3')])).toEqual([put_back, put_back]);
+  places[0]?.();
+  await expect.poll(() => hastened).toEqual([['a2'], ['a2']]);
+  expect(await Promise.all([take('a4'), take('a3')])).toEqual([put_back, put_back]); // at once, and no place
+  running.push(take('a2'));
+  expect(places).toHaveLength(3);
+  places[1]?.();
+  turns.stop();
+  for (const free of places) free();
+  expect(await Promise.all(running)).toEqual(['done', 'done', 'done']);
+  await sleep(100);
+  expect(hastened).toHaveLength(2);
+});
