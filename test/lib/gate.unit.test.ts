@@ -120,7 +120,8 @@ it('a budget makes wait who wants more than is left, and nobody overtakes', asyn
   expect(order).toEqual([6, 5, 1, 10, 99]);
 });
 
-it('a fair budget leaves as much as one name has, and lets those go who wait no longer', async () => {
+/** One of 100, and what was let in, in its order. */
+function fairBudget() {
   const budget = makeFairBudget(100);
   const never = new AbortController().signal;
   const order: string[] = [];
@@ -129,6 +130,11 @@ it('a fair budget leaves as much as one name has, and lets those go who wait no 
     order.push(`${name}${amount}`);
     return share;
   };
+  return { take, order };
+}
+
+it('a fair budget leaves as much as one name has, and lets those go who wait no longer', async () => {
+  const { take, order } = fairBudget();
   const first = await take('a', 30);
   const second = await take('a', 20); // 50 of 100
   const gone = new AbortController();
@@ -153,14 +159,7 @@ it('a fair budget leaves as much as one name has, and lets those go who wait no 
 });
 
 it('a fair budget lets in by name in the order of coming, and first who has nothing', async () => {
-  const budget = makeFairBudget(100);
-  const never = new AbortController().signal;
-  const order: string[] = [];
-  const take = async (name: string, amount: number, signal = never) => {
-    const share = await budget.take(name, amount, signal);
-    order.push(`${name}${amount}`);
-    return share;
-  };
+  const { take, order } = fairBudget();
   const first = await take('a', 30);
   const other = await take('b', 30);
   const large = take('c', 60); // has nothing, and 40 are left
@@ -183,12 +182,13 @@ it('a fair budget lets in by name in the order of coming, and first who has noth
 });
 
 it('a fair budget goes on when a wish that was in the way is given up', async () => {
-  const budget = makeFairBudget(100);
-  const never = new AbortController().signal;
-  await budget.take('a', 30, never);
+  const { take, order } = fairBudget();
+  await take('a', 30);
   const gone = new AbortController();
-  const large = budget.take('b', 90, gone.signal);
-  const waits = budget.take('a', 1, never);
+  const large = take('b', 90, gone.signal);
+  const waits = take('a', 1);
+  await settle();
+  expect(order).toEqual(['a30']);
   gone.abort(new Error('gone'));
   await expect(large).rejects.toThrow('gone');
   expect(await waits).toBeDefined();
