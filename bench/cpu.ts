@@ -13,6 +13,20 @@ export function cpuOfChildren_us(parent: number): number {
   return 10_000 * stats.reduce((sum, stat) => sum + (stat?.ticks ?? 0), ended);
 }
 
+/** Ticks of all cores since the machine was started, and those in which a virtual one had work but no core. */
+export type MachineTime = { all: number; stolen: number };
+
+export function machineTime(): MachineTime {
+  const [line = ''] = existsSync('/proc/stat') ? readFileSync('/proc/stat', 'utf8').split('\n') : [];
+  const ticks = line.split(/ +/).slice(1, 9).map(Number);
+  return { all: ticks.reduce((sum, count) => sum + count, 0), stolen: ticks[7] ?? 0 };
+}
+
+export function stolenShare(before: MachineTime, after: MachineTime): string {
+  const all = after.all - before.all;
+  return all > 0 ? `${((100 * (after.stolen - before.stolen)) / all).toFixed(1)} %` : 'an unknown part';
+}
+
 /** `ended`: the ticks of its children that have ended. */
 function statOf(pid: string): { parent: number; ticks: number; ended: number } | undefined {
   try {
