@@ -114,7 +114,7 @@ function giveUp(): void {
 
 async function measureAll(stage: Stage): Promise<string[]> {
   say('warm-up');
-  const taken = machineTime();
+  const before = machineTime();
   const ours = medley(stage, 'bench/completions', stage.keys.shared);
   await stage.loader.run({ kind: 'closed', ...ours, connections: 64, duration_ms: warm_up_ms });
   for (const rival of stage.rivals) {
@@ -146,7 +146,7 @@ async function measureAll(stage: Stage): Promise<string[]> {
     table(long),
     'Memory (RSS) in MB.',
     table(memory),
-    `Whoever else uses the machine's cores took ${stolenShare(taken, machineTime())} of their time meanwhile (steal).`,
+    `Whoever else uses the machine's cores took ${stolenShare(before, machineTime())} of their time meanwhile (steal).`,
   ];
 }
 

@@ -14,7 +14,7 @@ export function cpuOfChildren_us(parent: number): number {
 }
 
 /** Ticks of all cores since the machine was started, and those in which a virtual one had work but no core. */
-export type MachineTime = { all: number; stolen: number };
+type MachineTime = { all: number; stolen: number };
 
 export function machineTime(): MachineTime {
   const [line = ''] = existsSync('/proc/stat') ? readFileSync('/proc/stat', 'utf8').split('\n') : [];
@@ -22,6 +22,7 @@ export function machineTime(): MachineTime {
   return { all: ticks.reduce((sum, count) => sum + count, 0), stolen: ticks[7] ?? 0 };
 }
 
+/** What others on the host took of all cores' time between the two, in words. */
 export function stolenShare(before: MachineTime, after: MachineTime): string {
   const all = after.all - before.all;
   return all > 0 ? `${((100 * (after.stolen - before.stolen)) / all).toFixed(1)} %` : 'an unknown part';
