@@ -1,6 +1,6 @@
 // Copies of the sources with a fault in them, for the scripts that expect somebody to notice. Plain
 // JavaScript for Node 20.
-import { cpSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -22,6 +22,7 @@ export function copySources(root, prefix) {
 
 /** What is wrong with the place of a fault; undefined if its text is in its file exactly once. */
 export function misplacement(root, { file, find }) {
+  if (!existsSync(join(root, file))) return `there is no ${file}`;
   const times = readFileSync(join(root, file), 'utf8').split(find).length - 1;
   return times === 1 ? undefined : `the text to replace is in ${file} ${times} times, not once: ${find}`;
 }
