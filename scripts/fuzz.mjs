@@ -1,17 +1,4 @@
-// npm run fuzz -- [--requests 100000] [--seed N] [--from NUMBER]: installs what is missing, then runs
-// test/hostile/fuzz.ts on the pinned Node. Plain JavaScript for Node 20.
-import { fileURLToPath } from 'node:url';
-import { finish, runScript, setUp } from './setup.mjs';
-import { forwardSignals } from './setup-process.mjs';
+// npm run fuzz: see programs/fuzz.mjs, which Node reads only if it can.
+import './node-version.cjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-
-forwardSignals();
-await finish(async () => {
-  const place = await setUp(root, ['.', 'test']);
-  try {
-    return await runScript(root, place, 'test/hostile/fuzz.ts', process.argv.slice(2), { cwd: root });
-  } finally {
-    place.leave();
-  }
-});
+import('./programs/fuzz.mjs');

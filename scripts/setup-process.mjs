@@ -10,6 +10,14 @@ export function pinnedNode(root) {
   return process.platform !== 'win32' && existsSync(path) ? path : process.execPath;
 }
 
+/** Whether what the tests need is there; if not, says how to get it. */
+export function hasTests(root) {
+  const needed = [join('node_modules', 'pg'), join('test', 'node_modules', 'vitest')];
+  if (needed.every((path) => existsSync(join(root, path)))) return true;
+  console.error('The packages of the tests are not installed yet: run npm test once, which installs them.');
+  return false;
+}
+
 /** A process for as long as it lives: a pid alone would be mistaken for the next process that gets it. */
 export function identify(pid) {
   return { pid, started: startOf(pid) };

@@ -239,13 +239,18 @@ export function runScript(root, place, script, args, { flags = [], ...options } 
   });
 }
 
-/** Ends this process with what `work` returns, or says in one sentence why it could not. */
-export async function finish(work) {
+/**
+ * Ends this process with what `work` returns, or says in one sentence why it could not; with `json` also as a command
+ * does, in one object on stdout.
+ */
+export async function finish(work, { json = false } = {}) {
   try {
     process.exitCode = await work();
   } catch (error) {
-    if (error instanceof SetupError) console.error(error.message);
-    else if (error.exit_code === undefined) throw error;
+    if (error instanceof SetupError) {
+      console.error(error.message);
+      if (json) console.log(JSON.stringify({ error: { message: error.message } }));
+    } else if (error.exit_code === undefined) throw error;
     process.exitCode = error.exit_code;
   }
 }

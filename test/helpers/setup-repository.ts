@@ -17,10 +17,15 @@ export class SetupRepository {
   readonly folder = temporaryFolder(0o755);
 
   constructor() {
-    mkdirSync(join(this.folder, 'scripts'));
+    mkdirSync(join(this.folder, 'scripts/programs'), { recursive: true });
     for (const name of [
+      'node-version.cjs',
       'start.mjs',
       'test.mjs',
+      'medley.mjs',
+      'programs/start.mjs',
+      'programs/test.mjs',
+      'programs/medley.mjs',
       'setup.mjs',
       'setup-lock.mjs',
       'setup-process.mjs',
@@ -89,11 +94,11 @@ export class SetupRepository {
   }
 
   run(
-    script: 'start' | 'test',
-    options: { args?: string[]; node?: string; uid?: number; gid?: number; shell?: boolean } = {},
+    script: 'start' | 'test' | 'medley',
+    options: { args?: string[]; node?: string; flags?: string[]; uid?: number; gid?: number; shell?: boolean } = {},
   ): Run {
-    const { uid, gid, node = process.execPath, args = [] } = options;
-    const words = [node, join(this.folder, 'scripts', `${script}.mjs`), ...args];
+    const { uid, gid, node = process.execPath, flags = [], args = [] } = options;
+    const words = [node, ...flags, join(this.folder, 'scripts', `${script}.mjs`), ...args];
     const env = {
       PATH: process.env['PATH'],
       HOME: this.folder,

@@ -1,5 +1,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findUser } from '../../src/db/embedded-process.ts';
 import { is_root, removeFolder } from '../helpers/embedded.ts';
@@ -219,5 +221,55 @@ describe.runIf(is_root)('as an ordinary user in root’s folder', () => {
     const again = repository.run('start', { node, ...nobody });
     expect(await again.ended()).toBe(1);
     expect(again.error).toContain('this user cannot write to');
+  });
+});
+
+describe('another Node than ours', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const names = Object.keys(scripts);
+
+  /** Words for Node that make it say another version of itself. */
+  function asVersion(version: string): string[] {
+    repository.write(
+      'version.cjs',
+      `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });\n`,
+    );
+    return ['-r', join(repository.folder, 'version.cjs')];
+  }
+
+  test.each(names)('npm run %s on a Node older than 20 says so, and nothing else', (name) => {
+    const script = join(root, 'scripts', `${name}.mjs`);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [...asVersion('18.20.8'), script], {
+      encoding: 'utf8',
+    });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(
+      /^Medley needs Node 20 or newer to start, and this is Node 18\.20\.8 \(.*run this command again\.\n$/,
+    );
+  });
+
+  test.each(names)('npm run %s reads nothing before that which an old Node cannot read', (name) => {
+    expect(scripts[name]).toContain(`node -r ./scripts/node-version.cjs scripts/${name}.mjs`);
+    const code = readFileSync(join(root, 'scripts', `${name}.mjs`), 'utf8').replaceAll(/^\/\/.*\n/gm, '');
+    expect(code).toBe(`import './node-version.cjs';\n\nimport('./programs/${name}.mjs');\n`);
+    const first = readFileSync(join(root, 'scripts/node-version.cjs'), 'utf8').replaceAll(/^\/\/.*\n/gm, '');
+    expect(first).not.toMatch(/=>|`|\b(const|let|import|async|await)\b|\?\?|\?\./);
+  });
+
+  test('a command in a fresh clone installs what is missing and runs on the pinned Node', async () => {
+    repository.write('src/cli.ts', "console.log(process.env['PINNED'], ...process.argv.slice(2)); process.exit(4);\n");
+    const run = repository.run('medley', { flags: asVersion('20.20.2'), args: ['account', 'list', '--json'] });
+    expect(await run.ended()).toBe(4);
+    expect(run.out).toBe('yes account list --json\n');
+    expect(run.error).toMatch(/Packages installed in \d+ s\.$/m);
+  });
+
+  test('a command whose packages cannot be installed says so, with --json also as an object', async () => {
+    repository.write('fail', '');
+    const run = repository.run('medley', { args: ['account', 'list', '--json'] });
+    expect(await run.ended()).toBe(1);
+    expect(run.error).toMatch(/The packages could not be installed/);
+    expect(JSON.parse(run.out)).toEqual({ error: { message: expect.stringMatching(/could not be installed/) } });
   });
 });

@@ -1,0 +1,29 @@
+// npm test: installs what is missing, then runs the checks and all tests. Arguments go to vitest.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { finish, runScript, setUp } from '../setup.mjs';
+import { forwardSignals } from '../setup-process.mjs';
+import { buildWeb } from '../web.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const vitest = 'test/node_modules/vitest/vitest.mjs';
+
+forwardSignals();
+await finish(async () => {
+  const place = await setUp(root, ['.', 'web', 'test']);
+  try {
+    const built = await buildWeb(root, (script, words) => runScript(root, place, script, words, { cwd: root }));
+    if (built !== 0) return built;
+    const checks = existsSync(join(root, 'scripts/check.mjs'))
+      ? await runScript(root, place, 'scripts/check.mjs', [], { cwd: root })
+      : 0;
+    const given = process.argv.slice(2);
+    // The checks have run the unit tests; who names files may mean one of those.
+    const words = ['run', '--config', 'test/vitest.config.ts', ...(given.length > 0 ? given : ['--project', '!unit'])];
+    const tests = await runScript(root, place, vitest, words, { cwd: root });
+    return tests || checks;
+  } finally {
+    place.leave();
+  }
+});
