@@ -161,5 +161,6 @@ function choicesOf({ choices }: JsonObject): JsonObject[] {
 
 /** The caller speaks of `functions`, as all did before there were tools. */
 export function isLegacy(ask: Ask): boolean {
-  return Array.isArray(ask.body['functions']) && !Array.isArray(ask.body['tools']);
+  const { functions, tools } = ask.body;
+  return Array.isArray(functions) && !(Array.isArray(tools) && tools.length > 0);
 }

@@ -8,7 +8,6 @@ import { mistake, notCarried } from './fields.ts';
 import { isStrict } from './native-schema.ts';
 import type { Quirks, Target, UpstreamBody } from './quirks.ts';
 import { planJson, type JsonPlan } from './structured.ts';
-import { isTelemetry } from './system-turns.ts';
 import { effortOfBudget } from './thinking.ts';
 import { ToolNames } from './tool-names.ts';
 
@@ -60,7 +59,6 @@ function writeTurns(turns: readonly Turn[], plan: JsonPlan, names: ToolNames, qu
     else append(messages, writeAssistant(turn, names, quirks));
   }
   if (messages.length === 0) throw mistake('messages', 'must hold some text');
-  if (isTelemetry(texts[0] ?? '')) texts[0] = '';
   const system = [...texts, plan.instruction ?? ''].filter((text) => text !== '').join('\n\n');
   if (system !== '') messages.unshift({ role: 'system', content: system });
   return messages;

@@ -176,9 +176,11 @@ function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
     const id = calls.add(needName(call, 'id', `${where}.id`), called.name, `${where}.id`);
     return { ...called, id, ...readExtraContent(call) };
   });
-  if (parts.length > 0 || given(message, 'function_call') === undefined) return parts;
+  if (given(message, 'function_call') === undefined) return parts;
   const where = `${at}.function_call`;
   const called = readFunction(message['function_call'], where);
+  if (parts.some(({ name, arguments: text }) => name === called.name && text === called.arguments)) return parts;
+  if (parts.length > 0) throw mistake(where, 'must not be used beside tool_calls');
   calls.checkArguments(called.arguments, `${where}.arguments`);
   return [{ ...called, id: calls.add('call_function', called.name, where) }];
 }

@@ -35,7 +35,7 @@ export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conver
     readCount(body, 'max_completion_tokens', 'max_completion_tokens', 1) ??
     readCount(body, 'max_tokens', 'max_tokens', 1);
   // An answer to `functions` has place for one call.
-  const is_legacy = given(body, 'tools') === undefined && tools.length > 0;
+  const is_legacy = !hasTools(body) && tools.length > 0;
   const parallel = is_legacy ? false : readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
   const { seed } = body;
   const { temperature, top_p, format, thinking, user } = readCommon(body, { readFormat, readThinkingWish });
@@ -55,6 +55,10 @@ export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conver
   };
 }
 
+function hasTools({ tools }: JsonObject): boolean {
+  return Array.isArray(tools) && tools.length > 0;
+}
+
 function refuseAudio(body: JsonObject): void {
   const modalities = readList(body, 'modalities', 'modalities') ?? [];
   if (modalities.includes('audio')) throw notCarried('modalities', 'A wish for spoken answers');
@@ -72,8 +76,10 @@ function readStop(body: JsonObject): string[] {
 }
 
 function readTools(body: JsonObject): Tool[] {
-  const tools = readList(body, 'tools', 'tools');
-  if (tools !== undefined) {
+  const tools = readList(body, 'tools', 'tools') ?? [];
+  const functions = readList(body, 'functions', 'functions') ?? [];
+  if (tools.length > 0) {
+    if (functions.length > 0) throw mistake('functions', 'must not be used beside tools');
     return tools.map((value, index) => {
       const at = `tools[${index}]`;
       const tool = needObject(value, at);
@@ -83,7 +89,6 @@ function readTools(body: JsonObject): Tool[] {
       return isObject(cache_control) ? { ...read, cache_control } : read;
     });
   }
-  const functions = readList(body, 'functions', 'functions') ?? [];
   return functions.map((value, index) => readFunction(value, `functions[${index}]`));
 }
 

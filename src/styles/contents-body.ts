@@ -7,7 +7,7 @@ import { ContentsWriter } from './contents-turns.ts';
 import { contentsSchema } from './contents-schema.ts';
 import type { Quirks, Target, UpstreamBody } from './quirks.ts';
 import { planJson, type JsonPlan } from './structured.ts';
-import { isTelemetry, placeSystem } from './system-turns.ts';
+import { placeSystem } from './system-turns.ts';
 import { planContentsThinking } from './thinking-plan.ts';
 import { ToolNames } from './tool-names.ts';
 
@@ -25,7 +25,7 @@ export function writeContents(conversation: Conversation, ask: Ask, target: Targ
   const written = contents.write(turns);
   const is_single = conversation.parallel_tool_calls === false && plan.tools.length > 0;
   const instructions = [
-    ...system.map(({ text }) => text).filter((text, index) => index > 0 || !isTelemetry(text)),
+    ...system.map(({ text }) => text),
     ...(plan.instruction === undefined ? [] : [plan.instruction]),
     ...(is_single ? ['Call at most one tool at a time.'] : []),
   ];

@@ -20,9 +20,6 @@ const dropped: ReadonlySet<string> = new Set([
   '$id',
   '$anchor',
   '$comment',
-  'default',
-  'example',
-  'examples',
   'deprecated',
   'readOnly',
   'writeOnly',
@@ -42,15 +39,14 @@ export function contentsSchema(schema: JsonObject): JsonObject {
 }
 
 function shaped(given: JsonObject, depth: number): JsonObject {
-  const schema = flattened(given);
+  const { schema, told } = flattened(given);
   const shape: JsonObject = {};
-  const told: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
     if (dropped.has(key) || key === 'nullable') continue;
     const written = depth < depth_max ? keyword(key, value, depth + 1) : undefined;
-    if (!written) told.push(`${key}: ${JSON.stringify(value)}`);
-    else if (written[0] === '$defs') shape['$defs'] = { ...objectOr(shape['$defs']), ...objectOr(written[1]) };
-    else shape[written[0]] = written[1];
+    if (written?.[0] === '$defs') shape['$defs'] = { ...objectOr(shape['$defs']), ...objectOr(written[1]) };
+    else if (written && shape[written[0]] === undefined) shape[written[0]] = written[1];
+    else told.push(`${key}: ${JSON.stringify(value)}`);
   }
   if (schema['nullable'] === true && typeof shape['type'] === 'string') shape['type'] = [shape['type'], 'null'];
   if (told.length > 0) {
@@ -117,18 +113,32 @@ function referenceAlone(shape: JsonObject): JsonObject {
   return { ...rest, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }) };
 }
 
+type Flattened = { schema: JsonObject; /** What had no room beside it. */ told: string[] };
+
 /** `allOf` has no place there: its parts become one schema with what is beside them. */
-function flattened(schema: JsonObject): JsonObject {
+function flattened(schema: JsonObject): Flattened {
   const all = partsOf(schema);
   const [first] = all;
-  if (first && all.length === 1) return first;
-  const whole = merged(all);
-  const properties = all.map((part) => part['properties']).filter(isObject);
-  const required = all.map((part) => part['required']).filter((names) => Array.isArray(names));
-  if (properties.length > 0) whole['properties'] = merged(properties);
-  if (required.length > 0) whole['required'] = [...new Set(required.flat())];
-  return whole;
+  if (first && all.length === 1) return { schema: first, told: [] };
+  const whole: JsonObject = {};
+  const told: string[] = [];
+  for (const [key, values] of membersOf(all)) {
+    const [one, ...others] = values;
+    if (others.length === 0) whole[key] = one ?? null;
+    else if (key === 'required' && values.every((names) => Array.isArray(names))) whole[key] = united(values.flat());
+    else if (key === 'description') whole[key] = united(values).map(String).join('\n');
+    else if (named.has(key) && values.every(isObject)) whole[key] = mergedMembers(values);
+    else {
+      const [kept_one = null, ...rest] = united(values);
+      whole[key] = kept_one;
+      for (const each of rest) told.push(`${key}: ${JSON.stringify(each)}`);
+    }
+  }
+  return { schema: whole, told };
 }
+
+/** Keywords whose members are schemas by their names. */
+const named: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
 /** What is beside an `allOf`, then its parts and theirs. */
 function partsOf(schema: JsonObject): JsonObject[] {
@@ -137,9 +147,29 @@ function partsOf(schema: JsonObject): JsonObject[] {
   return [rest, ...allOf.flatMap(partsOf)];
 }
 
-/** All members, of those with the same name the first. In one go: two by two, ten thousand parts took 20 s. */
-function merged(all: readonly JsonObject[]): JsonObject {
-  return Object.fromEntries(all.toReversed().flatMap((each) => Object.entries(each)));
+/** The values of each name. In one go: two by two, ten thousand parts took 20 s. */
+function membersOf(all: readonly JsonObject[]): Map<string, Json[]> {
+  const by_name = new Map<string, Json[]>();
+  for (const [key, value] of all.flatMap((each) => Object.entries(each))) {
+    const values = by_name.get(key);
+    if (values) values.push(value);
+    else by_name.set(key, [value]);
+  }
+  return by_name;
+}
+
+/** A name that several have is what all of them say. */
+function mergedMembers(all: readonly JsonObject[]): JsonObject {
+  const merged = [...membersOf(all)].map(([name, values]): [string, Json] => {
+    const [only = null, ...others] = united(values);
+    return [name, others.length === 0 ? only : { allOf: [only, ...others] }];
+  });
+  return Object.fromEntries(merged);
+}
+
+/** Each of the values once. */
+function united(values: readonly Json[]): Json[] {
+  return [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
 }
 
 function objectOr(value: Json | undefined): JsonObject {

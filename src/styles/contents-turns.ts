@@ -83,8 +83,11 @@ export class ContentsWriter {
       return is_inside ? [] : [`(see the ${part.type} in the next message)`];
     });
     const media = is_inside ? parts.filter((part) => part.type !== 'text' && !isTextDocument(part)) : [];
-    const text = texts.join('\n');
-    const files = media.flatMap((part) => this.#part(part)).filter((part) => part['inlineData'] !== undefined);
+    const written = media.flatMap((part) => this.#part(part));
+    const files = written.filter((part) => part['inlineData'] !== undefined);
+    // Names of files: a result has text in its response alone.
+    const names = written.flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : []));
+    const text = [...texts, ...names].join('\n');
     return {
       functionResponse: {
         id,

@@ -17,11 +17,12 @@ import {
 import { readMessagesSettings } from './messages-settings.ts';
 import { isOfCall, readSignature } from './seal.ts';
 import { serverBlock } from './server-blocks.ts';
+import { withoutTelemetry } from './system-turns.ts';
 import { addTurn, OpenCalls } from './turns.ts';
 
 /** Reads the body of a messages request. Throws ApiError 400 naming the field that cannot be read. */
 export function readMessages(body: JsonObject): Conversation {
-  const system = readTexts(body['system'] ?? null, 'system');
+  const system = withoutTelemetry(readTexts(body['system'] ?? null, 'system'));
   const turns: Turn[] = system.length === 0 ? [] : [{ role: 'system', parts: system }];
   addTurns(turns, body);
   return readMessagesSettings(body, turns);

@@ -19,7 +19,7 @@ const kept: ReadonlySet<string> = new Set([
   'default',
 ]);
 
-const dropped: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', 'additionalProperties', 'examples']);
+const dropped: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', 'additionalProperties']);
 
 const formats: readonly Json[] = [
   'date-time',
@@ -93,7 +93,9 @@ function shaped(schema: JsonObject): JsonObject {
   const told: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
     if (dropped.has(key)) continue;
-    if (key === 'oneOf') shape['anyOf'] = shapedBelow(value);
+    const holder = key === 'oneOf' ? 'anyOf' : key;
+    if (shape[holder] !== undefined) told.push(`${key}: ${JSON.stringify(value)}`);
+    else if (key === 'oneOf') shape[holder] = shapedBelow(value);
     else if (key === 'format' && formats.includes(value)) shape[key] = value;
     else if (key === 'minItems' && (value === 0 || value === 1)) shape[key] = value;
     else if (!kept.has(key)) told.push(`${key}: ${JSON.stringify(value)}`);

@@ -9,7 +9,6 @@ import type { Quirks, Target, UpstreamBody } from './quirks.ts';
 import { encrypted_reasoning } from './same-responses.ts';
 import { readThoughtSeal } from './seal.ts';
 import { planJson, type JsonPlan } from './structured.ts';
-import { isTelemetry } from './system-turns.ts';
 import { effortOfBudget } from './thinking.ts';
 import { ToolNames } from './tool-names.ts';
 
@@ -52,8 +51,7 @@ function writeInput(turns: readonly Turn[], plan: JsonPlan, names: ToolNames): J
   const first = turns.findIndex(({ role }) => role !== 'system');
   const start = first === -1 ? turns.length : first;
   const texts = turns.slice(0, start).map(({ parts }) => joined(parts, '\n\n'));
-  const said = texts.map((text, index) => (index === 0 && isTelemetry(text) ? '' : text));
-  const instructions = [...said, plan.instruction ?? ''].filter((text) => text !== '').join('\n\n');
+  const instructions = [...texts, plan.instruction ?? ''].filter((text) => text !== '').join('\n\n');
   const input = turns.slice(start).flatMap((turn) => {
     if (turn.role === 'assistant') return turn.parts.flatMap((part) => writeSaid(part, names));
     return turn.role === 'user'
@@ -127,7 +125,8 @@ function writePart(part: Part): JsonObject[] {
 function writeDocument(part: PartOf<'document'>): JsonObject {
   const { source, title } = part;
   if (source.type === 'text') return { type: 'input_text', text: documentText(part, source.text) };
-  if (source.type === 'url') return { type: 'input_file', file_url: source.url };
+  if (source.type === 'url')
+    return { type: 'input_file', file_url: source.url, ...(title !== undefined && { filename: title }) };
   const file_data = `data:${source.media_type};base64,${source.data}`;
   return { type: 'input_file', filename: title ?? 'document.pdf', file_data };
 }

@@ -47,10 +47,16 @@ function readMessage(message: JsonObject, at: string, turns: Turn[], calls: Open
       calls.checkAnswered();
       return addTurn(turns, 'user', readContent(message, at, 'content'));
     case 'assistant':
-      return addTurn(turns, 'assistant', readContent(message, at, 'content'));
+      return addTurn(turns, 'assistant', readContent(message, at, 'content').map(spoken));
     default:
       throw mistake(`${at}.role`, 'must be one of system, developer, user, assistant');
   }
+}
+
+/** No other style has a place for files in what a model said. */
+function spoken(part: Part): Part {
+  if ('at' in part) throw notCarried(part.at, 'A file in a message of the assistant');
+  return part;
 }
 
 function textAlone(part: Part): TextPart {
@@ -101,6 +107,8 @@ function readFile(part: JsonObject, at: string): Part {
   const named = title === undefined ? {} : { title };
   const link = readText(part, 'file_url', `${at}.file_url`);
   const where = `${at}.${link === undefined ? 'file_data' : 'file_url'}`;
+  if (link !== undefined && given(part, 'file_data') !== undefined)
+    throw mistake(`${at}.file_data`, 'must not be used beside file_url');
   const source = readSource(link ?? needText(part, 'file_data', where), where);
   if (source.type === 'url') return { type: 'document', source, at: where, ...named };
   if (source.media_type.startsWith('image/')) return { type: 'image', source, at: where };

@@ -39,7 +39,7 @@ export function planJson(conversation: Conversation, target: Target): JsonPlan {
     const tool = { name: json_tool, description, schema: format.schema };
     return { tools: [tool], tool_choice: { mode: 'one', name: json_tool }, json_tool };
   }
-  const schema = JSON.stringify(format.schema);
+  const schema = JSON.stringify(describedSchema(format));
   const instruction = `Answer with JSON only: no other text, no code fence. It must be valid by this JSON Schema:\n${schema}`;
   return { ...plan, instruction };
 }
@@ -48,9 +48,16 @@ export function planJson(conversation: Conversation, target: Target): JsonPlan {
 function nativeFormat(format: AnswerFormat, target: Target): JsonPlan['native'] {
   if (target.style === 'completions' || target.style === 'responses') return { format };
   if (target.style === 'contents') {
-    return format.type === 'json' ? { format } : { format, schema: contentsSchema(format.schema) };
+    return format.type === 'json' ? { format } : { format, schema: contentsSchema(describedSchema(format)) };
   }
   if (format.type === 'json') return undefined;
-  const schema = nativeSchema(format.schema);
+  const schema = nativeSchema(describedSchema(format));
   return schema && { format, schema };
+}
+
+/** The schema with the description of the format, which has a place of its own in chat completions and responses alone. */
+function describedSchema({ description, schema }: Extract<AnswerFormat, { type: 'json_schema' }>): JsonObject {
+  if (description === undefined || description === '') return schema;
+  const own = typeof schema['description'] === 'string' ? `\n${schema['description']}` : '';
+  return { ...schema, description: description + own };
 }

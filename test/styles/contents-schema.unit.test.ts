@@ -41,7 +41,12 @@ describe('a schema as Gemini takes it', () => {
       { type: 'integer', exclusiveMinimum: 0, maximum: 9 },
       { type: 'integer', maximum: 9, description: '{exclusiveMinimum: 0}' },
     ],
-    ['leaves out what no model reads', { $schema: 'x', $id: 'y', default: 1, examples: [1], ...text }, text],
+    ['leaves out what no model reads', { $schema: 'x', $id: 'y', ...text }, text],
+    [
+      'tells defaults and examples',
+      { default: 1, examples: [1], ...text },
+      { ...text, description: '{default: 1, examples: [1]}' },
+    ],
     ['takes anyOf for oneOf', { oneOf: [text, { type: 'null' }] }, { anyOf: [text, { type: 'null' }] }],
     ['takes enum for const', { const: 'a' }, { enum: ['a'] }],
     ['tells a const that is neither text nor number', { const: true }, { description: '{const: true}' }],

@@ -97,7 +97,7 @@ it('results that only name the function belong to its calls in their order', () 
   expect(ids).toEqual(['1', '3', '2', '4']);
 });
 
-it('parts of allOf become one schema, of which the first to say something is right', () => {
+it('parts of allOf become one schema, of which the first to say something is right and the others are told', () => {
   const text = { type: 'string' };
   const number = { type: 'number' };
   const given = {
@@ -112,8 +112,9 @@ it('parts of allOf become one schema, of which the first to say something is rig
     title: 'whole',
     minimum: 1,
     maximum: 3,
-    properties: { a: text, b: number },
+    properties: { a: { ...text, description: '{type: "number"}' }, b: number },
     required: ['a', 'b'],
+    description: '{title: "part", minimum: 2}',
   });
 });
 

@@ -262,3 +262,16 @@ describe('what tools send reaches models of the other style', () => {
     });
   });
 });
+
+it('Claude Code’s system prompt reaches an upstream of every other style, without its billing line', () => {
+  const ask = readAsk('messages', claude_code);
+  for (const style of ['completions', 'responses', 'contents'] as const) {
+    const { body } = upstreamBody(ask, { style, model: 'u', max_tokens: 4000, quirks: {} });
+    const text = JSON.stringify(body);
+    expect(text).toContain('You are Claude Code.');
+    expect(text).toContain('Instructions.');
+    expect(text).not.toContain('billing');
+  }
+  const { body } = upstreamBody(ask, { style: 'messages', model: 'u', max_tokens: 4000, quirks: {} });
+  expect(body['system']).toEqual(claude_code['system']);
+});

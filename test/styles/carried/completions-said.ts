@@ -213,7 +213,7 @@ export const completions_said: readonly Row[] = [
   },
   {
     field: 'file: image',
-    how: '`image`',
+    how: '`image`; its name is left out',
     what: 'carried',
     give: user({ type: 'file', file: { file_data: 'data:image/png;base64,AAAA' } }),
     get: { messages: [{ role: 'user', content: [{ type: 'image', source: png }] }] },

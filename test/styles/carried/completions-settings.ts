@@ -58,6 +58,13 @@ export const completions_settings: readonly Row[] = [
     get: { tools: [tool('f')], tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true } },
   },
   {
+    field: 'functions beside tools; function_call of a message beside other tool_calls',
+    how: 'nobody knows which of both is meant',
+    what: 'refused',
+    give: { tools: [named('f')], functions: [{ name: 'g', parameters }] },
+    param: 'functions',
+  },
+  {
     field: 'tool_choice: auto',
     how: 'the same',
     what: 'carried',

@@ -185,8 +185,8 @@ export const messages_history: readonly Row[] = [
     give: { messages: [hi, { role: 'assistant', content: [{ type: 'thinking', thinking: 'Hm.', signature: '' }] }] },
   },
   {
-    field: 'results of the provider’s own tools (search, code, MCP)',
-    how: 'text, without what is encrypted',
+    field: 'calls of the provider’s own tools (search, code, MCP) and their results',
+    how: 'text, without what is encrypted and the bytes of files',
     what: 'changed',
     give: {
       messages: [
@@ -194,14 +194,20 @@ export const messages_history: readonly Row[] = [
         {
           role: 'assistant',
           content: [
-            { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
+            { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'q' } },
             { type: 'web_search_tool_result', tool_use_id: 's', content: [{ title: 'T', encrypted_content: 'x' }] },
           ],
         },
         hi,
       ],
     },
-    get: { messages: [hi, { role: 'assistant', content: '[web search tool result] [{"title":"T"}]' }, hi] },
+    get: {
+      messages: [
+        hi,
+        { role: 'assistant', content: '[call of web_search] {"query":"q"}[web search tool result] [{"title":"T"}]' },
+        hi,
+      ],
+    },
   },
   {
     field: 'blocks of other types',

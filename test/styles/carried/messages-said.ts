@@ -24,8 +24,8 @@ export const messages_said: readonly Row[] = [
     get: { messages: [{ role: 'system', content: 'A\n\nB' }, hi] },
   },
   {
-    field: 'system: a first block `x-anthropic-billing-header: …`',
-    how: 'telemetry of a tool',
+    field: 'system: a first line `x-anthropic-billing-header: …`',
+    how: 'telemetry of a tool; what follows it is carried',
     what: 'dropped',
     give: { system: [{ type: 'text', text: 'x-anthropic-billing-header: v=1' }] },
   },

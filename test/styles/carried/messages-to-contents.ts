@@ -19,7 +19,7 @@ export const messages_to_contents: readonly Row[] = [
   },
   {
     field: 'system; messages: system turns',
-    how: 'parts of `systemInstruction`, without a first block `x-anthropic-billing-header: …`',
+    how: 'parts of `systemInstruction`, without a first line `x-anthropic-billing-header: …`',
     what: 'changed',
     give: {
       system: [

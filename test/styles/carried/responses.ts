@@ -74,6 +74,20 @@ export const from_responses: readonly Row[] = [
     get: { messages: [{ role: 'user', content: 'a.txt\n\nHi' }] },
   },
   {
+    field: 'input_file: file_data beside file_url',
+    how: 'nobody knows which of both is meant',
+    what: 'refused',
+    give: said({ type: 'input_file', file_url: 'https://example.com/a.pdf', file_data: pdf }),
+    param: 'input[0].content[0].file_data',
+  },
+  {
+    field: 'images and files in messages of the assistant',
+    how: 'no place for them',
+    what: 'refused',
+    give: { input: [hi, { role: 'assistant', content: [{ type: 'input_image', image_url: png }] }, hi] },
+    param: 'input[1].content[0].image_url',
+  },
+  {
     field: 'input_audio',
     how: 'the same',
     what: 'carried',
