@@ -30,6 +30,7 @@ import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
 import type { Adapter, ChatProvider, Provider } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
+import { makeChatProbes, type ChatProbes } from './routing/probes.ts';
 import { openDiskStorage } from './storage/disk.ts';
 import type { Storage } from './storage/storage.ts';
 import { makePlaces, type Places } from './webhooks/places.ts';
@@ -49,6 +50,7 @@ export type App = {
   readonly overrides: Pick<OverrideWatch, 'refresh'> | undefined;
   readonly providers: Providers;
   readonly health: RouteHealth;
+  readonly probes: ChatProbes;
   readonly windows: Windows;
   readonly atOnce: AtOnce;
   readonly authenticator: Authenticator;
@@ -203,6 +205,7 @@ async function openParts(
     overrides,
     providers,
     health: openRouteHealth(db, clock),
+    probes: makeChatProbes(),
     windows: memoryWindows(),
     atOnce: new AtOnce(),
     authenticator,

@@ -6,6 +6,7 @@ import type { Handler } from './engine/engine.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { addUpUsage } from './money/usage.ts';
+import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
@@ -50,6 +51,7 @@ export async function startWorker(app: App): Promise<void> {
     await removeOldDeliveries(app, stopped);
     await removeOldRecords(app, stopped);
     await removeOldLoginLinks(app.db, new Date(app.clock.now()));
+    await dropUnusedCircuits(app.db, new Date(app.clock.now()));
   });
   await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => void (await addUpUsage(app.db, stopped)));
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(app, stopped));

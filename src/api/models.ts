@@ -75,14 +75,14 @@ export const list_models: Endpoint<App> = {
   handle: handleList,
 };
 
-async function handleList(app: App, { query }: Call): Promise<Answer> {
+async function handleList(app: App, { query, caller }: Call): Promise<Answer> {
   const { models, settings } = app.catalog.current;
   const modality = oneOf(query, 'modality', kinds);
   const shown = [...models.values()].filter(
     ({ kind, hidden }) => !hidden && (modality === undefined || kind === modality),
   );
   const { page, has_more } = cutPage(shown, query);
-  const statusOf = await lookAtRoutes(app);
+  const statusOf = await lookAtRoutes(app, caller.account.id);
   return {
     status: 200,
     body: {
@@ -95,12 +95,13 @@ async function handleList(app: App, { query }: Call): Promise<Answer> {
   };
 }
 
-/** Whether a model takes work, by the health of its routes now, and by what operators took away of them. */
-export async function lookAtRoutes(app: App): Promise<(model: Model) => Standing> {
+/** Whether a model takes work of an account, by the health of its routes now, and by what operators took away of them. */
+export async function lookAtRoutes(app: App, account_id?: string): Promise<(model: Model) => Standing> {
   const standingOf = await app.health.look();
   return (model) => {
     const { id, routes } = model;
-    const standing = standingOf(routes.map((route) => routeName(id, route.id)));
+    const names = routes.map((route) => routeName(id, route.id));
+    const standing = standingOf(names, account_id);
     return standing === 'available' && routes.length < allRoutes(model).length ? 'degraded' : standing;
   };
 }
@@ -138,12 +139,12 @@ export const get_model: Endpoint<App> = {
     params: { id: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } } },
     responses: { 200: { description: 'The model.', schema: model_schema } },
   },
-  handle: async (app, { params }) => {
+  handle: async (app, { params, caller }) => {
     const { models, settings } = app.catalog.current;
     const id = params['id'] ?? '';
     const found = models.get(id);
     if (found) {
-      const statusOf = await lookAtRoutes(app);
+      const statusOf = await lookAtRoutes(app, caller.account.id);
       return { status: 200, body: modelRecord(found, settings.base_currency, statusOf(found)) };
     }
     const message = `There is no model ${JSON.stringify(id.slice(0, 128))}. GET /v1/models lists the models.`;

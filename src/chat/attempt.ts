@@ -39,8 +39,6 @@ export type RouteFailure = {
   reason: string;
   retry_after_ms?: number | undefined;
   rejected_credentials?: boolean;
-  /** The upstream was reached, but took too long for this request. */
-  is_slow?: boolean;
   /** The model has done its work, or all that it had time for: a repeat would take and cost as much. */
   is_spent?: boolean;
   /** It says nothing about the route. */
@@ -202,7 +200,7 @@ export function failureOf(error: unknown, watch: Watch): RouteFailure {
   const { timed_out } = watch;
   if (timed_out) {
     const is_spent = timed_out === 'total';
-    return { cause: 'timeout', reason: lateness(timed_out), is_slow: true, is_spent, may_cost: true };
+    return { cause: 'timeout', reason: lateness(timed_out), is_spent, may_cost: true };
   }
   if (error instanceof Unfinished) return unfinished(error.message);
   if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error), may_cost: true };
@@ -211,7 +209,6 @@ export function failureOf(error: unknown, watch: Watch): RouteFailure {
     reason: `${error.reason}: ${error.message}`,
     retry_after_ms: error.retry_after_ms,
     rejected_credentials: error.reason === 'rejected_credentials',
-    is_slow: error.reason === 'timeout' && error.cause === undefined, // with a cause, nobody was reached
     is_blameless: error.is_blameless,
     simulated: error.simulated,
   };

@@ -1,8 +1,6 @@
 import type { App } from '../app.ts';
-import type { Model, Route } from '../catalog/model.ts';
+import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
-import { rememberByObject } from '../lib/remember.ts';
-import { routeName, type Trouble } from '../routing/health.ts';
 import { errorEvent, heartbeat } from '../styles/open-relay.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { takeHold } from './hold.ts';
@@ -10,6 +8,7 @@ import type { CallOrder } from './order.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { writeRecord } from './record.ts';
+import { retryAfter, routesOf, type NamedRoute, type Routing } from './routes.ts';
 import { chargeOf, settle, type Settled } from './settle.ts';
 import { noteLost, useOf } from './upstream.ts';
 
@@ -43,18 +42,21 @@ export async function runCall<Order extends CallOrder>(
 ): Promise<ChatResult> {
   enter(app, order);
   const end = app.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
+  let routing: Routing | undefined;
   try {
     const created_at = new Date(app.clock.now());
     const outcome = newOutcome();
     const usable = routesOf(app, order);
-    const routes = usable instanceof Promise ? await usable : usable;
+    routing = usable instanceof Promise ? await usable : usable;
+    const { routes } = routing;
     const held = reserve(app, order, routes);
     const max_tokens = typeof held === 'number' ? held : await held;
     const paid_order = max_tokens === order.max_tokens ? order : { ...order, max_tokens };
     const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
     let whole: Buffer | undefined;
     try {
-      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid_order, route, caller, outcome, outlet);
+      const reader = leavingProbe(caller, routing);
+      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid_order, route, reader, outcome, outlet);
       whole = await tryRoutes(app, paid_order, routes, attempt, caller, outcome);
     } catch (error) {
       outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
@@ -78,9 +80,20 @@ export async function runCall<Order extends CallOrder>(
     if (error) void outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
     return { whole, charged: settled.charged };
   } finally {
+    routing?.leaveProbe?.();
     app.atOnce.leave(order.caller.key.id);
     end();
   }
+}
+
+/** A probe of open routes ends with the first content, which is when nobody needs what was asked any more. */
+function leavingProbe(caller: ChatCaller, { leaveProbe }: Routing): ChatCaller {
+  if (!leaveProbe) return caller;
+  const releaseBody = () => {
+    leaveProbe();
+    caller.releaseBody();
+  };
+  return { ...caller, releaseBody };
 }
 
 /** What a caller waits before it tries again; nobody knows when one of its calls ends. */
@@ -106,47 +119,12 @@ function unexpected(app: App, order: CallOrder, error: unknown): ApiError {
   );
 }
 
-/** In the order in which they are tried; at once, unless one of them may be open. Rejects with ApiError 502/504. */
-function routesOf(app: App, { model }: CallOrder): readonly NamedRoute[] | Promise<NamedRoute[]> {
-  const { routes } = namedRoutes(model);
-  return routes.length > 0 && app.health.is_calm ? routes : usableRoutes(app, model);
-}
-
-/** Throws ApiError 502/504 when none is usable: nothing is held then. */
-async function usableRoutes(app: App, model: Model): Promise<NamedRoute[]> {
-  const { names, by_name } = namedRoutes(model);
-  const admission = await app.health.admit(names);
-  if (!admission.admitted) {
-    const headers = { 'retry-after': retryAfter(admission.retry_after_ms) };
-    if (admission.cause === 'timeout')
-      throw new ApiError('timeout', `${model.id} is not answering in time at the moment.`, { headers });
-    throw new ApiError('upstream_error', `${model.id} is not available upstream at the moment.`, { headers });
-  }
-  const { probe } = admission;
-  const ordered =
-    probe === undefined ? await app.health.order(names) : [probe, ...names.filter((name) => name !== probe)];
-  return ordered.flatMap((name) => by_name.get(name) ?? []);
-}
-
-/** A route under its name in health, attempts and logs. */
-type NamedRoute = { name: string; route: Route };
-
-/** Names are made once per model, not at each call. */
-const namedRoutes = rememberByObject((model: Model) => {
-  const routes = model.routes.map((route) => ({ name: routeName(model.id, route.id), route }));
-  return {
-    routes,
-    names: routes.map(({ name }) => name),
-    by_name: new Map(routes.map((named) => [named.name, named])),
-  };
-});
-
 /** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
 function reserve(app: App, order: CallOrder, [first]: readonly NamedRoute[]): number | Promise<number> {
   const held = takeHold(app, order);
   if (typeof held === 'number') return held;
   return held.catch(async (error: unknown) => {
-    if (first) await app.health.giveBack(first.name);
+    if (first) await app.health.releaseProbe(first.name, order.caller.account.id);
     // The hold may be there all the same: only its answer was lost.
     if (!(error instanceof ApiError)) app.track(settle(app, order, undefined));
     throw error;
@@ -167,7 +145,7 @@ async function tryRoutes(
     const begun_at_ms = performance.now();
     const since_ms = () => Math.round(performance.now() - begun_at_ms);
     if (caller.gone.aborted) {
-      await app.health.giveBack(name);
+      await app.health.releaseProbe(name, order.caller.account.id);
       return undefined;
     }
     let attempted;
@@ -176,7 +154,7 @@ async function tryRoutes(
     } catch (error) {
       // The caller's own mistake says nothing about the route.
       outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });
-      await app.health.giveBack(name);
+      await app.health.releaseProbe(name, order.caller.account.id);
       throw error;
     }
     if (attempted.answered) {
@@ -191,7 +169,7 @@ async function tryRoutes(
     outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, duration_ms: since_ms() });
     if (failure.may_cost) app.track(noteLost(app, order, route, outcome.attempts.length));
     if (caller.gone.aborted) {
-      await app.health.giveBack(name);
+      await app.health.releaseProbe(name, order.caller.account.id);
       return undefined;
     }
     app.log.info({ request_id: order.request_id, route: name, reason: failure.reason }, 'a route gave no answer');
@@ -208,28 +186,19 @@ function noteAnswer(
   { error, is_complete }: ChatOutcome,
   is_blameless = false,
 ): Promise<void> | undefined {
-  if (error && !is_blameless) return app.health.failed(name, troubleOf(order, error.kind === 'timeout'));
-  return is_complete ? app.health.succeeded(name, order.caller.account.id) : app.health.giveBack(name);
+  const account_id = order.caller.account.id;
+  if (error && !is_blameless)
+    return app.health.failed(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
+  return is_complete ? app.health.succeeded(name, account_id) : app.health.releaseProbe(name, account_id);
 }
 
 const credentials_pause_ms = 60_000;
 
 async function noteFailure(app: App, order: CallOrder, name: string, failure: RouteFailure): Promise<void> {
-  if (failure.simulated || failure.refusal || failure.is_blameless) return app.health.giveBack(name);
-  if (failure.is_slow) return app.health.failed(name, troubleOf(order, true));
+  const account_id = order.caller.account.id;
+  if (failure.simulated || failure.refusal || failure.is_blameless) return app.health.releaseProbe(name, account_id);
   const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
-  await app.health.failed(name, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
-}
-
-function troubleOf(order: CallOrder, is_slow: boolean): Trouble {
-  return is_slow ? { cause: 'timeout', slow_for: order.caller.account.id } : { cause: 'upstream_error' };
-}
-
-/** SDKs sleep for as long as they are told, however long that is: a minute, whatever the upstream said. */
-const retry_after_max_s = 60;
-
-function retryAfter(wait_ms: number): string {
-  return String(Math.min(retry_after_max_s, Math.ceil(wait_ms / 1000)));
+  await app.health.failed(name, account_id, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
 }
 
 /** What the caller is told when no route gave an answer: never an upstream's own words about us. */

@@ -17,14 +17,19 @@ import type { AdminModel, AdminRoute } from './views/admin.ts';
 
 type Known = {
   standingOf: (model: Model) => Standing;
-  troubles: ReadonlyMap<string, OpenRouteView>;
+  /** The open circuits of a route: that of all accounts first. */
+  troubles: ReadonlyMap<string, readonly OpenRouteView[]>;
   running: ReadonlyMap<string, number>;
 };
 
 /** In the order of the catalogue, with their routes and what is known of those. */
 export const admin_models = session_endpoint('GET', '/dash/admin/models', 'operator', async (app) => {
-  const [standingOf, open, running] = await Promise.all([lookAtRoutes(app), openRoutes(app.db), runsByRoute(app.db)]);
-  const known = { standingOf, troubles: new Map(open.map((each) => [each.route, each])), running };
+  const [standingOf, open, running] = await Promise.all([
+    lookAtRoutes(app),
+    openRoutes(app.db, new Date(app.clock.now())),
+    runsByRoute(app.db),
+  ]);
+  const known = { standingOf, troubles: Map.groupBy(open, ({ route }) => route), running };
   const data = [...app.catalog.current.models.values()].map((model) => renderModel(model, known));
   return { status: 200, body: { data } };
 });
@@ -35,7 +40,7 @@ function renderModel(model: Model, known: Known): AdminModel {
     id,
     kind,
     name,
-    standing: known.standingOf(model),
+    standing: standingIn(model, known),
     hidden,
     is_off: changed?.is_off ?? false,
     is_reordered: changed?.is_reordered ?? false,
@@ -43,16 +48,25 @@ function renderModel(model: Model, known: Known): AdminModel {
   };
 }
 
+/** For an operator, a model that only some accounts cannot use fully is not fully available. */
+function standingIn(model: Model, { standingOf, troubles }: Known): Standing {
+  const standing = standingOf(model);
+  const is_troubled = model.routes.some(({ id }) => troubles.has(routeName(model.id, id)));
+  return standing === 'available' && is_troubled ? 'degraded' : standing;
+}
+
 function renderRoute(model: Model, route: Route, { troubles, running }: Known): AdminRoute {
   const { id, provider, upstream_model } = route;
   const name = routeName(model.id, id);
-  const trouble = troubles.get(name);
+  const open = troubles.get(name) ?? [];
+  const [trouble] = open;
   return {
     id,
     name,
     provider,
     upstream_model,
     state: trouble ? 'open' : 'closed',
+    accounts_paused: trouble && trouble.account_id !== null ? open.length : null,
     cause: trouble?.cause ?? null,
     retry_at: trouble?.retry_at.toISOString() ?? null,
     is_drained: model.changed !== undefined && !model.changed.startable.includes(route),
@@ -148,8 +162,7 @@ export const admin_drain_route = session_endpoint('POST', '/dash/admin/routes/dr
 export const admin_reset_route = session_endpoint('POST', '/dash/admin/routes/reset', 'operator', async (app, call) => {
   const route = call.body?.['route'];
   if (typeof route !== 'string') throw wrong('route', 'route must be the name of a route.');
-  await app.health.look(); // this node may not have met it yet
-  await app.health.succeeded(route);
+  await app.health.reset(route);
   await note(app, call, 'route.reset', route);
   return { status: 200, body: { ok: true } };
 });

@@ -33,7 +33,7 @@ export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'o
     chatsOverview(app.db, since),
     app.engine.backlog(),
     app.engine.nodes(),
-    openRoutes(app.db),
+    openRoutes(app.db, now),
     checkBooks(app.db, { more: service_rules }),
   ]);
   const oldest_ms = tasks.oldest_queued_at ? now.getTime() - tasks.oldest_queued_at.getTime() : null;
@@ -41,7 +41,7 @@ export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'o
     lights: [
       queueLight(oldest_ms),
       workersLight(nodes),
-      routesLight(open.length),
+      routesLight(new Set(open.map(({ route }) => route)).size),
       shareLight('Generations', tasks.failed_24h, tasks.failed_24h + tasks.succeeded_24h),
       shareLight('Chat', chats.failed, chats.calls),
       {

@@ -28,7 +28,7 @@ export const get_model = account_endpoint('GET', '/models/{+id}', 'read', async 
 });
 
 async function renderModels(app: App, account_id: string, models: readonly Model[]): Promise<ModelView[]> {
-  const [paces, statusOf] = await Promise.all([pacesOf(app, account_id, models), lookAtRoutes(app)]);
+  const [paces, statusOf] = await Promise.all([pacesOf(app, account_id, models), lookAtRoutes(app, account_id)]);
   const { base_currency } = app.catalog.current.settings;
   return models.map((model) => {
     const {

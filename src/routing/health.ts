@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { FailureCounts } from './failure-counts.ts';
 
 /** The name of a model's route in health, attempts and logs. */
 export function routeName(model_id: string, route_id: string): string {
@@ -9,90 +10,109 @@ export function routeName(model_id: string, route_id: string): string {
 /** Why a route is not used: its upstream refuses or fails, or it does not answer in time. */
 export type Cause = 'upstream_error' | 'timeout';
 
-/** How a try of a route went, as far as its health is concerned. */
+/** How an attempt of a route failed, as far as its health is concerned. */
 export type Trouble = {
   cause: Cause;
   /** The upstream said when to come back, or its credentials are refused: no need to count. */
   pause_ms?: number;
-  /**
-   * Whose request it was that an upstream which is there took too long for: it may be the request that is heavy.
-   * Such time-outs of one account alone open no route that others use (decision 15).
-   */
-  slow_for?: string;
 };
 
-/** `probe`: the route that lets this one request through; give it back if the request is not made. */
-export type Admission = { admitted: true; probe?: string } | { admitted: false; cause: Cause; retry_after_ms: number };
+/** No route is usable for now: why, and when the first one may be tried again. */
+export type Blocked = { cause: Cause; retry_after_ms: number };
+
+/** `probe`: the route that lets this one request through; release it if the request is not made. */
+export type Admission = { admitted: true; probe?: string } | ({ admitted: false } & Blocked);
 
 /** `degraded`: fewer routes than there are, or only a probe. `unavailable`: what `admit` would refuse. */
 export type Standing = 'available' | 'degraded' | 'unavailable';
 
 /**
- * A circuit breaker per route. Failures are counted by the node that meets them; an open route is a
- * row that every node reads (at most a second old), so what a worker learned, the API acts on.
+ * A circuit breaker per route and account, and one per route for all accounts. An account's failures open its own; the
+ * one for all opens only when at least two accounts failed, and most of those that used the route in the last minute.
+ * Failures are counted by the node that meets them; an open circuit is a row that every node reads (at most a second
+ * old), so what a worker learned, the API acts on.
  */
 export type RouteHealth = {
-  /** No route is open, as far as that is known and not too old: `admit` and `order` would change nothing. */
+  /** No circuit is open, as far as that is known and not too old: `admit` and `order` would change nothing. */
   readonly is_calm: boolean;
+  /** Why this account cannot use any of these routes; undefined if it can use one. Takes no probe. */
+  blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined>;
   /**
-   * May a task for a model with these routes be created? No if there is none, or every route is open; but a
-   * route whose pause is over lets one request through, the probe.
+   * May a task of this account for a model with these routes be created? No if there is none, or every route is open;
+   * but a route whose pause is over lets one request through, the probe.
    */
-  admit(routes: readonly string[]): Promise<Admission>;
-  /** How models with given routes stand now. Takes no probe; all looks of a second are one query. */
-  look(): Promise<(routes: readonly string[]) => Standing>;
-  /** A request that may have been the probe was not made, or told nothing: the next one may. */
-  giveBack(probe: string): Promise<void>;
+  admit(routes: readonly string[], account_id: string): Promise<Admission>;
+  /** How models with given routes stand now, for one account or for all. Takes no probe; all looks of a second are one query. */
+  look(): Promise<(routes: readonly string[], account_id?: string) => Standing>;
+  /** A request that may have been the probe was not made, or says nothing about the route: the next one may. */
+  releaseProbe(route: string, account_id: string): Promise<void>;
   /**
    * The routes to try, in their order but open ones last: once the task is there, a route that will
    * probably refuse is better than none.
    */
-  order(routes: readonly string[]): Promise<string[]>;
+  order(routes: readonly string[], account_id: string): Promise<string[]>;
   /**
-   * These two never throw: what could not be noted, the next try tells again. A success gives a promise only if the
-   * route was open, which has to be written down.
+   * These two never throw: what could not be noted, the next attempt notes again. A success closes the account's own
+   * circuit and the one for all; it gives a promise only if one was open, which has to be written down.
    */
-  succeeded(route: string, account_id?: string): Promise<void> | undefined;
-  failed(route: string, trouble: Trouble): Promise<void>;
+  succeeded(route: string, account_id: string): Promise<void> | undefined;
+  failed(route: string, account_id: string, trouble: Trouble): Promise<void>;
+  /** Closes all circuits of a route, whatever it did. */
+  reset(route: string): Promise<void>;
 };
 
-const failures_in_a_row = 5;
-const window_ms = 30_000;
-const window_tries_min = 20;
-const tries_kept_max = 200; // more would only make the count dearer
 const pause_first_ms = 10_000;
+/** Half of an account's own: whoever did not bring the pause about probes before who did. */
+const pause_first_of_all_ms = 5_000;
 const pause_max_ms = 300_000;
-const probe_ms = 30_000; // a probe that tells nothing in this time lets another one through
+const probe_ms = 30_000; // a probe without an outcome in this time lets another one through
 const rows_age_max_ms = 1_000;
 /** Nobody knows when an operator gives a model its routes back. */
 const taken_away_ms = 60_000;
-/** An account that used a route within this time would miss it. */
-const use_ms = 600_000;
+/** An account's circuit that nobody probed for so long after its pause counts as closed: accounts come and go. */
+const unused_ms = 600_000;
 
-type OpenRoute = { route: string; cause: Cause; openings: number; retry_at: Date; probing_until: Date | null };
+/** The account_id of the circuit for all accounts. */
+const everybody = '';
 
-/** `slow_for`: it failed, perhaps because of its own weight. */
-type Try = { at_ms: number; failed: boolean; slow_for?: string | undefined };
-type Counter = {
-  /** Failures since the last success, the newest ones. */
-  run: Try[];
-  /** Of the window, oldest first. */
-  tries: Try[];
-  /** The two accounts that used the route last. */
-  users: { account_id: string; at_ms: number }[];
+type Circuit = {
+  route: string;
+  account_id: string;
+  cause: Cause;
+  openings: number;
+  retry_at: Date;
+  probing_until: Date | null;
 };
 
-/** A route that is not used for now, and why. */
-export type OpenRouteView = { route: string; cause: Cause; openings: number; opened_at: Date; retry_at: Date };
+/** An open circuit, for the operator. `account_id` is null for the one of all accounts. */
+export type OpenRouteView = {
+  route: string;
+  account_id: string | null;
+  cause: Cause;
+  openings: number;
+  opened_at: Date;
+  retry_at: Date;
+};
 
-/** Every route that is not used for now, the newest first; for the operator. */
-export async function openRoutes(db: Queryable): Promise<OpenRouteView[]> {
+/** Every open circuit, those for all accounts first, then the newest. */
+export async function openRoutes(db: Queryable, now: Date): Promise<OpenRouteView[]> {
   return db.query<OpenRouteView>(
-    'select route, cause, openings, opened_at, retry_at from route_health order by opened_at desc limit 1000',
+    `select route, nullif(account_id, $2) as account_id, cause, openings, opened_at, retry_at from route_health
+      where account_id = $2 or retry_at > $1 order by account_id = $2 desc, opened_at desc limit 1000`,
+    [new Date(now.getTime() - unused_ms), everybody],
   );
 }
 
-/** Opens the health of all routes; nothing is read before it is asked for. */
+/** Removes circuits of accounts that nobody has probed for ten minutes; returns how many. */
+export async function dropUnusedCircuits(db: Queryable, now: Date): Promise<number> {
+  const rows = await db.query('delete from route_health where account_id <> $2 and retry_at <= $1 returning route', [
+    new Date(now.getTime() - unused_ms),
+    everybody,
+  ]);
+  return rows.length;
+}
+
+/** Opens the health of all routes; nothing is read before it is needed. */
 export function openRouteHealth(db: Queryable, clock: Clock): RouteHealth {
   return new SharedRouteHealth(db, clock);
 }
@@ -100,9 +120,9 @@ export function openRouteHealth(db: Queryable, clock: Clock): RouteHealth {
 class SharedRouteHealth implements RouteHealth {
   readonly #db: Queryable;
   readonly #clock: Clock;
-  readonly #counters = new Map<string, Counter>();
-  /** What this node knows of open routes: the rows, and what it has just added to them. */
-  #open = new Map<string, OpenRoute>();
+  readonly #counts = new Map<string, FailureCounts>();
+  /** What this node knows of open circuits, by route and account: the rows, and what it has just added to them. */
+  #open = new Map<string, Map<string, Circuit>>();
   #read_at_ms = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
@@ -115,97 +135,158 @@ class SharedRouteHealth implements RouteHealth {
     return this.#open.size === 0 && !this.#isOld();
   }
 
-  async admit(routes: readonly string[]): Promise<Admission> {
-    if (routes.length === 0) return { admitted: false, cause: 'upstream_error', retry_after_ms: taken_away_ms };
+  async blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined> {
+    if (routes.length === 0) return { cause: 'upstream_error', retry_after_ms: taken_away_ms };
     if (this.#isOld()) await this.#refresh();
-    if (this.#open.size === 0) return { admitted: true };
-    const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
-    if (blocked.length < routes.length) return { admitted: true };
-    for (const route of routes) if (await this.#takeProbe(route)) return { admitted: true, probe: route };
-    const timed_out = blocked.every((row) => row.cause === 'timeout');
-    const retry_at_ms = Math.min(...blocked.map((row) => row.retry_at.getTime()));
+    if (this.#open.size === 0) return undefined;
+    const open = routes.map((route) => this.#circuits(route, account_id)).filter(({ length }) => length > 0);
+    if (open.length < routes.length) return undefined;
+    const timed_out = open.every((circuits) => circuits.every(({ cause }) => cause === 'timeout'));
+    const retry_at_ms = Math.min(...open.map(retryAt));
     return {
-      admitted: false,
       cause: timed_out ? 'timeout' : 'upstream_error',
       retry_after_ms: Math.max(1_000, retry_at_ms - this.#clock.now()),
     };
   }
 
-  async look(): Promise<(routes: readonly string[]) => Standing> {
+  async admit(routes: readonly string[], account_id: string): Promise<Admission> {
+    const blocked = await this.blocked(routes, account_id);
+    if (!blocked) return { admitted: true };
+    for (const route of routes) if (await this.#takeProbe(route, account_id)) return { admitted: true, probe: route };
+    return { admitted: false, ...blocked };
+  }
+
+  async look(): Promise<(routes: readonly string[], account_id?: string) => Standing> {
     if (this.#isOld()) await this.#refresh();
-    return (routes) => {
-      const blocked = routes.map((route) => this.#open.get(route)).filter((row) => row !== undefined);
+    return (routes, account_id = everybody) => {
+      const open = routes.map((route) => this.#circuits(route, account_id)).filter(({ length }) => length > 0);
       if (routes.length === 0) return 'unavailable';
-      if (blocked.length === 0) return 'available';
+      if (open.length === 0) return 'available';
       const now_ms = this.#clock.now();
-      return blocked.length < routes.length || blocked.some((row) => awaitsProbe(row, now_ms))
+      return open.length < routes.length || open.some((circuits) => awaitProbe(circuits, now_ms))
         ? 'degraded'
         : 'unavailable';
     };
   }
 
-  async giveBack(probe: string): Promise<void> {
-    if (!this.#open.has(probe)) return;
-    await this.#note('update route_health set probing_until = null where route = $1', [probe]);
+  async releaseProbe(route: string, account_id: string): Promise<void> {
+    if (this.#circuits(route, account_id).length === 0) return;
+    await this.#note('update route_health set probing_until = null where route = $1 and account_id in ($2, $3)', [
+      route,
+      account_id,
+      everybody,
+    ]);
   }
 
-  async order(routes: readonly string[]): Promise<string[]> {
+  async order(routes: readonly string[], account_id: string): Promise<string[]> {
     if (this.#isOld()) await this.#refresh();
     if (this.#open.size === 0) return [...routes];
     const first: string[] = [];
     const last: string[] = [];
     let healthy = false; // behind a healthy route there is nothing to probe: it would not be tried
     for (const route of routes) {
-      const usable = !this.#open.has(route) || (!healthy && (await this.#takeProbe(route)));
+      const is_open = this.#circuits(route, account_id).length > 0;
+      const usable = !is_open || (!healthy && (await this.#takeProbe(route, account_id)));
       (usable ? first : last).push(route);
-      healthy ||= !this.#open.has(route);
+      healthy ||= !is_open;
     }
     return [...first, ...last];
   }
 
-  succeeded(route: string, account_id?: string): Promise<void> | undefined {
-    const now_ms = this.#clock.now();
-    const counter = this.#counterOf(route);
-    noteUse(counter, account_id, now_ms);
-    count(counter, { at_ms: now_ms, failed: false });
-    return this.#open.has(route) ? this.#heal(route) : undefined;
+  succeeded(route: string, account_id: string): Promise<void> | undefined {
+    this.#countsOf(route).succeeded(account_id, this.#clock.now());
+    return this.#circuits(route, account_id).length > 0 ? this.#close(route, [account_id, everybody]) : undefined;
   }
 
-  async #heal(route: string): Promise<void> {
-    await this.#note('delete from route_health where route = $1', [route]);
-    this.#counters.delete(route);
+  async failed(route: string, account_id: string, trouble: Trouble): Promise<void> {
+    const { pause_ms } = trouble;
+    const asked_ms = pause_ms !== undefined && pause_ms > 0 ? pause_ms : undefined;
+    const { cause } = trouble;
+    const verdict = this.#countsOf(route).failed(
+      account_id,
+      this.#clock.now(),
+      this.#paused(route),
+      asked_ms !== undefined,
+    );
+    await this.#fail({ route, account_id, cause, asked_ms, first_ms: pause_first_ms, is_broken: verdict.for_account });
+    // A probe that one account alone has failed says nothing of the others.
+    if (!verdict.is_common && this.#isHalfOpen(route)) return this.#close(route, [everybody]);
+    await this.#fail({
+      route,
+      account_id: everybody,
+      cause,
+      asked_ms: verdict.for_all ? asked_ms : undefined, // one account's request does not pause the others
+      first_ms: pause_first_of_all_ms,
+      is_broken: verdict.for_all,
+    });
   }
 
-  async failed(route: string, trouble: Trouble): Promise<void> {
+  /** Opens a circuit that is broken, or leaves one open whose probe failed. */
+  async #fail(failure: {
+    route: string;
+    account_id: string;
+    cause: Cause;
+    asked_ms: number | undefined;
+    first_ms: number;
+    is_broken: boolean;
+  }): Promise<void> {
+    const { route, account_id, cause, asked_ms, first_ms, is_broken } = failure;
     const now_ms = this.#clock.now();
-    const { slow_for } = trouble;
-    const counter = this.#counterOf(route);
-    noteUse(counter, slow_for, now_ms);
-    const broken = count(counter, { at_ms: now_ms, failed: true, slow_for });
-    const asked_ms = trouble.pause_ms !== undefined && trouble.pause_ms > 0 ? trouble.pause_ms : undefined;
-    const known = this.#open.get(route);
-    if (!broken && !known && asked_ms === undefined) return;
-    // What was under way when the route was opened says nothing new; only a probe makes the pause longer.
-    const in_pause = known !== undefined && known.retry_at.getTime() > now_ms;
+    const open = this.#open.get(route)?.get(account_id);
+    if (!is_broken && !open) return;
+    // What was under way when the circuit was opened says nothing new; only a probe makes the pause longer.
+    const in_pause = open !== undefined && open.retry_at.getTime() > now_ms;
     if (in_pause && asked_ms === undefined) return;
-    const openings = (known?.openings ?? 0) + (in_pause ? 0 : 1);
-    const pause_ms = Math.min(pause_max_ms, asked_ms ?? pause_first_ms * 2 ** Math.min(openings - 1, 10));
+    const openings = (open?.openings ?? 0) + (in_pause ? 0 : 1);
+    const pause_ms = Math.min(pause_max_ms, asked_ms ?? first_ms * 2 ** Math.min(openings - 1, 10));
     const retry_at = new Date(now_ms + pause_ms);
     const noted = await this.#note(
-      `insert into route_health (route, cause, openings, opened_at, retry_at) values ($1, $2, $3, $4, $5)
-       on conflict (route) do update
-         set cause = $2, openings = $3, retry_at = greatest(route_health.retry_at, $5), probing_until = null`,
-      [route, trouble.cause, openings, new Date(now_ms), retry_at],
+      `insert into route_health (route, account_id, cause, openings, opened_at, retry_at) values ($1, $2, $3, $4, $5, $6)
+       on conflict (route, account_id) do update
+         set cause = $3, openings = $4, retry_at = greatest(route_health.retry_at, $6), probing_until = null`,
+      [route, account_id, cause, openings, new Date(now_ms), retry_at],
     );
-    if (noted) this.#open.set(route, { route, cause: trouble.cause, openings, retry_at, probing_until: null });
+    if (noted) put(this.#open, { route, account_id, cause, openings, retry_at, probing_until: null });
   }
 
-  #counterOf(route: string): Counter {
-    const known = this.#counters.get(route);
-    if (known) return known;
-    const counter: Counter = { run: [], tries: [], users: [] };
-    this.#counters.set(route, counter);
-    return counter;
+  async reset(route: string): Promise<void> {
+    await this.#note('delete from route_health where route = $1', [route]);
+    this.#counts.delete(route);
+  }
+
+  async #close(route: string, account_ids: readonly string[]): Promise<void> {
+    await this.#note('delete from route_health where route = $1 and account_id = any($2)', [route, account_ids]);
+  }
+
+  /** The open circuits that keep this account from a route: its own, and the one for all. */
+  #circuits(route: string, account_id: string): Circuit[] {
+    const open = this.#open.get(route);
+    if (!open) return [];
+    const own = account_id === everybody ? undefined : open.get(account_id);
+    return [own, open.get(everybody)].filter((circuit) => circuit !== undefined);
+  }
+
+  /** The accounts whose own circuit keeps them from a route now. */
+  #paused(route: string): string[] {
+    const now_ms = this.#clock.now();
+    const circuits = [...(this.#open.get(route)?.values() ?? [])];
+    return circuits
+      .filter(({ account_id, retry_at }) => account_id !== everybody && retry_at.getTime() > now_ms)
+      .map(({ account_id }) => account_id);
+  }
+
+  /** The circuit for all accounts is open, and its pause is over. */
+  #isHalfOpen(route: string): boolean {
+    const circuit = this.#open.get(route)?.get(everybody);
+    return circuit !== undefined && circuit.retry_at.getTime() <= this.#clock.now();
+  }
+
+  #countsOf(route: string): FailureCounts {
+    const present = this.#counts.get(route);
+    if (present) return present;
+    const counts = new FailureCounts();
+    this.#counts.set(route, counts);
+    return counts;
   }
 
   /** Health is advice: a task whose run goes on must not fail because it could not be given. */
@@ -214,7 +295,7 @@ class SharedRouteHealth implements RouteHealth {
       () => true,
       () => false,
     );
-    this.#forget();
+    this.#invalidate();
     return noted;
   }
 
@@ -228,80 +309,61 @@ class SharedRouteHealth implements RouteHealth {
   }
 
   async #read(): Promise<void> {
-    const rows = await this.#db.query<OpenRoute>(
-      'select route, cause, openings, retry_at, probing_until from route_health',
+    const rows = await this.#db.query<Circuit>(
+      `select route, account_id, cause, openings, retry_at, probing_until from route_health
+        where account_id = $2 or retry_at > $1`,
+      [new Date(this.#clock.now() - unused_ms), everybody],
     );
-    const open = new Map(rows.map((row) => [row.route, row]));
-    // Healed by another node: what this one counted before is over.
-    for (const route of this.#open.keys()) if (!open.has(route)) this.#counters.delete(route);
+    const open = new Map<string, Map<string, Circuit>>();
+    for (const row of rows) put(open, row);
+    // Closed by another node: what this one counted before is over.
+    for (const route of this.#open.keys()) if (!open.has(route)) this.#counts.delete(route);
     this.#open = open;
     this.#read_at_ms = performance.now();
   }
 
-  #forget(): void {
+  #invalidate(): void {
     this.#read_at_ms = Number.NEGATIVE_INFINITY;
   }
 
-  /** One caller at a time gets through to a route whose pause is over. */
-  async #takeProbe(route: string): Promise<boolean> {
+  /** One caller at a time gets through to a route whose pauses are over: of each account, and of all of them. */
+  async #takeProbe(route: string, account_id: string): Promise<boolean> {
     const now_ms = this.#clock.now();
-    const known = this.#open.get(route);
-    if (!known || !awaitsProbe(known, now_ms)) return false;
+    const circuits = this.#circuits(route, account_id);
+    if (circuits.length === 0 || !awaitProbe(circuits, now_ms)) return false;
     const rows = await this.#db.query(
-      `update route_health set probing_until = $3 where route = $1 and retry_at <= $2
-          and (probing_until is null or probing_until <= $2) returning route`,
-      [route, new Date(now_ms), new Date(now_ms + probe_ms)],
+      `with free as (
+         select account_id from route_health
+          where route = $1 and account_id = any($4) and retry_at <= $2
+            and (probing_until is null or probing_until <= $2)
+          order by account_id for update)
+       update route_health set probing_until = $3
+        where route = $1 and account_id = any($4) and (select count(*) from free) = $5 returning route`,
+      [
+        route,
+        new Date(now_ms),
+        new Date(now_ms + probe_ms),
+        circuits.map((circuit) => circuit.account_id),
+        circuits.length,
+      ],
     );
-    this.#forget();
-    return rows.length === 1;
+    this.#invalidate();
+    return rows.length === circuits.length;
   }
 }
 
-/** Its pause is over, and nobody is probing it. */
-function awaitsProbe(row: OpenRoute, now_ms: number): boolean {
-  return row.retry_at.getTime() <= now_ms && (row.probing_until?.getTime() ?? 0) <= now_ms;
+function put(open: Map<string, Map<string, Circuit>>, circuit: Circuit): void {
+  const of_route = open.get(circuit.route) ?? new Map<string, Circuit>();
+  of_route.set(circuit.account_id, circuit);
+  open.set(circuit.route, of_route);
 }
 
-/** Whoever it was; the same account twice is one user. */
-function noteUse({ users }: Counter, account_id: string | undefined, now_ms: number): void {
-  if (account_id === undefined) return;
-  const [last] = users;
-  if (last?.account_id === account_id) return void (last.at_ms = now_ms);
-  users.unshift({ account_id, at_ms: now_ms });
-  users.length = Math.min(users.length, 2);
+/** When the last pause of a route's circuits is over. */
+function retryAt(circuits: readonly Circuit[]): number {
+  return Math.max(...circuits.map(({ retry_at }) => retry_at.getTime()));
 }
 
-/**
- * Counts a try; true if it makes the route fail too often: five times in a row, or half of twenty. Every
- * call comes here, so the lists are changed in place: copies of them took 1.2 % of a chat call.
- */
-function count(counter: Counter, made: Try): boolean {
-  const { run, tries, users } = counter;
-  tries.push(made);
-  while (tries.length > tries_kept_max || isOver(tries[0], made.at_ms)) tries.shift();
-  if (!made.failed) {
-    run.length = 0;
-    return false;
-  }
-  run.push(made);
-  if (run.length > tries_kept_max) run.shift();
-  const in_a_row = weigh(run, users, made.at_ms);
-  const failures = tries.filter((known) => known.failed);
-  const heavy = failures.length - weigh(failures, users, made.at_ms);
-  const failed = failures.length - heavy;
-  const all = tries.length - heavy;
-  return in_a_row >= failures_in_a_row || (all >= window_tries_min && failed * 2 >= all);
-}
-
-/** As how many failures these count: time-outs of one account as one, while others use the route. */
-function weigh(failures: readonly Try[], users: Counter['users'], now_ms: number): number {
-  const slow = failures.filter(({ slow_for }) => slow_for !== undefined);
-  const [first] = slow;
-  if (first === undefined || slow.some(({ slow_for }) => slow_for !== first.slow_for)) return failures.length;
-  const is_missed = users.some((user) => user.account_id !== first.slow_for && user.at_ms > now_ms - use_ms);
-  return is_missed ? failures.length - slow.length + 1 : failures.length;
-}
-
-function isOver(known: Try | undefined, now_ms: number): boolean {
-  return known !== undefined && known.at_ms <= now_ms - window_ms;
+/** All pauses are over, and nobody is probing. */
+function awaitProbe(circuits: readonly Circuit[], now_ms: number): boolean {
+  return retryAt(circuits) <= now_ms && circuits.every((each) => (each.probing_until?.getTime() ?? 0) <= now_ms);
 }

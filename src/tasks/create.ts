@@ -141,7 +141,9 @@ export async function createTask(
   order: Order,
   idempotency: Idempotency | undefined,
 ): Promise<Created> {
-  const admission = await app.health.admit(order.model.routes.map((route) => routeName(order.model.id, route.id)));
+  const account_id = caller.account.id;
+  const routes = order.model.routes.map((route) => routeName(order.model.id, route.id));
+  const admission = await app.health.admit(routes, account_id);
   const now_ms = app.clock.now();
   const id = newId('task', now_ms);
   const created_at = new Date(now_ms);
@@ -154,10 +156,11 @@ export async function createTask(
   try {
     answer = await callCreate(app, caller, order, { id, created_at, idempotency });
   } finally {
-    if (admission.probe !== undefined && answer?.outcome !== 'created') await app.health.giveBack(admission.probe);
+    if (admission.probe !== undefined && answer?.outcome !== 'created')
+      await app.health.releaseProbe(admission.probe, account_id);
     // Not after an error: the task may be there, and only the answer lost.
     if (order.media.sources.size > 0 && answer && answer.outcome !== 'created') {
-      await dropInputs(app, order.model.id, { account_id: caller.account.id, task_id: id });
+      await dropInputs(app, order.model.id, { account_id, task_id: id });
     }
   }
   return answered(app, caller, order, answer, { id, created_at });

@@ -95,7 +95,7 @@ function costOf(
 
 /** The run is over, and its result link has given nothing until there was no time left. */
 export async function outOfReach(app: App, task: Task, attempt: Claimed & { route: string }, started_at: Date) {
-  await app.health.failed(attempt.route, { cause: 'upstream_error' });
+  await app.health.failed(attempt.route, task.account_id, { cause: 'upstream_error' });
   const told = failure('upstream_error', 'The model finished, but its output could not be fetched.');
   return end(app, task, { ...told, counts: true, attempt: 'failed' }, { attempt, started_at });
 }

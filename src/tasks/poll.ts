@@ -80,7 +80,7 @@ async function expire(
 ): Promise<Outcome> {
   const stopped = await stopAttempt(app, task, attempt);
   await failpoint('task.expired');
-  if (!simulated) await app.health.failed(attempt.route, { cause: 'timeout' });
+  if (!simulated) await app.health.failed(attempt.route, task.account_id, { cause: 'timeout' });
   if (started_at === null && stopped === 'stopped') {
     const ending = { state: 'not_started', reason: 'timeout', message: 'not started in time' } as const;
     if (await closeAttempt(app, refOf(task), attempt, ending, { send_start: true })) app.engine.wake('task.start');
@@ -95,7 +95,7 @@ async function expire(
 /** The upstream took the run and dropped it before its start, as far as we have seen: the next route may have it. */
 async function dropped(app: App, { task, attempt }: Accepted, error: NotStarted): Promise<'done'> {
   const { reason, message } = error;
-  if (!error.simulated) await app.health.failed(attempt.route, troubleOf(error));
+  if (!error.simulated) await app.health.failed(attempt.route, task.account_id, troubleOf(error));
   await failpoint('task.dropped');
   if (task.started_at !== null) {
     const told = failure('upstream_error', 'The model provider could not finish the run.');

@@ -67,7 +67,7 @@ async function tryRoutes(app: App, task: Task, model: Model, stopped: AbortSigna
   const untried = [...routes.keys()].filter((name) => !tried.has(name));
   const input = await loadInput(app.db, ref);
   let number = attempts.length;
-  for (const name of await app.health.order(untried)) {
+  for (const name of await app.health.order(untried, task.account_id)) {
     const offered = routes.get(name);
     const provider = offered && app.providers.get(offered.provider);
     if (!provider) continue; // taken away since the catalogue was read
@@ -133,7 +133,7 @@ async function submit(
     return submitFailed(app, task, attempt, error, stopped);
   }
   await failpoint('task.submitted');
-  await app.health.succeeded(name);
+  await app.health.succeeded(name, task.account_id);
   if (state.phase === 'done' || state.phase === 'failed') {
     return settleAtOnce(app, task, attempt, state, submitted_at, stopped);
   }
@@ -152,13 +152,13 @@ async function submitFailed(
 ): Promise<Outcome | 'next'> {
   if (error instanceof NotStarted) return notStarted(app, task, attempt, error);
   if (error instanceof InputRefused) {
-    await app.health.giveBack(attempt.name);
+    await app.health.releaseProbe(attempt.name, task.account_id);
     const told = failure(error.type, error.message);
     return end(app, task, { ...told, counts: false, attempt: 'not_started' }, { attempt });
   }
   const { idempotent = false } = attempt.provider;
   if (stopped.aborted && idempotent) throw error; // given back: the next worker submits again
-  await app.health.failed(attempt.name, { cause: isTimeout(error) ? 'timeout' : 'upstream_error' });
+  await app.health.failed(attempt.name, task.account_id, { cause: isTimeout(error) ? 'timeout' : 'upstream_error' });
   const in_time = performance.now() - attempt.begun_at_ms + resubmit_after_ms < attempt.route.timeout_ms.start;
   if (idempotent && in_time) return { again_after_ms: resubmit_after_ms };
   return ambiguous(app, task, attempt, String(error));
@@ -220,8 +220,8 @@ async function settleAtOnce(
 async function notStarted(app: App, task: Task, attempt: Try, error: NotStarted): Promise<'next' | 'done'> {
   await failpoint('task.refused');
   const { reason, message } = error;
-  if (error.simulated) await app.health.giveBack(attempt.name);
-  else await app.health.failed(attempt.name, troubleOf(error));
+  if (error.simulated) await app.health.releaseProbe(attempt.name, task.account_id);
+  else await app.health.failed(attempt.name, task.account_id, troubleOf(error));
   const closed = await closeAttempt(app, refOf(task), attempt, { state: 'not_started', reason, message });
   await failpoint('task.routed');
   return closed ? 'next' : 'done';

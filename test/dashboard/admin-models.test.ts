@@ -164,7 +164,7 @@ describe('a test call of a route', () => {
 
 it('uses a route again that another node has left out', async () => {
   const route = 'test/two#a';
-  await test.app.health.failed(route, { cause: 'timeout', pause_ms: 600_000 });
+  await test.app.health.failed(route, 'acct_any', { cause: 'timeout', pause_ms: 600_000 });
   const node = await test.beside();
   const there = await signInAs(node, operator.user_id, operator.account_id);
   told(await there.post('/dash/admin/routes/reset', { route }));

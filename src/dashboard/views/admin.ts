@@ -52,6 +52,8 @@ export type AdminRoute = {
   provider: string;
   upstream_model: string;
   state: 'open' | 'closed';
+  /** For how many accounts it is open; null if for all, or for none. */
+  accounts_paused: number | null;
   cause: string | null;
   retry_at: string | null;
   /** It takes nothing new. */

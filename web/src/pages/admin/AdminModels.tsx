@@ -139,6 +139,11 @@ function Row({ model, route: each, is_first, change, open }: RowProps) {
       <Table.Td miw={130}>
         <Stack gap={2} align="flex-start">
           <Status of={state} />
+          {each.accounts_paused !== null && (
+            <Text size="xs" c="dimmed">
+              for {each.accounts_paused === 1 ? '1 account' : `${each.accounts_paused} accounts`}
+            </Text>
+          )}
           {each.cause !== null && (
             <Text size="xs" c="dimmed">
               {each.cause.replaceAll('_', ' ')}

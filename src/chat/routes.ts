@@ -1,0 +1,66 @@
+import type { App } from '../app.ts';
+import type { Model, Route } from '../catalog/model.ts';
+import { ApiError } from '../errors.ts';
+import { rememberByObject } from '../lib/remember.ts';
+import { routeName, type Blocked } from '../routing/health.ts';
+import { enterProbe } from '../routing/probes.ts';
+import type { CallOrder } from './order.ts';
+
+/** A route under its name in health, attempts and logs. */
+export type NamedRoute = { name: string; route: Route };
+
+/** The routes to try, in order. `leaveProbe`: this call alone tests routes that fail; to be called at its first content. */
+export type Routing = { routes: readonly NamedRoute[]; leaveProbe?: () => void };
+
+/** In the order in which they are tried; at once, unless one of them may be open. Rejects with ApiError 502. */
+export function routesOf(app: App, order: CallOrder): Routing | Promise<Routing> {
+  const named = namedRoutes(order.model);
+  return named.routes.length > 0 && app.health.is_calm ? named : usableRoutes(app, order, named);
+}
+
+/**
+ * A model whose every route is open is never refused outright: one call at a time of an account passes, so that the
+ * model heals with the first that works (DECISIONS, breakers). Only a model without routes is refused at once.
+ */
+async function usableRoutes(app: App, order: CallOrder, { names, by_name }: NamedRoutes): Promise<Routing> {
+  const account_id = order.caller.account.id;
+  const inOrder = async () => (await app.health.order(names, account_id)).flatMap((name) => by_name.get(name) ?? []);
+  const blocked = await app.health.blocked(names, account_id);
+  if (!blocked) return { routes: await inOrder() };
+  if (names.length === 0) throw unavailable(order.model, blocked);
+  const limit_ms = Math.max(...order.model.routes.map((route) => route.timeout_ms.first_byte));
+  const leaveProbe = await enterProbe(app.probes, `${account_id} ${order.model.id}`, limit_ms);
+  if (!leaveProbe) throw unavailable(order.model, blocked);
+  try {
+    const is_still_blocked = await app.health.blocked(names, account_id);
+    if (!is_still_blocked) leaveProbe(); // a probe worked while this call waited
+    return { routes: await inOrder(), leaveProbe };
+  } catch (error) {
+    leaveProbe();
+    throw error;
+  }
+}
+
+function unavailable({ id }: Model, { retry_after_ms }: Blocked): ApiError {
+  const headers = { 'retry-after': retryAfter(retry_after_ms) };
+  return new ApiError('upstream_error', `${id} is not available upstream at the moment.`, { headers });
+}
+
+type NamedRoutes = { routes: NamedRoute[]; names: string[]; by_name: Map<string, NamedRoute> };
+
+/** Names are made once per model, not at each call. */
+const namedRoutes = rememberByObject((model: Model): NamedRoutes => {
+  const routes = model.routes.map((route) => ({ name: routeName(model.id, route.id), route }));
+  return {
+    routes,
+    names: routes.map(({ name }) => name),
+    by_name: new Map(routes.map((named) => [named.name, named])),
+  };
+});
+
+/** SDKs sleep for as long as the header says, however long that is: a minute, whatever the upstream said. */
+const retry_after_max_s = 60;
+
+export function retryAfter(wait_ms: number): string {
+  return String(Math.min(retry_after_max_s, Math.ceil(wait_ms / 1000)));
+}
