@@ -172,11 +172,7 @@ async function openParts(
   const db = await openData(config, { command: options.command === true, log }, onStop);
   await migrate(db);
   if (!options.command) await catalog.keepCurrencies(() => currenciesInUse(db));
-  const onError = (error: Error) => log.warn({ err: error }, 'a NOTIFY connection failed');
-  const notifier = openNotifier(db, { onError });
-  onStop(() => notifier.close());
-  const listener = openListener(db, { onError });
-  onStop(() => listener.close());
+  const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
   const holds = openHolds(db, clock, onStop);
   const heard = { db, log, notifier, listener, catalog, authenticator, holds };
@@ -205,9 +201,7 @@ async function openParts(
     overrides,
     providers,
     health: openRouteHealth(db, clock),
-    probes: makeChatProbes(),
-    windows: memoryWindows(),
-    atOnce: new AtOnce(),
+    ...openCounters(),
     authenticator,
     holds,
     guard,
@@ -223,6 +217,21 @@ async function openParts(
     ...tracker,
     stop,
   };
+}
+
+/** What this process counts in its own memory. */
+function openCounters(): Pick<App, 'probes' | 'windows' | 'atOnce'> {
+  return { probes: makeChatProbes(), windows: memoryWindows(), atOnce: new AtOnce() };
+}
+
+/** Opens the NOTIFY connections. */
+function openNotifications(db: Db, log: App['log'], onStop: App['onStop']): Pick<App, 'notifier' | 'listener'> {
+  const onError = (error: Error) => log.warn({ err: error }, 'a NOTIFY connection failed');
+  const notifier = openNotifier(db, { onError });
+  onStop(() => notifier.close());
+  const listener = openListener(db, { onError });
+  onStop(() => listener.close());
+  return { notifier, listener };
 }
 
 /** What other nodes and commands change counts here, too. */
