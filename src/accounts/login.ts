@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { BetterAuthOptions } from 'better-auth';
 import pg from 'pg';
 import type { Db, Queryable } from '../db/database.ts';
+import { openHashing, passwordsOf, type Hashing } from './hashing.ts';
 import { loginEndpoints } from './login-endpoints.ts';
 import { password_length } from './login-rules.ts';
 import type { Mail } from './mailer.ts';
@@ -66,10 +67,11 @@ export type Login = {
 /** Opens the login. The library is loaded when somebody first opens the dashboard: that takes a fifth of a second. */
 export function openLogin(options: LoginOptions): Login {
   const pool = openPool(options.db);
+  const hashing = openHashing();
   let loaded: { origin: string; library: Promise<Library> } | undefined;
   const library = () => {
     const { origin } = new URL(options.base_url());
-    if (loaded?.origin !== origin) loaded = { origin, library: loadLibrary(options, pool, origin) };
+    if (loaded?.origin !== origin) loaded = { origin, library: loadLibrary(options, { pool, hashing }, origin) };
     return loaded.library;
   };
   return {
@@ -82,7 +84,10 @@ export function openLogin(options: LoginOptions): Login {
       const found = await (await library()).api.getSession({ headers: toHeaders(headers) });
       return found ? readSession(options.db, found) : undefined;
     },
-    close: () => pool.end(),
+    close: async () => {
+      await hashing.close();
+      await pool.end();
+    },
   };
 }
 
@@ -95,9 +100,11 @@ type Library = {
   api: { getSession(call: { headers: Headers }): Promise<Found | null> };
 };
 
-async function loadLibrary(options: LoginOptions, pool: pg.Pool, origin: string): Promise<Library> {
+type LoginParts = { pool: pg.Pool; hashing: Hashing };
+
+async function loadLibrary(options: LoginOptions, parts: LoginParts, origin: string): Promise<Library> {
   const { betterAuth } = await import('better-auth');
-  const { handler, api } = betterAuth(await settings(options, pool, origin));
+  const { handler, api } = betterAuth(await settings(options, parts, origin));
   return { origin, handler, api };
 }
 
@@ -163,7 +170,11 @@ async function answerOf(response: Response): Promise<LoginAnswer> {
   return { status: response.status, headers, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-async function settings(options: LoginOptions, pool: pg.Pool, origin: string): Promise<BetterAuthOptions> {
+async function settings(
+  options: LoginOptions,
+  { pool, hashing }: LoginParts,
+  origin: string,
+): Promise<BetterAuthOptions> {
   const { organization, twoFactor } = await import('better-auth/plugins');
   const { secret, sendMail } = options;
   const secure = origin.startsWith('https:');
@@ -180,6 +191,7 @@ async function settings(options: LoginOptions, pool: pg.Pool, origin: string): P
     session: { expiresIn: session_s, updateAge: day_s, freshAge: 0 },
     emailAndPassword: {
       enabled: true,
+      password: await passwordsOf(hashing),
       disableSignUp: true, // people come by invitation or by a link
       minPasswordLength: password_length.min,
       maxPasswordLength: password_length.max,

@@ -1,0 +1,165 @@
+/** Hashes of passwords: made in threads of their own, few at once, and the backlog has an end. */
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import type { HashJob, HashResult } from './hashing-thread.ts';
+
+/** Each takes a core for 60 ms and 32 MB: more at once would take the cores that serve everybody else. */
+const threads_max = 2;
+
+/** Beyond these, and after this time, a sign-in is refused for now. */
+export const backlog_max = 64;
+const usual_patience_ms = 10_000;
+
+/** So many passwords are waiting that this one is not looked at. */
+export class HashingBusy extends Error {
+  override name = 'HashingBusy';
+}
+
+export type Hashing = {
+  /** `salt:key`, both in hex, with a fresh salt. Throws HashingBusy. */
+  hash(password: string): Promise<string>;
+  /** True if `stored` was made of this password. Throws HashingBusy. */
+  verify(stored: string, password: string): Promise<boolean>;
+  close(): Promise<void>;
+};
+
+type Waiting = {
+  job: HashJob;
+  resolve: (key: string) => void;
+  reject: (reason: Error) => void;
+  /** Gives up what has not begun. */
+  timer: NodeJS.Timeout;
+};
+
+type Thread = { worker: Worker; current: Waiting | undefined };
+
+const thread_file = new URL(
+  import.meta.url.endsWith('.ts') ? './hashing-thread.ts' : './hashing-thread.js',
+  import.meta.url,
+);
+
+/** Starts its threads when there is something to hash. */
+export function openHashing(patience_ms = usual_patience_ms): Hashing {
+  const pool = new HashingPool(patience_ms);
+  return {
+    hash: async (password) => {
+      const salt = randomBytes(16).toString('hex');
+      return `${salt}:${await pool.derive(password, salt)}`;
+    },
+    verify: async (stored, password) => {
+      const [salt, key] = stored.split(':');
+      if (!salt || !key) throw new Error('a stored password is no hash');
+      const [expected, derived] = [Buffer.from(key), Buffer.from(await pool.derive(password, salt))];
+      return expected.length === derived.length && timingSafeEqual(expected, derived);
+    },
+    close: () => pool.close(),
+  };
+}
+
+const retry_after_s = 5;
+
+/** `hashing` as the login library takes it: who comes while it is busy is answered 503, with a time to wait. */
+export async function passwordsOf(hashing: Hashing) {
+  const { APIError } = await import('better-auth/api');
+  const unlessBusy = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof HashingBusy)) throw error;
+      const message = `Too many people are signing in at this moment. Try again in ${retry_after_s} s.`;
+      throw new APIError('SERVICE_UNAVAILABLE', { message }, { 'x-retry-after': String(retry_after_s) });
+    }
+  };
+  return {
+    hash: (password: string) => unlessBusy(hashing.hash(password)),
+    verify: ({ hash, password }: { hash: string; password: string }) => unlessBusy(hashing.verify(hash, password)),
+  };
+}
+
+class HashingPool {
+  readonly #threads: Thread[] = [];
+  readonly #backlog: Waiting[] = [];
+  #ids = 0;
+  #is_closed = false;
+  readonly #patience_ms: number;
+
+  constructor(patience_ms: number) {
+    this.#patience_ms = patience_ms;
+  }
+
+  derive(password: string, salt: string): Promise<string> {
+    if (this.#is_closed || this.#backlog.length >= backlog_max) return Promise.reject(new HashingBusy());
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const giveUp = () => {
+      const at = this.#backlog.indexOf(waiting);
+      if (at === -1) return;
+      this.#backlog.splice(at, 1);
+      reject(new HashingBusy());
+    };
+    const timer = setTimeout(giveUp, this.#patience_ms);
+    const waiting: Waiting = { job: { id: ++this.#ids, password, salt }, resolve, reject, timer };
+    this.#backlog.push(waiting);
+    this.#begin();
+    return promise;
+  }
+
+  async close(): Promise<void> {
+    this.#is_closed = true;
+    for (const waiting of this.#backlog.splice(0)) refuse(waiting, new HashingBusy());
+    await Promise.all(this.#threads.splice(0).map((thread) => end(thread, new HashingBusy())));
+  }
+
+  #begin(): void {
+    for (let thread = this.#free(); thread && this.#backlog.length > 0; thread = this.#free()) {
+      const next = this.#backlog.shift();
+      if (!next) return;
+      clearTimeout(next.timer);
+      thread.current = next;
+      thread.worker.ref();
+      thread.worker.postMessage(next.job, []);
+    }
+  }
+
+  #free(): Thread | undefined {
+    const idle = this.#threads.find(({ current }) => current === undefined);
+    return idle ?? (this.#threads.length < threads_max ? this.#start() : undefined);
+  }
+
+  #start(): Thread {
+    const thread: Thread = { worker: new Worker(thread_file, { execArgv: [] }), current: undefined };
+    const died = (cause: unknown) => {
+      const at = this.#threads.indexOf(thread);
+      if (at === -1) return;
+      this.#threads.splice(at, 1);
+      void end(thread, new Error('a hashing thread ended', { cause }));
+      this.#begin();
+    };
+    thread.worker.on('message', (result: HashResult) => this.#take(thread, result));
+    thread.worker.on('error', died);
+    thread.worker.on('exit', died);
+    this.#threads.push(thread);
+    return thread;
+  }
+
+  #take(thread: Thread, result: HashResult): void {
+    const { current } = thread;
+    if (current?.job.id !== result.id) return;
+    thread.current = undefined;
+    thread.worker.unref(); // idle: keeps no process alive
+    if ('key' in result) current.resolve(result.key);
+    else current.reject(new Error(`a password cannot be hashed: ${result.error}`));
+    this.#begin();
+  }
+}
+
+function refuse({ timer, reject }: Waiting, reason: Error): void {
+  clearTimeout(timer);
+  reject(reason);
+}
+
+async function end(thread: Thread, reason: Error): Promise<void> {
+  const { current } = thread;
+  thread.current = undefined;
+  current?.reject(reason);
+  await thread.worker.terminate();
+}
