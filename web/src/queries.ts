@@ -1,13 +1,10 @@
-import { QueryCache, QueryClient } from '@tanstack/react-query';
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { Failure } from './api.ts';
 
 /** Refusals are final; what cannot be reached is tried again. Who is not signed in any more is led to where one does. */
 export const queries = new QueryClient({
-  queryCache: new QueryCache({
-    onError: (error) => {
-      if (error instanceof Failure && error.status === 401) queries.setQueryData(['me'], null);
-    },
-  }),
+  queryCache: new QueryCache({ onError: lookForEnd }),
+  mutationCache: new MutationCache({ onError: lookForEnd }),
   defaultOptions: {
     queries: {
       staleTime: 10_000,
@@ -15,3 +12,9 @@ export const queries = new QueryClient({
     },
   },
 });
+
+/** A wrong code is a 401, too: only what needs a session says of which type it is. */
+function lookForEnd(error: Error): void {
+  const is_over = error instanceof Failure && error.status === 401 && error.type === 'authentication_error';
+  if (is_over) queries.setQueryData(['me'], null);
+}

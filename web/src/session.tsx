@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { createContext, useContext, useMemo, useState, type ReactNode } from 'react';
 import type { Me, MyAccount } from '../../src/dashboard/views/common.ts';
 import { api, Failure, queryOf } from './api.ts';
@@ -6,19 +6,31 @@ import { api, Failure, queryOf } from './api.ts';
 export type { Me, MyAccount };
 
 /** Who has signed in; null for nobody. */
+const me_query = queryOptions({
+  queryKey: ['me'],
+  queryFn: async ({ signal }): Promise<Me | null> => {
+    try {
+      return await api.get<Me>(`/dash/me${queryOf({ view: viewedAccount() })}`, { signal });
+    } catch (error) {
+      if (error instanceof Failure && error.status === 401) return null;
+      throw error;
+    }
+  },
+});
+
 export function useMe() {
-  return useQuery({
-    queryKey: ['me'],
-    staleTime: 60_000,
-    queryFn: async ({ signal }): Promise<Me | null> => {
-      try {
-        return await api.get<Me>(`/dash/me${queryOf({ view: viewedAccount() })}`, { signal });
-      } catch (error) {
-        if (error instanceof Failure && error.status === 401) return null;
-        throw error;
-      }
-    },
-  });
+  return useQuery({ ...me_query, staleTime: 60_000 });
+}
+
+/**
+ * Begins anew as whoever has just signed in. Nothing stays of what was shown to somebody else, nor of an answer that
+ * was under way before: it may say that nobody is here. Null where the browser did not keep the session.
+ */
+export async function enter(queries: QueryClient): Promise<Me | null> {
+  forgetView();
+  await queries.cancelQueries();
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'me' });
+  return queries.fetchQuery({ ...me_query, staleTime: 0 });
 }
 
 /** Who is here, and which account they look at, if there is one: an operator may belong to none. */

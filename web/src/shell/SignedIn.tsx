@@ -17,7 +17,7 @@ export function SignedIn() {
     );
   }
   if (me.data === undefined) return <Waiting />;
-  if (me.data === null) return <ToSignIn />;
+  if (me.data === null) return me.isFetching ? <Waiting /> : <ToSignIn />;
   if (me.data.accounts.length === 0 && !me.data.user.is_operator) return <NoAccount />;
   return (
     <SessionProvider me={me.data}>
@@ -40,7 +40,7 @@ function ToSignIn() {
   useEffect(() => {
     const page = location.pathname.slice(own_path.length) || '/';
     if (page === '/sign-in') return;
-    const next = page === '/' ? '' : `?next=${encodeURIComponent(page + location.search)}`;
+    const next = page === '/' ? '' : `?next=${encodeURIComponent(page + location.search + location.hash)}`;
     history.replace(below(`/sign-in${next}`));
   }, [history]);
   return <Waiting />;

@@ -1,11 +1,11 @@
 import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import type { InvitationView } from '../../../../src/dashboard/views/common.ts';
 import { api } from '../../api.ts';
 import { useMe } from '../../session.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
+import { useArrive } from './arrive.ts';
 import { Gate } from './Gate.tsx';
 
 /** Somebody was asked to join an account: as themselves if they have signed in, else as somebody new. */
@@ -33,20 +33,11 @@ export function Invitation() {
   );
 }
 
-function useJoined() {
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  return async () => {
-    await queries.invalidateQueries({ queryKey: ['me'] });
-    await navigate({ to: '/' });
-  };
-}
-
 function Accept({ id }: { id: string }) {
-  const joined = useJoined();
+  const arrive = useArrive();
   const { mutate, error, isPending } = useMutation({
     mutationFn: () => api.post(`/dash/invitations/${encodeURIComponent(id)}/accept`),
-    onSuccess: joined,
+    onSuccess: arrive,
   });
   return (
     <>
@@ -59,11 +50,11 @@ function Accept({ id }: { id: string }) {
 }
 
 function Join({ id }: { id: string }) {
-  const joined = useJoined();
+  const arrive = useArrive();
   const form = useForm({ mode: 'uncontrolled', initialValues: { name: '', password: '' } });
   const { mutate, error, isPending } = useMutation({
     mutationFn: (values: { name: string; password: string }) => api.post('/auth/join', { ...values, id }),
-    onSuccess: joined,
+    onSuccess: arrive,
   });
   return (
     <form onSubmit={form.onSubmit((values) => mutate(values))}>

@@ -1,11 +1,13 @@
-import { Alert, Anchor, Button, Code, Loader, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Anchor, Button, Center, Code, Loader, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { below } from '../../below.ts';
 import { api, isRecord } from '../../api.ts';
+import { useMe } from '../../session.tsx';
 import { Failed } from '../../ui/states.tsx';
+import { useArrive, wantedPage } from './arrive.ts';
 import { Gate } from './Gate.tsx';
 import { ForgottenPassword } from './ForgottenPassword.tsx';
 
@@ -13,27 +15,30 @@ type Step = 'password' | 'code' | 'forgotten';
 
 /** By a one-time link (`?token=`), or by e-mail address and password, and a second factor if there is one. */
 export function SignIn() {
+  const me = useMe();
   const token = new URLSearchParams(location.search).get('token');
   const [step, setStep] = useState<Step>('password');
   if (token !== null) return <ByLink token={token} />;
+  if (me.data) return <Forward />;
   if (step === 'code') return <SecondFactor />;
   if (step === 'forgotten') return <ForgottenPassword back={() => setStep('password')} />;
   return <ByPassword onCode={() => setStep('code')} onForgotten={() => setStep('forgotten')} />;
 }
 
-/** Where one wanted to go before; only on this service. */
-function useArrive(): () => Promise<void> {
-  const queries = useQueryClient();
-  const router = useRouter();
-  return async () => {
-    const next = new URLSearchParams(location.search).get('next');
-    await queries.invalidateQueries({ queryKey: ['me'] });
-    router.history.replace(below(next !== null && /^\/(?!\/)/.test(next) ? next : '/'));
-  };
+/** For who is signed in already: in another tab, or since yesterday. */
+function Forward() {
+  const { history } = useRouter();
+  useEffect(() => history.replace(below(wantedPage())), [history]);
+  return (
+    <Center h="100vh" role="status" aria-label="Loading">
+      <Loader />
+    </Center>
+  );
 }
 
 function ByLink({ token }: { token: string }) {
   const arrive = useArrive();
+  const me = useMe();
   const sent = useRef(false);
   const { mutate, error } = useMutation({
     mutationFn: () => api.post('/auth/sign-in/link', { token }),
@@ -51,6 +56,7 @@ function ByLink({ token }: { token: string }) {
       </Gate>
     );
   }
+  if (me.data) return <SignedInAlready name={me.data.user.name} />;
   return (
     <Gate title="This link does not work any more">
       <Failed error={error} />
@@ -58,6 +64,18 @@ function ByLink({ token }: { token: string }) {
         Whoever runs the service gets a new one with <Code>npm run -s medley -- login-link</Code>.
       </Text>
       <Anchor href={below('/sign-in')}>Sign in with a password</Anchor>
+    </Gate>
+  );
+}
+
+/** A link that was used before, most likely by the same person. */
+function SignedInAlready({ name }: { name: string }) {
+  return (
+    <Gate title="You are signed in">
+      <Text>This link was used or is too old, and you do not need it: you are signed in as {name}.</Text>
+      <Button component="a" href={below('/')}>
+        Go to the dashboard
+      </Button>
     </Gate>
   );
 }

@@ -1,0 +1,248 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { contextOf, watchedPage } from '../helpers/dashboard.ts';
+import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
+import { secretOf, totpOf } from '../helpers/totp.ts';
+
+/** Every way in, from where a person begins: an address that was typed, a link, a tab that was left open. */
+let server: MailServer;
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let anna: Someone;
+let context: BrowserContext;
+let page: Page;
+let complaints: string[];
+let client = 0;
+
+const password = 'correct horse battery';
+const limit = { timeout: 120_000 };
+
+beforeAll(async () => {
+  server = await startMailServer();
+  const mail = `mail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`;
+  const yaml = `version: 1\n${mail}\nserver: { trusted_proxies: [127.0.0.1/32] }\n`;
+  service = await startTestApp({ worker: false, yaml });
+  chromium = await launchBrowser();
+  anna = await personWith('anna@example.com', 'Anna');
+}, 180_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+  await server?.stop();
+});
+
+beforeEach(async () => {
+  client += 1; // tries are counted by address
+  const extraHTTPHeaders = { 'x-forwarded-for': `203.0.113.${client}` };
+  context = await contextOf(chromium.browser, { reducedMotion: 'reduce', extraHTTPHeaders });
+  context.setDefaultTimeout(15_000);
+  ({ page, complaints } = await watchedPage(context, service.url));
+});
+
+afterEach(async () => {
+  await context.close();
+  if (complaints.length > 0) throw new Error(complaints.join('\n'));
+});
+
+/** An account of its own, named after its owner, who signs in with this address. */
+async function personWith(email: string, name: string): Promise<Someone> {
+  const who = await ownerOfNew(service, `Account of ${name}`);
+  told(await who.post('/auth/set-up', { email, name, password }));
+  return who;
+}
+
+const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true });
+
+/** Fills the form of the sign-in page, which has to be there. */
+async function givePassword(email = 'anna@example.com', word = password): Promise<void> {
+  await heading('Sign in').waitFor();
+  await page.getByLabel('E-mail address').fill(email);
+  await page.locator('input[type=password]').fill(word);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Where one is, without the address of the service. */
+const place = () => page.url().slice(service.url.length);
+
+async function expectHomeOf(name: string): Promise<void> {
+  await heading('Home').waitFor();
+  expect(place()).toBe('/');
+  await page.getByRole('button', { name: `You: ${name}` }).waitFor();
+}
+
+/** The newest link of the mails to this address. */
+async function mailedTo(email: string): Promise<string> {
+  const newest = () => server.mails.findLast(({ to }) => to.includes(email))?.text;
+  await expect.poll(newest, { timeout: 15_000 }).toBeDefined();
+  return /https?:\S+/.exec(newest() ?? '')?.[0] ?? '';
+}
+
+test('from the address of the service, the right password leads home', limit, async () => {
+  await page.goto(service.url);
+  await givePassword('anna@example.com', 'not the password');
+  await page.getByRole('alert').waitFor();
+  await givePassword();
+  await expectHomeOf('Anna');
+});
+
+test(
+  'from the address of a page, the right password leads to that page with all that its address says',
+  limit,
+  async () => {
+    await page.goto(`${service.url}/activity?tab=chats&model=sandbox%2Fchat`);
+    await givePassword();
+    await heading('Activity').waitFor();
+    expect(place()).toBe('/activity?tab=chats&model=sandbox%2Fchat');
+    await page.reload();
+    await heading('Activity').waitFor();
+  },
+);
+
+test.each([
+  '//evil.example/x',
+  '/\\evil.example',
+  'https://evil.example',
+  '/x/..//evil.example',
+  '/sign-in?next=/keys',
+  'keys',
+])('an address that asks to be led to %s leads home', limit, async (next) => {
+  await page.goto(`${service.url}/sign-in?next=${encodeURIComponent(next)}`);
+  await givePassword();
+  await expectHomeOf('Anna');
+});
+
+test('a session that ends in an open tab: one signs in and is on the page that one wanted', limit, async () => {
+  await page.goto(service.url);
+  await givePassword();
+  await expectHomeOf('Anna');
+  await service.app.db.query('delete from auth.session where "userId" = $1', [anna.user_id]);
+  await page.getByRole('link', { name: 'API keys' }).first().click();
+  await givePassword();
+  await heading('API keys').waitFor();
+  expect(place()).toBe('/keys');
+});
+
+test('a session that ends while one fills a form: the button leads to the sign-in page, and back', limit, async () => {
+  await page.goto(`${service.url}/webhooks?tab=setup`);
+  await givePassword();
+  await page.getByRole('button', { name: 'Reveal' }).waitFor();
+  await service.app.db.query('delete from auth.session where "userId" = $1', [anna.user_id]);
+  await page.getByRole('button', { name: 'Reveal' }).click();
+  await givePassword();
+  await page.getByRole('button', { name: 'Reveal' }).waitFor();
+  expect(place()).toBe('/webhooks?tab=setup');
+});
+
+test('with a second factor, from the address of a page', limit, async () => {
+  const two = await personWith('two@example.com', 'Two');
+  const { totpURI } = told<{ totpURI: string }>(await two.post('/auth/two-factor/enable', { password }));
+  told(await two.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
+  await page.goto(`${service.url}/usage?by=key`);
+  await givePassword('two@example.com');
+  await heading('Second factor').waitFor();
+  await page.getByLabel('Code').fill('000000');
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('Code').fill(totpOf(secretOf(totpURI), 1));
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await heading('Usage').waitFor();
+  expect(place()).toBe('/usage?by=key');
+});
+
+test('a sign-in link leads home, and says so to who opens it again', limit, async () => {
+  const link = await makeLoginLink(service.app.db, service.url, anna.user_id, new Date());
+  await page.goto(service.url); // this browser has been told that nobody is here
+  await heading('Sign in').waitFor();
+  await page.goto(link);
+  await expectHomeOf('Anna');
+  await page.goto(link);
+  await heading('You are signed in').waitFor();
+  await page.getByRole('link', { name: 'Go to the dashboard' }).click();
+  await expectHomeOf('Anna');
+  await context.clearCookies();
+  await page.goto(link);
+  await heading('This link does not work any more').waitFor();
+  await page.getByRole('link', { name: 'Sign in with a password' }).click();
+  await givePassword();
+  await expectHomeOf('Anna');
+});
+
+test('an invitation makes somebody a member, from the link of its mail', limit, async () => {
+  anna = await signInAs(service, anna.user_id, anna.account_id); // tests before this one end her sessions
+  told(await anna.post(`${anna.base}/team/invitations`, { email: 'new@example.com', role: 'viewer' }));
+  const link = await mailedTo('new@example.com');
+  await page.goto(service.url);
+  await heading('Sign in').waitFor();
+  await page.goto(link);
+  await page.getByLabel('Your name').fill('Nina');
+  await page.locator('input[type=password]').fill(password);
+  await page.getByRole('button', { name: 'Join' }).click();
+  await expectHomeOf('Nina');
+  await page.getByText('Account of Anna').first().waitFor();
+});
+
+test('a forgotten password: from the sign-in page to the mail, to a new one, and in', limit, async () => {
+  await personWith('forgetful@example.com', 'Fred');
+  await page.goto(`${service.url}/billing`);
+  await heading('Sign in').waitFor();
+  await page.getByRole('button', { name: 'Forgotten your password?' }).click();
+  await page.getByLabel('E-mail address').fill('forgetful@example.com');
+  await page.getByRole('button', { name: 'Send a link' }).click();
+  await page.goto(await mailedTo('forgetful@example.com'));
+  await page.locator('input[type=password]').fill('another horse battery');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('link', { name: 'Sign in with it' }).click();
+  await givePassword('forgetful@example.com', 'another horse battery');
+  await expectHomeOf('Fred');
+});
+
+test('a browser that was there yesterday: its session has ended, its account is gone', limit, async () => {
+  await page.goto(service.url);
+  await givePassword();
+  await expectHomeOf('Anna');
+  await page.evaluate(`localStorage.setItem('medley.account', 'acct_gone'); sessionStorage.clear()`);
+  await service.app.db.query(`update auth.session set "expiresAt" = now() - interval '1 hour' where "userId" = $1`, [
+    anna.user_id,
+  ]);
+  await page.close();
+  page = await context.newPage();
+  await page.goto(`${service.url}/keys`);
+  await givePassword();
+  await heading('API keys').waitFor();
+  expect(await page.getByText('Account of Anna').count()).toBeGreaterThan(0);
+});
+
+test('who is signed in already is not asked again', limit, async () => {
+  await page.goto(service.url);
+  await givePassword();
+  await expectHomeOf('Anna');
+  await page.goto(`${service.url}/sign-in?next=%2Fbilling`);
+  await heading('Billing').waitFor();
+  expect(place()).toBe('/billing');
+});
+
+test('whoever signs in after somebody else sees nothing of theirs', limit, async () => {
+  await personWith('ben@example.com', 'Ben');
+  await page.goto(`${service.url}/settings?tab=security`);
+  await givePassword();
+  await page.getByText('This one').waitFor();
+  await page.getByRole('link', { name: 'Home' }).first().click();
+  await expectHomeOf('Anna');
+  await page.evaluate(`globalThis.seen = new Set(); new MutationObserver(() => {
+    for (const word of ['Anna', 'anna@example.com']) if (document.body.innerText.includes(word)) globalThis.seen.add(word);
+  }).observe(document.body, { childList: true, subtree: true, characterData: true })`);
+  await page.getByRole('button', { name: 'You: Anna' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await heading('Sign in').waitFor();
+  await page.evaluate('globalThis.seen.clear()');
+  await givePassword('ben@example.com');
+  await expectHomeOf('Ben');
+  await page.getByRole('link', { name: 'Settings' }).first().click();
+  await page.getByText('ben@example.com').first().waitFor();
+  expect(await page.evaluate('[...globalThis.seen]')).toEqual([]);
+});
