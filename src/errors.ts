@@ -36,6 +36,8 @@ export type ErrorExtras = {
   param?: string;
   /** All mistakes when there are several; `message` tells the first. */
   details?: FieldError[];
+  /** For SDKs of the messages style, which branch on `error.details.error_code`; in all formats. */
+  sdk_details?: { error_code: string; unsupported?: readonly string[] };
   /** Extra response headers, for example Retry-After. Lower-case names. */
   headers?: Record<string, string>;
 };
@@ -65,8 +67,8 @@ export type ErrorFormat = 'service' | 'completions' | 'messages';
  * `request_id` in messages style; everything else goes inside `error`.
  */
 export function renderError(error: ApiError, format: ErrorFormat, request_id: string): object {
-  const { code, param, details } = error.extras;
-  const several = details !== undefined && details.length > 1 ? { details } : {};
+  const { code, param, details, sdk_details } = error.extras;
+  const several = details !== undefined && details.length > 1 ? { details } : sdk_details && { details: sdk_details };
   if (format === 'completions') {
     const { message, type } = error;
     return { error: { message, type, param: param ?? null, code: code ?? null, ...several, request_id } };

@@ -54,7 +54,6 @@ const fields: { readonly [field: string]: Check } = {
   billing_policy: always('would change what the call costs'),
   background: unlessOneOf([false], 'an answer that nobody waits for cannot be counted'),
   container: always(elsewhere),
-  thread: always(elsewhere),
   conversation: always(elsewhere),
   previous_response_id: always(elsewhere),
   modalities: (value) =>

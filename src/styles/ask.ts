@@ -39,6 +39,7 @@ const choices_max = 128;
  */
 export function readAsk(style: CallerStyle, body: unknown, purpose: 'answer' | 'count' = 'answer'): Ask {
   if (!isObject(body)) throw new ApiError('invalid_request', 'The body must be a JSON object.');
+  refuseThread(body);
   if (style === 'responses') return readResponsesAsk(body);
   const model = readModel(body);
   checkMessages(body);
@@ -54,6 +55,17 @@ export function readAsk(style: CallerStyle, body: unknown, purpose: 'answer' | '
   const max_completion_tokens = readCount(body, 'max_completion_tokens', 'max_completion_tokens', 1);
   const wants_usage = readWantsUsage(body, stream);
   return { style, body, model, stream, wants_usage, max_tokens: max_completion_tokens ?? max_tokens, n };
+}
+
+/**
+ * A thread's history would lie upstream, in the account that all callers share. SDKs that begin one unasked (the tool
+ * runner of the messages style) go on without by themselves when they are told in these words.
+ */
+function refuseThread(body: JsonObject): void {
+  if (given(body, 'thread') === undefined) return;
+  const message = 'thread is not offered: nothing is stored here, send the whole conversation in messages.';
+  const sdk_details = { error_code: 'thread_unsupported_request', unsupported: ['thread'] };
+  throw new ApiError('invalid_request', message, { param: 'thread', code: 'unsupported_field', sdk_details });
 }
 
 function readModel(body: JsonObject): string {
