@@ -57,7 +57,7 @@ export function settle(
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
   return whileAway(() => app.holds.close(end)).then(
-    (closed) => booked(app, order, charge, upstream, closed),
+    (closed) => booked(app, order, charge, closed),
     (error: unknown) => {
       tellUnsettled(app, order, charge, error);
       throw error;
@@ -76,7 +76,6 @@ function booked(
   app: App,
   { caller, request_id, model }: CallOrder,
   charge: Charge | undefined,
-  upstream: UpstreamUse | undefined,
   closed: Closed,
 ): Settled {
   const lost = (charge?.cost ?? 0n) - closed.charged;
@@ -85,10 +84,9 @@ function booked(
     const facts = { ...ref, model: model.id, loss: exact(lost), currency: caller.account.currency };
     const why =
       closed.state === 'settled'
-        ? 'cost more than its account has'
+        ? 'cost more than its account has, or its key may spend'
         : 'was settled after its hold was given back or lost';
     app.log.error(facts, `a chat call ${why}: the difference is lost`);
   }
-  const is_booked = closed.outcome !== 'closed' && upstream !== undefined && upstream.basis !== 'unknown';
-  return { charged: closed.charged, upstream_cost: is_booked ? upstream.cost : null };
+  return { charged: closed.charged, upstream_cost: closed.upstream_cost };
 }

@@ -88,7 +88,9 @@ async function counts(tx: Queryable): Promise<{ accounts: number; entries: numbe
 export const all_holds = `(select account_id, ref, kind, amount, state, cost from holds)`;
 
 /** For the same: account_id, ref and what the upstream charges for the run or call that ended with it. */
-export const all_upstream_costs = `(select account_id, ref, upstream_cost as cost from ledger_entries where event = 'close')`;
+export const all_upstream_costs = `(select account_id, ref, upstream_cost as cost from ledger_entries e
+  where event = 'late' or event = 'close' and not exists (
+    select from ledger_entries l where l.account_id = e.account_id and l.ref = e.ref and l.event = 'late'))`;
 
 /** For the same: account_id, created_at and amount of every charge. */
 export const all_charges = `(select account_id, created_at, revenue + loss as charged from ledger_entries where type = 'settle')`;
@@ -116,7 +118,7 @@ const move_marks = [
 /** A rule about one entry: it is broken where `wrong` is true. */
 type EntryRule = { name: string; wrong: string; detail: string; off_by: string };
 
-/** `e` is the entry, `p` the one before it, `o` the other end of its hold, `h` the open hold. */
+/** `e` is the entry, `p` the one before it, `o` the other end of its hold, `h` the open hold, `k` the budget of its key. */
 const entry_rules: readonly EntryRule[] = [
   {
     name: 'the legs of every movement add up to nothing',
@@ -180,6 +182,13 @@ const entry_rules: readonly EntryRule[] = [
     off_by: 'abs(e.held + coalesce(o.held, 0))',
   },
   {
+    name: 'a late charge follows the release of its hold',
+    wrong: `e.event = 'late' and (o.type is distinct from 'release' or o.number > e.number
+      or o.key_id <> e.key_id or o.model <> e.model or o.kind <> e.kind)`,
+    detail: `'a late charge without a released hold'`,
+    off_by: 'abs(e.available)',
+  },
+  {
     name: 'every hold is open or has an end',
     wrong: `e.event = 'hold' and o.number is null and h.ref is null`,
     detail: `'neither open nor closed'`,
@@ -198,12 +207,13 @@ const entries: Look = {
   names: entry_rules.map((rule) => rule.name),
   sql: `select v.name, e.account_id || ' #' || e.number as subject, v.detail, v.off_by
     from (${fresh}) e join balances b using (account_id)
-    left join budgets k on k.key_id = e.key_id and k.account_id = e.account_id
+    left join budgets own on own.key_id = e.key_id and own.account_id = e.account_id
+    left join budgets k on k.key_id = coalesce(own.shares, own.key_id)
     left join lateral (select number, available_after, held_after from ledger_entries p
       where p.account_id = e.account_id and p.number = e.number - 1 offset 0) p on true
-    left join lateral (select number, held, key_id, model, kind from ledger_entries o
-      where e.event in ('hold', 'close') and o.ref = e.ref and o.account_id is not distinct from e.account_id
-        and o.event = case e.event when 'hold' then 'close' else 'hold' end offset 0) o on true
+    left join lateral (select number, type, held, key_id, model, kind from ledger_entries o
+      where e.event in ('hold', 'close', 'late') and o.ref = e.ref and o.account_id is not distinct from e.account_id
+        and o.event = case e.event when 'close' then 'hold' else 'close' end offset 0) o on true
     left join lateral (select ref from open_holds h
       where e.event = 'hold' and o.number is null and h.account_id = e.account_id and h.ref = e.ref offset 0) h on true
     join lateral (values ${entry_rules
@@ -236,7 +246,8 @@ const sums: Look = {
     select 'what a key spent in its month is the sum of its charges', k.key_id, 'spent differs from the charges of ' || k.month,
            k.spent - coalesce(m.spent, 0) - coalesce(s.charged, 0)
       from budgets k left join book_key_marks m on m.key_id = k.key_id and m.month = k.month
-      left join (select account_id, key_id, month, sum(charged) as charged from sums group by account_id, key_id, month) s
+      left join (select s.account_id, coalesce(shares, key_id) as key_id, s.month, sum(charged) as charged
+                   from sums s join budgets using (key_id) group by 1, 2, 3) s
            on s.account_id = k.account_id and s.key_id = k.key_id and s.month = k.month
      where k.spent <> coalesce(m.spent, 0) + coalesce(s.charged, 0)
     union all
@@ -258,6 +269,15 @@ const standing_rules: readonly Rule[] = [
             from budgets where held < 0 or spent < 0`,
   },
   {
+    // What stood when a limit was lowered is not taken back: migrations/0048_charges_within_limits.sql.
+    name: 'no key spends and holds more than its limit',
+    sql: `select key_id as subject, 'more than the limit of the key' as detail,
+                 spent + held - greatest(limit_month, allowed) as off_by
+            from budgets cross join lateral (
+              select limited_held + case when month = limited_month then limited_spent else 0 end as allowed) a
+           where spent + held > greatest(limit_month, allowed) and limit_month is not null`,
+  },
+  {
     name: 'held is the sum of the open holds of the account',
     sql: `select account_id as subject, 'held differs from open holds' as detail,
                  coalesce(b.held, 0) - coalesce(h.amount, 0) as off_by
@@ -270,7 +290,8 @@ const standing_rules: readonly Rule[] = [
     sql: `select key_id as subject, 'held differs from open holds' as detail,
                  coalesce(k.held, 0) - coalesce(h.amount, 0) as off_by
             from budgets k full join (
-              select account_id, key_id, sum(amount) as amount from open_holds group by account_id, key_id) h
+              select h.account_id, coalesce(shares, key_id) as key_id, sum(amount) as amount
+                from open_holds h left join budgets using (key_id) group by 1, 2) h
                  using (account_id, key_id)
            where coalesce(k.held, 0) <> coalesce(h.amount, 0)`,
   },

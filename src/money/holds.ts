@@ -35,7 +35,10 @@ export type CloseRequest = {
   ref: string;
   /** From zero to money_max. */
   cost: Money | null;
-  /** Charge what exceeds the hold to the available money (chat), instead of losing it (tasks). */
+  /**
+   * Charge what exceeds the hold to the available money, within the key's limit (chat), instead of losing it (tasks).
+   * The same for a hold that the sweep has released.
+   */
   beyond_hold?: boolean;
   /** What was used, unit → decimal text; kept with the entry. */
   units?: { readonly [unit: string]: string | undefined };
@@ -51,6 +54,8 @@ export type CloseAnswer = {
   /** What it was settled at, now or before. */
   charged: Money;
   available: Money;
+  /** What is booked as the upstream's charge, now or before; null if that is unknown, or none had it. */
+  upstream_cost: Money | null;
 };
 
 /** The end of a call whose hold was pledged, and may not have been written: both at once. */
@@ -213,7 +218,8 @@ async function holdRow(db: Queryable, row: HoldRow, now: Date, column = ''): Pro
 async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseAnswer> {
   const { account_id, ref, cost, beyond_hold, units, upstream } = row;
   const rows = await db.query<CloseAnswer>(
-    `select outcome, state, coalesce(charged, 0) as charged, available from money_close($1, $2, $3, $4, $5, $6, $7)`,
+    `select outcome, state, coalesce(charged, 0) as charged, available, upstream as upstream_cost
+       from money_close($1, $2, $3, $4, $5, $6, $7)`,
     [now, account_id, ref, cost, beyond_hold, units, upstream],
   );
   return one(rows);
@@ -222,7 +228,7 @@ async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseA
 async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnswer> {
   const { account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream } = row;
   const rows = await db.query<KeepAnswer>(
-    `select outcome, state, coalesce(charged, 0) as charged, available, remaining
+    `select outcome, state, coalesce(charged, 0) as charged, available, remaining, upstream as upstream_cost
        from money_keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     [now, account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream],
   );
@@ -236,7 +242,14 @@ function one<T>(rows: T[]): T {
 }
 
 /** What money_batch answers: member i's answer is at i; empty for none. */
-type BatchRow = { outcome: string[]; state: string[]; charged: string[]; available: string[]; remaining: string[] };
+type BatchRow = {
+  outcome: string[];
+  state: string[];
+  charged: string[];
+  available: string[];
+  remaining: string[];
+  upstream: string[];
+};
 /** The same, with commas between. */
 type BatchText = { [name in keyof BatchRow]: string };
 
@@ -245,7 +258,7 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Pro
   const rows = await db.query<BatchText>(
     `select ${column}array_to_string(outcome, ',') as outcome, array_to_string(state, ',', '') as state,
             array_to_string(charged, ',', '') as charged, array_to_string(available, ',') as available,
-            array_to_string(remaining, ',', '') as remaining
+            array_to_string(remaining, ',', '') as remaining, array_to_string(upstream, ',', '') as upstream
        from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[],
          $12::jsonb[], $13::bigint[])`,
     [
@@ -264,13 +277,14 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Pro
       plainArray(batch, (member) => (member.verb === 'keep' ? member.row.pledge : null)),
     ],
   );
-  const { outcome, state, charged, available, remaining } = one(rows);
+  const { outcome, state, charged, available, remaining, upstream } = one(rows);
   return {
     outcome: outcome.split(','),
     state: state.split(','),
     charged: charged.split(','),
     available: available.split(','),
     remaining: remaining.split(','),
+    upstream: upstream.split(','),
   };
 }
 
@@ -312,6 +326,7 @@ function answerOf(member: Member, answer: BatchRow, i: number): Answer {
     state: (answer.state[i] || null) as CloseAnswer['state'],
     charged: BigInt(answer.charged[i] || 0n),
     available,
+    upstream_cost: answer.upstream[i] ? BigInt(answer.upstream[i]) : null,
   };
   return member.verb === 'close' ? end : { ...end, remaining };
 }

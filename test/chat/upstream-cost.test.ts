@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { service_rules } from '../../src/chat/books.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { expectExactBooks } from '../helpers/app.ts';
@@ -70,6 +70,27 @@ test('the cost rows of the route that answered, by the same usage as the caller 
   const recorded = () =>
     stage.test.app.db.query('select upstream_cost from chat_calls where id = $1', [headers.get('x-request-id')]);
   await expect.poll(recorded).toEqual([{ upstream_cost: 1_035n }]);
+});
+
+test('a settlement whose answer was lost leaves the record that it would have left', async () => {
+  const { db } = stage.test.app;
+  const query = db.query.bind(db);
+  let lost = 0;
+  vi.spyOn(db, 'query').mockImplementation(async (text: string, values?: readonly unknown[]) => {
+    const rows = await query(text, values);
+    if (!/money_(close|keep|batch)/.test(text) || lost > 0) return rows;
+    lost += 1;
+    throw new Error('Connection terminated unexpectedly');
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  stage.upstream.script('costly', { json: completion('x', { prompt_tokens: 1_000, completion_tokens: 87 }) });
+  const { status, headers } = await ask('acme/costly');
+  expect(status).toBe(200);
+  expect(lost).toBe(1);
+  const recorded = () =>
+    stage.test.app.db.query('select cost, upstream_cost from chat_calls where id = $1', [headers.get('x-request-id')]);
+  // 1,000 × 2 + 87 × 10, and 1,000 × 1.5 + 87 × 7.5 / 0.87
+  await expect.poll(recorded).toEqual([{ cost: 2_870n, upstream_cost: 2_250n }]);
 });
 
 test('a stream that tells no usage is counted, as it is for the caller', async () => {

@@ -110,6 +110,11 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
     'a balance is the sum of its entries',
     () => `delete from ledger_entries where ${own()} and ref = 'first' and event = 'adjustment'`,
   ],
+  [
+    'no key spends and holds more than its limit',
+    () => `update budgets set limit_month = spent + held - 1 where key_id = '${dollars.key_id}'`,
+    '0.000001',
+  ],
   ['no balance and no budget is below zero', () => `update balances set held = -1 where ${own()}`],
   ['no balance and no budget is below zero', () => `update balances set amount = held - 1 where ${own()}`],
   [
@@ -174,6 +179,10 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
   [
     'every end closes an earlier hold of the same amount and key',
     () => `update ledger_entries set ref = 'elsewhere' where ${entry('first released', 'close')}`,
+  ],
+  [
+    'a late charge follows the release of its hold',
+    () => `update ledger_entries set event = 'late' where ${entry('first lost', 'close')}`,
   ],
   [
     'every hold is open or has an end',

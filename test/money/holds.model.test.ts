@@ -121,7 +121,7 @@ function closed(account_number: number, ref: string, cost: bigint | null, beyond
     run: async (model, real) => {
       const account = at(model.accounts, account_number);
       const found = model.holds.get(`${account_number} ${ref}`);
-      const was_open = found?.state === 'open';
+      const was_open = isDue(found, cost, beyond);
       if (found && was_open) closeInModel(model, account, found, cost, beyond);
       const request = closeOf(at(real.wallets, key_accounts.indexOf(account_number)), ref, cost, beyond);
       const answer = await perform(real, model, how, {
@@ -152,8 +152,8 @@ function kept(asked_k: number, ref: string, pledge: bigint, cost: bigint | null,
       const key = at(model.keys, k);
       const account = at(model.accounts, key.account);
       if (!was_held) {
-        const amount = pledge < account.available ? pledge : account.available;
         turnPage(key, model.now);
+        const amount = least(pledge, freeOf(account, key));
         account.available -= amount;
         account.held += amount;
         key.held += amount;
@@ -161,7 +161,7 @@ function kept(asked_k: number, ref: string, pledge: bigint, cost: bigint | null,
         if (amount < pledge) met.add('kept in part');
       }
       const found = model.holds.get(name);
-      const was_open = found?.state === 'open';
+      const was_open = isDue(found, cost, beyond);
       if (found && was_open) closeInModel(model, account, found, cost, beyond);
       const wallet = at(real.wallets, k);
       const request = { pledge: holdOf(wallet, ref, pledge), end: closeOf(wallet, ref, cost, beyond) };
@@ -181,13 +181,32 @@ function kept(asked_k: number, ref: string, pledge: bigint, cost: bigint | null,
   };
 }
 
+function least(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+/** What an account has, and the key may spend of it. */
+function freeOf({ available }: Account, { limit, spent, held: key_held }: Key): bigint {
+  if (limit === null) return available;
+  const remaining = limit - spent - key_held;
+  return remaining < 0n ? 0n : least(available, remaining);
+}
+
+/** An open hold ends; one that was released is settled late, out of what is available. */
+function isDue(found: Hold | undefined, cost: bigint | null, beyond: boolean): boolean {
+  return found?.state === 'open' || (found?.state === 'released' && cost !== null && beyond);
+}
+
 function closeInModel(model: Model, account: Account, found: Hold, cost: bigint | null, beyond: boolean): void {
   const key = at(model.keys, found.key);
   turnPage(key, model.now);
-  account.held -= found.amount;
-  key.held -= found.amount;
-  const most = found.amount + (beyond ? account.available : 0n);
-  account.available += found.amount;
+  const amount = found.state === 'open' ? found.amount : 0n;
+  const most = amount + (beyond ? freeOf(account, key) : 0n);
+  account.held -= amount;
+  key.held -= amount;
+  account.available += amount;
+  if (found.state === 'released') met.add('settled late');
+  if (cost !== null && most < cost && most < amount + account.available && beyond) met.add('stopped by the limit');
   found.state = cost === null ? 'released' : 'settled';
   found.charged = cost === null ? 0n : cost < most ? cost : most;
   account.available -= found.charged;
@@ -321,8 +340,9 @@ test('money does what adding and subtracting says, through every lost connection
     'booked',
     'conflict',
   ];
+  const by_rule = ['settled late', 'stopped by the limit'];
   const kept_how = ['kept', 'kept in part', 'kept what was held', 'kept what was closed'];
   const lost = ['lost commit: exists', 'lost commit: closed', 'lost batch: exists', 'lost batch: closed'];
-  expect([...outcomes, ...kept_how, ...lost].filter((each) => !met.has(each))).toEqual([]);
+  expect([...outcomes, ...by_rule, ...kept_how, ...lost].filter((each) => !met.has(each))).toEqual([]);
   await expectExactBooks(db);
 });

@@ -62,7 +62,7 @@ test('settle and release raced ten ways on each of 100 holds: one outcome each',
   const ways = Array.from({ length: 10 }, (_, way) => way);
   const closing = ways.flatMap((way) =>
     refs.map(async (ref) => {
-      const request = closeOf(wallet, ref, way % 2 === 0 ? BigInt(way) : null, way % 4 === 0);
+      const request = closeOf(wallet, ref, way % 2 === 0 ? BigInt(way) : null);
       const answer = way < 5 ? await close(db, request, noon) : await batcher.close(request);
       return { ref, ...answer };
     }),
@@ -77,6 +77,28 @@ test('settle and release raced ten ways on each of 100 holds: one outcome each',
     charged += winners[0]?.charged ?? 0n;
   }
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 2_000n - charged, held: 0n, spent: charged });
+});
+
+test('a chat call whose settlement races with the sweep is charged once, whoever comes first', async () => {
+  const { db } = database;
+  const wallet = await openWallet(db, { credit: 100n * 20n, limit: 2_000n });
+  const batcher = makeHoldBatcher(db, () => noon);
+  const refs = Array.from({ length: 100 }, (_, i) => `s${i}`);
+  await Promise.all(refs.map((ref) => hold(db, holdOf(wallet, ref, 20n), noon)));
+  const closing = Array.from({ length: 8 }, (_, way) => way).flatMap((way) =>
+    refs.map(async (ref, i) => {
+      const request = closeOf(wallet, ref, (way + i) % 2 === 0 ? 7n : null, true);
+      const answer = way < 4 ? await close(db, request, noon) : await batcher.close(request);
+      return { ref, ...answer };
+    }),
+  );
+  const answers = await Promise.all(closing);
+  for (const ref of refs) {
+    const winners = answers.filter((answer) => answer.ref === ref && answer.outcome !== 'closed');
+    expect(winners.filter(({ outcome }) => outcome === 'settled')).toMatchObject([{ charged: 7n }]);
+    expect(winners.length).toBeLessThanOrEqual(2);
+  }
+  expect(await standingOf(db, wallet)).toMatchObject({ amount: 1_300n, held: 0n, spent: 700n, key_held: 0n });
 });
 
 test('the same hold and the same top-up asked for twenty times at once happen once', async () => {

@@ -117,6 +117,7 @@ describe('close', () => {
       state: 'settled',
       charged: 25n,
       available: 75n,
+      upstream_cost: null,
     });
     expect(await standingOf(db, wallet)).toMatchObject({ amount: 75n, held: 0n, spent: 25n, key_held: 0n });
   });
@@ -138,7 +139,7 @@ describe('close', () => {
     await hold(db, holdOf(wallet, 'b', 40n), noon);
     await close(db, closeOf(wallet, 'a', 7n), noon);
     await close(db, closeOf(wallet, 'b', null), noon);
-    const closed = { outcome: 'closed', available: 93n };
+    const closed = { outcome: 'closed', available: 93n, upstream_cost: null };
     expect(await close(db, closeOf(wallet, 'a', null), noon)).toEqual({ ...closed, state: 'settled', charged: 7n });
     expect(await close(db, closeOf(wallet, 'b', 40n), noon)).toEqual({ ...closed, state: 'released', charged: 0n });
     expect(await close(db, closeOf(wallet, 'c', 1n), noon)).toEqual({ ...closed, state: null, charged: 0n });

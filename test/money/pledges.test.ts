@@ -79,6 +79,7 @@ test('a known account: held at once, without a call; the end books both', async 
     state: 'settled',
     charged: 120n,
     available: 880n,
+    upstream_cost: null,
   });
   expect(calls()).toBe(before + 1);
   expect(await entriesOf(wallet, 'a')).toEqual([
