@@ -22,6 +22,7 @@ import type { AddressRules } from './lib/address.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './lib/guard.ts';
 import type { Resolve } from './lib/resolve.ts';
+import { Stop, type StopSignal } from './lib/stop.ts';
 import { AtOnce } from './limits/at-once.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher } from './money/holds.ts';
@@ -74,6 +75,8 @@ export type App = {
   addressRules(): AddressRules;
   /** Parts that live longer than the app's making register here; closed last first. */
   onStop(close: () => Promise<void> | void): void;
+  /** Aborted when no caller is served any more: work that goes on without its caller ends then. */
+  readonly stopping: StopSignal;
   /** Work that goes on behind an answer, such as settling a call: it ends before the database closes. */
   track(work: Promise<unknown>): void;
   /** The same for work that calls what this answers, once, when it is over. */
@@ -188,6 +191,8 @@ async function openParts(
   const guard = openGuard(options);
   const providers = makeProviders(catalog, adapters, guard);
   onStop(() => providers.close());
+  const stopping = new Stop();
+  onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
 
   return {
     config,
@@ -214,6 +219,7 @@ async function openParts(
     setListening: (address) => (listening = address),
     addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),
     onStop,
+    stopping,
     ...tracker,
     stop,
   };

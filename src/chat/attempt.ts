@@ -14,6 +14,7 @@ import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Ask } from '../styles/ask.ts';
 import { openRelay } from '../styles/open-relay.ts';
 import { quirksOf, type Link, type Quirks } from '../styles/quirks.ts';
+import { mayReason } from '../styles/reasons.ts';
 import type { Relay } from '../styles/relay.ts';
 import { echoOf } from '../styles/responses-answer.ts';
 import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
@@ -21,7 +22,7 @@ import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
-import { Watch, type Phase } from './watch.ts';
+import { Watch, type Leaving, type Phase } from './watch.ts';
 
 /** What a call knows of whoever made it, beyond its order. */
 export type ChatCaller = {
@@ -73,6 +74,10 @@ type Trial = {
   caller: ChatCaller;
   outcome: ChatOutcome;
   watch: Watch;
+  /** By its catalogue or its request, the model writes what nobody sees and the upstream bills. */
+  reasons: boolean;
+  /** Of a stream, once it has begun. */
+  relay?: Relay;
 };
 
 /**
@@ -107,18 +112,21 @@ export async function attemptRoute(
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
-  const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone);
-  const trial = { app, order, route, provider, style, sent, caller, outcome, watch };
+  const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone, app.stopping);
+  const reasons = mayReason(order.model.capabilities, quirks, { asked: order.ask.body, sent: sent.body });
+  const trial: Trial = { app, order, route, provider, style, sent, caller, outcome, watch, reasons };
   let files: Files | undefined;
   try {
     files = sent.links && (await fillLinks(trial, sent.links));
     if (files && 'problem' in files) return failed(files.problem);
+    if (watch.signal.aborted) return failed(unasked);
+    watch.begin(leavingOf(trial));
     const reply = await trial.provider
       .send(callOf(trial), watch.signal)
-      .catch((error: unknown) => noReply(error, watch));
+      .catch((error: unknown) => noReply(error, trial));
     forget(sent); // it was sent
     files?.release();
-    if ('failure' in reply) return failed(reply.failure);
+    if ('answered' in reply) return reply;
     if (order.ask.stream) return await relayStream(trial, reply, outlet);
     const whole = readWhole(trial, reply);
     return whole instanceof Promise ? await whole : whole;
@@ -126,6 +134,33 @@ export async function attemptRoute(
     if (files && 'release' in files) files.release();
     watch.stop();
   }
+}
+
+const unasked: RouteFailure = {
+  cause: 'upstream_error',
+  reason: 'the caller left before the route was asked',
+  is_blameless: true,
+};
+
+/**
+ * What is done when the caller leaves (docs/chat-billing.md). No other route is asked then, so nobody needs the
+ * request any more. A stream goes on if the upstream may still tell of tokens that it bills and nobody has seen.
+ */
+function leavingOf(trial: Trial): Leaving {
+  const { order, caller, outcome, reasons } = trial;
+  return {
+    onLeave: () => {
+      if (trial.relay?.is_complete) return; // many leave at the last event
+      outcome.is_gone = true;
+      order.ask.body = {};
+      caller.releaseBody();
+    },
+    isReadOn: () => {
+      const { relay } = trial;
+      if (!order.ask.stream || !relay?.has_begun) return true;
+      return relay.is_complete || relay.is_ending || reasons || relay.reasons;
+    },
+  };
 }
 
 function forget(sent: UpstreamBody): void {
@@ -166,9 +201,16 @@ function callOf({ order, route, style, sent, caller }: Trial): ChatCall {
   };
 }
 
-function noReply(error: unknown, watch: Watch): { failure: RouteFailure } {
+function noReply(error: unknown, { watch, outcome }: Trial): Attempted {
   if (error instanceof InputRefused) throw refusedInput(error);
-  return { failure: failureOf(error, watch) };
+  return abandoned(error, watch, outcome) ?? failed(failureOf(error, watch));
+}
+
+/** The end of an attempt that we broke off without its caller, when the upstream had it: it bills what it has done. */
+export function abandoned(error: unknown, watch: Watch, outcome: ChatOutcome): Attempted | undefined {
+  if (!watch.is_abandoned || error instanceof NotStarted) return undefined;
+  outcome.is_abandoned = true;
+  return { answered: true };
 }
 
 /** The caller's own mistake, in the upstream's words. To be thrown. */
@@ -224,7 +266,7 @@ function lateness(phase: Phase): string {
 
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
 async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Promise<Attempted> {
-  const { app, order, style, outcome, watch, caller } = trial;
+  const { app, order, style, outcome, watch } = trial;
   const { simulated = false, secrets = [] } = reply;
   const relay = openRelay({
     ...renderOptions(trial),
@@ -235,11 +277,13 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     legacy_functions: isLegacy(order.ask),
     ...(order.ask.style === 'responses' && style !== 'responses' && { echo: echoOf(order.ask.body) }),
   });
+  trial.relay = relay;
   let problem: string | undefined;
   try {
     for await (const chunk of reply.body) {
       const bytes = relay.push(chunk);
       watch.beat(relay.has_begun);
+      watch.review();
       const full = pass(bytes, relay, trial, outlet);
       if (full) await full;
       if (relay.failure) break;
@@ -252,11 +296,11 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, secrets);
   keep(relay, outcome);
   outcome.is_complete = relay.is_complete;
-  outcome.is_gone = (caller.gone.aborted && !relay.is_complete) || watch.caller_is_slow;
-  if (outcome.is_gone) return { answered: true };
-  if (problem === undefined || relay.is_complete) return { answered: true };
+  outcome.is_abandoned = watch.is_abandoned;
+  if (problem === undefined || relay.is_complete || outcome.is_abandoned) return { answered: true };
+  if (outcome.is_gone && relay.has_content) return { answered: true };
   if (!relay.has_content) {
-    if (relay.failure) throwIfCallersMistake(relay.failure, secrets);
+    if (relay.failure && !outcome.is_gone) throwIfCallersMistake(relay.failure, secrets);
     return failed({ ...emptyStream(relay.failure, problem, watch), simulated });
   }
   app.log.warn({ request_id: order.request_id, route: trial.route.id, problem }, 'a chat stream broke off');
@@ -298,13 +342,15 @@ function throwIfCallersMistake({ type, message }: { type: string; message: strin
 /** The caller's pace is the upstream's: nothing is read while there is no room, which the promise waits for. */
 function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outlet: Outlet): Promise<void> | undefined {
   if (relay.has_content) noteContent(trial);
+  if (trial.watch.is_left) return undefined;
   const full = bytes && bytes.length > 0 ? outlet.write(bytes) : undefined;
-  return full && untilRoom(full, trial.watch);
+  return full && untilRoom(full, trial.watch, outlet);
 }
 
-async function untilRoom(full: Promise<void>, watch: Watch): Promise<void> {
+async function untilRoom(full: Promise<void>, watch: Watch, outlet: Outlet): Promise<void> {
   watch.pause();
   await Promise.race([full, watch.over]);
+  if (watch.is_left) outlet.cut(); // what waits there is read by nobody
   watch.beat(true);
 }
 
@@ -360,10 +406,10 @@ function takeAnswer(trial: Trial, bytes: Buffer): Attempted {
   keep(answer, outcome);
   outcome.is_complete = true;
   outcome.first_content_ms ??= since(outcome);
-  return { answered: true, whole: answer.bytes };
+  return trial.watch.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
 }
 
-function noAnswer({ watch, caller }: Trial, { simulated }: ChatReply, error: unknown): Attempted {
+function noAnswer({ watch, outcome }: Trial, { simulated }: ChatReply, error: unknown): Attempted {
   if (error instanceof ApiError) throw error; // found unfit, told with status 200
-  return caller.gone.aborted ? { answered: true } : failed({ ...failureOf(error, watch), simulated });
+  return abandoned(error, watch, outcome) ?? failed({ ...failureOf(error, watch), simulated });
 }

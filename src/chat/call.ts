@@ -52,7 +52,7 @@ export async function runCall<Order extends CallOrder>(
     const held = reserve(app, order, routes);
     const max_tokens = typeof held === 'number' ? held : await held;
     const paid_order = max_tokens === order.max_tokens ? order : { ...order, max_tokens };
-    const beat = order.ask.stream ? startHeartbeat(order, outlet) : undefined;
+    const beat = order.ask.stream ? startHeartbeat(order, outlet, caller) : undefined;
     let whole: Buffer | undefined;
     try {
       const reader = leavingProbe(caller, routing);
@@ -219,10 +219,11 @@ function allFailed(order: CallOrder, failures: readonly RouteFailure[]): ApiErro
 }
 
 /** Tells the caller of a silent stream that it is alive; the first time also that it has begun. */
-function startHeartbeat(order: CallOrder, outlet: Outlet): { stop(): void } {
+function startHeartbeat(order: CallOrder, outlet: Outlet, { gone }: ChatCaller): { stop(): void } {
   const bytes = heartbeat(order.ask.style);
   const timer = setInterval(() => {
-    if (!outlet.is_full && performance.now() - outlet.written_at_ms >= heartbeat_ms) void outlet.write(bytes);
+    if (!gone.aborted && !outlet.is_full && performance.now() - outlet.written_at_ms >= heartbeat_ms)
+      void outlet.write(bytes);
   }, heartbeat_ms / 15);
   return { stop: () => clearInterval(timer) };
 }

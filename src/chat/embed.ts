@@ -6,7 +6,15 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused } from '../providers/provider.ts';
 import { allowanceOf, allowedBody, refuseFields } from '../styles/allowed.ts';
 import { readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles/embeddings.ts';
-import { answer_bytes_max, failed, failureOf, refusedInput, type Attempted, type ChatCaller } from './attempt.ts';
+import {
+  abandoned,
+  answer_bytes_max,
+  failed,
+  failureOf,
+  refusedInput,
+  type Attempted,
+  type ChatCaller,
+} from './attempt.ts';
 import { findModel, type CallOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, pricingOf } from './price.ts';
@@ -55,7 +63,20 @@ export async function attemptEmbedding(
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
-  const watch = new Watch(route.timeout_ms, false, caller.gone);
+  const watch = new Watch(route.timeout_ms, false, caller.gone, app.stopping);
+  if (watch.signal.aborted) {
+    watch.stop();
+    return failed({
+      cause: 'upstream_error',
+      reason: 'the caller left before the route was asked',
+      is_blameless: true,
+    });
+  }
+  const onLeave = () => {
+    outcome.is_gone = true;
+    caller.releaseBody();
+  };
+  watch.begin({ onLeave, isReadOn: () => true });
   let is_simulated: boolean | undefined;
   try {
     const asked = { request_id, model: upstream_model, body, timeout_ms, options };
@@ -68,10 +89,11 @@ export async function attemptEmbedding(
     outcome.is_complete = true;
     outcome.has_content = true;
     outcome.first_content_ms = Math.round(performance.now() - outcome.started_at_ms);
-    return { answered: true, whole: answer.bytes };
+    return watch.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
   } catch (error) {
     if (error instanceof InputRefused) throw refusedInput(error);
-    if (caller.gone.aborted) return { answered: true };
+    const ended = abandoned(error, watch, outcome);
+    if (ended) return ended;
     return failed({ ...failureOf(error, watch), ...(is_simulated !== undefined && { simulated: is_simulated }) });
   } finally {
     watch.stop();

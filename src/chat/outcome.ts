@@ -21,8 +21,10 @@ export type ChatOutcome = {
   finish: string | undefined;
   /** Since the start of the call, whichever route it came from. */
   first_content_ms: number | undefined;
-  /** The caller hung up. */
+  /** The caller hung up before the upstream was done. */
   is_gone: boolean;
+  /** The upstream had the request when we let it go, since nobody waited for its answer: it bills the input. */
+  is_abandoned: boolean;
   /** What the caller is told, as an answer or, when that had begun, as the last event. */
   error: ApiError | undefined;
 };
@@ -39,6 +41,7 @@ export function newOutcome(): ChatOutcome {
     finish: undefined,
     first_content_ms: undefined,
     is_gone: false,
+    is_abandoned: false,
     error: undefined,
   };
 }

@@ -13,13 +13,13 @@ import { costOf, unitsOf } from './price.ts';
 export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: Money };
 
 /**
- * What is charged, by how the call ended (docs/chat-billing.md). Nothing came: nothing. Complete: the upstream's
- * own usage. Cut, failed or left in the middle: the input, and the output that was told or relayed,
- * whichever is more. What the upstream does not tell is counted from what went through.
+ * What is charged, by how the call ended (docs/chat-billing.md). Nothing came: nothing, unless we let an upstream go
+ * that had the request. Complete: the upstream's own usage. Cut, failed or left in the middle: the input, and the
+ * output that was told or received, whichever is more. What the upstream does not tell is counted from what went through.
  */
 export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undefined {
-  const { usage: told = {}, delivered, has_content, is_complete } = outcome;
-  if (!has_content && !is_complete) return undefined;
+  const { usage: told = {}, delivered, has_content, is_complete, is_abandoned } = outcome;
+  if (!has_content && !is_complete && !is_abandoned) return undefined;
   const relayed = tokensOf(delivered);
   const output_told = is_complete ? told.output_tokens : Math.max(told.output_tokens ?? 0, relayed);
   const output_tokens = output_told === undefined || (output_told === 0 && relayed > 0) ? relayed : output_told;

@@ -14,52 +14,109 @@ const reader_ms_max = 120_000;
 /** `first byte`: no answer has begun. `idle`: nothing came for too long. `total`: it came, but took too long. */
 export type Phase = 'first byte' | 'idle' | 'total';
 
+/** What becomes of a request that an upstream has when its caller leaves. */
+export type Leaving = {
+  /** Called once, when the caller leaves: frees what only it needed. */
+  onLeave(): void;
+  /** Whether the upstream's usage is worth waiting for; else it is let go. */
+  isReadOn(): boolean;
+};
+
 /** The clock of one attempt. A whole answer comes at once, after as long as the model has written: only its total is bounded. */
 export class Watch implements StopListener {
   readonly #timeout_ms: Timeouts;
   readonly #gone: StopSignal;
+  readonly #stopping: StopSignal;
   readonly #stop = new Stop();
   readonly #total: NodeJS.Timeout;
   #silence: NodeJS.Timeout | undefined;
   #timed_out: Phase | undefined;
-  #caller_is_slow = false;
   #is_paused = false;
   #is_idle_watch = false;
   #beat_at_ms = 0;
   #over: Promise<void> | undefined;
+  #wakeOver: (() => void) | undefined;
+  #leaving: Leaving | undefined;
+  #is_left = false;
+  #is_abandoned = false;
+  #onStopping: StopListener | undefined;
 
-  constructor(timeout_ms: Timeouts, is_stream: boolean, gone: StopSignal) {
+  /** `stopping`: of the service, which does not wait for calls without a caller. */
+  constructor(timeout_ms: Timeouts, is_stream: boolean, gone: StopSignal, stopping: StopSignal) {
     this.#timeout_ms = timeout_ms;
     this.#gone = gone;
+    this.#stopping = stopping;
     this.#total = setTimeout(() => this.#expire('total'), timeout_ms.total);
     if (is_stream) this.#silence = setTimeout(() => this.#expire('first byte'), timeout_ms.first_byte);
     if (gone.aborted) this.handleEvent();
     gone.addEventListener('abort', this);
   }
 
-  /** Aborts when a phase takes too long, or the caller is gone. */
+  /** Aborts when a phase takes too long, or nothing more is wanted of the upstream. */
   get signal(): StopSignal {
     return this.#stop;
   }
 
-  /** The caller is gone. */
-  handleEvent(): void {
-    this.#stop.abort(new Error('the caller is gone'));
+  /** The upstream is asked from here on, and charges for it; until then a caller who leaves ends the attempt. */
+  begin(leaving: Leaving): void {
+    this.#leaving = leaving;
   }
 
-  /** Resolves when `signal` aborts. */
+  /** The caller is gone. */
+  handleEvent(): void {
+    this.#leave();
+  }
+
+  /** The caller is gone, or does not read. */
+  get is_left(): boolean {
+    return this.#is_left;
+  }
+
+  /** The upstream was let go, since nobody waited for its answer: it bills what it has done. */
+  get is_abandoned(): boolean {
+    return this.#is_abandoned;
+  }
+
+  /** Lets the upstream go if the caller has left and nothing is worth waiting for. */
+  review(): void {
+    if (this.#is_left && this.#leaving?.isReadOn() === false) this.#abandon('the caller is gone');
+  }
+
+  #leave(): void {
+    if (this.#is_left) return;
+    this.#is_left = true;
+    this.#wakeOver?.();
+    const leaving = this.#leaving;
+    if (!leaving) return this.#stop.abort(new Error('the caller is gone')); // nothing was sent
+    leaving.onLeave();
+    if (this.#stopping.aborted) return this.#abandon('the service stops');
+    this.#onStopping = { handleEvent: () => this.#abandon('the service stops') };
+    this.#stopping.addEventListener('abort', this.#onStopping);
+    this.review();
+  }
+
+  #abandon(why: string): void {
+    if (this.#stop.aborted) return;
+    this.#is_abandoned = true;
+    this.#stop.abort(new Error(why));
+  }
+
+  /** Resolves when `signal` aborts, or the caller has left. */
   get over(): Promise<void> {
-    return (this.#over ??= untilAborted(this.signal)); // few calls ever wait for it
+    return (this.#over ??= this.#untilOver()); // few calls ever wait for it
+  }
+
+  #untilOver(): Promise<void> {
+    if (this.#is_left || this.#stop.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wakeOver = resolve;
+      this.#stop.addEventListener('abort', { handleEvent: resolve });
+    });
   }
 
   /** Which phase of the upstream's took too long. */
   get timed_out(): Phase | undefined {
     return this.#timed_out;
-  }
-
-  /** The time is over because the caller did not read. */
-  get caller_is_slow(): boolean {
-    return this.#caller_is_slow;
   }
 
   /** Something came; until the answer has begun that buys no time. */
@@ -89,6 +146,7 @@ export class Watch implements StopListener {
     clearTimeout(this.#total);
     clearTimeout(this.#silence);
     this.#gone.removeEventListener('abort', this);
+    if (this.#onStopping) this.#stopping.removeEventListener('abort', this.#onStopping);
   }
 
   #wait(duration_ms: number): void {
@@ -101,13 +159,12 @@ export class Watch implements StopListener {
   }
 
   #expire(phase: Phase): void {
-    if (this.#is_paused) this.#caller_is_slow = true;
-    else this.#timed_out = phase;
+    if (this.#is_paused) {
+      this.#leave(); // who does not read is gone, which is not the upstream's fault
+      if (phase === 'idle') return;
+    } else {
+      this.#timed_out = phase;
+    }
     this.#stop.abort(new Error(`over: ${phase}`));
   }
-}
-
-function untilAborted(signal: StopSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', { handleEvent: resolve }));
 }

@@ -43,7 +43,10 @@ export class ContentsReader implements StreamReader {
     const said = candidate ? this.#readParts(candidate) : [];
     this.#has_content ||= said.length > 0;
     events.push(...said);
-    if (candidate && typeof candidate['finishReason'] === 'string') this.#last = candidate;
+    if (candidate && typeof candidate['finishReason'] === 'string') {
+      this.#last = candidate;
+      events.push({ type: 'ending' });
+    }
     const blocked = this.#last || this.#has_content ? undefined : blockReason(chunk);
     if (blocked !== undefined) events.push(blockedEvent(blocked));
     return events;

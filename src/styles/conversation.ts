@@ -120,6 +120,8 @@ export type ChatEvent =
   /** What is known so far: later values replace earlier ones, they are never added. */
   | { type: 'usage'; usage: Partial<Usage> }
   | { type: 'finish'; reason: FinishReason; stop_sequence?: string }
+  /** Why it ended has come; `finish` tells it behind all that belongs to the answer. */
+  | { type: 'ending' }
   /** The upstream said that the stream is complete. A stream that ends without it was cut. */
   | { type: 'end' }
   | { type: 'ping' }

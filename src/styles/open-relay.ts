@@ -56,6 +56,12 @@ class StreamRelay implements Relay {
   get has_content(): boolean {
     return this.#state.has_content;
   }
+  get is_ending(): boolean {
+    return this.#state.is_ending;
+  }
+  get reasons(): boolean {
+    return this.#state.reasons;
+  }
   get is_complete(): boolean {
     return this.#state.is_complete;
   }

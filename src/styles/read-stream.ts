@@ -47,7 +47,7 @@ class CompletionsReader implements StreamReader {
     this.#started = true;
     const choice = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject).find(isFirst) : undefined;
     const said = choice ? this.#readChoice(choice) : [];
-    this.#has_content ||= said.length > 0;
+    this.#has_content ||= said.some(({ type }) => type !== 'ending');
     events.push(...said);
     const usage = readUsage('completions', chunk['usage']);
     if (usage) events.push({ type: 'usage', usage });
@@ -86,8 +86,10 @@ class CompletionsReader implements StreamReader {
     const calls = Array.isArray(delta['tool_calls']) ? delta['tool_calls'] : [];
     for (const call of calls) if (isObject(call)) events.push(...this.#readCall(call, call['function']));
     if (isObject(delta['function_call'])) events.push(...this.#readCall({ index: 0 }, delta['function_call']));
-    if (choice['finish_reason'] !== undefined && choice['finish_reason'] !== null)
+    if (choice['finish_reason'] !== undefined && choice['finish_reason'] !== null) {
       this.#finish = choice['finish_reason'];
+      events.push({ type: 'ending' });
+    }
     return events;
   }
 
@@ -215,6 +217,7 @@ class MessagesReader implements StreamReader {
     if (!isObject(delta) || typeof delta['stop_reason'] !== 'string') return events;
     const { stop_reason, stop_sequence, stop_details } = delta;
     const reason = readStop(stop_reason, this.#calls.size > 0);
+    events.push({ type: 'ending' });
     this.#finish = { type: 'finish', reason, ...(typeof stop_sequence === 'string' && { stop_sequence }) };
     const explanation = isObject(stop_details) ? stop_details['explanation'] : undefined;
     if (reason === 'refusal' && typeof explanation === 'string' && explanation !== '') {

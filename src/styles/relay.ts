@@ -18,6 +18,10 @@ export type Relay = {
   readonly has_begun: boolean;
   /** Content has come: text, thinking, a refusal or a tool call, however little. */
   readonly has_content: boolean;
+  /** The upstream said why its answer ends: its usage may follow. */
+  readonly is_ending: boolean;
+  /** The model thinks, by what has come. */
+  readonly reasons: boolean;
   /** The upstream said that it is complete. */
   readonly is_complete: boolean;
   /** The upstream's error event, or what is wrong with the stream. Nothing is sent after it. */

@@ -49,6 +49,7 @@ export function sameResponses(options: RelayOptions, state: StreamState): SameSt
     const type = String(event['type']);
     if (type === 'error') return refuse(state, toldBy(isObject(event['error']) ? event['error'] : event));
     if (isObject(event['response'])) return lifecycle(frame, type, event['response'], options, state);
+    if (type.startsWith('response.reasoning')) state.reasons = true;
     if (type.endsWith('.delta')) noteDelta(state, event['delta']);
     else if (type === 'response.output_item.added') noteItem(state, event['item']);
     else if (type === 'response.output_item.done') state.has_content = true;
@@ -109,7 +110,11 @@ function noteDelta(state: StreamState, delta: Json | undefined): void {
 
 /** Messages and reasoning begin empty; whatever else begins is content. */
 function noteItem(state: StreamState, item: Json | undefined): void {
-  if (!isObject(item) || item['type'] === 'message' || item['type'] === 'reasoning') return;
+  if (!isObject(item) || item['type'] === 'message') return;
+  if (item['type'] === 'reasoning') {
+    state.reasons = true;
+    return;
+  }
   state.has_content = true;
   if (typeof item['name'] === 'string') deliver(state, item['name']);
 }

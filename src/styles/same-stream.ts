@@ -48,6 +48,7 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
       ended.set(index, ended.get(index) === true || typeof finish_reason === 'string');
       noteChoice(state, choice);
     }
+    state.is_ending ||= ended.size > 0 && [...ended.values()].every(Boolean);
     if (!options.wants_usage && isObject(chunk['usage'])) {
       if (choices.length === 0) return undefined;
       const { usage: _, ...rest } = chunk;
@@ -99,8 +100,14 @@ function noteChoice(state: StreamState, choice: JsonObject): void {
   if (!isObject(delta)) return;
   deliver(state, textOf(delta['content']));
   deliverText(state, delta['refusal']);
-  deliverText(state, typeof delta['reasoning_content'] === 'string' ? delta['reasoning_content'] : delta['reasoning']);
-  if (Array.isArray(delta['reasoning_details']) && delta['reasoning_details'].length > 0) state.has_content = true;
+  deliverThought(
+    state,
+    typeof delta['reasoning_content'] === 'string' ? delta['reasoning_content'] : delta['reasoning'],
+  );
+  if (Array.isArray(delta['reasoning_details']) && delta['reasoning_details'].length > 0) {
+    state.has_content = true;
+    state.reasons = true;
+  }
   if (isObject(delta['audio'])) state.has_content = true;
   noteArguments(state, delta['function_call']);
   if (!Array.isArray(delta['tool_calls'])) return;
@@ -116,6 +123,12 @@ function noteArguments(state: StreamState, call: Json | undefined): void {
 
 function deliverText(state: StreamState, text: Json | undefined): void {
   if (typeof text === 'string') deliver(state, text);
+}
+
+function deliverThought(state: StreamState, text: Json | undefined): void {
+  if (typeof text !== 'string' || text === '') return;
+  state.reasons = true;
+  deliver(state, text);
 }
 
 /** The bytes of a frame with an edit to its data, which may stand in several lines. */
@@ -188,7 +201,7 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
       case 'message_delta':
         learnUsage(state, readUsage('messages', event['usage']));
         if (isObject(event['delta']) && typeof event['delta']['stop_reason'] === 'string')
-          state.finish = event['delta']['stop_reason'];
+          [state.finish, state.is_ending] = [event['delta']['stop_reason'], true];
         return raw;
       case 'message_stop':
         return complete(state, raw);
@@ -211,6 +224,7 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
 function noteBlock(state: StreamState, block: Json | undefined): void {
   if (!isObject(block)) return;
   if (block['type'] === 'text') return deliverText(state, block['text']);
+  state.reasons ||= block['type'] === 'thinking' || block['type'] === 'redacted_thinking';
   if (block['type'] === 'thinking') return deliverText(state, block['thinking']);
   deliverText(state, block['name']);
   state.has_content = true;

@@ -5,6 +5,8 @@ import { addText, type TextSize } from './text-size.ts';
 export type StreamState = {
   has_begun: boolean;
   has_content: boolean;
+  is_ending: boolean;
+  reasons: boolean;
   is_complete: boolean;
   failure: { type: string; message: string } | undefined;
   usage: Partial<Usage> | undefined;
@@ -16,6 +18,8 @@ export function newStreamState(): StreamState {
   return {
     has_begun: false,
     has_content: false,
+    is_ending: false,
+    reasons: false,
     is_complete: false,
     failure: undefined,
     usage: undefined,
@@ -37,15 +41,19 @@ export function deliver(state: StreamState, text: string): void {
 
 /** Later values replace earlier ones, kind by kind. */
 export function learnUsage(state: StreamState, usage: Partial<Usage> | undefined): void {
-  if (usage) state.usage = { ...state.usage, ...usage };
+  if (!usage) return;
+  state.usage = { ...state.usage, ...usage };
+  if ((usage.reasoning_tokens ?? 0) > 0) state.reasons = true;
 }
 
 /** Notes what an event means for the state. */
 export function note(state: StreamState, event: ChatEvent): void {
   switch (event.type) {
     case 'text':
-    case 'thinking':
     case 'refusal':
+      return deliver(state, event.text);
+    case 'thinking':
+      state.reasons = true;
       return deliver(state, event.text);
     case 'tool_arguments':
       return deliver(state, event.json);
@@ -53,7 +61,14 @@ export function note(state: StreamState, event: ChatEvent): void {
       state.has_content = true;
       return addText(state.delivered, event.name); // as in whole answers: a call without arguments is output, too
     case 'redacted_thinking':
+      state.reasons = true;
       state.has_content = true;
+      return;
+    case 'signature':
+      state.reasons = true;
+      return;
+    case 'ending':
+      state.is_ending = true;
       return;
     case 'usage':
       return learnUsage(state, event.usage);

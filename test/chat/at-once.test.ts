@@ -66,6 +66,8 @@ test('more calls at once than a key may have: 429 rate_limit in each style with 
   others.abort();
   leave.abort();
   await Promise.all([...calls, ...other_calls]);
+  expect((await post('chat/completions', { model: 'acme/oai' }, client)).status).toBe(429); // they are read on
+  stage.upstream.letGo();
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   stage.upstream.script('claude-x', { json: message('Hi') });
   await expect

@@ -228,9 +228,9 @@ test('a key at its monthly limit: 403', async () => {
   expect([answer.status, answer.json.error.type]).toEqual([403, 'permission_error']);
 });
 
-test('a caller who leaves pays nothing, and the upstream is let go', async () => {
+test('a caller who leaves pays what its upstream bills', async () => {
   const client = await stage.test.client();
-  stage.upstream.script('embed-x', 'hang');
+  stage.upstream.script('embed-x', { stream: [90, JSON.stringify(vectors([[1]]))] });
   const before = stage.upstream.asked.length;
   const leave = new AbortController();
   const left = fetch(`${stage.test.url}/v1/embeddings`, {
@@ -244,7 +244,7 @@ test('a caller who leaves pays nothing, and the upstream is let go', async () =>
   await left;
   await expect.poll(() => stage.upstream.open()).toBe(0);
   await expect.poll(async () => (await client.call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
-  expect((await client.call('GET', '/v1/balance')).json.balance.exact).toBe('100.000000');
+  expect(Number((await client.call('GET', '/v1/balance')).json.balance.exact)).toBeLessThan(100);
 });
 
 test('both chat paths and embeddings share one window', async () => {

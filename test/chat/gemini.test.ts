@@ -458,6 +458,7 @@ test('files of links have a share of memory until they are sent: one account lea
   await expect.poll(reached, { timeout: 20_000 }).toBe(5);
   leave.abort();
   await Promise.all(calls);
+  stage.upstream.letGo();
   await expect.poll(() => stage.upstream.open()).toBe(0);
   stage.upstream.script('gemini-z', answering([{ text: 'Seen' }], undefined, { finishReason: 'STOP' }));
   const content = [image(`${files_url}/medium`)];

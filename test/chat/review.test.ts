@@ -118,6 +118,7 @@ test('a caller who leaves gives the probe back', async () => {
   expect(await probesTaken()).toBe(1);
   leave.abort();
   expect(await left).toBe('left');
+  stage.upstream.letGo();
   await expect.poll(probesTaken).toBe(0);
   await expect.poll(openHolds).toBe(0);
 });

@@ -215,7 +215,8 @@ test('usage in the last content chunk, as some servers send it', async () => {
   expect((await recordOf(id)).cost.exact).toBe('0.000070');
 });
 
-test('the caller leaves before content: the upstream is let go, nothing is charged', async () => {
+test('the caller leaves before content: the upstream is let go at its first byte, the input is charged', async () => {
+  const before = (await stage.client.call('GET', '/v1/balance')).json.balance.exact;
   stage.upstream.script('gpt-x', { stream: [chunk({ role: 'assistant', content: '' })], then: 'hang' });
   const leave = new AbortController();
   const left = stream('chat/completions', { model: 'acme/oai' }, leave.signal).catch(() => 'left');
@@ -224,6 +225,8 @@ test('the caller leaves before content: the upstream is let go, nothing is charg
   expect(await left).toBe('left');
   await expect.poll(() => stage.upstream.open()).toBe(0);
   await expect.poll(held).toBe('0.000000');
+  const after = (await stage.client.call('GET', '/v1/balance')).json.balance.exact;
+  expect(Number(before) - Number(after)).toBeCloseTo(5 * 0.000002, 6); // five tokens
 });
 
 test('the caller leaves at [DONE], when the upstream has not closed yet: nothing is wrong with such a call', async () => {

@@ -20,13 +20,15 @@ export type ChatUpstream = {
   script(model: string, ...scripts: (Script | ((asked: Asked) => Script))[]): void;
   /** How many connections have an answer under way. */
   open(): number;
+  /** Breaks off all answers that are under way, also of callers that have left. */
+  letGo(): void;
   stop(): Promise<void>;
 };
 
 export async function startChatUpstream(): Promise<ChatUpstream> {
   const asked: Asked[] = [];
   const scripts = new Map<string, (Script | ((asked: Asked) => Script))[]>();
-  let open = 0;
+  const under_way = new Set<ServerResponse>();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -36,8 +38,8 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
       chunks.length = 0; // the answer may go on for long
       const one = { path: request.url ?? '', headers: request.headers, body, digits: longDigits(text) };
       asked.push(one);
-      open += 1;
-      response.once('close', () => (open -= 1));
+      under_way.add(response);
+      response.once('close', () => under_way.delete(response));
       const model = body['model'] ?? /\/models\/([^/:]+):/.exec(one.path)?.[1];
       const list = scripts.get(String(model)) ?? [{ status: 404, json: { error: { message: 'no script' } } }];
       const next = list.length > 1 ? list.shift() : list[0];
@@ -49,7 +51,10 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
     script: (model, ...list) => void scripts.set(model, list),
-    open: () => open,
+    open: () => under_way.size,
+    letGo: () => {
+      for (const response of under_way) response.destroy();
+    },
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -1,0 +1,32 @@
+import type { JsonObject } from '../catalog/model.ts';
+import { isObject } from './fields.ts';
+import type { Quirks } from './quirks.ts';
+
+/** Capabilities of the catalogue that name a model which thinks. */
+const capabilities_of_thinking: ReadonlySet<string> = new Set(['thinking', 'reasoning']);
+
+/** Bodies of one call: the caller's, and the one that the upstream is sent. */
+type Bodies = { asked: JsonObject; sent: JsonObject };
+
+/**
+ * True if the model may think in this call, by its catalogue, its route or the request: then it bills tokens that
+ * nobody sees until it reports its usage. An upstream that is sent "no thinking" is believed, unless it always thinks.
+ */
+export function mayReason(capabilities: readonly string[], quirks: Quirks, { asked, sent }: Bodies): boolean {
+  if (quirks.thinking === 'always') return true;
+  const wish = thinkingWish(sent);
+  if (wish !== undefined) return wish === 'on';
+  return thinkingWish(asked) === 'on' || capabilities.some((name) => capabilities_of_thinking.has(name));
+}
+
+/** Undefined where the body says nothing of thinking, in any style or vendor's dialect of one. */
+function thinkingWish(body: JsonObject): 'on' | 'off' | undefined {
+  const { reasoning_effort, reasoning, thinking, enable_thinking, generationConfig } = body;
+  if (typeof reasoning_effort === 'string') return reasoning_effort === 'none' ? 'off' : 'on';
+  if (isObject(reasoning)) return reasoning['effort'] === 'none' || reasoning['enabled'] === false ? 'off' : 'on';
+  if (isObject(thinking)) return thinking['type'] === 'disabled' ? 'off' : 'on';
+  if (typeof enable_thinking === 'boolean') return enable_thinking ? 'on' : 'off';
+  const config = isObject(generationConfig) ? generationConfig['thinkingConfig'] : undefined;
+  if (isObject(config)) return config['thinkingBudget'] === 0 ? 'off' : 'on';
+  return undefined;
+}

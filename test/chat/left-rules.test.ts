@@ -1,0 +1,182 @@
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expectExactBooks, type Client } from '../helpers/app.ts';
+import type { Script } from '../helpers/chat-upstream.ts';
+import { completion, hello, setStage, yamlOf, type Stage } from './setup.ts';
+import { chunk, done, messagesStream } from './streams.ts';
+
+/** Rules about callers that leave, beside the table of left.test.ts: what they cost, and what ends behind them. */
+
+let stage: Stage;
+
+const more = `
+  - id: acme/thinker
+    kind: chat
+    capabilities: [thinking]
+    price: *price
+    routes: [{ provider: oai, upstream_model: thinker, timeout: { first_byte: 60s, idle: 1s, total: 60s } }]
+`;
+
+beforeAll(async () => {
+  stage = await setStage({ more });
+});
+beforeEach(() => stage.test.app.db.query('delete from route_health'));
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+const left = (client: Client, body: object, signal: AbortSignal, url = stage.test.url): Promise<Response> =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: hello, ...body }),
+    signal,
+  });
+
+type Recorded = { status: number; cost: bigint; attempts: { outcome: string; reason?: string }[] };
+
+async function recordOf(client: Client): Promise<Recorded> {
+  const find = () =>
+    stage.test.app.db.query<Recorded>('select status, cost, attempts from chat_calls where account_id = $1', [
+      client.account_id,
+    ]);
+  await expect.poll(async () => (await find()).length, { timeout: 15_000 }).toBe(1);
+  const [row] = await find();
+  if (!row) throw new Error('the record is there');
+  return row;
+}
+
+/** Reads until this has come, and leaves. */
+async function leaveAt(client: Client, body: object, text: string): Promise<void> {
+  const leave = new AbortController();
+  const response = await left(client, { stream: true, ...body }, leave.signal);
+  const reader = response.body?.getReader();
+  let read = '';
+  while (!read.includes(text)) read += Buffer.from((await reader?.read())?.value ?? []).toString();
+  leave.abort();
+}
+
+const thoughts = { prompt_tokens: 5, completion_tokens: 50_005, total_tokens: 50_010 };
+const last_chunk = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'x', choices: [], usage: thoughts })}\n\n`;
+
+test.each([
+  ['the last word', 'end.', {}],
+  ['the finish reason', '"finish_reason":"stop"', {}],
+  ['the last word, the request asks to reason', 'end.', { model: 'acme/oai', reasoning_effort: 'low' }],
+])('50,000 tokens of reasoning are charged although the caller leaves at %s', async (_, text, request) => {
+  const client = await stage.test.client();
+  const pieces = [chunk({ role: 'assistant', content: '' }), chunk({ content: 'The end.' }), 90, chunk({}, {}, 'stop')];
+  for (const model of ['gpt-x', 'thinker']) stage.upstream.script(model, { stream: [...pieces, 90, last_chunk, done] });
+  await leaveAt(client, { model: 'acme/thinker', ...request }, text);
+  expect(await recordOf(client)).toMatchObject({ status: 499, cost: 500_060n });
+});
+
+test('content that shows thoughts is read on, although neither catalogue nor request speak of them', async () => {
+  const client = await stage.test.client();
+  const pieces = [chunk({ reasoning_content: 'Well' }), chunk({ content: 'The end.' }), 90, chunk({}, {}, 'stop')];
+  stage.upstream.script('gpt-x', { stream: [...pieces, last_chunk, done] });
+  await leaveAt(client, { model: 'acme/oai' }, 'end.');
+  expect(await recordOf(client)).toMatchObject({ status: 499, cost: 500_060n });
+});
+
+test.each([true, false])(
+  'a million tokens of input are charged although nothing came before the caller left (stream %s)',
+  async (stream) => {
+    const client = await stage.test.client();
+    const leave = new AbortController();
+    const usage = { prompt_tokens: 1_000_000, completion_tokens: 5, total_tokens: 1_000_005 };
+    const script = Promise.withResolvers<void>();
+    stage.upstream.script('gpt-x', () => {
+      script.resolve();
+      return stream
+        ? { stream: [90, chunk({ role: 'assistant', content: '' }), chunk({ content: 'Hi' })], then: 'hang' }
+        : { stream: [90, JSON.stringify(completion('Hi', usage))] };
+    });
+    const messages = [{ role: 'user', content: 'x'.repeat(4_000_000 - 14) }];
+    const asked = left(client, { model: 'acme/oai', stream, messages }, leave.signal).catch(() => 'left');
+    await script.promise;
+    leave.abort();
+    expect(await asked).toBe('left');
+    const { status, cost } = await recordOf(client);
+    expect(status).toBe(499);
+    expect([2_000_010n, 2_000_050n]).toContain(cost); // with one token of output, or five
+    await expect.poll(() => stage.upstream.open()).toBe(0);
+  },
+);
+
+test.each<[string, Script]>([
+  ['takes longer than first_byte', { stream: [': processing\n\n'], then: 'hang' }],
+  ['answers an error', { stream: [90, 'data: {"error":{"message":"overloaded"}}\n\n'] }],
+  ['breaks off', { stream: [90], then: 'cut' }],
+])('an upstream that %s behind its caller’s back costs nothing, and no other route is asked', async (_, script) => {
+  const client = await stage.test.client();
+  const leave = new AbortController();
+  const begun = Promise.withResolvers<void>();
+  stage.upstream.script('first', () => (begun.resolve(), script));
+  stage.upstream.script('second', { stream: messagesStream(['paid twice']) });
+  const before = stage.upstream.asked.length;
+  const asked = left(client, { model: 'acme/two', stream: true }, leave.signal).catch(() => 'left');
+  await begun.promise;
+  leave.abort();
+  expect(await asked).toBe('left');
+  const record = await recordOf(client);
+  expect(record).toMatchObject({ status: 499, cost: 0n, attempts: [{ outcome: 'failed' }] });
+  expect(stage.upstream.asked).toHaveLength(before + 1);
+  await expect.poll(() => stage.upstream.open()).toBe(0);
+});
+
+test('a whole answer that never comes is bounded by the total time of its route, and keeps hold and slot until then', async () => {
+  const client = await stage.test.client();
+  const leave = new AbortController();
+  stage.upstream.script('first', 'hang');
+  const asked = left(client, { model: 'acme/two' }, leave.signal).catch(() => 'left');
+  await expect.poll(() => stage.upstream.open()).toBe(1);
+  leave.abort();
+  await asked;
+  expect(Number((await client.call('GET', '/v1/balance')).json.held.exact)).toBeGreaterThan(0);
+  expect(stage.test.app.atOnce.size()).toBe(1);
+  expect(await recordOf(client)).toMatchObject({ status: 499, cost: 0n, attempts: [{ outcome: 'failed' }] });
+  expect(stage.test.app.atOnce.size()).toBe(0);
+  expect(stage.upstream.open()).toBe(0);
+});
+
+test.each([true, false])(
+  'a stop of the service ends what is read on for nobody, charged for its input (stream %s)',
+  async (stream) => {
+    const client = await stage.test.client();
+    const node = await stage.test.beside({ yaml: yamlOf(stage.upstream, more), alone: false, worker: false });
+    stage.upstream.script('thinker', stream ? { stream: [chunk({ content: 'Word' })], then: 'hang' } : 'hang');
+    const leave = new AbortController();
+    const messages = [{ role: 'user', content: 'x'.repeat(4_000 - 14) }];
+    const asked = left(client, { model: 'acme/thinker', stream, messages }, leave.signal, node.url);
+    asked.catch(() => undefined);
+    await expect.poll(() => stage.upstream.open()).toBe(1);
+    if (stream) await (await asked).body?.getReader().read();
+    leave.abort();
+    await expect.poll(() => node.app.atOnce.size()).toBe(1);
+    const begun_at = performance.now();
+    await node.stop();
+    expect(performance.now() - begun_at).toBeLessThan(8_000);
+    expect(await recordOf(client)).toMatchObject({ status: 499, cost: stream ? 2_010n : 2_000n });
+    await expect.poll(() => stage.upstream.open()).toBe(0);
+  },
+  30_000,
+);
+
+test('a reader that stops reading pays for the reasoning that comes behind its back', async () => {
+  const client = await stage.test.client();
+  const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
+  stage.upstream.script('thinker', {
+    stream: [...Array.from({ length: 30 }, () => megabyte), chunk({}, {}, 'stop'), last_chunk, done],
+  });
+  const { port } = new URL(stage.test.url);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  const body = JSON.stringify({ model: 'acme/thinker', stream: true, messages: hello });
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${client.key}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  socket.pause();
+  expect(await recordOf(client)).toMatchObject({ status: 499, cost: 500_060n });
+  socket.destroy();
+}, 30_000);
