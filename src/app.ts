@@ -18,7 +18,7 @@ import { migrate } from './db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
 import { settingOnce } from './db/settings.ts';
 import { openEngine, type Engine } from './engine/engine.ts';
-import type { AddressRules } from './lib/address.ts';
+import { ownAddresses, type AddressRules } from './lib/address.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './lib/guard.ts';
 import type { Resolve } from './lib/resolve.ts';
@@ -217,12 +217,17 @@ async function openParts(
     mailer,
     base_url,
     setListening: (address) => (listening = address),
-    addressRules: () => ({ allow: catalog.current.settings.net_allow, allow_private: config.allow_private }),
+    addressRules: () => rulesOf(config, catalog),
     onStop,
     stopping,
     ...tracker,
     stop,
   };
+}
+
+/** Which addresses a caller or an upstream may name now. */
+function rulesOf({ allow_private }: Config, { current }: Pick<App, 'catalog'>['catalog']): AddressRules {
+  return { allow: current.settings.net_allow, allow_private, own: ownAddresses() };
 }
 
 /** What this process counts in its own memory. */

@@ -6,12 +6,13 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { abortSignal, type StopSignal } from '../lib/stop.ts';
 import { refusalError } from '../providers/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
-import { scrub } from '../providers/scrub.ts';
+import { scrub, withoutWords } from '../providers/scrub.ts';
 import { allowanceOf, allowedAsk, refuseFields } from '../styles/allowed.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
 import { Unfinished, unfinished_type } from '../styles/contents-answer.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Ask } from '../styles/ask.ts';
+import { scopeEndUsers } from '../styles/end-users.ts';
 import { openRelay } from '../styles/open-relay.ts';
 import { quirksOf, type Link, type Quirks } from '../styles/quirks.ts';
 import { mayReason } from '../styles/reasons.ts';
@@ -112,6 +113,7 @@ export async function attemptRoute(
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
+  sent.body = scopeEndUsers(sent.body, { account_id: order.caller.account.id, secret: app.secret });
   const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone, app.stopping);
   const reasons = mayReason(order.model.capabilities, quirks, { asked: order.ask.body, sent: sent.body });
   const trial: Trial = { app, order, route, provider, style, sent, caller, outcome, watch, reasons };
@@ -303,7 +305,8 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     if (relay.failure && !outcome.is_gone) throwIfCallersMistake(relay.failure, secrets);
     return failed({ ...emptyStream(relay.failure, problem, watch), simulated });
   }
-  app.log.warn({ request_id: order.request_id, route: trial.route.id, problem }, 'a chat stream broke off');
+  const facts = { request_id: order.request_id, route: trial.route.id, problem: withoutWords(problem) };
+  app.log.warn(facts, 'a chat stream broke off');
   outcome.error = watch.timed_out
     ? new ApiError('timeout', 'The model stopped answering in the middle of its answer.')
     : new ApiError('upstream_error', 'The model provider broke off in the middle of its answer.');

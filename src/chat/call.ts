@@ -7,6 +7,7 @@ import { takeHold } from './hold.ts';
 import type { CallOrder } from './order.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
+import { withoutWords } from '../providers/scrub.ts';
 import { writeRecord } from './record.ts';
 import { retryAfter, routesOf, type NamedRoute, type Routing } from './routes.ts';
 import { chargeOf, settle, type Settled } from './settle.ts';
@@ -172,7 +173,8 @@ async function tryRoutes(
       await app.health.releaseProbe(name, order.caller.account.id);
       return undefined;
     }
-    app.log.info({ request_id: order.request_id, route: name, reason: failure.reason }, 'a route gave no answer');
+    const reason = withoutWords(failure.reason);
+    app.log.info({ request_id: order.request_id, route: name, reason }, 'a route gave no answer');
     await noteFailure(app, order, name, failure);
   }
   throw allFailed(order, failures);

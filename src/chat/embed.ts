@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused } from '../providers/provider.ts';
 import { allowanceOf, allowedBody, refuseFields } from '../styles/allowed.ts';
+import { scopeEndUsers } from '../styles/end-users.ts';
 import { readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles/embeddings.ts';
 import {
   abandoned,
@@ -58,7 +59,7 @@ export async function attemptEmbedding(
   const { timeout_ms, options, upstream_model } = route;
   let body: JsonObject;
   try {
-    body = bodyFor(ask, route);
+    body = scopeEndUsers(bodyFor(ask, route), { account_id: order.caller.account.id, secret: app.secret });
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });

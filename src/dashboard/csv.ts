@@ -48,6 +48,12 @@ function line(cells: readonly Cell[]): string {
 
 const plain_number = /^-?\d+(?:\.\d+)?$/;
 
+/**
+ * The same within a text: a spreadsheet that takes another separator than the comma begins a cell behind it, also
+ * within quotes. A number alone is none.
+ */
+const formula_inside = /([,;\t|\r\n][\s\0]*)(?=[=+\-@＝＋－＠])(?!-?\d+(?:\.\d+)?\s*(?:[,;\t|\r\n]|$))/g;
+
 /** Spreadsheets run a text that begins like a formula, also behind spaces; an apostrophe keeps it a text. */
 const like_formula = /^[\s\0]*[=+\-@＝＋－＠]|^[\t\r\n]/;
 
@@ -55,5 +61,6 @@ function field(cell: Cell): string {
   if (cell === null || cell === undefined) return '';
   const text = cell instanceof Date ? cell.toISOString() : String(cell);
   const safe = like_formula.test(text) && !plain_number.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const inert = safe.replaceAll(formula_inside, "$1'");
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
 }

@@ -7,7 +7,7 @@ import type { StripeConfig } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { credit } from '../money/ledger.ts';
-import { exact } from '../money/money.ts';
+import { exact, money_max } from '../money/money.ts';
 
 /**
  * Stripe calls here when something was paid. The event is believed to come from Stripe by its signature, and only
@@ -39,6 +39,7 @@ async function handleEvent(app: App, { body_bytes, headers }: PublicCall): Promi
   const id = paidSessionId(event);
   if (id === undefined) return { status: 200, body: { received: true } };
   const session = await sessionOf(app, stripe, id);
+  if (session.amount !== undefined && session.amount > money_max) throw await tooMuch(app, session);
   return { status: 200, body: { received: true, credited: await creditSession(app, session) } };
 }
 
@@ -51,6 +52,16 @@ async function sessionOf(app: App, stripe: StripeConfig, id: string): Promise<St
     app.log.error({ session_id: id, reason: error.message }, 'a payment could not be looked up');
     throw new ApiError('unavailable', 'The payment cannot be looked up now.');
   }
+}
+
+/** No balance holds so much. Stripe repeats what is refused for three days: time for an operator to look at it. */
+async function tooMuch(app: App, { id, account_id }: StripeSession): Promise<ApiError> {
+  const reason = 'the amount is more than a balance can hold';
+  const details = { reason, account_id: account_id ?? null };
+  const deed = { by: 'Stripe', action: 'billing.payment_refused', subject: id, details };
+  app.log.error({ session_id: id, account_id, reason }, 'a payment was not credited');
+  await audit(app.db, { ...deed, now: new Date(app.clock.now()) });
+  return new ApiError('invalid_request', 'amount_total is more than a balance can hold.', { param: 'amount_total' });
 }
 
 /** True if the account has got it, now or before. What cannot be credited is written down for the operator. */

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
 /** Which addresses beyond public ones a user-chosen URL may name. */
@@ -6,6 +7,8 @@ export type AddressRules = {
   allow: readonly string[];
   /** Local development: private and loopback addresses too, never link-local or metadata ones. */
   allow_private: boolean;
+  /** This machine's own addresses: public ones among them lead inside as loopback does, past a firewall. */
+  own?: ReadonlySet<string>;
 };
 
 /** Ports of services that must not be spoken to by a POST from here: mail, DNS, NetBIOS, IRC and the like. */
@@ -51,9 +54,27 @@ export function addressAllowed(text: string, rules: AddressRules): boolean {
     const carried = carriedAddress(address);
     return carried === undefined || addressAllowed(carried.toString(), rules);
   }
+  if (rules.own?.has(address.toString())) return rules.allow_private;
   const kind = address.range();
   if (rules.allow_private && private_ranges.has(kind)) return true;
   return kind === 'unicast' && (address instanceof ipaddr.IPv4 || inRange(address, global_unicast));
+}
+
+let own: { addresses: ReadonlySet<string>; read_at_ms: number } | undefined;
+
+/** Addresses of an interface seldom change, and to list them takes 0.2 ms. */
+const own_age_max_ms = 10_000;
+
+/** The addresses of this machine's interfaces, at most ten seconds old. */
+export function ownAddresses(): ReadonlySet<string> {
+  const now_ms = performance.now();
+  if (!own || now_ms - own.read_at_ms > own_age_max_ms) own = { addresses: readOwnAddresses(), read_at_ms: now_ms };
+  return own.addresses;
+}
+
+function readOwnAddresses(): ReadonlySet<string> {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return new Set(interfaces.map(({ address }) => unmapped(ipaddr.parse(address.replace(/%.*/, ''))).toString()));
 }
 
 /** Is this IP address in one of these CIDR ranges? False for anything that is none. */

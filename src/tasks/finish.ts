@@ -4,6 +4,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { exact } from '../money/money.ts';
 import { useText, type UpstreamCharge } from '../money/upstream.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
+import { withoutWords } from '../providers/scrub.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
 import type { Claimed } from './attempts.ts';
 import { dropInputs } from './inputs.ts';
@@ -149,7 +150,10 @@ function costText({ upstream, upstream_cost }: UpstreamSide): string | null {
 function logEnding(app: App, task: Task, ending: Ending): void {
   const facts = { ...refOf(task), model: task.model, status: ending.status };
   if (ending.status === 'failed') {
-    return void app.log.info({ ...facts, error: ending.type, reason: ending.reason }, 'task failed');
+    return void app.log.info(
+      { ...facts, error: ending.type, reason: ending.reason && withoutWords(ending.reason) },
+      'task failed',
+    );
   }
   app.log.debug(facts, 'task finished');
   const loss = measuredCost(task.pricing, ending.units, task.held_units) - task.estimate;

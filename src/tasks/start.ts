@@ -6,6 +6,7 @@ import { fitCosts } from '../catalog/upstream-cost.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { InputRefused, NotStarted, type Provider, type RunState } from '../providers/provider.ts';
+import { withoutWords } from '../providers/scrub.ts';
 import { routeName } from '../routing/health.ts';
 import {
   acceptAttempt,
@@ -234,7 +235,7 @@ async function ambiguous(
   attempt: Claimed & { name: string; route: Route },
   detail: string,
 ): Promise<'next' | 'done'> {
-  app.log.warn({ task_id: task.id, route: attempt.name, detail }, 'ambiguous submit');
+  app.log.warn({ task_id: task.id, route: attempt.name, detail: withoutWords(detail) }, 'ambiguous submit');
   if (attempt.route.on_ambiguous_submit === 'failover') {
     const ending = { state: 'ambiguous', reason: 'unknown', message: detail } as const;
     return (await closeAttempt(app, refOf(task), attempt, ending)) ? 'next' : 'done';

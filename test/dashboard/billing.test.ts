@@ -285,6 +285,17 @@ describe('a top-up', () => {
     ).toBe(0n);
   });
 
+  it.each([100_000_000_001, Number.MAX_SAFE_INTEGER])(
+    'of more than a balance can hold is a 400 and credits nothing: %s',
+    async (amount_total) => {
+      const session = await page('5');
+      stripe.pay(session);
+      Object.assign(session, { amount_total });
+      const answer = { status: 400, json: { error: { type: 'invalid_request', param: 'amount_total' } } };
+      expect(await change(async () => expect(await tell(session)).toMatchObject(answer))).toBe(0n);
+    },
+  );
+
   it('is not believed without the signature of these bytes, with our secret, of these minutes', async () => {
     const session = await page('7');
     stripe.pay(session);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { scrub } from '../../src/providers/scrub.ts';
+import { scrub, withoutWords } from '../../src/providers/scrub.ts';
 
 describe('scrub', () => {
   it.each([
@@ -59,4 +59,14 @@ describe('scrub', () => {
       scrub(text, []);
     expect(performance.now() - started).toBeLessThan(2_000);
   });
+});
+
+it.each([
+  ['rate_limited: answered 429: your prompt "secret words" is', 'rate_limited: answered 429'],
+  ['refused: answered 400', 'refused: answered 400'],
+  ['unavailable: ECONNREFUSED', 'unavailable'],
+  ['no answer in time (idle)', 'no answer in time (idle)'],
+  ['overloaded_error: you said so', 'overloaded_error'],
+])('a log holds of %j only %j', (reason, logged) => {
+  expect(withoutWords(reason)).toBe(logged);
 });

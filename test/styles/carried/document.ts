@@ -27,6 +27,10 @@ responses style never leave anything behind: \`store\` is false, and reasoning t
 stored is left out. What would cost more than its tokens pay, and what names things in the operator’s account upstream,
 goes no further than here: see [chat-billing.md](chat-billing.md).
 
+Names of end users and of prompt caches (\`user\`, \`safety_identifier\`, \`prompt_cache_key\`, \`metadata.user_id\`) are
+replaced by names that belong to the account: at the upstream all accounts share one customer, and would share a cache,
+a limit or a ban under one name. The same name of the same account stays the same.
+
 Where it speaks another style, the request is translated. What becomes of each field is listed here; from the
 responses style to messages, fields become what those of chat completions with the same meaning become. *Carried*
 means with its whole meaning, *changed* with another form or less of it, *dropped* that the model is not told and
