@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { pino, type Logger } from 'pino';
 import package_json from '../package.json' with { type: 'json' };
@@ -60,6 +60,8 @@ export type App = {
   /** Writes to people, where the operator has said how. */
   readonly mailer: Mailer;
   readonly holds: Pledges;
+  /** Of this process, among all that run the service: it answers for the holds of its calls. */
+  readonly node_id: string;
   /** Who may send a webhook now. */
   readonly places: Places;
   /** Every request to an address that a user or an upstream chose. */
@@ -131,8 +133,8 @@ function leanError(error: unknown): object {
 export async function makeApp(config: Config, options: AppOptions = {}): Promise<App> {
   const app = await makeAppWithoutEngine(config, options);
   try {
-    const { db, log, notifier, listener } = app;
-    const node = { role: config.role, version: package_json.version };
+    const { db, log, notifier, listener, node_id } = app;
+    const node = { id: node_id, role: config.role, version: package_json.version };
     const engine = await openEngine({ db, log, queues, notifier, listener, ...(!options.command && { node }) });
     app.onStop(() => engine.stop());
     return { ...app, engine };
@@ -177,7 +179,8 @@ async function openParts(
   if (!options.command) await catalog.keepCurrencies(() => currenciesInUse(db));
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
-  const holds = openHolds(db, clock, onStop);
+  const node_id = randomUUID();
+  const holds = openHolds(db, clock, node_id, onStop);
   const heard = { db, log, notifier, listener, catalog, authenticator, holds };
   const overrides = options.command ? undefined : await hearOthers(heard, onStop);
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
@@ -197,6 +200,7 @@ async function openParts(
   return {
     config,
     clock,
+    node_id,
     log,
     db,
     notifier,
@@ -270,8 +274,8 @@ async function hearOthers(
   return overrides;
 }
 
-function openHolds(db: Db, clock: Clock, onStop: App['onStop']): Pledges {
-  const holds = makePledges(makeHoldBatcher(db, () => new Date(clock.now())));
+function openHolds(db: Db, clock: Clock, node_id: string, onStop: App['onStop']): Pledges {
+  const holds = makePledges(makeHoldBatcher(db, () => new Date(clock.now()), { node_id }));
   onStop(() => holds.stop());
   return holds;
 }

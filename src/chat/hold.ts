@@ -37,7 +37,7 @@ function requestOf(app: App, order: CallOrder): HoldRequest {
     amount: holdFor(order.pricing, order.input_tokens_estimated, order.output_tokens_held),
     model: model.id,
     kind: model.kind,
-    expires_at: new Date(app.clock.now() + routes_ms + grace_ms),
+    expires_in_ms: routes_ms + grace_ms,
   };
 }
 

@@ -51,7 +51,7 @@ export type EngineOptions = {
   listener?: Listener;
   supervision?: Supervision;
   /** What this process is; without it, it is in no list: a command that comes and goes. */
-  node?: Pick<NodeFacts, 'role' | 'version'>;
+  node?: Pick<NodeFacts, 'role' | 'version'> & Partial<Pick<NodeFacts, 'id'>>;
 };
 
 export type StopOptions = {

@@ -13,8 +13,8 @@ export type HoldRequest = {
   amount: Money;
   model: string;
   kind: string;
-  /** A chat hold whose node died is released after this; a task's hold has none. */
-  expires_at?: Date;
+  /** A chat hold whose node died is released after this, by the database's clock; a task's hold stays. */
+  expires_in_ms?: number;
 };
 
 /**
@@ -95,17 +95,19 @@ export type HoldBatcher = {
 /**
  * Collects what arrives while a call is under way and sends it as one money_batch; a member alone is
  * sent as the plain call. Each of the `lanes` has its own accounts, so that two calls never wait for
- * each other's rows. All verbs happen once per ref, so a call whose answer was lost is repeated.
+ * each other's rows. All verbs happen once per ref, so a call whose answer was lost is repeated. `node_id` answers for
+ * the holds: the sweep leaves them alone while that node is alive.
  */
 export function makeHoldBatcher(
   db: Db,
   now: () => Date,
-  options: { batch_max?: number; lanes?: number } = {},
+  options: { batch_max?: number; lanes?: number; node_id?: string } = {},
 ): HoldBatcher {
+  const { node_id = null } = options;
   const makeLane = () =>
     makeBatcher<Member, Answer>({
-      together: (members) => callBatch(db, members, now()),
-      alone: (member) => callAlone(db, member, now()),
+      together: (members) => callBatch(db, members, now(), node_id),
+      alone: (member) => callAlone(db, member, now(), node_id),
       // A hold and its end wait for each other; so do repetitions. Refs are unique, so that to name the account as well,
       // in a text of its own that has to be hashed, would be 1 % of a chat call.
       names: { nameOf: ({ row }) => row.ref, groupOf: ({ row }) => row.account_id },
@@ -149,8 +151,8 @@ function ofKeep(answer: Answer): KeepAnswer {
   return answer;
 }
 
-async function callAlone(db: Queryable, member: Member, now: Date): Promise<Answer> {
-  if (member.verb === 'hold') return holdRow(db, member.row, now, unflushed);
+async function callAlone(db: Queryable, member: Member, now: Date, node_id: string | null): Promise<Answer> {
+  if (member.verb === 'hold') return holdRow(db, member.row, now, { column: unflushed, node_id });
   return member.verb === 'close' ? closeRow(db, member.row, now) : keepRow(db, member.row, now);
 }
 
@@ -160,8 +162,13 @@ async function callAlone(db: Queryable, member: Member, now: Date): Promise<Answ
  */
 const unflushed = `set_config('synchronous_commit', 'off', true), `;
 
-async function callBatch(db: Queryable, members: readonly Member[], now: Date): Promise<Answer[]> {
-  const answer = await batchRow(db, members, now);
+async function callBatch(
+  db: Queryable,
+  members: readonly Member[],
+  now: Date,
+  node_id: string | null,
+): Promise<Answer[]> {
+  const answer = await batchRow(db, members, now, node_id);
   return members.map((member, i) => answerOf(member, answer, i));
 }
 
@@ -173,7 +180,7 @@ type HoldRow = {
   amount: Money;
   model: string;
   kind: string;
-  expires_at: Date | null;
+  expires_in_ms: number | null;
 };
 type CloseRow = {
   account_id: string;
@@ -189,7 +196,7 @@ function rowOfHold(request: HoldRequest): HoldRow {
   assert(request.amount >= 0n, 'a hold is never below zero');
   // Nobody has more than money_max, so the answer is the same, and the number fits a bigint column.
   const amount = request.amount > money_max ? money_max + 1n : request.amount;
-  return { ...request, amount, expires_at: request.expires_at ?? null };
+  return { ...request, amount, expires_in_ms: request.expires_in_ms ?? null };
 }
 
 function rowOfClose(request: CloseRequest): CloseRow {
@@ -205,11 +212,22 @@ function rowOfKeep({ pledge, end }: KeepRequest): KeepRow {
   return { ...rowOfClose(end), key_id, pledge: amount, model, kind };
 }
 
-async function holdRow(db: Queryable, row: HoldRow, now: Date, column = ''): Promise<HoldAnswer> {
-  const { account_id, key_id, ref, amount, model, kind, expires_at } = row;
+/** `column` is selected beside the answer. */
+type HoldOptions = { column: string; node_id: string | null };
+
+/** By the database's clock, which money functions take as a parameter like all time: a node's may be wrong. */
+const expiry = (ms: string) => `now() + ${ms}::float8 * interval '1 ms'`;
+
+async function holdRow(
+  db: Queryable,
+  row: HoldRow,
+  now: Date,
+  { column, node_id }: HoldOptions = { column: '', node_id: null },
+): Promise<HoldAnswer> {
+  const { account_id, key_id, ref, amount, model, kind, expires_in_ms } = row;
   const rows = await db.query<HoldAnswer>(
-    `select ${column}outcome, available, remaining from money_hold($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [now, account_id, key_id, ref, amount, model, kind, expires_at],
+    `select ${column}outcome, available, remaining from money_hold($1, $2, $3, $4, $5, $6, $7, ${expiry('$8')}, $9)`,
+    [now, account_id, key_id, ref, amount, model, kind, expires_in_ms, node_id],
   );
   const { outcome, available, remaining } = one(rows);
   return { outcome, available, remaining };
@@ -253,14 +271,14 @@ type BatchRow = {
 /** The same, with commas between. */
 type BatchText = { [name in keyof BatchRow]: string };
 
-async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Promise<BatchRow> {
+async function batchRow(db: Queryable, batch: readonly Member[], now: Date, node_id: string | null): Promise<BatchRow> {
   const column = batch.every((member) => member.verb === 'hold') ? unflushed : '';
   const rows = await db.query<BatchText>(
     `select ${column}array_to_string(outcome, ',') as outcome, array_to_string(state, ',', '') as state,
             array_to_string(charged, ',', '') as charged, array_to_string(available, ',') as available,
             array_to_string(remaining, ',', '') as remaining, array_to_string(upstream, ',', '') as upstream
-       from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9::timestamptz[], $10::boolean[], $11::jsonb[],
-         $12::jsonb[], $13::bigint[])`,
+       from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, array(select ${expiry('unnest($9::float8[])')}),
+         $10::boolean[], $11::jsonb[], $12::jsonb[], $13::bigint[], $14)`,
     [
       now,
       plainArray(batch, (member) => member.verb),
@@ -270,11 +288,12 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Pro
       plainArray(batch, (member) => (member.verb === 'hold' ? member.row.amount : member.row.cost)),
       plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.model)),
       plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.kind)),
-      plainArray(batch, (member) => (member.verb === 'hold' ? (member.row.expires_at?.toISOString() ?? null) : null)),
+      plainArray(batch, (member) => (member.verb === 'hold' ? member.row.expires_in_ms : null)),
       plainArray(batch, (member) => member.verb !== 'hold' && member.row.beyond_hold),
       jsonArray(batch, (member) => (member.verb === 'hold' ? null : member.row.units)),
       jsonArray(batch, (member) => (member.verb === 'hold' ? null : member.row.upstream)),
       plainArray(batch, (member) => (member.verb === 'keep' ? member.row.pledge : null)),
+      node_id,
     ],
   );
   const { outcome, state, charged, available, remaining, upstream } = one(rows);
@@ -292,13 +311,16 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date): Pro
  * An array, as PostgreSQL reads it where nothing in it needs quotes: ids, numbers and words of ours. The driver quotes
  * everything, which was a tenth of what a chat call allocates.
  */
-function plainArray(batch: readonly Member[], of: (member: Member) => string | bigint | boolean | null): unknown {
+function plainArray(
+  batch: readonly Member[],
+  of: (member: Member) => string | bigint | number | boolean | null,
+): unknown {
   const values = batch.map(of);
   if (!values.every(isPlain)) return values;
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }
 
-function isPlain(value: string | bigint | boolean | null): boolean {
+function isPlain(value: string | bigint | number | boolean | null): boolean {
   return (
     typeof value !== 'string' || (/^[\w.:+/-]+$/.test(value) && !(value.length === 4 && value.toUpperCase() === 'NULL'))
   );
@@ -331,11 +353,24 @@ function answerOf(member: Member, answer: BatchRow, i: number): Answer {
   return member.verb === 'close' ? end : { ...end, remaining };
 }
 
-/** Chat holds that nobody ended in their time, oldest first. */
+/** A node says every 2 s that it is alive; one that has not for so long has lost its calls, or their callers. */
+const silent_ms = 60_000;
+
+/** A call is over long before: a node that lives and has not ended it after so long has forgotten it. */
+const late_ms = 3_600_000;
+
+/**
+ * Chat holds that nobody ended in their time, and whose node is not alive; oldest first. By the database's clock, which
+ * `now` replaces in tests.
+ */
 export async function expiredHolds(
   db: Queryable,
-  now: Date,
   count: number,
+  now?: Date,
 ): Promise<{ account_id: string; ref: string }[]> {
-  return db.query('select account_id, ref from expired_holds($1, $2)', [now, count]);
+  return db.query(
+    `select account_id, ref from expired_holds(coalesce($1, now()), $2::float8 * interval '1 ms',
+       $3::float8 * interval '1 ms', $4)`,
+    [now ?? null, silent_ms, late_ms, count],
+  );
 }

@@ -198,7 +198,10 @@ const impossible: [string, (wallet: Wallet) => string][] = [
   ['a budget of the middle of a month', (w) => `update budgets set month = '2026-11-02' where key_id = '${w.key_id}'`],
   ['an open hold below zero', (w) => holdRow(w, { amount: -1 })],
   ['an open hold of an unknown kind', (w) => holdRow(w, { kind: 'smell' })],
-  ['an open hold that expires before it begins', (w) => holdRow(w, { expires_at: '2026-11-01' })],
+  [
+    'a budget that is shared and spends by itself',
+    (w) => `update budgets set shares = key_id, spent = 1 where key_id = '${w.key_id}'`,
+  ],
   ['legs that do not add up', (w) => entryRow(w, { available: 5, topup_source: -4 })],
   ['a top-up that takes', (w) => entryRow(w, { available: -5, topup_source: 5 })],
   ['a top-up out of the revenue', (w) => entryRow(w, { available: 5, revenue: -5 })],
