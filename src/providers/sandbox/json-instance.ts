@@ -2,8 +2,9 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { fragmentAt } from '../../lib/json-pointer.ts';
 import { LongInteger } from '../../lib/long-integers.ts';
+import { rememberByObject } from '../../lib/remember.ts';
 import { isObject } from '../../styles/fields.ts';
-import { patternText } from './pattern-text.ts';
+import { PatternTexts } from './pattern-text.ts';
 
 /** Deeper than this only what is required is made: schemas may contain themselves. */
 const generous_depth = 4;
@@ -15,14 +16,24 @@ const values_max = 2_000;
 
 const items_max = 64;
 
-/** Keywords and what they list, again with each use: a thousand references to a long schema took 14 s. */
-const looked_at_max = 200_000;
+/**
+ * Keywords and what they list, again with each use: a thousand references to a long schema took 14 s. Also the
+ * characters of patterns and of the texts that are made: a pattern of 10 kB for 2,000 values took 94 s.
+ */
+const looked_at_max = 100_000;
 
 /**
  * An instance of `schema`. Looks at types, properties, items, ranges, lengths, formats, simple patterns, enum,
  * const, allOf, anyOf, oneOf and $ref within the schema; `not`, `if` and the like are left out of account.
  */
 export function instanceOf(schema: Json): Json {
+  return typeof schema === 'object' && schema !== null ? rememberedInstance(schema) : makeInstance(schema);
+}
+
+/** Once for the several answers to one request. */
+const rememberedInstance = rememberByObject((schema: Exclude<Json, null> & object) => makeInstance(schema));
+
+function makeInstance(schema: Json): Json {
   return new InstanceMaker(schema).make(schema, 0, 'value', 0);
 }
 
@@ -30,6 +41,7 @@ class InstanceMaker {
   readonly #root: Json;
   #values = 0;
   #looked_at = 0;
+  readonly #patterns = new PatternTexts();
 
   constructor(root: Json) {
     this.#root = root;
@@ -57,7 +69,7 @@ class InstanceMaker {
       case 'null':
         return null;
       default:
-        return textIn(schema, name, variant);
+        return this.#text(schema, name, variant);
     }
   }
 
@@ -68,6 +80,13 @@ class InstanceMaker {
   #repeat(value: Json): Json {
     this.#looked_at += JSON.stringify(value).length;
     return value;
+  }
+
+  #text(schema: JsonObject, name: string, variant: number): string {
+    const read_length = this.#patterns.read_length;
+    const text = textIn(schema, this.#patterns, name, variant);
+    this.#looked_at += text.length + this.#patterns.read_length - read_length;
+    return text;
   }
 
   /** With what it refers to, all parts of allOf and one of each choice. */
@@ -269,12 +288,12 @@ const formats: { readonly [format: string]: string } = {
 
 const text_length_max = 10_000;
 
-function textIn(schema: JsonObject, name: string, variant: number): string {
+function textIn(schema: JsonObject, patterns: PatternTexts, name: string, variant: number): string {
   const { format, pattern } = schema;
   const least = Math.min(countOf(schema['minLength']) ?? 0, text_length_max);
   const most = countOf(schema['maxLength']) ?? text_length_max;
   if (typeof pattern === 'string') {
-    const text = patternText(pattern, least);
+    const text = patterns.textOf(pattern, least);
     if (text !== undefined) return text;
   }
   const known = typeof format === 'string' && Object.hasOwn(formats, format) ? formats[format] : undefined;

@@ -9,18 +9,36 @@ const length_max = 10_000;
 /** Longer expressions are not understood. */
 const pattern_length_max = 10_000;
 
-/** A text of at least `length_min` that matches `pattern`; undefined for what this does not understand. */
-export function patternText(pattern: string, length_min: number): string | undefined {
-  if (pattern.length > pattern_length_max) return undefined;
-  try {
-    for (let repeats = 1; repeats <= repeats_max; repeats *= 4) {
-      const text = new PatternReader(pattern, repeats).read();
-      if (text.length >= length_min) return text;
-    }
-  } catch (error) {
-    if (!(error instanceof NotUnderstood)) throw error;
+/** Texts for patterns, each made once: a thousand values may have the same pattern of 10 kB. */
+export class PatternTexts {
+  readonly #made = new Map<string, string | undefined>();
+  /** Characters of patterns that were read. */
+  #read_length = 0;
+
+  get read_length(): number {
+    return this.#read_length;
   }
-  return undefined;
+
+  /** A text of at least `length_min` that matches `pattern`; undefined for what this does not understand. */
+  textOf(pattern: string, length_min: number): string | undefined {
+    if (pattern.length > pattern_length_max) return undefined;
+    const name = `${length_min} ${pattern}`;
+    if (!this.#made.has(name)) this.#made.set(name, this.#make(pattern, length_min));
+    return this.#made.get(name);
+  }
+
+  #make(pattern: string, length_min: number): string | undefined {
+    try {
+      for (let repeats = 1; repeats <= repeats_max; repeats *= 4) {
+        this.#read_length += pattern.length;
+        const text = new PatternReader(pattern, repeats).read();
+        if (text.length >= length_min) return text;
+      }
+    } catch (error) {
+      if (!(error instanceof NotUnderstood)) throw error;
+    }
+    return undefined;
+  }
 }
 
 class NotUnderstood extends Error {}

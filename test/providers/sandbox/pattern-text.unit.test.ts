@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { patternText } from '../../../src/providers/sandbox/pattern-text.ts';
+import { PatternTexts } from '../../../src/providers/sandbox/pattern-text.ts';
+
+const patternText = (pattern: string, length_min: number) => new PatternTexts().textOf(pattern, length_min);
 
 it.each([
   '^[A-Z]{3}-\\d{4}$',
@@ -41,4 +43,10 @@ it('never throws and never takes long', () => {
     }),
     { numRuns: 500 },
   );
+});
+
+it('a pattern is read once, however often a text for it is asked for', () => {
+  const texts = new PatternTexts();
+  for (let times = 0; times < 1_000; times++) expect(texts.textOf('^a{3}$', 0)).toBe('aaa');
+  expect(texts.read_length).toBe('^a{3}$'.length);
 });
