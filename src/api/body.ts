@@ -64,7 +64,8 @@ function announcesBody(headers: IncomingHttpHeaders): boolean {
 }
 
 function tooLarge(limit_bytes: number): ApiError {
-  return new ApiError('too_large', `The body is larger than ${limit_bytes / megabyte} MB.`);
+  const shown = limit_bytes < megabyte ? `${limit_bytes / 1_000} kB` : `${limit_bytes / megabyte} MB`;
+  return new ApiError('too_large', `The body is larger than ${shown}.`);
 }
 
 /** Nothing is decompressed: a few kB could become gigabytes. */

@@ -36,6 +36,9 @@ export type PublicCall = {
   releaseBody(): void;
 };
 
+/** What of a request is known before its body. */
+export type RequestHead = Pick<PublicCall, 'method' | 'path' | 'params' | 'query' | 'headers' | 'address'>;
+
 /** A call of an endpoint that needs a key. */
 export type Call = PublicCall & { caller: Caller };
 
@@ -106,6 +109,8 @@ type EndpointBase = {
   body_limit_bytes?: number;
   /** The body is thrown away unread, whatever it is. */
   ignores_body?: true;
+  /** The endpoint takes the bytes as they came, and parses them itself once it trusts them. */
+  raw_body?: true;
   /** The body is multipart/form-data, which the endpoint reads itself by `readForm`; or that or JSON. */
   form?: true | 'or JSON';
   /** Accept query parameters that are not declared: SDKs of the chat styles add their own. */
@@ -115,10 +120,14 @@ type EndpointBase = {
   docs: EndpointDocs;
 };
 
-/** Needs no key and has no window. */
+/** Needs no key. */
 export type PublicEndpoint<App> = EndpointBase & {
   public: true;
   session?: undefined;
+  /** Requests of one address in a minute; of IPv6, of one /56, which is what a customer has. */
+  per_minute_per_address?: number;
+  /** Throws ApiError for what is refused whatever its body is: called before any of that is read. */
+  admit?(app: App, head: RequestHead): void;
   handle(app: App, call: PublicCall): Promise<Answer> | Answer;
 };
 

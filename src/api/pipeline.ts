@@ -33,8 +33,8 @@ export type Pipeline = {
 };
 
 /**
- * The way of every request: request id → key (401) → window (429) → method and path (405, 404) →
- * body (413, 415, 400) → the endpoint. What is refused is answered before its body is read.
+ * The way of every request: request id → key (401) → window (429; of an address where no key is needed) → method and
+ * path (405, 404) → body (413, 415, 400) → the endpoint. What is refused is answered before its body is read.
  */
 export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
   const drain = new AbortController();

@@ -20,6 +20,7 @@ import type { PipelineOptions, Timeouts } from './options.ts';
 import { parseQuery } from './query.ts';
 import { absolute_form, decodePath, type RouteTable } from './routes.ts';
 import type { SocketErrors } from './socket-errors.ts';
+import { admitStranger } from './strangers.ts';
 import { windowError, windowHeaders } from './window-headers.ts';
 
 const url_length_max = 2048;
@@ -105,6 +106,7 @@ export async function serve<App>(
     if (endpoint.session !== undefined) await admitPerson(context, endpoint.session, request);
     const declared = endpoint.docs.query ?? {};
     request.state.query = parseQuery(request.state.query_text, endpoint.lenient_query ? undefined : declared);
+    if (endpoint.public) admitStranger(context, endpoint, new ReceivedCall(request, reply.raw, context.draining));
     if (endpoint.method !== 'GET' && !endpoint.ignores_body) {
       const reading = readRequest(context, endpoint, request, reply);
       const bytes = reading instanceof Promise ? await reading : reading;
@@ -313,7 +315,7 @@ function takeBody<App>(endpoint: Endpoint<App>, state: State, bytes: Buffer): vo
   }
   state.body_bytes = bytes;
   state.body_size_bytes = bytes.length;
-  state.body = parseJsonObject(bytes, endpoint.long_integers);
+  if (!endpoint.raw_body) state.body = parseJsonObject(bytes, endpoint.long_integers);
 }
 
 function callEndpoint<App>(

@@ -148,8 +148,12 @@ export function readEvent(
     return name === 'v1' && given.length === expected.length && timingSafeEqual(given, expected);
   });
   if (!is_signed) return undefined;
-  const event: unknown = JSON.parse(body.toString('utf8'));
-  return isRecord(event) ? event : undefined;
+  try {
+    const event: unknown = JSON.parse(body.toString('utf8'));
+    return isRecord(event) ? event : undefined;
+  } catch {
+    return undefined; // signed, and still nothing that we could act on
+  }
 }
 
 /** The page's id in an event that tells that one was paid; undefined for all other events. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { audit } from '../accounts/audit.ts';
 import { login_paths } from '../accounts/login.ts';
 import { checkOrigin } from '../accounts/person.ts';
-import type { Endpoint, PublicCall } from '../api/endpoint.ts';
+import type { Endpoint, PublicCall, RequestHead } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { readGiven, wrong } from './given.ts';
@@ -13,12 +13,17 @@ import { readGiven, wrong } from './given.ts';
  */
 const tries_per_minute = { from_one: 10, from_all: 100 };
 
+/** A name, an address and two passwords: everybody may send one. */
+const body_limit_bytes = 8_000;
+
 /** What the login library answers itself: signing in and out, passwords, second factors. */
 export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((method) => ({
   method,
   path: '/auth/{+path}',
   format: 'service',
   public: true,
+  per_minute_per_address: 300,
+  body_limit_bytes,
   lenient_query: true,
   docs: {
     tag: 'Dashboard',
@@ -27,13 +32,22 @@ export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((
     ...(method === 'POST' && { body: { schema: { type: 'object' }, required: false } }),
     responses: { 200: { description: 'ok' } },
   },
+  admit: checkHead,
   handle: handleLogin,
 }));
 
+function checkHead(app: App, { method, params, headers }: RequestHead): void {
+  if (!login_paths.has(`${method} ${pathOf(params)}`)) throw new ApiError('not_found', 'There is nothing here.');
+  if (method === 'POST') checkOrigin(headers, new URL(app.base_url()).origin);
+}
+
+/** Behind /auth. */
+function pathOf(params: PublicCall['params']): string {
+  return `/${params['path'] ?? ''}`;
+}
+
 async function handleLogin(app: App, call: PublicCall) {
-  const path = `/${call.params['path'] ?? ''}`;
-  if (!login_paths.has(`${call.method} ${path}`)) throw new ApiError('not_found', 'There is nothing here.');
-  if (call.method === 'POST') checkOrigin(call.headers, new URL(app.base_url()).origin);
+  const path = pathOf(call.params);
   if (path === '/sign-in/email') await takeTry(app, call);
   const { method, headers, address } = call;
   const deed = deeds.get(path);

@@ -1,13 +1,17 @@
 import { findAccount } from '../accounts/accounts.ts';
 import { audit } from '../accounts/audit.ts';
-import type { Answer, Endpoint, PublicCall } from '../api/endpoint.ts';
+import type { Answer, Endpoint, PublicCall, RequestHead } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { findSession, paidSessionId, readEvent, StripeError, type StripeSession } from '../billing/stripe.ts';
 import type { StripeConfig } from '../config.ts';
 import { ApiError } from '../errors.ts';
+import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
 import { credit } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
+
+/** An event names one payment page, in 3 to 10 kB. */
+const body_limit_bytes = 256_000;
 
 /**
  * Stripe calls here when something was paid. The event is believed to come from Stripe by its signature, and only
@@ -19,7 +23,9 @@ export const stripe_webhook: Endpoint<App> = {
   path: '/stripe/webhook',
   format: 'service',
   public: true,
-  long_integers: true, // whatever Stripe sends is theirs
+  per_minute_per_address: 300, // what is refused comes again
+  body_limit_bytes,
+  raw_body: true, // nothing is parsed that Stripe has not signed
   docs: {
     tag: 'Dashboard',
     summary: 'Told by Stripe that something was paid',
@@ -27,15 +33,25 @@ export const stripe_webhook: Endpoint<App> = {
     responses: { 200: { description: 'Noticed.' } },
     hidden: true,
   },
+  admit: checkHead,
   handle: handleEvent,
 };
 
+function checkHead(app: App, { headers }: RequestHead): void {
+  if (!app.config.stripe) throw new ApiError('not_found', 'There is nothing at POST /stripe/webhook.');
+  if (headers['stripe-signature'] === undefined) throw unsigned();
+}
+
+function unsigned(): ApiError {
+  return new ApiError('invalid_request', 'This is not signed by Stripe, or too long ago.');
+}
+
 async function handleEvent(app: App, { body_bytes, headers }: PublicCall): Promise<Answer> {
   const { stripe } = app.config;
-  if (!stripe) throw new ApiError('not_found', 'There is nothing at POST /stripe/webhook.');
+  assert(stripe, 'a call without Stripe was admitted');
   const signature = [headers['stripe-signature']].flat()[0];
   const event = readEvent(body_bytes, signature, stripe.webhook_secret, app.clock.now());
-  if (!event) throw new ApiError('invalid_request', 'This is not signed by Stripe, or too long ago.');
+  if (!event) throw unsigned();
   const id = paidSessionId(event);
   if (id === undefined) return { status: 200, body: { received: true } };
   const session = await sessionOf(app, stripe, id);

@@ -84,6 +84,18 @@ export function isWithin(text: string, ranges: readonly string[]): boolean {
   return ranges.some((range) => inRange(address, ipaddr.parseCIDR(range)));
 }
 
+/** In which bits the addresses of one customer of a network differ: providers give a /56 (RIPE 690). */
+const customer_bits = 56;
+
+/** Whose an address is, for limits: IPv4 itself, of IPv6 the /56. What is no address is its own. */
+export function networkOf(text: string): string {
+  if (!ipaddr.isValid(text)) return text;
+  const address = unmapped(ipaddr.parse(text));
+  if (address instanceof ipaddr.IPv4) return address.toString();
+  const bytes = address.toByteArray().fill(0, customer_bits / 8);
+  return `${new ipaddr.IPv6(bytes).toString()}/${customer_bits}`;
+}
+
 /** `::ffff:1.2.3.4` is judged as 1.2.3.4: the system connects to that. */
 function unmapped(address: Address): Address {
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;

@@ -14,12 +14,26 @@ export function findLong(value: unknown): FoundLong | undefined {
   return { path, at, message };
 }
 
-function longIn(value: unknown): { path: string[]; long: LongInteger } | undefined {
+type Path = { path: string[]; long: LongInteger };
+
+function longIn(value: unknown): Path | undefined {
+  if (typeof value !== 'object' || value === null) return undefined; // most are: of a million, each call counts
   if (value instanceof LongInteger) return { path: [], long: value };
-  if (typeof value !== 'object' || value === null) return undefined;
+  return Array.isArray(value) ? longInList(value) : longInMembers(value);
+}
+
+function longInList(list: readonly unknown[]): Path | undefined {
+  for (let index = 0; index < list.length; index++) {
+    const found = longIn(list[index]);
+    if (found) return { ...found, path: [`[${index}]`, ...found.path] };
+  }
+  return undefined;
+}
+
+function longInMembers(value: object): Path | undefined {
   for (const [key, each] of Object.entries(value)) {
     const found = longIn(each);
-    if (found) return { ...found, path: [Array.isArray(value) ? `[${key}]` : `.${key}`, ...found.path] };
+    if (found) return { ...found, path: [`.${key}`, ...found.path] };
   }
   return undefined;
 }

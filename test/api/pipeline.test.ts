@@ -90,6 +90,12 @@ const endpoints: Endpoint<TestApp>[] = [
   },
 ];
 
+/** Objects whose members all have different names. */
+function withMembers(objects: number, members: number): string {
+  const object = (at: number) => `{${Array.from({ length: members }, (_, i) => `"k${at}_${i}":1`).join(',')}}`;
+  return `{"a":[${Array.from({ length: objects }, (_, at) => object(at)).join(',')}]}`;
+}
+
 let harness: Harness;
 beforeAll(async () => {
   harness = await startHarness(endpoints);
@@ -262,6 +268,12 @@ describe('200', () => {
     expect(answer.json()['body']).toEqual({ nul: 'a\0b', half: '\ud800', twice: 2 });
   });
 
+  test('10,000 members in an object and 100,000 in all are taken, and so are long texts and many values', async () => {
+    expect((await send('POST', '/v1/generate', { body: withMembers(9, 10_000) })).status).toBe(200);
+    const text = '{":,[\\'.repeat(300_000);
+    expect((await send('POST', '/v1/generate', { json: { text, list: Array(500_000).fill(1) } })).status).toBe(200);
+  });
+
   test('64 levels are taken, quotes and braces in strings do not count', async () => {
     const deep = '{"a":'.repeat(63) + '[]' + '}'.repeat(63);
     expect((await send('POST', '/v1/generate', { body: deep })).status).toBe(200);
@@ -364,6 +376,10 @@ describe('400', () => {
     ['65 levels', '{"a":'.repeat(64) + '[]' + '}'.repeat(64), /deeper than 64/],
     ['a million open brackets', '{"a":' + '['.repeat(1_000_000), /deeper than 64/],
     ['two million values', `{"a":[${'[],'.repeat(2_000_000)}[]]}`, /more than 1000000 values/],
+    ['10,001 members in one object', withMembers(1, 10_001), /an object with more than 10000 members/],
+    ['98,000 members in one object', withMembers(1, 98_000), /an object with more than 10000 members/],
+    ['950,000 members in many objects', withMembers(9_500, 100), /more than 100000 members in all/],
+    ['a number of a million digits', `{"a":${'1'.repeat(1_000_000)}}`, /a number of more than 1000 characters/],
     ['broken UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /not valid UTF-8/],
     ['a surrogate written as UTF-8', Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]), /UTF-8/],
     ['UTF-16', Buffer.from('{"a":1}', 'utf16le'), /not valid JSON/],
