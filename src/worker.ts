@@ -2,6 +2,7 @@ import { removeOldLoginLinks } from './accounts/login-links.ts';
 import type { App } from './app.ts';
 import { makeDueInvoices } from './billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from './billing/notices.ts';
+import { patient } from './db/database.ts';
 import type { Handler } from './engine/engine.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
@@ -36,26 +37,31 @@ const add_up_every_ms = 15_000;
 
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
+  const upkeep: App = { ...app, db: patient(app.db) }; // nobody waits for what a duty asks the database
   workInTurns(app, 'task.start', start_slots, (job) => startTask(app, job));
   workInTurns(app, 'task.poll', poll_slots, (job) => pollTask(app, job));
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   await app.engine.schedule('tasks.sweep', rescue_every_ms, async () => {
-    await rescueTasks(app);
-    await rescueDeliveries(app);
-    await releaseForgotten(app);
+    await rescueTasks(upkeep);
+    await rescueDeliveries(upkeep);
+    await releaseForgotten(upkeep);
   });
   await app.engine.schedule('tasks.removal', remove_every_ms, async (stopped) => {
-    await removeOld(app, stopped);
-    await removeExpiredFiles(app, new Date(app.clock.now()), stopped);
-    await removeOldDeliveries(app, stopped);
-    await removeOldRecords(app, stopped);
-    await removeOldLoginLinks(app.db, new Date(app.clock.now()));
-    await dropUnusedCircuits(app.db, new Date(app.clock.now()));
+    await removeOld(upkeep, stopped);
+    await removeExpiredFiles(upkeep, new Date(app.clock.now()), stopped);
+    await removeOldDeliveries(upkeep, stopped);
+    await removeOldRecords(upkeep, stopped);
+    await removeOldLoginLinks(upkeep.db, new Date(app.clock.now()));
+    await dropUnusedCircuits(upkeep.db, new Date(app.clock.now()));
   });
-  await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => void (await addUpUsage(app.db, stopped)));
-  await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(app, stopped));
-  await app.engine.schedule('balances.low', low_balances_every_ms, (stopped) => mailLowBalances(app, stopped));
+  await app.engine.schedule(
+    'usage.sums',
+    add_up_every_ms,
+    async (stopped) => void (await addUpUsage(upkeep.db, stopped)),
+  );
+  await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(upkeep, stopped));
+  await app.engine.schedule('balances.low', low_balances_every_ms, (stopped) => mailLowBalances(upkeep, stopped));
 }
 
 /** Works on a queue of tasks in such a way that no account has all its slots. */

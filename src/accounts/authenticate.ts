@@ -38,7 +38,10 @@ const message = 'Invalid API key. Send it as "Authorization: Bearer <API_KEY>".'
  */
 export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () => performance.now()): Authenticator {
   const cache = new Map<string, LookUp>(); // oldest first
-  const find = makeBatcher<Buffer, Found | undefined>({ together: (hashes) => findCallers(db, hashes, elapsed_ms()) });
+  const find = makeBatcher<Buffer, Found | undefined>({
+    together: (hashes) => findCallers(db, hashes, elapsed_ms()),
+    calls_max: 4,
+  });
   const changes = watchChanges(db, elapsed_ms, () => cache.clear());
 
   const callerOf = (found: Found | undefined) => (found && found.until_ms > elapsed_ms() ? found.caller : undefined);
@@ -143,6 +146,7 @@ async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: num
        from api_keys k join accounts a on a.id = k.account_id
       where k.hash = any($1)`,
     [hashes],
+    'brief',
   );
   const found = new Map(rows.map((row) => [row.hash.toString('latin1'), row]));
   return hashes.map((hash) => {

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BetterAuthOptions } from 'better-auth';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Db, Queryable } from '../db/database.ts';
+import { openPool as openLimitedPool } from '../db/pool.ts';
 import { openHashing, passwordsOf, type Hashing } from './hashing.ts';
 import { loginEndpoints } from './login-endpoints.ts';
 import { password_length } from './login-rules.ts';
@@ -111,9 +112,7 @@ async function loadLibrary(options: LoginOptions, parts: LoginParts, origin: str
 /** Its own few connections: the library's tables are in a schema of their own, and its dates are as pg has them. */
 function openPool(db: Db): pg.Pool {
   const connection = { ...db.connection, options: '-c search_path=auth' };
-  const pool = new pg.Pool({ ...connection, max: 4, idleTimeoutMillis: 60_000, application_name: 'medley login' });
-  pool.on('error', () => undefined); // the pool replaces the connection
-  return pool;
+  return openLimitedPool({ connection, connections_max: 4, name: 'medley login', limit_ms: 6_000 });
 }
 
 function hasSessionCookie(header = ''): boolean {

@@ -26,7 +26,7 @@ export async function openData(
     : await connectEmbedded({ data_dir: config.data_dir, log: (line) => log.info(line) }, command, onStop);
   const db = openDatabase({
     connection,
-    connections_max: command ? 3 : 20,
+    ...(command && { connections_max: 3, is_patient: true }),
     onError: (error) => log.warn({ err: error }, 'an idle database connection failed'),
   });
   onStop(() => db.close());

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { App } from '../app.ts';
-import { makeBatcher, type Batcher } from '../db/batcher.ts';
+import { makeBatcher } from '../db/batcher.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
 import type { Money } from '../money/money.ts';
@@ -131,7 +131,7 @@ function storableAttempt(attempt: ChatAttempt): ChatAttempt {
 const linger_ms = 50;
 
 type Writer = {
-  write: Batcher<string, undefined>;
+  write(row: string): Promise<undefined>;
   /** Of the last one: records are written in the order in which their calls end. */
   newest: Promise<unknown>;
 };

@@ -10,6 +10,7 @@ import { showProblem } from '../catalog/problem.ts';
 import { chatsOverview } from '../chat/overview.ts';
 import { service_rules } from '../chat/books.ts';
 import { isAlive } from './admin-queue.ts';
+import { patient } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import type { NodeView } from '../engine/engine.ts';
 import { checkBooks } from '../money/books.ts';
@@ -34,7 +35,7 @@ export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'o
     app.engine.backlog(),
     app.engine.nodes(),
     openRoutes(app.db, now),
-    checkBooks(app.db, { more: service_rules }),
+    checkBooks(patient(app.db), { more: service_rules }),
   ]);
   const oldest_ms = tasks.oldest_queued_at ? now.getTime() - tasks.oldest_queued_at.getTime() : null;
   const view: AdminOverview = {

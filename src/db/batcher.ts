@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { assert } from '../lib/assert.ts';
+import { isLocked } from './database.ts';
+import { LockedGroups, type Groups } from './locked-groups.ts';
+import { isMute } from './pool.ts';
+import { divide, takeBatch, type Names, type Waiter } from './take-batch.ts';
 
 export type BatcherOptions<Member, Answer> = {
   /** One call for several members; answer i is member i's. */
@@ -8,15 +12,32 @@ export type BatcherOptions<Member, Answer> = {
   /** The call for a member without company; if there is none, that is a batch of one. */
   alone?(member: Member): Promise<Answer>;
   /** Members of the same name never share a call: the later one waits a turn, and with it all later ones of its group. */
-  names?: { nameOf(member: Member): string; groupOf(member: Member): string };
+  names?: Names<Member>;
+  /**
+   * Members of a group wait for the same locks. No two calls under way have members of one group, and a group whose
+   * locks somebody else holds waits by itself: `together` must fail soon with 55P03 then.
+   */
+  groups?: Groups<Member>;
   /** 256 unless told: larger ones were hardly cheaper (bench/results/money.md) and hold their locks longer. */
   batch_max?: number;
   /** For writes that nobody waits for: each call waits this long for company, unless it is full already. */
   linger_ms?: number;
+  /** One call is under way at a time, and one more for each that has become slow, so many at most: 1 unless told. */
+  calls_max?: number;
+  /** When a call is slow: 0 for calls that need not wait for each other. */
+  slow_ms?: number;
 };
 
 /** Resolves or rejects with what became of this member. */
-export type Batcher<Member, Answer> = (member: Member) => Promise<Answer>;
+export type Batcher<Member, Answer> = ((member: Member) => Promise<Answer>) & {
+  /** For how long the oldest call under way has had no answer; 0 without one. */
+  oldest_ms(): number;
+};
+
+/** Thirty times what a full call takes: what lasts longer waits for something that others need not wait for. */
+const slow_default_ms = 150;
+
+const batch_default = 256;
 
 /**
  * Collects what arrives while a call is under way and sends it as the next one: many callers cost one
@@ -25,89 +46,158 @@ export type Batcher<Member, Answer> = (member: Member) => Promise<Answer>;
  * although it may have happened: both calls must be safe to repeat.
  */
 export function makeBatcher<Member, Answer>(options: BatcherOptions<Member, Answer>): Batcher<Member, Answer> {
-  const { batch_max = 256, linger_ms, names } = options;
-  let waiting: Waiter<Member, Answer>[] = [];
-  let under_way = false;
-
-  const pump = async () => {
-    while (waiting.length > 0) {
-      if (linger_ms !== undefined && waiting.length < batch_max) await sleep(linger_ms);
-      const { batch, rest } = takeBatch(waiting, batch_max, names);
-      waiting = rest;
-      const unreachable = await send(options, batch);
-      // Whoever waits behind would learn the same, each batch a timeout later.
-      if (unreachable) for (const waiter of waiting.splice(0)) waiter.reject(unreachable.error);
-    }
-    under_way = false;
-  };
-  return (member) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ member, resolve, reject });
-      if (under_way) return;
-      under_way = true;
-      // Not at once: requests read in the same turn of the event loop share a call.
-      setImmediate(() => void pump());
-    });
+  const lanes = new Lanes(options);
+  const send = (member: Member) => new Promise<Answer>((resolve, reject) => lanes.add({ member, resolve, reject }));
+  return Object.assign(send, { oldest_ms: () => lanes.oldest_ms() });
 }
 
-type Waiter<Member, Answer> = {
-  member: Member;
-  resolve: (answer: Answer) => void;
-  reject: (error: unknown) => void;
-};
+type Call<M, A> = { batch: readonly Waiter<M, A>[]; begun_at_ms: number };
 
-/** The first ones in order, but of one name only the first: the rest wait a turn, and keep the order of their group. */
-function takeBatch<W extends { member: M }, M>(
-  waiting: W[],
-  batch_max: number,
-  names: BatcherOptions<M, unknown>['names'],
-): { batch: W[]; rest: W[] } {
-  if (!names) return { batch: waiting.slice(0, batch_max), rest: waiting.slice(batch_max) };
-  const seen = new Set<string>();
-  const waits = new Set<string>();
-  const batch: W[] = [];
-  const rest: W[] = [];
-  for (const waiter of waiting) {
-    if (batch.length === batch_max) break;
-    const name = names.nameOf(waiter.member);
-    const is_late = seen.has(name) || (waits.size > 0 && waits.has(names.groupOf(waiter.member)));
-    seen.add(name);
-    if (!is_late) batch.push(waiter);
-    else {
-      rest.push(waiter);
-      waits.add(names.groupOf(waiter.member));
-    }
-  }
-  return { batch, rest: rest.concat(waiting.slice(batch.length + rest.length)) };
-}
-
-/** Why the database could not be reached; undefined when every member got its own answer. */
+/** Why the database could not be reached; undefined when every member got its own answer, or waits for its locks. */
 type Unreachable = { error: unknown } | undefined;
 
-/** Answers every waiter, one way or the other; never rejects. */
-async function send<M, A>(options: BatcherOptions<M, A>, batch: readonly Waiter<M, A>[]): Promise<Unreachable> {
-  try {
-    const answers = await repeated(() => call(options, batch));
-    for (const [i, answer] of answers.entries()) batch[i]?.resolve(answer);
-    return undefined;
-  } catch (error) {
-    const is_refusal = isRefusal(error);
-    if (!is_refusal || batch.length === 1) {
+class Lanes<M, A> {
+  readonly #options: BatcherOptions<M, A>;
+  readonly #batch_max: number;
+  readonly #calls = new Set<Call<M, A>>(); // oldest first
+  readonly #locked: LockedGroups<M, A> | undefined;
+  #waiting: Waiter<M, A>[] = [];
+  /** The lane that takes what comes now; none while all calls under way are slow. */
+  #lane: object | undefined;
+
+  constructor(options: BatcherOptions<M, A>) {
+    const { groups, names, batch_max = batch_default } = options;
+    this.#options = options;
+    this.#batch_max = batch_max;
+    this.#locked =
+      groups && new LockedGroups(groups, { names, batch_max }, (batch, onLocked) => this.#deliver(batch, onLocked));
+  }
+
+  add(waiter: Waiter<M, A>): void {
+    if (this.#locked?.add(waiter)) return;
+    this.#waiting.push(waiter);
+    this.#openLane();
+  }
+
+  oldest_ms(): number {
+    const [oldest] = this.#calls;
+    return oldest ? performance.now() - oldest.begun_at_ms : 0;
+  }
+
+  #openLane(): void {
+    if (this.#lane || this.#calls.size >= (this.#options.calls_max ?? 1)) return;
+    const lane = {};
+    this.#lane = lane;
+    // Not at once: requests read in the same turn of the event loop share a call.
+    setImmediate(() => void this.#run(lane));
+  }
+
+  async #run(lane: object): Promise<void> {
+    const { linger_ms } = this.#options;
+    while (this.#waiting.length > 0) {
+      if (linger_ms !== undefined && this.#waiting.length < this.#batch_max) await sleep(linger_ms);
+      const batch = this.#take();
+      if (batch.length === 0) break; // all are of groups that have a call under way, whose lane goes on with them
+      const call = { batch, begun_at_ms: performance.now() };
+      this.#calls.add(call);
+      const timer = setTimeout(() => this.#leave(lane), this.#options.slow_ms ?? slow_default_ms);
+      const unreachable = await this.#deliver(batch);
+      clearTimeout(timer);
+      this.#calls.delete(call);
+      // Whoever waits behind would learn the same, each batch a timeout later.
+      if (unreachable) for (const waiter of this.#waiting.splice(0)) waiter.reject(unreachable.error);
+      if (this.#lane && this.#lane !== lane) return; // it was slow, and another has taken its place
+      this.#lane = lane;
+    }
+    if (this.#lane === lane) this.#lane = undefined;
+  }
+
+  /** Its call is slow: what comes now need not wait for it. */
+  #leave(lane: object): void {
+    if (this.#lane !== lane) return;
+    this.#lane = undefined;
+    if (this.#waiting.length > 0) this.#openLane();
+  }
+
+  #take(): Waiter<M, A>[] {
+    const { groups, names } = this.#options;
+    let others: Waiter<M, A>[] = this.#waiting;
+    let within: Waiter<M, A>[] = [];
+    if (groups && this.#calls.size > 0) {
+      const busy = new Set([...this.#calls].flatMap(({ batch }) => batch.map(({ member }) => groups.groupOf(member))));
+      ({ others, within } = divide(this.#waiting, busy, groups.groupOf));
+    }
+    const { batch, rest } = takeBatch(others, this.#batch_max, names);
+    this.#waiting = within.length === 0 ? rest : [...within, ...rest];
+    return batch;
+  }
+
+  /** Answers every waiter, one way or the other, or has it wait for its locks; never rejects. */
+  async #deliver(
+    batch: readonly Waiter<M, A>[],
+    onLocked = (locked: readonly Waiter<M, A>[], error: unknown) => this.#separate(locked, error),
+  ): Promise<Unreachable> {
+    try {
+      const answers = await repeated(() => ask(this.#options, batch));
+      for (const [i, answer] of answers.entries()) batch[i]?.resolve(answer);
+      return undefined;
+    } catch (error) {
+      if (this.#locked && isLocked(error)) return onLocked(batch, error);
+      // One member breaks a rule, and with it all: each is tried alone, in their order, so that only that one fails.
+      if (isRefusal(error) && batch.length > 1) {
+        const parts = batch.map((waiter) => [waiter]);
+        return inTurn(parts, (part) => this.#deliver(part, onLocked));
+      }
       for (const waiter of batch) waiter.reject(error);
-      return is_refusal ? undefined : { error };
+      return isRefusal(error) ? undefined : { error };
     }
   }
-  // One member breaks a rule, and with it all: each is tried alone, in their order, so that only that one fails.
-  for (const [i, waiter] of batch.entries()) {
-    const unreachable = await send(options, [waiter]);
+
+  /** Some group's locks are held by somebody else, and with it all waited in vain: the others go on without it. */
+  async #separate(batch: readonly Waiter<M, A>[], error: unknown): Promise<Unreachable> {
+    const { groups } = this.#options;
+    assert(groups && this.#locked, 'only groups have locks of their own');
+    const parts = Map.groupBy(batch, ({ member }) => groups.groupOf(member));
+    if (parts.size === 1) return this.#setAside([...parts.keys()], batch, error);
+    let free: ReadonlySet<string>;
+    try {
+      free = new Set(await groups.findFree([...parts.keys()]));
+    } catch (reason) {
+      for (const waiter of batch) waiter.reject(reason);
+      return { error: reason };
+    }
+    const held = [...parts.keys()].filter((group) => !free.has(group));
+    const { others, within } = divide(batch, new Set(held), groups.groupOf);
+    this.#setAside(held, within, error);
+    // If it was none of those, the lock is gone, or of another kind.
+    if (held.length > 0) return others.length > 0 ? this.#deliver(others) : undefined;
+    return inTurn([...parts.values()], (part) => this.#deliver(part));
+  }
+
+  #setAside(groups: readonly string[], batch: readonly Waiter<M, A>[], error: unknown): undefined {
+    const groupOf = this.#options.groups?.groupOf;
+    if (!groupOf || groups.length === 0) return;
+    const { others, within } = divide(this.#waiting, new Set(groups), groupOf);
+    this.#waiting = others;
+    this.#locked?.setAside([...batch, ...within], error);
+  }
+}
+
+/** Stops at the first part that could not be delivered: those behind it learn the same. */
+async function inTurn<W extends { reject(error: unknown): void }>(
+  parts: readonly (readonly W[])[],
+  deliver: (part: readonly W[]) => Promise<Unreachable>,
+): Promise<Unreachable> {
+  for (const [i, part] of parts.entries()) {
+    const unreachable = await deliver(part);
     if (!unreachable) continue;
-    for (const later of batch.slice(i + 1)) later.reject(unreachable.error);
+    for (const waiter of parts.slice(i + 1).flat()) waiter.reject(unreachable.error);
     return unreachable;
   }
   return undefined;
 }
 
-async function call<M, A>(options: BatcherOptions<M, A>, batch: readonly Waiter<M, A>[]): Promise<readonly A[]> {
+async function ask<M, A>(options: BatcherOptions<M, A>, batch: readonly Waiter<M, A>[]): Promise<readonly A[]> {
   const [first] = batch;
   if (options.alone && first && batch.length === 1) return [await options.alone(first.member)];
   const answers = await options.together(batch.map((waiter) => waiter.member));
@@ -117,13 +207,20 @@ async function call<M, A>(options: BatcherOptions<M, A>, batch: readonly Waiter<
 
 const tries_max = 3;
 
-/** Calls again what may have failed on the way: a lost connection, a deadlock with other statements. */
-export async function repeated<T>(attempt: () => Promise<T>): Promise<T> {
+/** A server that said nothing is asked once more, on another connection: callers do not wait for a third time. */
+const mute_tries_max = 2;
+
+/**
+ * Calls again what may have failed on the way: a lost connection, a deadlock with other statements. Not what has
+ * waited for a lock as long as it may.
+ */
+async function repeated<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt();
     } catch (error) {
-      if (tries === tries_max || isRefusal(error)) throw error;
+      const enough = isMute(error) ? mute_tries_max : tries_max;
+      if (tries >= enough || isRefusal(error) || isLocked(error)) throw error;
     }
   }
 }

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
 import type pg from 'pg';
@@ -18,14 +19,31 @@ export async function copyOut(
   take: (rows: Readable) => Promise<void>,
 ): Promise<number> {
   const rows = client.query(copyTo(statement));
-  await take(rows);
-  await client.query('select'); // behind it the end of the copy has been read, and its count
+  await unlessMute(client, async () => {
+    await take(rows);
+    await client.query('select'); // behind it the end of the copy has been read, and its count
+  });
   return rows.rowCount;
 }
 
 /** Feeds `copy … from stdin`. Answers the number of rows; throws what either side complains of. */
 export async function copyIn(client: pg.Client, statement: string, source: AsyncIterable<Buffer>): Promise<number> {
   const rows = client.query(copyFrom(statement));
-  await pipeline(source, rows);
+  await unlessMute(client, () => pipeline(source, rows));
   return rows.rowCount;
+}
+
+/** A copy may take hours, but moves on: a connection over which nothing has come or gone for so long is dead. */
+const silence_max_ms = 600_000;
+
+async function unlessMute(client: pg.Client, copy: () => Promise<unknown>): Promise<void> {
+  const socket = client.connection.stream;
+  if (!(socket instanceof Socket)) return void (await copy());
+  const give_up = () => void socket.destroy(new Error('Connection terminated: nothing has come for ten minutes'));
+  socket.setTimeout(silence_max_ms, give_up);
+  try {
+    await copy();
+  } finally {
+    socket.setTimeout(0, give_up);
+  }
 }

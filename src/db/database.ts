@@ -1,12 +1,20 @@
 import pg from 'pg';
+import { keepalive_ms, openPool } from './pool.ts';
+
+/**
+ * How long a statement may take. `brief`: it waits for locks 250 ms at most, for callers who share it with others.
+ * `usual`: somebody waits for it. `long`: upkeep that nobody waits for.
+ */
+export type Patience = 'brief' | 'usual' | 'long';
 
 /** Something SQL can be sent to: the pool, or one transaction. */
 export type Queryable = {
   /**
    * Sends one statement and returns its rows. `bigint` columns arrive as bigint, `timestamptz` as
-   * Date, `numeric` as string. Throws pg.DatabaseError.
+   * Date, `numeric` as string. Throws pg.DatabaseError; and a server that does not answer in time is unavailable
+   * (isUnavailable), its connection is destroyed. In a transaction the patience is that of the transaction.
    */
-  query<T = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<T[]>;
+  query<T = Record<string, unknown>>(text: string, values?: readonly unknown[], patience?: Patience): Promise<T[]>;
 };
 
 /** A transaction that is open on one connection. Only `Db.tx` makes one. */
@@ -18,7 +26,7 @@ export type Db = Queryable & {
    * serialization failure rolls everything back for certain, so `work` runs again (at most
    * `tries_max` times in all): it must not have effects outside the database.
    */
-  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  tx<T>(work: (tx: Tx) => Promise<T>, patience?: Patience): Promise<T>;
   /** For parts that need a connection of their own (LISTEN, advisory locks). */
   readonly connection: pg.ClientConfig;
   readonly pool: pg.Pool;
@@ -30,7 +38,26 @@ export type DatabaseOptions = {
   connections_max?: number;
   /** Told about errors of idle connections; the pool replaces them by itself. */
   onError?: (error: Error) => void;
+  /** Nobody else waits for its statements, as in an operator's command: each that is not `brief` may take an hour. */
+  is_patient?: boolean;
 };
+
+/**
+ * The server ends a statement before the client gives up on it, so that no lock outlives the caller's patience; the
+ * client's limit is for a server, or a network, that says nothing.
+ */
+type Limits = { client_ms: number; statement_ms: number; lock_ms: number; connections_max: number };
+
+const limits: { readonly [patience in Patience]: Limits } = {
+  brief: { client_ms: 4_000, statement_ms: 3_500, lock_ms: 250, connections_max: 14 },
+  usual: { client_ms: 6_000, statement_ms: 5_500, lock_ms: 4_000, connections_max: 14 },
+  long: { client_ms: 35_000, statement_ms: 30_000, lock_ms: 10_000, connections_max: 3 },
+};
+
+const hour_ms = 3_600_000;
+const unhurried = { client_ms: hour_ms, statement_ms: hour_ms, lock_ms: hour_ms };
+/** A node that freezes within a transaction holds its locks no longer than this. */
+const idle_in_transaction_ms = 30_000;
 
 const tries_max = 5;
 const int8 = 20;
@@ -43,26 +70,47 @@ const types: pg.CustomTypesConfig = {
       : pg.types.getTypeParser(oid, format ?? 'text')) as typeof pg.types.getTypeParser,
 };
 
-/** Opens a pool. Connections are made when first needed, so a wrong address shows at the first query. */
+/** Opens the pools. Connections are made when first needed, so a wrong address shows at the first query. */
 export function openDatabase(options: DatabaseOptions): Db {
-  const pool = new pg.Pool({
-    ...options.connection,
-    max: options.connections_max ?? 20,
-    types,
-    connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: 60_000,
-    application_name: 'medley',
-  });
-  pool.on('error', (error) => {
-    if (!pool.ending) options.onError?.(error); // a server that stops as we do is no news
-  });
+  const pools = {
+    brief: openPoolOf('brief', options),
+    usual: openPoolOf('usual', options),
+    long: openPoolOf('long', options),
+  };
   return {
-    pool,
+    pool: pools.usual,
     connection: options.connection,
-    query: async <T>(text: string, values: readonly unknown[] = []) =>
-      rowsOf<T>(await pool.query(prepared(text, values))),
-    tx: (work) => runTransaction(pool, work),
-    close: () => pool.end(),
+    query: async <T>(text: string, values: readonly unknown[] = [], patience: Patience = 'usual') =>
+      rowsOf<T>(await pools[patience].query(prepared(text, values))),
+    tx: (work, patience = 'usual') => runTransaction(pools[patience], work),
+    close: async () => void (await Promise.all(Object.values(pools).map((pool) => pool.end()))),
+  };
+}
+
+function openPoolOf(
+  patience: Patience,
+  { connection, connections_max, onError, is_patient }: DatabaseOptions,
+): pg.Pool {
+  const own = limits[patience];
+  const { client_ms, statement_ms, lock_ms } = is_patient && patience !== 'brief' ? unhurried : own;
+  const settings = `set statement_timeout = ${statement_ms}; set lock_timeout = ${lock_ms};
+    set idle_in_transaction_session_timeout = ${idle_in_transaction_ms}`;
+  return openPool({
+    connection: { ...connection, types },
+    connections_max: Math.min(connections_max ?? own.connections_max, own.connections_max),
+    name: 'medley',
+    limit_ms: client_ms,
+    settings,
+    onError,
+  });
+}
+
+/** The same for all statements of whoever takes a database and sends long ones: sums, books, removals. */
+export function patient(db: Db): Db {
+  return {
+    ...db,
+    query: (text, values, patience = 'long') => db.query(text, values, patience),
+    tx: (work, patience = 'long') => db.tx(work, patience),
   };
 }
 
@@ -118,11 +166,8 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
     await client.query('commit');
     return result;
   } catch (error) {
-    broken = await client.query('rollback').then(
-      () => undefined,
-      (reason: Error) => reason,
-    );
-    if (isUnavailable(error)) broken ??= error; // another connection may lead to another server
+    // Another connection may lead to another server; and a mute one would not answer the rollback either.
+    broken = isUnavailable(error) ? error : await rollBack(client);
     throw error;
   } finally {
     client.off('error', onError);
@@ -130,12 +175,19 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
   }
 }
 
+function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
+  return client.query('rollback').then(
+    () => undefined,
+    (reason: Error) => reason,
+  );
+}
+
 /**
  * Runs `work` on a connection of its own, for advisory locks that last longer than a transaction. A
  * server that goes away between two statements is told by the next one.
  */
 export async function withConnection<T>(db: Db, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = await openConnection(db, 'medley');
+  const client = await openConnection(db, 'medley', { limit_ms: hour_ms });
   try {
     return await work(client);
   } finally {
@@ -143,13 +195,23 @@ export async function withConnection<T>(db: Db, work: (client: pg.Client) => Pro
   }
 }
 
-/** A connection beside the pool, for whoever keeps it: errors between two statements are for its own listeners. */
-export async function openConnection(db: Pick<Db, 'connection'>, application_name: string): Promise<pg.Client> {
+/**
+ * A connection beside the pool, for whoever keeps it: errors between two statements are for its own listeners. A
+ * statement without an answer after `limit_ms` is unavailable; whoever keeps the connection ends it then. Without a
+ * limit only the system notices a server that is gone: for what copies as much as there is.
+ */
+export async function openConnection(
+  db: Pick<Db, 'connection'>,
+  application_name: string,
+  { limit_ms }: { limit_ms?: number } = {},
+): Promise<pg.Client> {
   const client = new pg.Client({
     ...db.connection,
     application_name,
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepalive_ms,
     connectionTimeoutMillis: 5_000,
+    ...(limit_ms !== undefined && { query_timeout: limit_ms }),
   });
   client.on('error', () => undefined); // one without a listener would end the process
   await client.connect();
@@ -163,16 +225,23 @@ function rolledBackForCertain(error: unknown): boolean {
 
 /**
  * PostgreSQL going down, coming up, full or broken: 57P0x, 53xxx, 58xxx; one that only reads, as a standby does: 25006;
- * connections lost or never made: 08xxx.
+ * connections lost or never made: 08xxx; a statement that took too long: 57014, one that waited for a lock: 55P03, a
+ * transaction whose next statement came too late: 25P03.
  */
-const unavailable_states = /^(57P0[1-4]|53...|58...|25006|08...)$/;
+const unavailable_states = /^(57P0[1-5]|57014|55P03|53...|58...|25006|25P03|08...)$/;
 
 /** The same by the system's codes: of sockets, of names (a container that restarts has none meanwhile), of limits. */
 const unavailable_codes =
   /^(ECONN(REFUSED|RESET|ABORTED)|ENOENT|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL|E[MN]FILE|ENOTFOUND|EAI_[A-Z]+)$/;
 
-/** What pg throws without a code when a connection ends under a statement, or none can be had. */
-const unavailable_messages = /Connection terminated|connection timeout|timeout exceeded when trying to connect/i;
+/** What pg throws without a code when a connection ends under a statement, none can be had, or no answer comes. */
+const unavailable_messages =
+  /Connection terminated|connection timeout|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error/i;
+
+/** True if a statement waited too long for what another transaction has locked. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '55P03';
+}
 
 /** Is it a text that PostgreSQL has no place for: one with NUL? */
 export function isUnstorable(error: unknown): boolean {

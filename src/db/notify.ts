@@ -43,6 +43,9 @@ const waiting_max = 10_000;
 const notify_every_ms = 5;
 
 const notify_retry_ms = 250;
+
+/** A server that has not answered after this long is gone. */
+const answer_limit_ms = 5_000;
 const close_ms = 1_000;
 
 /** Opens a Notifier on the database of `db`; it connects at the first message. */
@@ -132,7 +135,9 @@ class CoalescingNotifier implements Notifier {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = await openConnection({ connection: this.#connection }, 'medley notify');
+    const client = await openConnection({ connection: this.#connection }, 'medley notify', {
+      limit_ms: answer_limit_ms,
+    });
     client.on('error', () => {
       if (this.#client === client) this.#drop();
     });
@@ -171,7 +176,7 @@ const reconnect_min_ms = 100;
 const reconnect_max_ms = 1_000;
 
 /** A connection that died without a word (a firewall, a host gone) is found by this check. */
-const check_every_ms = 10_000;
+const check_every_ms = 3_000;
 const check_limit_ms = 5_000;
 
 class ReconnectingListener implements Listener {
@@ -235,7 +240,9 @@ class ReconnectingListener implements Listener {
   }
 
   async #connectOnce(): Promise<void> {
-    const client = await openConnection({ connection: this.#connection }, 'medley listen');
+    const client = await openConnection({ connection: this.#connection }, 'medley listen', {
+      limit_ms: answer_limit_ms,
+    });
     client.on('notification', (message) => this.#deliver(message.channel, message.payload ?? ''));
     try {
       for (const channel of this.#subscriptions.keys()) await listen(client, channel);

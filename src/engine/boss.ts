@@ -1,6 +1,7 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { PgBoss, type Db as BossDb } from 'pg-boss';
 import { withConnection, type Db } from '../db/database.ts';
+import { openPool } from '../db/pool.ts';
 import type { Complaints } from './complaints.ts';
 import type { Claim, JobData } from './job.ts';
 
@@ -39,6 +40,11 @@ const connections_max = 4;
 const upkeep_connections_max = 2;
 const query_limit_ms = 5_000;
 
+/** It deletes what is finished, 10,000 at once; and it looks for the jobs of dead workers, which cannot wait for long. */
+const upkeep_limit_ms = 10_000;
+
+const upkeep_settings = 'set synchronous_commit = off';
+
 /**
  * Settings of the connections that fetch and settle.
  * - They commit without waiting for the disk: after a crash of the server the last claims and
@@ -70,8 +76,8 @@ export async function startBoss(
   supervision: Supervision,
   complaints: Complaints,
 ): Promise<Boss> {
-  const pool = openPool(db, complaints, connections_max, session_settings);
-  const upkeep = openPool(db, complaints, upkeep_connections_max, 'set synchronous_commit = off');
+  const pool = openEnginePool(db, complaints, connections_max, query_limit_ms, session_settings);
+  const upkeep = openEnginePool(db, complaints, upkeep_connections_max, upkeep_limit_ms, upkeep_settings);
   const boss = makeBoss(upkeep, supervision, complaints);
   const stop = async () => {
     await boss.stop({ graceful: false, close: false });
@@ -86,9 +92,9 @@ export async function startBoss(
     await stop().catch(() => {});
     throw error;
   }
-  const limited: BossDb = { executeSql: (text, values) => limitedQuery(pool, text, values) };
+  const limited: BossDb = { executeSql: (text, values) => pool.query(text, values) };
   return {
-    query: async <T>(text: string, values: readonly unknown[]) => (await limitedQuery(pool, text, values)).rows as T[],
+    query: async <T>(text: string, values: readonly unknown[]) => (await pool.query(text, [...values])).rows as T[],
     makeQueue: (options) => makeQueue(boss, options),
     fetch: async (queue, count) => {
       const jobs = await boss.fetch<JobData>(queue, { ...fetch_options, batchSize: count, db: limited });
@@ -102,28 +108,15 @@ export async function startBoss(
   };
 }
 
-function openPool(db: Db, complaints: Complaints, max: number, settings: string): pg.Pool {
-  const pool = new pg.Pool({
-    ...db.connection,
-    max,
-    application_name: 'medley engine',
-    connectionTimeoutMillis: query_limit_ms,
-    keepAlive: true,
-    onConnect: (client) => client.query(settings),
+function openEnginePool(db: Db, complaints: Complaints, max: number, limit_ms: number, settings: string): pg.Pool {
+  return openPool({
+    connection: db.connection,
+    connections_max: max,
+    name: 'medley engine',
+    limit_ms,
+    settings,
+    onError: (error) => complaints.error('a connection was lost', error),
   });
-  pool.on('error', (error) => {
-    if (!pool.ending) complaints.error('a connection was lost', error); // a server that stops as we do is no news
-  });
-  return pool;
-}
-
-function limitedQuery(pool: pg.Pool, text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
-  const config: pg.QueryConfig & { query_timeout: number } = {
-    text,
-    values: [...values],
-    query_timeout: query_limit_ms,
-  };
-  return pool.query(config);
 }
 
 function makeBoss(pool: pg.Pool, supervision: Supervision, complaints: Complaints): PgBoss {

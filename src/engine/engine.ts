@@ -76,9 +76,15 @@ export type Engine = {
   work(queue: string, options: { slots: number; handler: Handler }): void;
   /**
    * Runs `duty` every `every_ms` on one node at a time, never overlapping; a failure is logged and
-   * waits for the next time. When its node dies, another one takes over after 13 s at most.
+   * waits for the next time. When its node dies, another one takes over after 13 s at most; and so it does when the
+   * duty is not over after `limit_ms` (ten minutes unless told), whatever it waits for.
    */
-  schedule(name: string, every_ms: number, duty: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  schedule(
+    name: string,
+    every_ms: number,
+    duty: (signal: AbortSignal) => Promise<void>,
+    options?: { limit_ms?: number },
+  ): Promise<void>;
   /**
    * Starts the deferred jobs of `keys` (of `SendOptions`) at once; answers the keys that had one. `here`: other nodes
    * are not told, so that this one takes nearly all of them.
@@ -114,6 +120,9 @@ const touch_every_ms = 3_000;
 const touch_retry_ms = 500;
 const duties_check_every_ms = 60_000;
 const alive_every_ms = 2_000;
+
+/** Its node says that it is alive, which says nothing of a duty that waits for what never comes. */
+const duty_limit_ms = 600_000;
 
 /** On the channel of wakes: no queue, but a reason to look whether this node is paused. */
 const node_changed = 'node';
@@ -170,7 +179,7 @@ class BossEngine implements Engine {
     this.#notifier.notify(channel, queue);
   }
 
-  work(queue: string, options: { slots: number; handler: Handler }): void {
+  work(queue: string, options: { slots: number; handler: Handler; limit_ms?: number }): void {
     assert(!this.#slots.has(queue), `the queue ${queue} has a handler already`);
     assert(!this.#stopped, 'the engine has stopped');
     const slots = new Slots({
@@ -186,7 +195,12 @@ class BossEngine implements Engine {
     void this.#takeUp(queue);
   }
 
-  async schedule(name: string, every_ms: number, duty: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async schedule(
+    name: string,
+    every_ms: number,
+    duty: (signal: AbortSignal) => Promise<void>,
+    { limit_ms = duty_limit_ms }: { limit_ms?: number } = {},
+  ): Promise<void> {
     const queue = `duty.${name}`;
     await this.#boss.makeQueue({ name: queue, policy: 'exclusive' });
     await insertDuty(this.#boss, queue, every_ms);
@@ -194,6 +208,7 @@ class BossEngine implements Engine {
     this.#duties.set(queue, every_ms);
     this.work(queue, {
       slots: 1,
+      limit_ms,
       handler: async (job) => {
         const begun_at_ms = performance.now();
         try {

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { failpoint } from '../lib/failpoint.ts';
 import { Alarms } from './alarms.ts';
 import type { Complaints } from './complaints.ts';
@@ -13,6 +13,8 @@ export type SlotsOptions = {
   fetch(queue: string, count: number): Promise<Claim[]>;
   settle(queue: string, claim: Claim, settlement: Settlement): Promise<void>;
   complaints: Complaints;
+  /** A job that takes longer hangs: it loses its claim and its slot, so that it runs again, here or elsewhere. */
+  limit_ms?: number | undefined;
 };
 
 /** One claim in one slot, from its fetch until its outcome is recorded. */
@@ -24,6 +26,8 @@ type Run = {
   /** The handler is running and the claim is ours, as far as we know. */
   held: boolean;
   ended: Promise<void>;
+  /** Resolves when nobody waits for the handler any more. */
+  abandoned: Promise<undefined>;
 };
 
 /**
@@ -145,7 +149,7 @@ export class Slots {
   async #fetchWanted(): Promise<void> {
     while (this.#wanted && this.hasRoom()) {
       const gap_ms = this.#next_fetch_at_ms - performance.now();
-      if (gap_ms > 0) await setTimeout(gap_ms);
+      if (gap_ms > 0) await sleep(gap_ms);
       if (this.#closed || this.#paused) return;
       this.#wanted = false;
       const count = this.#free();
@@ -166,10 +170,19 @@ export class Slots {
   #start(claim: Claim, alive_at_ms: number): void {
     const before = this.#newest.get(claim.id);
     if (before) this.#lose(before, 'the job was taken from this worker and came back to it');
-    const run: Run = { claim, abort: new AbortController(), alive_at_ms, held: true, ended: Promise.resolve() };
+    const { promise: abandoned, resolve: abandon } = Promise.withResolvers<undefined>();
+    const ended = Promise.resolve();
+    const run: Run = { claim, abort: new AbortController(), alive_at_ms, held: true, ended, abandoned };
     this.#runs.add(run);
     this.#newest.set(claim.id, run);
+    const { limit_ms } = this.#options;
+    const giveUp = () => {
+      this.#lose(run, `it was not over after ${(limit_ms ?? 0) / 1000} s`);
+      abandon(undefined);
+    };
+    const timer = limit_ms === undefined ? undefined : setTimeout(giveUp, limit_ms);
     run.ended = this.#work(run, before?.ended).finally(() => {
+      clearTimeout(timer);
       this.#runs.delete(run);
       if (this.#newest.get(claim.id) === run) this.#newest.delete(claim.id);
       this.#fill();
@@ -181,14 +194,15 @@ export class Slots {
     if (this.#closed) return await this.#settle(run, { fate: 'returned' });
     if (!run.held) return; // lost while it waited
     try {
-      const result = await this.#options.handler({
+      const handling = this.#options.handler({
         id: run.claim.id,
         queue: this.queue,
         data: run.claim.data,
         attempt: run.claim.retry_count,
         signal: run.abort.signal,
       });
-      await this.#settle(run, asSettlement(result));
+      const result = await (this.#options.limit_ms === undefined ? handling : Promise.race([handling, run.abandoned]));
+      if (result !== undefined) await this.#settle(run, asSettlement(result));
     } catch (error) {
       if (this.#closed && run.abort.signal.aborted) return await this.#settle(run, { fate: 'returned' });
       if (run.held) this.#options.complaints.error(`a job of ${this.queue} failed`, error);

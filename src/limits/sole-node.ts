@@ -101,7 +101,7 @@ class LockedNode implements SoleNode {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = await openConnection(this.#db, this.#name);
+    const client = await openConnection(this.#db, this.#name, { limit_ms: check_limit_ms });
     await client.query(session_settings);
     return client;
   }

@@ -1,6 +1,7 @@
 import { makeBatcher } from '../db/batcher.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
+import { lockedBy } from './locked.ts';
 import { money_max, type Money } from './money.ts';
 import { useText, type UpstreamUse } from './upstream.ts';
 
@@ -90,13 +91,16 @@ export type HoldBatcher = {
   close(request: CloseRequest): Promise<CloseAnswer>;
   /** Holds what was pledged, as far as it is there, and settles or releases it; on the disk when it resolves. */
   keep(request: KeepRequest): Promise<KeepAnswer>;
+  /** For how long the oldest call under way has had no answer; 0 without one. */
+  oldest_ms(): number;
 };
 
 /**
  * Collects what arrives while a call is under way and sends it as one money_batch; a member alone is
- * sent as the plain call. Each of the `lanes` has its own accounts, so that two calls never wait for
- * each other's rows. All verbs happen once per ref, so a call whose answer was lost is repeated. `node_id` answers for
- * the holds: the sweep leaves them alone while that node is alive.
+ * sent as the plain call. Calls under way at the same time have different accounts, so that they never wait for
+ * each other's rows: a slow one is overtaken, and an account whose row somebody else has locked waits by itself. All
+ * verbs happen once per ref, so a call whose answer was lost is repeated. `node_id` answers for the holds: the sweep
+ * leaves them alone while that node is alive.
  */
 export function makeHoldBatcher(
   db: Db,
@@ -110,7 +114,9 @@ export function makeHoldBatcher(
       alone: (member) => callAlone(db, member, now(), node_id),
       // A hold and its end wait for each other; so do repetitions. Refs are unique, so that to name the account as well,
       // in a text of its own that has to be hashed, would be 1 % of a chat call.
-      names: { nameOf: ({ row }) => row.ref, groupOf: ({ row }) => row.account_id },
+      names: { nameOf: ({ row }) => row.ref, groupOf },
+      groups: lockedBy(db, groupOf),
+      calls_max: calls_under_way_max,
       ...(options.batch_max !== undefined && { batch_max: options.batch_max }),
     });
   const lanes = Array.from({ length: options.lanes ?? 1 }, makeLane);
@@ -130,7 +136,15 @@ export function makeHoldBatcher(
     hold: (request) => send(request.account_id, () => ({ verb: 'hold', row: rowOfHold(request) })).then(ofHold),
     close: (request) => send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request) })).then(ofClose),
     keep: (request) => send(request.end.account_id, () => ({ verb: 'keep', row: rowOfKeep(request) })).then(ofKeep),
+    oldest_ms: () => lanes.map((lane) => lane.oldest_ms()).reduce((oldest, next) => (next > oldest ? next : oldest)),
   };
+}
+
+/** Each has a connection. */
+const calls_under_way_max = 4;
+
+function groupOf({ row }: Member): string {
+  return row.account_id;
 }
 
 type Member = { verb: 'hold'; row: HoldRow } | { verb: 'close'; row: CloseRow } | { verb: 'keep'; row: KeepRow };
@@ -228,6 +242,7 @@ async function holdRow(
   const rows = await db.query<HoldAnswer>(
     `select ${column}outcome, available, remaining from money_hold($1, $2, $3, $4, $5, $6, $7, ${expiry('$8')}, $9)`,
     [now, account_id, key_id, ref, amount, model, kind, expires_in_ms, node_id],
+    'brief',
   );
   const { outcome, available, remaining } = one(rows);
   return { outcome, available, remaining };
@@ -239,6 +254,7 @@ async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseA
     `select outcome, state, coalesce(charged, 0) as charged, available, upstream as upstream_cost
        from money_close($1, $2, $3, $4, $5, $6, $7)`,
     [now, account_id, ref, cost, beyond_hold, units, upstream],
+    'brief',
   );
   return one(rows);
 }
@@ -249,6 +265,7 @@ async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnsw
     `select outcome, state, coalesce(charged, 0) as charged, available, remaining, upstream as upstream_cost
        from money_keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     [now, account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream],
+    'brief',
   );
   return one(rows);
 }
@@ -295,6 +312,7 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date, node
       plainArray(batch, (member) => (member.verb === 'keep' ? member.row.pledge : null)),
       node_id,
     ],
+    'brief',
   );
   const { outcome, state, charged, available, remaining, upstream } = one(rows);
   return {

@@ -1,4 +1,4 @@
-import { isUnavailable } from '../db/database.ts';
+import { isLocked, isUnavailable } from '../db/database.ts';
 import type { CloseAnswer, CloseRequest, HoldAnswer, HoldBatcher, HoldRequest } from './holds.ts';
 import type { Money } from './money.ts';
 
@@ -22,6 +22,8 @@ export type Pledges = {
   aside<T>(account_id: string, work: () => Promise<T>): Promise<T>;
   /** What is known of the account, or of all, may no longer be true. */
   forget(account_id?: string): void;
+  /** For how long the oldest call of the database under way has had no answer; 0 without one. */
+  oldest_ms(): number;
   /** Writes no more by itself. */
   stop(): void;
 };
@@ -76,6 +78,8 @@ type Pledge = {
   is_refused: boolean;
   /** Its end could not be booked, and may not come again. */
   has_failed: boolean;
+  /** Why it was put off, if it was. */
+  failure: { error: unknown } | undefined;
 };
 
 /** What an answer tells of the account, and of the key if it tells of one. */
@@ -131,7 +135,7 @@ class HoldPledges implements Pledges {
         return answer;
       },
       (error: unknown) => {
-        if (pledge) this.#failed(pledge, keeping);
+        if (pledge) this.#failed(pledge, keeping, error);
         throw error;
       },
     );
@@ -147,7 +151,8 @@ class HoldPledges implements Pledges {
     account.asides++;
     try {
       await this.#writeAll(account);
-      if (this.#outage && [...account.open.values()].some(({ busy }) => !busy)) throw this.#outage.error;
+      const put_off = [...account.open.values()].find(({ busy }) => !busy);
+      if (put_off?.failure) throw put_off.failure.error;
       return await work();
     } finally {
       account.epoch++;
@@ -158,6 +163,10 @@ class HoldPledges implements Pledges {
   forget(account_id?: string): void {
     const chosen = account_id === undefined ? this.#accounts.values() : [this.#accounts.get(account_id)];
     for (const account of chosen) if (account) account.epoch++;
+  }
+
+  oldest_ms(): number {
+    return this.#batcher.oldest_ms();
   }
 
   stop(): void {
@@ -199,7 +208,7 @@ class HoldPledges implements Pledges {
       },
       (error: unknown) => {
         answered();
-        if (isUnavailable(error)) this.#outage = { error };
+        if (isUnavailable(error) && !isLocked(error)) this.#outage = { error };
         account.epoch++;
         throw error;
       },
@@ -220,7 +229,7 @@ class HoldPledges implements Pledges {
         if (outcome !== 'held' && outcome !== 'exists') this.#refused(pledge);
         else if (endPledge(pledge) && !pledge.has_failed) account.booked.set(request.ref, request);
       },
-      (error: unknown) => (isUnavailable(error) ? this.#putOff(pledge, writing) : this.#refused(pledge)),
+      (error: unknown) => (isUnavailable(error) ? this.#putOff(pledge, writing, error) : this.#refused(pledge)),
     );
     pledge.busy = writing;
     return writing;
@@ -242,17 +251,18 @@ class HoldPledges implements Pledges {
   }
 
   /** Its end was not booked. What can be written is, for the sweep to find should the end not come again. */
-  #failed(pledge: Pledge, keeping: Promise<unknown>): void {
+  #failed(pledge: Pledge, keeping: Promise<unknown>, error: unknown): void {
     pledge.has_failed = true;
     if (pledge.is_refused) endPledge(pledge);
-    else this.#putOff(pledge, keeping);
+    else this.#putOff(pledge, keeping, error);
   }
 
   /** What the database was away for is written when it is back. */
-  #putOff(pledge: Pledge, work: Promise<unknown>): void {
+  #putOff(pledge: Pledge, work: Promise<unknown>, error: unknown): void {
     const is_open = pledge.account.open.get(pledge.request.ref) === pledge;
     if (pledge.busy !== work || !is_open) return; // it is being kept, or was written meanwhile
     pledge.busy = undefined;
+    pledge.failure = { error };
     pledge.made_at_ms = this.#elapsed_ms();
     this.#arm(unwritten_ms);
   }
@@ -323,7 +333,15 @@ function pledgeOf(account: Account, request: HoldRequest, made_at_ms: number): P
   if (remaining !== null && (key.pledged + amount) * 2n > remaining) return undefined;
   if (account.open.has(ref) || account.booked.has(ref)) return undefined;
   count(account, key, amount);
-  const pledge = { request, account, made_at_ms, busy: undefined, is_refused: false, has_failed: false };
+  const pledge = {
+    request,
+    account,
+    made_at_ms,
+    busy: undefined,
+    is_refused: false,
+    has_failed: false,
+    failure: undefined,
+  };
   account.open.set(ref, pledge);
   return pledge;
 }

@@ -2,6 +2,7 @@ import type { App } from '../app.ts';
 import { chargeAmount, measuredCost, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { exact } from '../money/money.ts';
+import { lockedBy } from '../money/locked.ts';
 import { useText, type UpstreamCharge } from '../money/upstream.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
 import { withoutWords } from '../providers/scrub.ts';
@@ -20,6 +21,7 @@ import {
   type TaskErrorType,
   type TaskRef,
 } from './task.ts';
+import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import { whileAway } from '../db/while-away.ts';
 
 /** How a task ends. Nothing else may end one. */
@@ -130,7 +132,34 @@ async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds)
       : JSON.stringify(newDelivery(task.account_id, task.webhook_url, completed_at.getTime())),
     useText(ending.upstream),
   ];
-  const rows = await whileAway(() => app.db.query<{ outcome: Finished | 'changed' }>(finish_statement, values));
+  return whileAway(() => finisherOf(app)({ account_id: task.account_id, values }));
+}
+
+type Finish = { account_id: string; values: readonly unknown[] };
+type Finisher = Batcher<Finish, Finished | 'changed'>;
+
+const finishers = new WeakMap<App, Finisher>();
+
+/** Each has a connection. */
+const finishes_max = 6;
+
+/** The ends of tasks, each by itself: those of an account whose balance somebody else has locked take no connection. */
+function finisherOf(app: App): Finisher {
+  const existing = finishers.get(app);
+  if (existing) return existing;
+  const made: Finisher = makeBatcher<Finish, Finished | 'changed'>({
+    together: (finishes) => Promise.all(finishes.map(({ values }) => callFinish(app, values))),
+    groups: lockedBy(app.db, ({ account_id }: Finish) => account_id),
+    batch_max: 1,
+    slow_ms: 0,
+    calls_max: finishes_max,
+  });
+  finishers.set(app, made);
+  return made;
+}
+
+async function callFinish(app: App, values: readonly unknown[]): Promise<Finished | 'changed'> {
+  const rows = await app.db.query<{ outcome: Finished | 'changed' }>(finish_statement, values, 'brief');
   const outcome = rows[0]?.outcome;
   if (outcome === undefined) throw new Error('finish_task answered nothing');
   return outcome;

@@ -56,6 +56,7 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<T
   const db = openDatabase({
     connection: { connectionString: url },
     connections_max: options.connections_max ?? 10,
+    is_patient: true, // what a test prepares may take long where many run at once
   });
   return {
     db,

@@ -1,0 +1,86 @@
+import pg from 'pg';
+
+export type PoolOptions = {
+  connection: pg.PoolConfig;
+  connections_max: number;
+  name: string;
+  /** A statement without an answer after this long has failed, and its connection is destroyed. */
+  limit_ms: number;
+  /** Statements that a new connection begins with. */
+  settings?: string;
+  /** Told about errors of idle connections; the pool replaces them by itself. */
+  onError?: ((error: Error) => void) | undefined;
+};
+
+/** A connection that cannot be made in this time leads nowhere. */
+const connect_limit_ms = 5_000;
+
+const idle_max_ms = 60_000;
+
+/** After this much silence the system asks the other end whether it is there. */
+export const keepalive_ms = 10_000;
+
+/** The same at the server's end: the locks of a node that is gone are free within half a minute. */
+const keepalive_settings =
+  'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3';
+
+/**
+ * Opens a pool whose statements end in time, whatever becomes of the server or of the network before it. A connection
+ * that was given back without its answer is destroyed, and all that are idle with it.
+ */
+export function openPool(options: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    ...options.connection,
+    max: options.connections_max,
+    connectionTimeoutMillis: connect_limit_ms,
+    idleTimeoutMillis: idle_max_ms,
+    application_name: options.name,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepalive_ms,
+    query_timeout: options.limit_ms,
+    onConnect: (client) => prepare(client, options.settings ?? ''),
+  });
+  pool.on('error', (error) => {
+    if (!pool.ending) options.onError?.(error); // a server that stops as we do is no news
+  });
+  pool.on('release', (_, client) => {
+    if (!isAnswering(client)) void end(pool, client);
+  });
+  return pool;
+}
+
+/** A server that has gone mute since the connection was made has as long for it as for the connection. */
+async function prepare(client: pg.ClientBase, settings: string): Promise<void> {
+  const config: pg.QueryConfig & { query_timeout: number } = {
+    text: `${keepalive_settings}; ${settings}`,
+    query_timeout: connect_limit_ms,
+  };
+  await client.query(config);
+}
+
+/** True if no answer came: what pg says of a `query_timeout`. */
+export function isMute(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout';
+}
+
+/** pg leaves a connection whose statement has had no answer as it is; the next statement would wait behind that one. */
+function isAnswering(client: pg.PoolClient): boolean {
+  return !('readyForQuery' in client) || client.readyForQuery === true;
+}
+
+/**
+ * What has made one connection mute has made others mute, and each of them would cost a caller the whole limit. New
+ * ones take milliseconds.
+ */
+async function end(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
+  client.on('error', () => undefined);
+  void client.end(); // at once, since an answer is under way; and the pool does not keep what ends
+  const idle_max = pool.ending ? 0 : pool.idleCount;
+  for (let left = idle_max; left > 0 && pool.idleCount > 0 && !pool.ending; left--) {
+    const idle = await pool.connect().catch(() => undefined); // or a new one, if the last idle one was taken meanwhile
+    if (!idle) return;
+    idle.on('error', () => undefined);
+    idle.connection.stream.destroy(); // without a farewell, which nobody would answer
+    idle.release(true);
+  }
+}

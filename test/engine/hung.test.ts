@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest';
+import { openDatabase } from '../../src/db/database.ts';
+import { testDatabase } from '../helpers/database.ts';
+import { startMuteProxy } from '../helpers/mute-proxy.ts';
+import { signal, testEngine, until } from './engine.ts';
+
+const every_ms = 200;
+
+it('a duty that hangs is taken from it and runs again, here or elsewhere, although its node says that it is alive', async ({
+  onTestFinished,
+}) => {
+  const database = await testDatabase();
+  const hung = await testEngine(database.db, []);
+  const other = await testEngine(database.db, []);
+  onTestFinished(async () => {
+    await Promise.all([hung.stop(), other.stop()]);
+    await database.drop();
+  });
+  const begun = signal();
+  let runs = 0;
+  let begins = 0;
+  const hangAtFirst = () => {
+    begun.resolve();
+    return ++begins === 1 ? new Promise<void>(() => {}) : Promise.resolve(void (runs += 1));
+  };
+  await hung.schedule('upkeep', every_ms, hangAtFirst, { limit_ms: 1_000 });
+  await begun.promise;
+  await other.schedule('upkeep', every_ms, async () => void (runs += 1), { limit_ms: 1_000 });
+  await until('it has run again', 25_000, () => runs > 2);
+  expect(hung.lines[0]).toMatchObject({
+    message: 'engine: a job of duty.upkeep was lost',
+    details: { reason: 'it was not over after 1 s' },
+  });
+}, 60_000);
+
+it('a duty whose connection goes mute fails and runs again; so do the heartbeats and fetches of the engine', async ({
+  onTestFinished,
+}) => {
+  const database = await testDatabase();
+  const proxy = await startMuteProxy(database.url);
+  const db = openDatabase({ connection: { connectionString: proxy.url } });
+  const engine = await testEngine(db, ['quick']);
+  onTestFinished(async () => {
+    await engine.stop();
+    await db.close();
+    await proxy.stop();
+    await database.drop();
+  });
+  let runs = 0;
+  let done = 0;
+  await engine.schedule('upkeep', every_ms, async () => {
+    await db.query('select 1');
+    runs += 1;
+  });
+  engine.work('quick', { slots: 4, handler: async () => ((done += 1), 'done') });
+  await until('the duty has run', 10_000, () => runs > 2);
+  expect(proxy.mute('all')).toBeGreaterThan(3);
+  const runs_before = runs;
+  await engine.send(database.db, 'quick', {});
+  await until('the duty runs again', 25_000, () => runs > runs_before + 2);
+  await until('a job that was sent meanwhile is done', 25_000, () => done === 1);
+}, 60_000);

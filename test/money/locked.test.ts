@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { signal } from '../engine/engine.ts';
+
+let service: TestApp;
+beforeAll(async () => {
+  service = await startTestApp({ worker: false });
+});
+afterAll(() => service.stop());
+
+/** Somebody else's transaction has the account's balance while `work` runs. */
+async function whileLocked(client: Client, work: () => Promise<void>): Promise<void> {
+  const begun = signal();
+  const over = signal();
+  const locking = service.app.db.tx(async (tx) => {
+    await tx.query('select from balances where account_id = $1 for update', [client.account_id]);
+    begun.resolve();
+    await over.promise;
+  });
+  await begun.promise;
+  try {
+    await work();
+  } finally {
+    over.resolve();
+    await locking;
+  }
+}
+
+type Timed = Answered & { took_ms: number };
+
+async function timed(calling: Promise<Answered>): Promise<Timed> {
+  const begun_ms = performance.now();
+  const answered = await calling;
+  return { ...answered, took_ms: performance.now() - begun_ms };
+}
+
+let n = 0;
+const chat = (client: Client) =>
+  timed(
+    client.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hi' }] }),
+  );
+const create = (client: Client) =>
+  timed(client.call('POST', '/v1/generate', { model: 'sandbox/image', input: { prompt: 'a cat' } }));
+const createOnce = (client: Client) =>
+  timed(
+    client.call(
+      'POST',
+      '/v1/generate',
+      { model: 'sandbox/image', input: { prompt: 'a cat' } },
+      { 'idempotency-key': `k${n++}` },
+    ),
+  );
+
+const cases: [string, (client: Client) => Promise<Timed>, number][] = [
+  ['chat', chat, 200],
+  ['tasks', create, 202],
+  ['tasks with an Idempotency-Key', createOnce, 202],
+];
+
+test.each(cases)(
+  'while somebody has locked the balance of one account, %s of the others do not wait',
+  async (_, call, status) => {
+    const locked = await service.client();
+    const others = await Promise.all([1, 2, 3, 4].map(() => service.client()));
+    for (const client of [locked, ...others]) expect((await call(client)).status).toBe(status);
+    const own: Promise<Timed>[] = [];
+    const theirs: Timed[] = [];
+    await whileLocked(locked, async () => {
+      for (let round = 0; round < 6; round++) {
+        // More of its own than there are connections: none of them may be in the way.
+        for (let i = 0; i < 6; i++) own.push(call(locked));
+        theirs.push(...(await Promise.all(others.map(call))));
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    });
+    const its = await Promise.all(own);
+    const worst_ms = Math.max(...theirs.map(({ took_ms }) => took_ms));
+    expect(theirs.map((each) => each.status)).toEqual(theirs.map(() => status));
+    expect(its.map((each) => each.status)).toEqual(its.map(() => status));
+    expect(worst_ms).toBeLessThan(2_000);
+    await expectExactBooks(service.app);
+  },
+  60_000,
+);
+
+test('a task of an account whose balance stays locked is refused with 503 and Retry-After, in a bounded time', async () => {
+  const locked = await service.client();
+  await whileLocked(locked, async () => {
+    const answers = await Promise.all([create(locked), createOnce(locked)]);
+    for (const answer of answers) {
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get('retry-after')).toBe('1');
+      expect(answer.took_ms).toBeLessThan(10_000);
+    }
+  });
+  expect((await create(locked)).status).toBe(202);
+  await expectExactBooks(service.app);
+});
