@@ -1,6 +1,6 @@
 import { removeOldLoginLinks } from './accounts/login-links.ts';
 import type { App } from './app.ts';
-import { makeDueInvoices } from './billing/invoices.ts';
+import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from './billing/notices.ts';
 import { patient } from './db/database.ts';
 import type { Handler } from './engine/engine.ts';
@@ -75,7 +75,8 @@ function workInTurns(app: App, queue: string, slots: number, handler: Handler): 
 async function runInvoices(app: App, signal: AbortSignal): Promise<void> {
   const { issuer } = app.catalog.current.settings;
   if (!issuer) return;
-  const { made, failed } = await makeDueInvoices(app.db, { issuer, now: new Date(app.clock.now()), signal });
+  const now = await invoiceTime(app.db, new Date(app.clock.now()));
+  const { made, failed } = await makeDueInvoices(app.db, { issuer, now, signal });
   if (made.length > 0) app.log.info({ invoices: made.map(({ number }) => number) }, 'invoices were made');
   for (const { account_id, error } of failed) app.log.error({ account_id, err: error }, 'an invoice was not made');
   await mailInvoices(app, signal);

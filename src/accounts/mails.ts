@@ -23,13 +23,14 @@ export function invitationMail(invitation: { to: string; from: string; account_n
 
 export function invoiceMail(
   to: readonly string[],
-  invoice: { number: string; month: string; total: string; link: string },
+  invoice: { number: string; supplement_to: string | undefined; month: string; total: string; link: string },
 ): Mail {
-  const { number, month, total, link } = invoice;
+  const { number, supplement_to, month, total, link } = invoice;
+  const added = supplement_to === undefined ? '' : ` It adds to ${supplement_to} what was charged late.`;
   return {
     to,
     subject: `Your invoice ${number}`,
-    text: `Your invoice ${number} for ${month} is ready: ${total}, paid from your balance.\n\n${link}\n`,
+    text: `Your invoice ${number} for ${month} is ready: ${total}, paid from your balance.${added}\n\n${link}\n`,
   };
 }
 

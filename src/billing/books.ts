@@ -4,8 +4,9 @@ import { all_charges, type Rule } from '../money/books.ts';
 export const billing_rules: readonly Rule[] = [
   {
     name: 'an invoice comes to what the ledger charged in its month',
-    sql: `select i.number as subject, 'invoice and ledger differ' as detail, abs(i.total - s.charged) as off_by
-            from invoices i cross join lateral (
+    sql: `select i.numbers as subject, 'invoice and ledger differ' as detail, abs(i.total - s.charged) as off_by
+            from (select account_id, month, sum(total) as total, string_agg(number, ', ' order by sequence) as numbers
+                    from invoices group by account_id, month) i cross join lateral (
               select coalesce(sum(c.charged), 0) as charged from ${all_charges} c
                where c.account_id = i.account_id and c.created_at >= i.month::timestamp at time zone 'UTC'
                  and c.created_at < (i.month + interval '1 month') at time zone 'UTC') s

@@ -10,11 +10,12 @@ export const invoice_columns = [
   'units',
   'amount',
   'currency',
+  'supplement_to',
 ] as const;
 
 /** The rows of an invoice for spreadsheets: one per line, then the sums. */
 export function invoiceRows(invoice: Invoice): (string | number)[][] {
-  const { number, month, currency, lines } = invoice;
+  const { number, month, currency, lines, supplement_to = '' } = invoice;
   const row = (line: string, amount: string, rest: (string | number)[] = ['', '', '', '']) => [
     number,
     month,
@@ -22,6 +23,7 @@ export function invoiceRows(invoice: Invoice): (string | number)[][] {
     ...rest,
     amount,
     currency,
+    supplement_to,
   ];
   return [
     ...lines.map(({ model, kind, charges, units, amount }) =>

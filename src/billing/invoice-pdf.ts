@@ -32,7 +32,7 @@ export async function invoicePdf(invoice: Invoice): Promise<Buffer> {
     displayTitle: true,
     font: '', // no default: it would be opened anew for every text
     info: {
-      Title: `Invoice ${invoice.number}`,
+      Title: `${invoice.supplement_to === undefined ? 'Invoice' : 'Supplementary invoice'} ${invoice.number}`,
       Author: invoice.issuer.name,
       CreationDate: new Date(`${invoice.issued_on}T00:00:00Z`),
     },
@@ -85,12 +85,14 @@ function drawRule(doc: PDFDocument, y: number, x = left): void {
   doc.lineWidth(0.7).strokeColor(rule).moveTo(x, y).lineTo(right, y).stroke();
 }
 
-function writeHead(doc: PDFDocument, { number, issued_on, from, to, issuer, customer }: Invoice): void {
+function writeHead(doc: PDFDocument, invoice: Invoice): void {
+  const { number, supplement_to, issued_on, from, to, issuer, customer } = invoice;
   const half = 260;
   let y = write(doc, issuer.name, left, 50, { bold: true, size: 11, width: half });
   const issuer_lines = [...issuer.address, ...(issuer.tax_id === '' ? [] : [`Tax ID ${issuer.tax_id}`])];
   for (const line of issuer_lines) y = write(doc, line, left, y + 1, { color: grey, width: half });
-  write(doc, 'Invoice', 330, 48, { bold: true, size: 22, align: 'right' });
+  if (supplement_to === undefined) write(doc, 'Invoice', 330, 48, { bold: true, size: 22, align: 'right' });
+  else write(doc, 'Supplementary invoice', 290, 54, { bold: true, size: 16, align: 'right' });
   const numbered = write(doc, number, 330, 78, { size: 11, color: grey, align: 'right' });
   y = Math.max(y, numbered) + 26;
   let billed = write(doc, 'Billed to', left, y, { color: grey, width: half });
@@ -101,6 +103,7 @@ function writeHead(doc: PDFDocument, { number, issued_on, from, to, issuer, cust
     ['Issued', issued_on],
     ['Period', `${from} – ${to} (UTC)`],
     ['Account', customer.account_id],
+    ...(supplement_to === undefined ? [] : ([['Adds to', supplement_to]] as const)),
   ] as const;
   let told = y;
   for (const [name, value] of facts) {

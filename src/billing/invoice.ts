@@ -27,6 +27,8 @@ export type Customer = {
 export type Invoice = {
   version: 1;
   number: string;
+  /** The number of the month's first invoice, if this one adds what was charged in the month after that was made. */
+  supplement_to?: string;
   /** Day, UTC. */
   issued_on: string;
   /** The month it is about. */
@@ -42,7 +44,7 @@ export type Invoice = {
   tax_percent: string | null;
   net: string;
   tax: string;
-  /** What the ledger charged in the month, tax included. */
+  /** What the ledger charged in the month, tax included; of a supplementary invoice: what it adds. */
   total: string;
   /** opening + what was paid in and corrected − total = closing. */
   balance: {
@@ -54,6 +56,7 @@ export type Invoice = {
 
 export type Draft = {
   number: string;
+  supplement_to?: string | undefined;
   issued_at: Date;
   month: string;
   currency: string;
@@ -63,7 +66,8 @@ export type Draft = {
 };
 
 /** What the invoice of a month says. Throws if it does not add up to the millionth. */
-export function writeInvoice({ number, issued_at, month, currency, issuer, customer, statement }: Draft): Invoice {
+export function writeInvoice(draft: Draft): Invoice {
+  const { number, supplement_to, issued_at, month, currency, issuer, customer, statement } = draft;
   const { lines, movements, opening, charged, closing } = statement;
   const moved = movements.reduce((sum, { amount }) => sum + amount, 0n);
   if (opening + moved - charged !== closing) {
@@ -76,6 +80,7 @@ export function writeInvoice({ number, issued_at, month, currency, issuer, custo
   return {
     version: 1,
     number,
+    ...(supplement_to !== undefined && { supplement_to }),
     issued_on: dayOf(issued_at),
     month,
     from: dayOf(from),

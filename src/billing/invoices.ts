@@ -1,17 +1,23 @@
 import type { Db, Queryable } from '../db/database.ts';
 import { findAccount, type Account } from '../accounts/accounts.ts';
-import { accountsMoved, chargedBetween, statementOf } from '../money/statement.ts';
+import { earlierClock } from '../db/clock.ts';
+import { accountsMoved, chargedBetween, chargedByAccount, statementOf, type Period } from '../money/statement.ts';
 import type { Money } from '../money/money.ts';
 import { monthBefore, periodOf, writeInvoice, type Customer, type Invoice, type Issuer } from './invoice.ts';
 
 /**
- * Nothing of a month is booked so long after its end: a movement has the time at which its call began, and the clocks
- * of nodes are minutes apart at most. `medley books` would find one that was.
+ * Hardly anything of a month is booked so long after its end: clocks of nodes are minutes apart at most. What is goes
+ * on a supplementary invoice.
  */
 const settled_after_ms = 3_600_000;
 
 /** How far back the service looks by itself, so that an issuer named for the first time does not bill old years. */
 const months_back = 3;
+
+/** The time for invoices: a month is over when it is over by the clocks of this node and of the database. */
+export function invoiceTime(db: Queryable, node_time: Date): Promise<Date> {
+  return earlierClock(db, node_time);
+}
 
 /** Can the invoices of a month be made? */
 export function isOver(month: string, now: Date): boolean {
@@ -20,7 +26,7 @@ export function isOver(month: string, now: Date): boolean {
 
 export type MonthRun = {
   made: Invoice[];
-  /** Invoices that were there before. */
+  /** Accounts whose invoices were there before, and lack nothing. */
   existing: number;
   /** Accounts whose invoice could not be made. */
   failed: { account_id: string; error: unknown }[];
@@ -28,15 +34,39 @@ export type MonthRun = {
 
 type Run = { issuer: Issuer; month: string; now: Date };
 
-/** Makes the invoices of a month that are missing, of all accounts or one. A failure of one keeps no other back. */
-export async function makeInvoices(
-  db: Db,
-  run: Run & { account_id?: string | undefined; signal?: AbortSignal | undefined },
-): Promise<MonthRun> {
+type Bounds = { account_id?: string | undefined; signal?: AbortSignal | undefined };
+
+/**
+ * Makes the invoices of a month that are missing, of all accounts or one; and supplementary ones for what was charged
+ * in it after they were made. A failure of one keeps no other back.
+ */
+export async function makeInvoices(db: Db, run: Run & Bounds): Promise<MonthRun> {
   const moved = await accountsMoved(db, periodOf(run.month));
   const wanted = moved.filter((id) => run.account_id === undefined || id === run.account_id);
+  const result = await makeThose(db, wanted, run);
+  if (run.account_id === undefined && !run.signal?.aborted && result.failed.length === 0) await markDone(db, run);
+  return result;
+}
+
+/** Makes what is missing of a month for which all invoices were made: little, and found without reading its charges. */
+async function makeMissed(db: Db, run: Run & Bounds): Promise<MonthRun> {
+  const charged = await chargedByAccount(db, periodOf(run.month));
+  const rows = await db.query<{ account_id: string; total: Money }>(
+    'select account_id, sum(total)::bigint as total from invoices where month = $1 group by account_id',
+    [`${run.month}-01`],
+  );
+  const invoiced = new Map(rows.map(({ account_id, total }) => [account_id, total]));
+  const wanted = charged.filter((one) => one.charged > (invoiced.get(one.account_id) ?? 0n));
+  return makeThose(
+    db,
+    wanted.map(({ account_id }) => account_id),
+    run,
+  );
+}
+
+async function makeThose(db: Db, account_ids: readonly string[], run: Run & Bounds): Promise<MonthRun> {
   const result: MonthRun = { made: [], existing: 0, failed: [] };
-  for (const account_id of wanted) {
+  for (const account_id of account_ids) {
     if (run.signal?.aborted) return result;
     try {
       const invoice = await makeInvoice(db, account_id, run);
@@ -46,7 +76,6 @@ export async function makeInvoices(
       result.failed.push({ account_id, error });
     }
   }
-  if (run.account_id === undefined && result.failed.length === 0) await markDone(db, run);
   return result;
 }
 
@@ -55,22 +84,24 @@ async function markDone(db: Queryable, { month, now }: Run): Promise<void> {
   await db.query('insert into invoice_months (month, done_at) values ($1, $2) on conflict do nothing', values);
 }
 
-/** Undefined if there is one already. */
+/** Undefined if the month has its invoice, and nothing was charged in it since. */
 async function makeInvoice(db: Db, account_id: string, run: Run): Promise<Invoice | undefined> {
-  if (await findMonth(db, account_id, run.month)) return undefined; // takes no lock, as most do in a second run
+  if (await isCovered(db, account_id, run)) return undefined; // takes no lock, as most do in a second run
   return db.tx(async (tx) => {
     const account = await findAccount(tx, account_id);
     if (!account) throw new Error(`there is no account ${account_id}`);
     const { year, serial } = await nextSerial(tx, run);
-    if (await findMonth(tx, account_id, run.month)) return undefined; // made while we waited for the series
-    const period = { account_id, ...periodOf(run.month) };
+    if (await isCovered(tx, account_id, run)) return undefined; // made while we waited for the series
+    const before = await invoicesOfMonth(tx, account_id, run.month);
+    const period = periodAfter(account_id, run.month, before);
     const statement = await statementOf(tx, period);
-    const charged = await chargedBetween(tx, period);
+    const charged = await chargedBetween(tx, period, statement.through);
     if (charged !== statement.charged) {
       throw new Error(`the lines of ${run.month} come to ${statement.charged}, the ledger to ${charged}`);
     }
     const invoice = writeInvoice({
       number: `${run.issuer.series}-${year}-${String(serial).padStart(4, '0')}`,
+      supplement_to: before[0]?.number,
       issued_at: run.now,
       month: run.month,
       currency: account.currency,
@@ -78,14 +109,30 @@ async function makeInvoice(db: Db, account_id: string, run: Run): Promise<Invoic
       customer: await customerOf(tx, account),
       statement,
     });
-    await keep(tx, invoice, { series: run.issuer.series, year, serial, total: charged, now: run.now });
+    const place = { series: run.issuer.series, year, serial, sequence: before.length + 1, through: statement.through };
+    await keep(tx, invoice, { ...place, total: charged, now: run.now });
     return invoice;
   });
 }
 
-async function findMonth(db: Queryable, account_id: string, month: string): Promise<boolean> {
-  const rows = await db.query('select from invoices where account_id = $1 and month = $2', [account_id, `${month}-01`]);
-  return rows.length > 0;
+/** An invoice of a month, and the last ledger entry that it can have covered. */
+type Made = { number: string; through: bigint };
+
+async function invoicesOfMonth(db: Queryable, account_id: string, month: string): Promise<Made[]> {
+  return db.query<Made>('select number, through from invoices where account_id = $1 and month = $2 order by sequence', [
+    account_id,
+    `${month}-01`,
+  ]);
+}
+
+/** What of a month the invoices that were made cannot have covered. */
+function periodAfter(account_id: string, month: string, made: readonly Made[]): Period {
+  return { account_id, ...periodOf(month), after: made.at(-1)?.through ?? 0n };
+}
+
+async function isCovered(db: Queryable, account_id: string, { month }: Run): Promise<boolean> {
+  const made = await invoicesOfMonth(db, account_id, month);
+  return made.length > 0 && (await chargedBetween(db, periodAfter(account_id, month, made))) === 0n;
 }
 
 /** The next free number; the series stays locked until the transaction ends, and with it the number is used or free. */
@@ -100,12 +147,22 @@ async function nextSerial(tx: Queryable, { issuer, now }: Run): Promise<{ year: 
   return { year, serial: (rows[0]?.last ?? 0n) + 1n };
 }
 
-type Place = { series: string; year: number; serial: bigint; total: Money; now: Date };
+type Place = {
+  series: string;
+  year: number;
+  serial: bigint;
+  sequence: number;
+  through: bigint;
+  total: Money;
+  now: Date;
+};
 
-async function keep(tx: Queryable, invoice: Invoice, { series, year, serial, total, now }: Place): Promise<void> {
+async function keep(tx: Queryable, invoice: Invoice, place: Place): Promise<void> {
+  const { series, year, serial, sequence, through, total, now } = place;
   await tx.query(
-    `insert into invoices (account_id, month, series, year, serial, number, currency, total, snapshot, issued_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    `insert into invoices (account_id, month, series, year, serial, number, currency, total, snapshot, issued_at,
+       sequence, through)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
       invoice.customer.account_id,
       `${invoice.month}-01`,
@@ -117,6 +174,8 @@ async function keep(tx: Queryable, invoice: Invoice, { series, year, serial, tot
       total,
       JSON.stringify(invoice),
       now,
+      sequence,
+      through,
     ],
   );
   await tx.query('update invoice_series set last = $3 where series = $1 and year = $2', [series, year, serial]);
@@ -144,7 +203,7 @@ async function customerOf(tx: Queryable, { id, name }: Account): Promise<Custome
 
 /**
  * Makes whatever is missing of the last months that are over; answers what was made and what failed. A service that
- * was down at the end of a month makes up for it.
+ * was down at the end of a month makes up for it, and what was charged late is supplemented. `now`: see `invoiceTime`.
  */
 export async function makeDueInvoices(
   db: Db,
@@ -157,8 +216,9 @@ export async function makeDueInvoices(
     [last],
   );
   for (const month of last) {
-    if (!isOver(month, now) || done.some((one) => one.month === month) || signal?.aborted) continue;
-    const { made, existing, failed } = await makeInvoices(db, { issuer, month, now, signal });
+    if (!isOver(month, now) || signal?.aborted) continue;
+    const make = done.some((one) => one.month === month) ? makeMissed : makeInvoices;
+    const { made, existing, failed } = await make(db, { issuer, month, now, signal });
     all.made.push(...made);
     all.existing += existing;
     all.failed.push(...failed);
@@ -167,17 +227,31 @@ export async function makeDueInvoices(
 }
 
 /** One line of the list of invoices. */
-export type InvoiceLine = { number: string; month: string; currency: string; total: Money; issued_at: Date };
+export type InvoiceLine = {
+  number: string;
+  /** Of the month's first invoice, if this one adds to it. */
+  supplement_to: string | null;
+  month: string;
+  currency: string;
+  total: Money;
+  issued_at: Date;
+  /** The last ledger entry that it can have covered. */
+  through: bigint;
+};
 
-/** Newest month first; `before` is the month after which to go on. */
+/** Newest month first, and of a month the newest invoice; `before` is the number of the invoice after which to go on. */
 export async function listInvoices(
   db: Queryable,
   { account_id, limit, before }: { account_id: string; limit: number; before?: string | undefined },
 ): Promise<{ lines: InvoiceLine[]; has_more: boolean }> {
   const rows = await db.query<InvoiceLine>(
-    `select number, to_char(month, 'YYYY-MM') as month, currency, total, issued_at from invoices
-      where account_id = $1 and ($2::date is null or month < $2) order by month desc limit $3`,
-    [account_id, before === undefined ? null : `${before}-01`, limit + 1],
+    `select i.number, nullif(f.number, i.number) as supplement_to, to_char(i.month, 'YYYY-MM') as month, i.currency,
+            i.total, i.issued_at, i.through
+       from invoices i join invoices f on f.account_id = i.account_id and f.month = i.month and f.sequence = 1
+      where i.account_id = $1 and ($2::text is null or (i.month, i.sequence) < (
+        select month, sequence from invoices where number = $2 and account_id = $1))
+      order by i.month desc, i.sequence desc limit $3`,
+    [account_id, before ?? null, limit + 1],
   );
   return { lines: rows.slice(0, limit), has_more: rows.length > limit };
 }

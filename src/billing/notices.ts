@@ -43,12 +43,19 @@ export async function mailInvoices(app: Parts, signal: AbortSignal): Promise<voi
   }
 }
 
-async function mailInvoice(app: Parts, { number, month, total, currency, customer }: Invoice): Promise<Outcome> {
+async function mailInvoice(app: Parts, invoice: Invoice): Promise<Outcome> {
+  const { number, supplement_to, month, total, currency, customer } = invoice;
   const { account_id } = customer;
   const email = (await findDetails(app.db, account_id))?.email ?? ''; // one that was wrong may be right by now
   const to = email === '' ? await moneyAddresses(app.db, account_id) : [email];
   const { amount } = costView(parseMoney(total) ?? 0n, currency);
-  const facts = { number, month, total: `${amount} ${currency}`, link: `${app.base_url()}/billing/invoices` };
+  const facts = {
+    number,
+    supplement_to,
+    month,
+    total: `${amount} ${currency}`,
+    link: `${app.base_url()}/billing/invoices`,
+  };
   // Who is mailed it twice, since nobody could note the first time, sees one mail.
   const mail = { ...invoiceMail(to, facts), id: `invoice-${number}-${account_id}` };
   return send(app, mail, { number });

@@ -1,14 +1,16 @@
 import type { Command } from 'commander';
 import type { CommandApp } from '../app/command-app.ts';
 import { isMonth, periodOf } from '../billing/invoice.ts';
-import { isOver, makeInvoices } from '../billing/invoices.ts';
+import { invoiceTime, isOver, makeInvoices } from '../billing/invoices.ts';
 import { found } from './account.ts';
 import { CommandError, says, table, withApp, type Said } from './command.ts';
 
 export function invoiceCommands(invoice: Command): void {
   const run = invoice
     .command('run')
-    .description('make the invoices of a month that are missing; the service does so by itself after each month');
+    .description(
+      'make the invoices of a month that are missing, and supplementary ones for what was charged after they were made; the service does so by itself',
+    );
   run
     .requiredOption('--month <YYYY-MM>', 'a month (UTC) that is over')
     .option('--account <account>', 'only of this one');
@@ -17,7 +19,7 @@ export function invoiceCommands(invoice: Command): void {
 
 async function makeThem(app: CommandApp, options: { month?: string; account?: string }): Promise<Said> {
   const { month = '' } = options;
-  const now = new Date(app.clock.now());
+  const now = await invoiceTime(app.db, new Date(app.clock.now()));
   const { issuer } = (await app.catalog()).settings;
   if (!isMonth(month)) throw new CommandError(`--month must be like 2026-01, not "${month}".`, 2);
   if (!isOver(month, now)) throw new CommandError(tooEarly(month), 1);
@@ -26,15 +28,16 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
   }
   const account = options.account === undefined ? undefined : await found(app, options.account);
   const { made, existing, failed } = await makeInvoices(app.db, { issuer, month, now, account_id: account?.id });
-  const told = made.map(({ number, customer, total, currency }) => ({
+  const told = made.map(({ number, customer, total, currency, supplement_to = null }) => ({
     number,
     account: customer.account_id,
     total,
     currency,
+    supplement_to,
   }));
   const failures = failed.map(({ account_id, error }) => ({ account: account_id, message: messageOf(error) }));
   const text = [
-    ...(told.length > 0 ? [table([['number', 'account', 'total', ''], ...told.map((one) => Object.values(one))])] : []),
+    ...(told.length > 0 ? [table([['number', 'account', 'total', '', 'supplement to'], ...told.map(lineOf)])] : []),
     `${made.length} made for ${month}, ${existing} were there already.`,
     ...failures.map((one) => `NOT MADE for ${one.account}: ${one.message}`),
   ];
@@ -45,9 +48,13 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
   };
 }
 
+function lineOf(made: { [name: string]: string | null }): string[] {
+  return Object.values(made).map((value) => value ?? '');
+}
+
 function tooEarly(month: string): string {
   const day = periodOf(month).to.toISOString().slice(0, 10);
-  return `${month} is not over: its invoices can be made from ${day} 01:00 UTC on, when nothing more is booked in it.`;
+  return `${month} is not over: its invoices can be made from ${day} 01:00 UTC on, by the clocks of this machine and of the database.`;
 }
 
 function messageOf(error: unknown): string {

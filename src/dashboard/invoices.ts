@@ -3,7 +3,7 @@ import { wholeNumber } from '../api/query.ts';
 import type { App } from '../app.ts';
 import { invoice_columns, invoiceRows } from '../billing/invoice-csv.ts';
 import { invoicePdf } from '../billing/invoice-pdf.ts';
-import { isInvoiceNumber, isMonth, type Invoice } from '../billing/invoice.ts';
+import { isInvoiceNumber, type Invoice } from '../billing/invoice.ts';
 import { findInvoice, listInvoices } from '../billing/invoices.ts';
 import { ApiError } from '../errors.ts';
 import { costView } from '../money/money.ts';
@@ -13,7 +13,7 @@ import type { InvoicesView } from './views/invoices.ts';
 
 const filters = {
   limit: { description: 'How many.', schema: { type: 'integer' } },
-  before: { description: 'Of months before this one.', schema: { type: 'string' } },
+  before: { description: 'Those that come after the invoice with this number.', schema: { type: 'string' } },
 };
 
 /** The account's invoices, newest first. */
@@ -21,14 +21,15 @@ export const list_invoices = account_endpoint('GET', '/invoices', 'read', handle
 
 async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
   const before = query.get('before');
-  if (before !== undefined && !isMonth(before)) {
-    throw new ApiError('invalid_request', 'before must be a month such as 2026-01.', { param: 'before' });
+  if (before !== undefined && !isInvoiceNumber(before)) {
+    throw new ApiError('invalid_request', 'before must be the number of an invoice.', { param: 'before' });
   }
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 24;
   const { lines, has_more } = await listInvoices(app.db, { account_id: account.id, limit, before });
   const view: InvoicesView = {
-    data: lines.map(({ number, month, issued_at, total, currency }) => ({
+    data: lines.map(({ number, supplement_to, month, issued_at, total, currency }) => ({
       number,
+      supplement_to,
       month,
       issued_at: issued_at.toISOString(),
       total: costView(total, currency),

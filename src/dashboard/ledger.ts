@@ -4,7 +4,7 @@ import type { Account } from '../accounts/accounts.ts';
 import type { Answer, Query } from '../api/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../api/query.ts';
 import type { App } from '../app.ts';
-import { listInvoices } from '../billing/invoices.ts';
+import { listInvoices, type InvoiceLine } from '../billing/invoices.ts';
 import { isId } from '../lib/ids.ts';
 import { listEntries, type Entry, type EntryFilter } from '../money/ledger.ts';
 import { balanceView, exact } from '../money/money.ts';
@@ -49,9 +49,8 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
   ]);
   const by_hand = entries.filter(({ type }) => type === 'topup' || type === 'adjustment').map(({ ref }) => ref);
   const bookings = await bookingsOf(app.db, account.id, by_hand);
-  const by_month = new Map(invoices.map(({ month, number }) => [month, number]));
   const page: Page<LedgerLine> = {
-    data: entries.map((entry) => renderLine(entry, account, { names, bookings, invoices: by_month })),
+    data: entries.map((entry) => renderLine(entry, account, { names, bookings, invoices })),
     has_more,
   };
   return { status: 200, body: page };
@@ -63,21 +62,26 @@ const invoices_max = 120;
 type Causes = {
   names: ReadonlyMap<string, string>;
   bookings: ReadonlyMap<string, Booking>;
-  /** Numbers by their month. */
-  invoices: ReadonlyMap<string, string>;
+  /** Newest first. */
+  invoices: readonly InvoiceLine[];
 };
 
 function renderLine(entry: Entry, { currency }: Account, { names, bookings, invoices }: Causes): LedgerLine {
   const { key_id, ...told } = renderEntry(entry, currency);
-  const month = entry.created_at.toISOString().slice(0, 'YYYY-MM'.length);
   return {
     ...told,
     balance_after: balanceView(entry.available_after + entry.held_after, currency),
     cause: isId('task', entry.ref) ? 'task' : isId('req', entry.ref) ? 'chat' : null,
     key: key_id === null ? null : keyName(key_id, names),
     booked_by: bookings.get(entry.ref) ?? null,
-    invoice: entry.type === 'settle' ? (invoices.get(month) ?? null) : null,
+    invoice: entry.type === 'settle' ? invoiceOf(entry, invoices) : null,
   };
+}
+
+/** The first of its month that can have covered the entry. */
+function invoiceOf({ created_at, number }: Entry, invoices: readonly InvoiceLine[]): string | null {
+  const month = created_at.toISOString().slice(0, 'YYYY-MM'.length);
+  return invoices.findLast((each) => each.month === month && each.through >= number)?.number ?? null;
 }
 
 async function handleFile(app: App, { account, query }: AccountCall): Promise<Answer> {

@@ -23,26 +23,26 @@ export type Statement = {
   charged: Money;
   /** What there was at the end. */
   closing: Money;
+  /** The number of the account's last entry by then. */
+  through: bigint;
 };
 
-/**
- * From `from` (inclusive) to `to` (exclusive). One statement, so that all of it is of one moment, whatever is booked
- * meanwhile.
- */
-export async function statementOf(
-  db: Queryable,
-  { account_id, from, to }: { account_id: string; from: Date; to: Date },
-): Promise<Statement> {
+/** From `from` (inclusive) to `to` (exclusive); `after`: of it only the entries with a higher number. */
+export type Period = { account_id: string; from: Date; to: Date; after?: bigint };
+
+/** One statement of SQL, so that all of it is of one moment, whatever is booked meanwhile. */
+export async function statementOf(db: Queryable, { account_id, from, to, after = 0n }: Period): Promise<Statement> {
   type Row = {
     opening: string;
     closing: string;
+    through: string;
     lines: (Omit<ChargeLine, 'charges' | 'amount'> & { charges: string; amount: string })[];
     movements: (Omit<Movement, 'amount'> & { amount: string })[];
   };
   const rows = await db.query<Row>(
     `with charges as materialized (
        select model, kind, revenue + loss as cost, units from ledger_entries
-        where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3),
+        where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3 and number > $4),
      used as (
        select model, kind, jsonb_object_agg(unit, amount) as units from (
          select model, kind, unit, trim_scale(sum(amount::numeric))::text as amount
@@ -52,14 +52,16 @@ export async function statementOf(
          from charges left join used u using (model, kind) group by model, kind, u.units),
      movements as (
        select number, type, available::text as amount, reason, ref, created_at as at from ledger_entries
-        where account_id = $1 and type in ('topup', 'adjustment') and created_at >= $2 and created_at < $3)
-     select (select coalesce(sum(available + held) filter (where created_at < $2), 0)::text from ledger_entries
-              where account_id = $1) as opening,
+        where account_id = $1 and type in ('topup', 'adjustment') and created_at >= $2 and created_at < $3
+          and number > $4)
+     select (select coalesce(sum(available + held) filter (where created_at < $2 or number <= $4), 0)::text
+               from ledger_entries where account_id = $1 and created_at < $3) as opening,
             (select coalesce(sum(available + held), 0)::text from ledger_entries
               where account_id = $1 and created_at < $3) as closing,
+            (select entries::text from balances where account_id = $1) as through,
             coalesce((select jsonb_agg(to_jsonb(l) order by kind, model) from lines l), '[]') as lines,
             coalesce((select jsonb_agg(to_jsonb(m) - 'number' order by number) from movements m), '[]') as movements`,
-    [account_id, from, to],
+    [account_id, from, to, after],
   );
   const row = rows[0];
   if (!row) throw new Error('the ledger answered nothing');
@@ -67,21 +69,24 @@ export async function statementOf(
   return {
     opening: BigInt(row.opening),
     closing: BigInt(row.closing),
+    through: BigInt(row.through),
     lines,
     movements: row.movements.map((one) => ({ ...one, amount: BigInt(one.amount), at: new Date(one.at).toISOString() })),
     charged: lines.reduce((sum, { amount }) => sum + amount, 0n),
   };
 }
 
-/** The sum of the charges of a period by itself: what a statement must come to. */
+/** The sum of the charges of a period by itself, up to an entry: what a statement must come to. */
 export async function chargedBetween(
   db: Queryable,
-  { account_id, from, to }: { account_id: string; from: Date; to: Date },
+  { account_id, from, to, after = 0n }: Period,
+  through?: bigint,
 ): Promise<Money> {
   const rows = await db.query<{ charged: string }>(
     `select coalesce(sum(revenue + loss), 0)::text as charged from ledger_entries
-      where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3`,
-    [account_id, from, to],
+      where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3 and number > $4
+        and ($5::bigint is null or number <= $5)`,
+    [account_id, from, to, after, through ?? null],
   );
   return BigInt(rows[0]?.charged ?? '0');
 }
@@ -96,4 +101,21 @@ export async function accountsMoved(db: Queryable, { from, to }: { from: Date; t
     [from, to],
   );
   return rows.map(({ account_id }) => account_id);
+}
+
+/**
+ * What each account was charged in whole days (UTC), by the sums that are made every 15 s: a look at many accounts
+ * reads a row for each day, key and model, not for each charge.
+ */
+export async function chargedByAccount(
+  db: Queryable,
+  { from, to }: { from: Date; to: Date },
+): Promise<{ account_id: string; charged: Money }[]> {
+  return db.query<{ account_id: string; charged: Money }>(
+    `select b.account_id, s.charged from balances b cross join lateral (
+       select sum(cost)::bigint as charged from usage_sums u
+        where u.account_id = b.account_id and u.step = 'day' and u.start >= $1 and u.start < $2 offset 0) s
+      where s.charged > 0 order by b.account_id`,
+    [from, to],
+  );
 }

@@ -40,6 +40,14 @@ const invoice = (change: Partial<Invoice> = {}): Invoice => ({
   ...change,
 });
 
+it('a supplementary invoice says so, and to which it adds', async () => {
+  const [page = ''] = await pagesOfPdf(await invoicePdf(invoice({ supplement_to: 'MED-2026-0000' })));
+  expect(page).toContain('Supplementary invoice');
+  expect(page).toContain('MED-2026-0000');
+  const [plain = ''] = await pagesOfPdf(await invoicePdf(invoice()));
+  expect(plain).not.toContain('Supplementary');
+});
+
 it('every Polish letter and the euro can be read back, and every amount', async () => {
   const pages = await pagesOfPdf(await invoicePdf(invoice()));
   expect(pages).toHaveLength(1);

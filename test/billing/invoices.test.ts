@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { makeDueInvoices, makeInvoices, findInvoice, listInvoices } from '../../src/billing/invoices.ts';
+import { makeDueInvoices, makeInvoices, findInvoice, invoiceTime, listInvoices } from '../../src/billing/invoices.ts';
 import type { Issuer } from '../../src/billing/invoice.ts';
 import { service_rules } from '../../src/chat/books.ts';
 import type { Db } from '../../src/db/database.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { close, hold } from '../../src/money/holds.ts';
 import { credit } from '../../src/money/ledger.ts';
-import { usageOf } from '../../src/money/usage.ts';
+import { addUpUsage, usageOf } from '../../src/money/usage.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, openWallet, type Wallet } from '../money/setup.ts';
 
@@ -204,12 +204,12 @@ it('the service makes what is missing of the last three months, an hour after th
   expect(await due('2030-01-20T12:10:00Z')).toEqual([]);
   const { lines, has_more } = await listInvoices(db, { account_id: wallet.account_id, limit: 3 });
   expect([lines.map(({ month }) => month), has_more]).toEqual([['2029-12', '2029-11', '2029-10'], true]);
-  const rest = await listInvoices(db, { account_id: wallet.account_id, limit: 3, before: '2029-10' });
+  const rest = await listInvoices(db, { account_id: wallet.account_id, limit: 3, before: lines.at(-1)?.number });
   expect([rest.lines.map(({ month }) => month), rest.has_more]).toEqual([['2029-09'], false]);
   expect(await wrongRules()).toEqual([]);
 });
 
-it('the books find a charge that came after its invoice', async () => {
+it('what is charged after the invoice of its month goes on a supplementary one, and the books come right', async () => {
   const wallet = await opened('2028-03-01T00:00:00Z');
   await charge(wallet, 100n, '2028-03-15T00:00:00Z');
   await makeInvoices(db, { issuer: { ...issuer, series: 'F' }, month: '2028-03', now: at('2028-04-01T01:00:00Z') });
@@ -222,4 +222,56 @@ it('the books find a charge that came after its invoice', async () => {
       subject: 'F-2028-0001',
     }),
   ]);
+  await credit(
+    db,
+    { account_id: wallet.account_id, type: 'topup', amount: 7n, ref: 'late', reason: 'late' },
+    at('2028-03-31T23:59:59Z'),
+  );
+  await charge(wallet, 1_000n, '2028-04-02T00:00:00Z');
+  const run = { issuer: { ...issuer, series: 'F' }, month: '2028-03', now: at('2028-04-03T00:00:00Z') };
+  const { made } = await makeInvoices(db, run);
+  expect(made).toMatchObject([
+    {
+      number: 'F-2028-0002',
+      supplement_to: 'F-2028-0001',
+      lines: [{ charges: 1, amount: '0.000003' }],
+      total: '0.000003',
+      balance: { opening: '49.999900', movements: [{ amount: '0.000007' }], closing: '49.999904' },
+    },
+  ]);
+  expect(await wrongRules()).toEqual([]);
+  expect(await makeInvoices(db, run)).toMatchObject({ made: [] });
+  await charge(wallet, 4n, '2028-03-31T23:59:59Z');
+  await Promise.all([makeInvoices(db, run), makeInvoices(db, run), makeInvoices(db, run)]);
+  const { lines } = await listInvoices(db, { account_id: wallet.account_id, limit: 2 });
+  expect(lines).toMatchObject([
+    { number: 'F-2028-0003', supplement_to: 'F-2028-0001', month: '2028-03', total: 4n },
+    { number: 'F-2028-0002', supplement_to: 'F-2028-0001', month: '2028-03', total: 3n },
+  ]);
+  const rest = await listInvoices(db, { account_id: wallet.account_id, limit: 2, before: 'F-2028-0002' });
+  expect(rest).toMatchObject({ lines: [{ number: 'F-2028-0001', supplement_to: null, total: 100n }], has_more: false });
+  expect(await wrongRules()).toEqual([]);
+});
+
+it('the service itself supplements months that it has finished', async () => {
+  const wallet = await opened('2027-06-01T00:00:00Z');
+  await charge(wallet, 100n, '2027-06-15T00:00:00Z');
+  const due = async (now: string) => {
+    await addUpUsage(db);
+    return (await makeDueInvoices(db, { issuer: { ...issuer, series: 'G' }, now: at(now) })).made;
+  };
+  expect(await due('2027-07-01T01:00:00Z')).toMatchObject([{ number: 'G-2027-0001' }]);
+  await charge(wallet, 3n, '2027-06-30T23:59:59Z');
+  expect(await due('2027-07-01T01:10:00Z')).toMatchObject([
+    { number: 'G-2027-0002', supplement_to: 'G-2027-0001', total: '0.000003' },
+  ]);
+  expect(await due('2027-07-01T01:20:00Z')).toEqual([]);
+  expect(await wrongRules()).toEqual([]);
+});
+
+it('no time for invoices is later than that of the database', async () => {
+  const ahead = new Date(Date.now() + 40 * 86_400_000);
+  expect((await invoiceTime(db, ahead)).getTime()).toBeLessThan(Date.now() + 60_000);
+  const behind = at('2020-01-01T00:00:00Z');
+  expect(await invoiceTime(db, behind)).toEqual(behind);
 });

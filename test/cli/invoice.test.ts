@@ -31,6 +31,11 @@ describe('invoice run', () => {
     expect(rest).toMatchObject({ made: [{ number: expect.stringMatching(/^ZW-20\d\d-0002$/) }], existing: 1 });
     const { out } = await commands.text('invoice', 'run', '--month', '2026-02');
     expect(out).toBe('0 made for 2026-02, 2 were there already.\n');
+    clock.run('2026-02-10T00:00:00Z');
+    const late = await service.client({ account_id });
+    await late.call('POST', '/v1/generate?wait=30', { model: 'sandbox/image', input: { prompt: 'late' } });
+    const supplement = await commands.text('invoice', 'run', '--month', '2026-02');
+    expect(supplement.out).toMatch(/^ZW-20\d\d-0003 .*0\.010000 +USD +ZW-20\d\d-0001$/m);
     await expectExactBooks(service.app);
   });
 

@@ -4,6 +4,8 @@ import type { Cost } from './common.ts';
 export type InvoiceLineView = {
   /** MED-2026-0001. */
   number: string;
+  /** The month's first invoice, if this one adds what was charged after that was made. */
+  supplement_to: string | null;
   /** 2026-11. */
   month: string;
   issued_at: string;

@@ -30,7 +30,7 @@ export function Invoices() {
     queryFn: ({ pageParam, signal }) =>
       api.get<InvoicesView>(`${base}/invoices${queryOf({ before: pageParam })}`, { signal }),
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: InvoicesView) => (page.has_more ? page.data.at(-1)?.month : undefined),
+    getNextPageParam: (page: InvoicesView) => (page.has_more ? page.data.at(-1)?.number : undefined),
   });
   const issues = query.data?.pages[0]?.issues ?? false;
   return (
@@ -56,13 +56,18 @@ export function Invoices() {
 }
 
 function Line({ invoice, base }: { invoice: InvoiceLineView; base: string }) {
-  const { number, month, issued_at, total } = invoice;
+  const { number, supplement_to, month, issued_at, total } = invoice;
   return (
     <Table.Tr>
       <Table.Th scope="row" fw={600} style={{ whiteSpace: 'nowrap' }}>
         <Anchor href={below(`${base}/invoices/${number}/pdf`)} download inherit>
           {number}
         </Anchor>
+        {supplement_to !== null && (
+          <Text size="xs" c="dimmed" fw={400}>
+            adds to {supplement_to}
+          </Text>
+        )}
       </Table.Th>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>{month_name.format(new Date(`${month}-01T00:00:00Z`))}</Table.Td>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>{day_name.format(new Date(issued_at))}</Table.Td>
