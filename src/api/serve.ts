@@ -14,6 +14,7 @@ import { discardRest, megabyte, no_bytes, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query } from './endpoint.ts';
 import { errorAnswer, expectedError, formatOfPath, internalError } from './error-answer.ts';
+import { framingError, isBehindRefused } from './framing.ts';
 import { isForm, openForm, type FormReader } from './form.ts';
 import { parseJsonObject } from './json.ts';
 import type { PipelineOptions, Timeouts } from './options.ts';
@@ -76,7 +77,10 @@ export function receive<App>(
   reply: FastifyReply,
   next: () => void,
 ): void {
+  if (isBehindRefused(request.raw)) return;
   begin(context, request, reply);
+  const unframed = framingError(request.raw);
+  if (unframed) return sendError(context, unframed, request, reply);
   const origins = context.cors_origins();
   if (origins.length > 0) {
     const preflight = preflightHeaders(origins, request.method, request.raw.headers);
@@ -154,8 +158,11 @@ export async function refuseUrl<App>(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
+  if (isBehindRefused(request.raw)) return;
   begin(context, request, reply);
   try {
+    const unframed = framingError(request.raw);
+    if (unframed) throw unframed;
     if (context.routes.needsKey(request.state.path)) await admitCaller(context, 'other', request);
     checkHead(request.raw);
     throw error;

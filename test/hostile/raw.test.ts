@@ -52,6 +52,21 @@ describe('what two servers could understand differently is refused, and nothing 
     ['a coding like chunked', ['transfer-encoding: xchunked']],
     ['chunked in quotes', ['transfer-encoding: "chunked"']],
     ['chunked behind a tab that is none', ['transfer-encoding: \x0bchunked']],
+    ['a coding before chunked', ['transfer-encoding: gzip, chunked']],
+    ['a coding that does nothing before chunked', ['transfer-encoding: identity, chunked']],
+    ['an unknown coding before chunked', ['transfer-encoding: xchunked, chunked']],
+    ['nothing before chunked', ['transfer-encoding: ,chunked']],
+    ['nothing and a space before chunked', ['transfer-encoding: , chunked']],
+    ['nothing behind chunked', ['transfer-encoding: chunked,']],
+    ['chunked twice', ['transfer-encoding: chunked, chunked']],
+    ['chunked in two headers', ['transfer-encoding: chunked', 'transfer-encoding: chunked']],
+    ['a coding in a header before that of chunked', ['transfer-encoding: gzip', 'transfer-encoding: chunked']],
+    ['a coding in a header behind that of chunked', ['transfer-encoding: chunked', 'transfer-encoding: identity']],
+    ['chunked with a parameter', ['transfer-encoding: chunked;q=1']],
+    ['chunked in capitals', ['transfer-encoding: CHUNKED']],
+    ['identity alone', ['transfer-encoding: identity']],
+    ['gzip alone', ['transfer-encoding: gzip']],
+    ['an empty coding', ['transfer-encoding:']],
     ['a folded header', ['transfer-encoding:', ' chunked']],
     ['a bare CR that hides a header', ['x: a\rtransfer-encoding: chunked']],
     ['a bare LF after a header', ['x: a\ncontent-length: 5']],
@@ -70,6 +85,23 @@ describe('what two servers could understand differently is refused, and nothing 
     const { replies, text } = await speak(port, [`${start}0\r\n\r\n${smuggled}`]);
     expectRefused(replies);
     expect(text).toContain('not valid HTTP'); // so by the parser, before anything was run
+  });
+
+  test('chunked in HTTP/1.0, and spaces around chunked', async () => {
+    const old = head('POST /v1/estimate HTTP/1.0', json, 'transfer-encoding: chunked');
+    expectRefused((await speak(port, [`${old}2\r\n{}\r\n0\r\n\r\n${smuggled}`])).replies);
+    const spaced = head('POST /v1/estimate HTTP/1.1', json, close, 'transfer-encoding:   chunked  ');
+    const { replies } = await speak(port, [`${spaced}2\r\n{}\r\n0\r\n\r\n`]);
+    expect(replies.map(({ body }) => JSON.parse(String(body)).error.param)).toEqual(['model']);
+  });
+
+  test('a request behind one with another coding is not run', async () => {
+    const before = (await client.call('GET', '/v1/tasks')).json.data.length;
+    const body = JSON.stringify({ model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 } });
+    const create = head('POST /v1/generate HTTP/1.1', json, `content-length: ${body.length}`) + body;
+    const start = head('POST /v1/estimate HTTP/1.1', json, 'transfer-encoding: gzip, chunked');
+    expectRefused((await speak(port, [`${start}0\r\n\r\n${create}`])).replies);
+    expect((await client.call('GET', '/v1/tasks')).json.data.length).toBe(before);
   });
 
   test.each([
