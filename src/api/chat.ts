@@ -1,9 +1,10 @@
 import type { App } from '../app.ts';
-import { attemptRoute, type ChatCaller } from '../chat/attempt.ts';
+import type { ChatCaller } from '../chat/attempt.ts';
 import { runCall, type AttemptRoute } from '../chat/call.ts';
 import { countTokens } from '../chat/count.ts';
 import { readOrder, type CallOrder, type ChatOrder } from '../chat/order.ts';
 import { Outlet } from '../chat/outlet.ts';
+import { attemptWithLinks } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
@@ -126,7 +127,7 @@ export function answerChat(app: App, style: CallerStyle, call: Call): Promise<An
   refuseBlocked(call.caller);
   const order = readOrder(app, style, call);
   const caller = callerOf(call);
-  return order.ask.stream ? streamed(app, order, caller) : answerWhole(app, order, attemptRoute, caller);
+  return order.ask.stream ? streamed(app, order, caller) : answerWhole(app, order, attemptWithLinks, caller);
 }
 
 export function callerOf(call: Call): ChatCaller {
@@ -161,7 +162,7 @@ const stream_headers = {
 /** Answers as soon as there is content, or the caller has to hear that we are alive; until then errors are HTTP errors. */
 async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
   const outlet = new Outlet();
-  const running = runCall(app, order, attemptRoute, caller, outlet);
+  const running = runCall(app, order, attemptWithLinks, caller, outlet);
   void running.catch(() => undefined).finally(() => outlet.end());
   await Promise.race([outlet.opened, running]);
   return { status: 200, headers: stream_headers, body: outlet };

@@ -164,5 +164,6 @@ export function buildProvider(name: string, entry: ProviderEntry, api_key: strin
     ...(entry.base_url !== undefined && { base_url: entry.base_url.replace(/\/+$/, '') }),
     ...(api_key !== undefined && { api_key }),
     allow_private: entry.allow_private ?? false,
+    ...(entry.links !== undefined && { links: entry.links }),
   };
 }

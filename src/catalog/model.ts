@@ -152,7 +152,14 @@ export type ProviderConfig = {
   base_url?: string;
   api_key?: string;
   allow_private: boolean;
+  /** Without it links are fetched by us where `allow_private` is set, else passed. */
+  links?: LinkPolicy;
 };
+
+/** What becomes of links in chat: the upstream follows them, we fetch what is behind them, or neither. */
+export type LinkPolicy = (typeof link_policies)[number];
+
+export const link_policies = ['pass', 'fetch', 'refuse'] as const;
 
 /** What the file says about the service as a whole, with defaults. */
 export type Settings = {

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { kinds, units, type Condition } from './model.ts';
+import { kinds, link_policies, units, type Condition } from './model.ts';
 import {
   addresses,
   count,
@@ -205,6 +205,12 @@ const provider = section(
     ),
     allow_private: Type.Optional(
       Type.Boolean({ description: 'The upstream and its result links may have private addresses.', default: false }),
+    ),
+    links: Type.Optional(
+      Type.Enum([...link_policies], {
+        description:
+          'Links of callers in chat: given to the upstream (pass), fetched by the service and sent as files (fetch), or refused. Without it fetch where allow_private is set, else pass.',
+      }),
     ),
   },
   { description: 'A configured upstream.' },

@@ -8,7 +8,9 @@ import type { UpstreamStyle } from '../styles/conversation.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { countingBody } from '../styles/same-style.ts';
 import { upstreamBody } from '../styles/upstream.ts';
+import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import type { ChatCaller } from './attempt.ts';
+import { checkPolicy, linkPolicy } from './linked.ts';
 import { findModel } from './order.ts';
 import { countInput } from './price.ts';
 
@@ -26,12 +28,15 @@ export async function countTokens(
 ): Promise<number> {
   const ask = readAsk(style, call.body ?? {}, 'count');
   const model = findModel(app, ask.model, 'chat');
+  const links = findLinks(ask);
+  judgeLinks(links, app.addressRules());
   for (const route of model.routes) {
     const provider = app.providers.chat(route.provider);
     if (!provider?.countTokens) continue;
     const counted = provider.styles.find((each) => each === style || each === 'contents');
     if (!counted) continue;
     try {
+      if (links.length > 0) checkCounted(links, linkPolicy(app, route));
       const allowed = allowedAsk(ask, allowanceOf(route.options));
       return await provider.countTokens(
         {
@@ -50,6 +55,12 @@ export async function countTokens(
     }
   }
   return countInput(inputSize(ask));
+}
+
+/** Files are not fetched for a count. Throws where they would have to be. */
+function checkCounted(links: readonly FoundLink[], policy: ReturnType<typeof linkPolicy>): void {
+  if (policy === 'fetch') throw new Error('its links are not fetched for a count');
+  checkPolicy(links, policy);
 }
 
 /** What an upstream counts. Throws if it cannot be asked: it takes no such body, or files that nobody fetches for this. */

@@ -6,6 +6,7 @@ import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
 import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
 import type { CallerStyle, CallStyle } from '../styles/conversation.ts';
+import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import { countInput, estimateInput, pricingOf } from './price.ts';
 
 /** Kinds of models that answer in the call itself. */
@@ -29,7 +30,7 @@ export type CallOrder = {
 };
 
 /** A chat request that has passed all checks that need no database. */
-export type ChatOrder = CallOrder & { ask: Ask };
+export type ChatOrder = CallOrder & { ask: Ask; links: readonly FoundLink[] };
 
 const max_output_tokens_default = 131_072;
 
@@ -41,6 +42,8 @@ export function readOrder(
 ): ChatOrder {
   const ask = readAsk(style, call.body ?? {});
   const model = findModel(app, ask.model, 'chat');
+  const links = findLinks(ask);
+  judgeLinks(links, app.addressRules());
   const { settings } = app.catalog.current;
   const { max_output_tokens = max_output_tokens_default, default_output_tokens = 4_096 } = model.limits;
   const max_tokens = Math.min(ask.max_tokens ?? max_output_tokens, max_output_tokens);
@@ -49,6 +52,7 @@ export function readOrder(
     caller: call.caller,
     request_id: call.request_id,
     ask,
+    links,
     model,
     pricing: pricingOf(model, call.caller.account.currency, settings),
     input_tokens_estimated: estimateInput(input_size),

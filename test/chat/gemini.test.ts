@@ -39,7 +39,7 @@ beforeAll(async () => {
     price: *price
     routes:
       - { provider: gem, upstream_model: gemini-y, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
-      - { provider: oai, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
+      - { provider: far, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
 `;
   const others = `
   - id: acme/quick-gem
@@ -53,7 +53,11 @@ beforeAll(async () => {
     price: *price
     routes: [{ provider: gem, upstream_model: gemini-z, timeout: { first_byte: 60s, total: 60s } }]
 `;
-  stage = await setStage({ more: more + others, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
+  stage = await setStage({
+    more: more + others,
+    env: { MEDLEY_ALLOW_PRIVATE: '1' },
+    resolve: async () => ['127.0.0.1'],
+  });
 });
 beforeEach(() => stage.test.app.db.query('delete from route_health'));
 afterEach(() => expectExactBooks(stage.test.app));
@@ -286,6 +290,8 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
 describe('links that lead to nothing', () => {
   const picture = (url: string) => [{ role: 'user', content: [image(url)] }];
   const param = 'messages[0].content[0].image_url.url';
+  /** By a name: no upstream is given an address that is not public. */
+  const named_url = () => files_url.replace('127.0.0.1', 'files.example');
 
   test.each([
     ['/none', 'answered 404'],
@@ -301,13 +307,13 @@ describe('links that lead to nothing', () => {
 
   test('a route whose upstream fetches by itself still takes it', async () => {
     stage.upstream.script('second', { json: completion('seen') });
-    const messages = picture(`${files_url}/none`);
+    const messages = picture(`${named_url()}/none`);
     expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
   });
 
   test('one that takes too long is nobody’s fault: the next route is asked, and a caller who leaves meanwhile is told so', async () => {
     stage.upstream.script('second', { json: completion('seen') });
-    const messages = picture(`${files_url}/never`);
+    const messages = picture(`${named_url()}/never`);
     expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
     const leave = new AbortController();
     const left = fetch(`${stage.test.url}/v1/chat/completions`, {

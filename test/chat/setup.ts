@@ -2,15 +2,16 @@ import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.t
 import { startTestApp, type Client, type TestApp, type TestAppOptions } from '../helpers/app.ts';
 
 /** One model per cell: `c2c` is asked in completions style and has an upstream of that style, and so on. */
-export function yamlOf(upstream: ChatUpstream, more = ''): string {
+export function yamlOf(upstream: ChatUpstream, more = '', providers = ''): string {
   return `
 version: 1
 limits: { chat_per_minute: 1000000 }
 providers:
   oai: { adapter: openai, base_url: "${upstream.url}/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
   ant: { adapter: anthropic, base_url: "${upstream.url}", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
+  far: { adapter: openai,    base_url: "${upstream.url}/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true, links: pass }
   gem: { adapter: gemini, base_url: "${upstream.url}", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
-models:
+${providers.replaceAll('URL', upstream.url)}models:
   - id: acme/oai
     kind: chat
     max_output_tokens: 1000
@@ -42,11 +43,11 @@ ${more}`;
 
 export type Stage = { test: TestApp; client: Client; upstream: ChatUpstream; stop(): Promise<void> };
 
-export async function setStage(options: TestAppOptions & { more?: string } = {}): Promise<Stage> {
+export async function setStage(options: TestAppOptions & { more?: string; providers?: string } = {}): Promise<Stage> {
   process.env['TEST_UPSTREAM_KEY'] = 'sk-upstream-secret-0123456789';
   const upstream = await startChatUpstream();
-  const { more, ...rest } = options;
-  const test = await startTestApp({ yaml: yamlOf(upstream, more), ...rest });
+  const { more, providers, ...rest } = options;
+  const test = await startTestApp({ yaml: yamlOf(upstream, more, providers), ...rest });
   const stop = async () => {
     await test.stop();
     await upstream.stop();

@@ -31,6 +31,14 @@ Names of end users and of prompt caches (\`user\`, \`safety_identifier\`, \`prom
 replaced by names that belong to the account: at the upstream all accounts share one customer, and would share a cache,
 a limit or a ban under one name. The same name of the same account stays the same.
 
+Links that callers send (to pictures, videos, documents, servers of tools) are judged in every style, before anybody is
+asked: http(s) only, no user names, no literal address that is private, local or reserved, also in its decimal, octal,
+hexadecimal and mapped forms; the answer is a 400 \`link_not_allowed\` that names the place. What becomes of the
+others is said by \`links\` of the provider in \`medley.yaml\`: \`pass\` gives them to the upstream, \`fetch\` has the service
+fetch them through its guarded connector and send the files, \`refuse\` takes none. Without it a provider with
+\`allow_private\`, which stands in your own network, is given files, and every other one the links. What \`net.allow\` and
+\`MEDLEY_ALLOW_PRIVATE=1\` permit is fetched by the service alone: no upstream is given such an address.
+
 Where it speaks another style, the request is translated. What becomes of each field is listed here; from the
 responses style to messages, fields become what those of chat completions with the same meaning become. *Carried*
 means with its whole meaning, *changed* with another form or less of it, *dropped* that the model is not told and

@@ -1,0 +1,112 @@
+import type { App } from '../app.ts';
+import type { LinkPolicy, Route } from '../catalog/model.ts';
+import { ApiError } from '../errors.ts';
+import { Stop, abortSignal, type StopSignal } from '../lib/stop.ts';
+import type { Share } from '../lib/budget.ts';
+import { mistake } from '../styles/fields.ts';
+import { judgeLinks, withFiles, type FoundLink } from '../styles/links.ts';
+import type { Link } from '../styles/quirks.ts';
+import { attemptRoute, failed, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
+import { fetchLinks } from './links.ts';
+import type { ChatOrder } from './order.ts';
+import type { ChatOutcome } from './outcome.ts';
+import type { Outlet } from './outlet.ts';
+
+/** Literal addresses that are private are given to no upstream: what `net.allow` permits is fetched by us alone. */
+const public_only = { allow: [], allow_private: false };
+
+/**
+ * Asks one route, with the caller's links as its provider wants them: as they are, or as the files behind them. Throws
+ * like `attemptRoute`; links that the route does not take are a failure of the route with its refusal.
+ */
+export async function attemptWithLinks(
+  app: App,
+  order: ChatOrder,
+  route: Route,
+  caller: ChatCaller,
+  outcome: ChatOutcome,
+  outlet: Outlet,
+): Promise<Attempted> {
+  const { links } = order;
+  if (links.length === 0) return attemptRoute(app, order, route, caller, outcome, outlet);
+  const policy = linkPolicy(app, route);
+  try {
+    checkPolicy(links, policy);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return failed(refused(error));
+  }
+  if (policy !== 'fetch') return attemptRoute(app, order, route, caller, outcome, outlet);
+  const files = await fetchAll(app, order, route, caller.gone);
+  if ('problem' in files) return failed(files.problem);
+  const { share, body } = files;
+  const fetched: ChatOrder = { ...order, ask: { ...order.ask, body }, links: [] };
+  const releaseBody = () => {
+    order.ask.body = {};
+    share.release();
+    caller.releaseBody();
+  };
+  try {
+    return await attemptRoute(app, fetched, route, { ...caller, releaseBody }, outcome, outlet);
+  } finally {
+    share.release();
+  }
+}
+
+/** `own`: the adapter's style has no links, and files are fetched where it is written. */
+export function linkPolicy(app: App, route: Route): LinkPolicy | 'own' {
+  const config = app.catalog.current.providers.get(route.provider);
+  if (config?.links === 'refuse') return 'refuse';
+  if (app.providers.chat(route.provider)?.styles.every((style) => style === 'contents') === true) return 'own';
+  return config?.links ?? (config?.allow_private === true ? 'fetch' : 'pass');
+}
+
+/** Throws ApiError 400 naming the first link that may not be sent, or fetched. */
+export function checkPolicy(links: readonly FoundLink[], policy: LinkPolicy | 'own'): void {
+  const [first] = links;
+  if (policy === 'pass') return judgeLinks(links, public_only);
+  const unfetched = policy === 'refuse' ? first : links.find(({ kind }) => kind === 'server');
+  if (!unfetched) return;
+  const why = 'must not be a link: this model takes none, send the content itself';
+  throw mistake(unfetched.at, unfetched.kind === 'server' ? 'is not offered with this model' : why, 'link_not_allowed');
+}
+
+function refused(refusal: ApiError): RouteFailure {
+  return { cause: 'upstream_error', reason: refusal.message, refusal };
+}
+
+type Fetched = { share: Share; body: ChatOrder['ask']['body'] } | { problem: RouteFailure };
+
+/** Within the time that the route has for its first byte: nothing is asked before the files are here. */
+async function fetchAll(
+  app: App,
+  { ask, caller, links }: ChatOrder,
+  { timeout_ms }: Route,
+  gone: StopSignal,
+): Promise<Fetched> {
+  const stop = new Stop();
+  const late_ms = ask.stream ? Math.min(timeout_ms.first_byte, timeout_ms.total) : timeout_ms.total;
+  let is_late = false;
+  const timer = setTimeout(() => {
+    is_late = true;
+    stop.abort(new Error('the files did not come in time'));
+  }, late_ms);
+  const listener = { handleEvent: () => stop.abort(new Error('nobody waits for the files any more')) };
+  const signals = [gone, app.stopping];
+  for (const signal of signals) signal.addEventListener('abort', listener);
+  if (signals.some(({ aborted }) => aborted)) listener.handleEvent();
+  const wanted = links.map(({ url, at }): Link => ({ url, at, inline: { mimeType: '', data: '' } }));
+  try {
+    const share = await fetchLinks(app, caller.account.id, wanted, abortSignal(stop));
+    if (share instanceof ApiError) return { problem: refused(share) };
+    const files = links.map((link, index) => ({ link, file: wanted[index]?.inline ?? { mimeType: '', data: '' } }));
+    return { share, body: withFiles(ask.style, ask.body, files) };
+  } catch (error) {
+    if (!stop.aborted) throw error;
+    const reason = is_late ? 'its files did not come in time' : 'the caller left before its files came';
+    return { problem: { cause: is_late ? 'timeout' : 'upstream_error', reason, is_blameless: true } };
+  } finally {
+    clearTimeout(timer);
+    for (const signal of signals) signal.removeEventListener('abort', listener);
+  }
+}

@@ -1,0 +1,172 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
+import { checkUserUrl, type AddressRules } from '../lib/address.ts';
+import type { Ask } from './ask.ts';
+import type { CallerStyle } from './conversation.ts';
+import { isObject, mistake } from './fields.ts';
+
+/**
+ * Links in what a caller says. Whoever answers may fetch them, from wherever it stands: an upstream in the operator's own
+ * network reaches what no caller may reach. They are found by what their members are called, also in parts that we do
+ * not know.
+ */
+
+/** `place`: the way to it in the body. `server`: what is there is spoken to, not fetched. */
+export type FoundLink = { url: string; at: string; place: readonly (string | number)[]; kind: 'file' | 'server' };
+
+/** What was fetched for a link, in base64. */
+export type FetchedFile = { mimeType: string; data: string };
+
+/** All links of a request, in their order. */
+export function findLinks({ body }: Ask): FoundLink[] {
+  const found: FoundLink[] = [];
+  const place: (string | number)[] = [];
+  for (const key in body) if (!unread.has(key)) findIn(body[key], key, place, found);
+  return found;
+}
+
+/** Members that hold no links that anybody follows: schemas, labels, and what a model or its tools wrote. */
+const unread: ReadonlySet<string> = new Set([
+  'model',
+  'metadata',
+  'user',
+  'parameters',
+  'input_schema',
+  'output_schema',
+  'input_examples',
+  'schema',
+  'json_schema',
+  'arguments',
+  'annotations',
+  'citations',
+  'action',
+  'actions',
+  'operation',
+  'current_url',
+  'logprobs',
+  'text',
+  'instructions',
+]);
+
+/** What was found on the web, and is sent back. */
+const web_sources = /^(url_citation|web_search_result|web_fetch_result|web_search_call|browser_state)$/;
+
+/** What a model wrote for a tool, in its `input`. */
+const calls = /(^|_)(tool_use|call)$/;
+
+const link_names = /(^|_)(url|uri)s?$|[a-z](Url|Uri)s?$/;
+const data_names: ReadonlySet<string> = new Set(['file_data', 'data', 'image', 'video', 'audio']);
+
+/** How a text begins that leads elsewhere; bytes in base64 never do. */
+const scheme = /^\s*[a-z][a-z0-9+.-]*:/i;
+
+function findIn(value: Json | undefined, key: string | number, place: (string | number)[], found: FoundLink[]): void {
+  place.push(key);
+  const name = place.findLast((step) => typeof step === 'string') ?? '';
+  if (typeof value === 'string') note(value, name, place, found);
+  else if (Array.isArray(value)) for (const [index, each] of value.entries()) findIn(each, index, place, found);
+  else if (isObject(value)) findInMembers(value, place, found);
+  place.pop();
+}
+
+function findInMembers(holder: JsonObject, place: (string | number)[], found: FoundLink[]): void {
+  const type = typeof holder['type'] === 'string' ? holder['type'] : '';
+  const is_call = calls.test(type);
+  const is_source = web_sources.test(type);
+  for (const name in holder) {
+    if (unread.has(name) || (is_call && name === 'input') || (type === 'text' && name === 'data')) continue;
+    const member = holder[name];
+    if (typeof member === 'string' && (is_source || !isHolder(name))) continue;
+    findIn(member, name, place, found);
+  }
+}
+
+function isHolder(name: string): boolean {
+  return link_names.test(name) || data_names.has(name);
+}
+
+function note(text: string, name: string, place: readonly (string | number)[], found: FoundLink[]): void {
+  if (text === '' || !isHolder(name)) return;
+  const is_server = name === 'server_url' || place[0] === 'mcp_servers';
+  const may_be_inline = !is_server && place.at(-2) !== 'source'; // messages have a source of its own for bytes
+  if (may_be_inline && /^\s*data:/i.test(text)) return;
+  if (!link_names.test(name) && !scheme.test(text)) return;
+  found.push({ url: text, at: pathOf(place), place: [...place], kind: is_server ? 'server' : 'file' });
+}
+
+function pathOf(place: readonly (string | number)[]): string {
+  return place
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`))
+    .join('');
+}
+
+/** Throws ApiError 400 naming the first link that nobody may follow by these rules, whoever does it. */
+export function judgeLinks(links: readonly FoundLink[], rules: AddressRules): void {
+  for (const { url, at } of links) {
+    const problem = problemOf(url, rules);
+    if (problem !== undefined) throw mistake(at, problem.replace(/\.$/, ''), 'link_not_allowed');
+  }
+}
+
+/** Readers differ in what they take for the host of `http:\\a` and `http://a\@b`: only what all read alike goes on. */
+const plain_link = /^https?:\/\/[^/\\?#@]+([/?#][^\\]*)?$/i;
+
+const link_length_max = 8_192;
+
+function problemOf(url: string, rules: AddressRules): string | undefined {
+  if (url.length > link_length_max) return `must be at most ${link_length_max} characters`;
+  const problem = checkUserUrl(url, rules);
+  if (problem !== undefined) return problem;
+  return plain_link.test(url) ? undefined : 'must be a plain http(s) URL, without a user name and without backslashes';
+}
+
+/** The body with the files in place of their links, in the words of the caller's style. */
+export function withFiles(
+  style: CallerStyle,
+  body: JsonObject,
+  files: readonly { link: FoundLink; file: FetchedFile }[],
+): JsonObject {
+  let changed: Json = body;
+  for (const { link, file } of files) {
+    // A source of messages style is replaced whole, and a file of responses style changes the name of its member.
+    const is_source = style === 'messages' && link.place.at(-2) === 'source';
+    const is_file = link.place.at(-1) === 'file_url';
+    const place = is_source || is_file ? link.place.slice(0, -1) : link.place;
+    const put = is_source ? () => sourceOf(file) : is_file ? fileOf(file) : () => dataUrl(file);
+    changed = changedAt(changed, place, put);
+  }
+  return isObject(changed) ? changed : body;
+}
+
+function dataUrl({ mimeType, data }: FetchedFile): string {
+  return `data:${mimeType};base64,${data}`;
+}
+
+function sourceOf({ mimeType, data }: FetchedFile): JsonObject {
+  if (!mimeType.startsWith('text/')) return { type: 'base64', media_type: mimeType, data };
+  return { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString('utf8') };
+}
+
+/** By its name an upstream knows what the bytes are. */
+function fileOf(file: FetchedFile): (holder: Json) => Json {
+  return (holder) => {
+    if (!isObject(holder)) return holder;
+    const { file_url, filename, ...rest } = holder;
+    return { ...rest, filename: filename ?? nameIn(file_url), file_data: dataUrl(file) };
+  };
+}
+
+function nameIn(url: Json | undefined): string {
+  const name = typeof url === 'string' && URL.canParse(url) ? new URL(url).pathname.split('/').at(-1) : undefined;
+  return name === undefined || name === '' ? 'document' : name.slice(-128);
+}
+
+/** A copy in which one value is another; the rest are the objects that they were. */
+function changedAt(value: Json, place: readonly (string | number)[], put: (value: Json) => Json): Json {
+  const [step, ...further] = place;
+  if (step === undefined) return put(value);
+  if (Array.isArray(value)) {
+    return value.map((each, index) => (index === step ? changedAt(each, further, put) : each));
+  }
+  if (!isObject(value)) return value;
+  return { ...value, [step]: changedAt(value[step] ?? null, further, put) };
+}
