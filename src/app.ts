@@ -188,7 +188,7 @@ async function openParts(
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const mailer = openMailer({ settings: () => catalog.current.settings.mail, log });
   onStop(() => mailer.close());
-  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), sendMail: mailer.post });
+  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), mailer });
   onStop(() => login.close());
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);

@@ -1,3 +1,4 @@
+import { removeOldClaims } from './accounts/email-claims.ts';
 import { removeOldLoginLinks } from './accounts/login-links.ts';
 import type { App } from './app.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
@@ -53,6 +54,7 @@ export async function startWorker(app: App): Promise<void> {
     await removeOldDeliveries(upkeep, stopped);
     await removeOldRecords(upkeep, stopped);
     await removeOldLoginLinks(upkeep.db, new Date(app.clock.now()));
+    await removeOldClaims(upkeep.db, new Date(app.clock.now()));
     await dropUnusedCircuits(upkeep.db, new Date(app.clock.now()));
   });
   await app.engine.schedule(

@@ -1,5 +1,6 @@
 import type { Db, Queryable } from '../db/database.ts';
 import { newId, randomBase62 } from '../lib/ids.ts';
+import { freeEmail, isTaken, placeholderOf } from './email-claims.ts';
 import { admitMember, type Invitation } from './members.ts';
 
 /**
@@ -10,14 +11,20 @@ import { admitMember, type Invitation } from './members.ts';
 /** `password` is its hash, as the library makes it. */
 type Given = { name: string; password: string };
 
+/**
+ * Whose address it is then: `proved` by the mailbox; `held` without a proof, where nobody can be asked for one; or a
+ * `claim` that waits for the proof.
+ */
+export type EmailState = 'proved' | 'held' | 'claim';
+
 /** A new person, member by their invitation. `gone`: it cannot be used any more; `known`: somebody has its address. */
 export async function joinAsNew(
   db: Db,
   invitation: Invitation,
-  { name, password }: Given,
+  { name, password, state }: Given & { state: EmailState },
   now: Date,
 ): Promise<{ user_id: string } | 'gone' | 'known'> {
-  return db.tx(async (tx) => {
+  const work = db.tx<{ user_id: string } | 'gone' | 'known'>(async (tx) => {
     // Whoever invites waits at the account, whoever else uses or withdraws the invitation at that.
     await tx.query('select 1 from auth.organization where id = $1 for key share', [invitation.account_id]);
     const open = await tx.query(
@@ -26,30 +33,35 @@ export async function joinAsNew(
     );
     if (open.length === 0) return 'gone';
     const user_id = newId('user', now.getTime());
-    const made = await tx.query(
+    const email = invitation.email.toLowerCase();
+    if (state === 'proved' && !(await freeEmail(tx, email, undefined, now))) return 'known';
+    await tx.query(
       `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt")
-         values ($1, $2, $3, true, $4, $4) on conflict (email) do nothing returning id`,
-      [user_id, name, invitation.email.toLowerCase(), now],
+         values ($1, $2, $3, $4, $5, $5)`,
+      [user_id, name, state === 'claim' ? placeholderOf(user_id) : email, state === 'proved', now],
     );
-    if (made.length === 0) return 'known';
     await addPassword(tx, user_id, password, now);
     await admitMember(tx, invitation, user_id, now);
     return { user_id };
   });
+  return work.catch((error: unknown) => {
+    if (isTaken(error)) return 'known';
+    throw error;
+  });
 }
 
-/** The first password of somebody who came by a link, and their own address. */
+/** The first password of somebody who came by a link, and their own address; without one it waits for its proof. */
 export async function setUpPerson(
   db: Db,
   user_id: string,
-  { email, name, password }: Given & { email: string },
+  { email, name, password }: Given & { email: string | undefined },
   now: Date,
 ): Promise<'done' | 'has_password' | 'address_taken'> {
   const work = db.tx(async (tx) => {
     await tx.query('select 1 from auth."user" where id = $1 for update', [user_id]);
     const known = await tx.query('select 1 from auth.account where "userId" = $1', [user_id]);
     if (known.length > 0) return 'has_password';
-    await tx.query('update auth."user" set email = $2, name = $3, "updatedAt" = $4 where id = $1', [
+    await tx.query('update auth."user" set email = coalesce($2, email), name = $3, "updatedAt" = $4 where id = $1', [
       user_id,
       email,
       name,
@@ -70,9 +82,4 @@ async function addPassword(tx: Queryable, user_id: string, password: string, now
        values ($1, $2, 'credential', $2, $3, $4, $4)`,
     [randomBase62(32), user_id, password, now],
   );
-}
-
-/** Addresses are unique, also among those who ask at the same moment. */
-function isTaken(error: unknown): boolean {
-  return error instanceof Error && 'constraint' in error && error.constraint === 'user_email_key';
 }

@@ -1,13 +1,24 @@
 import type { BetterAuthPlugin } from 'better-auth';
 import type { Db } from '../db/database.ts';
 import { isRecord } from '../lib/is-record.ts';
+import { claimEmail, confirmEmail, isMailProof, isProvedEmail } from './email-claims.ts';
 import { joinAsNew, setUpPerson } from './joining.ts';
 import { spendLoginLink } from './login-links.ts';
 import { no_mail_domain, password_length } from './login-rules.ts';
+import type { Mailer } from './mailer.ts';
+import { changedEmailMail, confirmMail, knownEmailMail } from './mails.ts';
 import { findInvitation } from './members.ts';
 
+type EndpointOptions = {
+  db: Db;
+  secret: string;
+  now(): Date;
+  base_url(): string;
+  mailer: Pick<Mailer, 'post' | 'ready'>;
+};
+
 /** What the endpoints are made of: the library is loaded when it is first needed. */
-type Parts = Awaited<ReturnType<typeof loadParts>> & { db: Db; now(): Date };
+type Parts = Awaited<ReturnType<typeof loadParts>> & EndpointOptions;
 
 async function loadParts() {
   const { createAuthEndpoint, getSessionFromCtx, APIError } = await import('better-auth/api');
@@ -19,9 +30,18 @@ async function loadParts() {
  * Ways in that the library does not have: by a link of ours, by an invitation as somebody new, and the first
  * password of who came by a link.
  */
-export async function loginEndpoints(db: Db, now: () => Date): Promise<BetterAuthPlugin> {
-  const parts = { ...(await loadParts()), db, now };
-  return { id: 'medley', endpoints: { signInByLink: byLink(parts), setUp: setUp(parts), join: join(parts) } };
+export async function loginEndpoints(options: EndpointOptions): Promise<BetterAuthPlugin> {
+  const parts = { ...(await loadParts()), ...options };
+  return {
+    id: 'medley',
+    endpoints: {
+      signInByLink: byLink(parts),
+      setUp: setUp(parts),
+      join: join(parts),
+      giveEmail: giveEmail(parts),
+      confirmEmail: confirm(parts),
+    },
+  };
 }
 
 function byLink({ createAuthEndpoint, setSessionCookie, APIError, db, now }: Parts) {
@@ -38,7 +58,8 @@ function byLink({ createAuthEndpoint, setSessionCookie, APIError, db, now }: Par
   });
 }
 
-function setUp({ createAuthEndpoint, getSessionFromCtx, setSessionCookie, APIError, db, now }: Parts) {
+function setUp(parts: Parts) {
+  const { createAuthEndpoint, getSessionFromCtx, setSessionCookie, APIError, db, now } = parts;
   return createAuthEndpoint('/set-up', { method: 'POST' }, async (ctx) => {
     const read = makeReader(APIError, ctx.body);
     const found = await getSessionFromCtx(ctx);
@@ -48,17 +69,60 @@ function setUp({ createAuthEndpoint, getSessionFromCtx, setSessionCookie, APIErr
     if ((await internalAdapter.findAccounts(found.user.id)).length > 0) {
       throw new APIError('CONFLICT', { message: done_already });
     }
-    const given = { email: read.email(), name: read.text('name', 100).trim() };
+    const email = read.email();
+    const name = read.text('name', 100).trim();
     const hash = await password.hash(read.password());
-    const outcome = await setUpPerson(db, found.user.id, { ...given, password: hash }, now());
+    const asks_proof = parts.mailer.ready();
+    const given = { email: asks_proof ? undefined : email, name, password: hash };
+    const outcome = await setUpPerson(db, found.user.id, given, now());
     if (outcome === 'has_password') throw new APIError('CONFLICT', { message: done_already });
-    if (outcome === 'address_taken') throw new APIError('CONFLICT', { message: 'Somebody has this e-mail address.' });
-    await setSessionCookie(ctx, { session: found.session, user: { ...found.user, ...given } });
+    if (outcome === 'address_taken') throw new APIError('CONFLICT', { message: taken });
+    if (asks_proof) await askProof(parts, found.user.id, email);
+    const user = { ...found.user, name, ...(!asks_proof && { email }) };
+    await setSessionCookie(ctx, { session: found.session, user });
     return ctx.json({ ok: true });
   });
 }
 
-function join({ createAuthEndpoint, setSessionCookie, APIError, db, now }: Parts) {
+/** Without mail only: who is told has been let in by the operator or an owner, and nobody could ask the mailbox. */
+const taken = 'Somebody has this e-mail address here. Give another one, or ask whoever runs the service.';
+
+/** Mails the link that proves an address; whoever has proved it already is told so, and the asker never. */
+async function askProof({ db, now, base_url, mailer }: Parts, user_id: string, email: string): Promise<void> {
+  const token = await claimEmail(db, user_id, email, now());
+  const is_proved = await isProvedEmail(db, email);
+  mailer.post(
+    is_proved ? knownEmailMail(email, base_url()) : confirmMail(email, `${base_url()}/confirm-email?token=${token}`),
+  );
+}
+
+function giveEmail(parts: Parts) {
+  const { createAuthEndpoint, getSessionFromCtx, APIError } = parts;
+  return createAuthEndpoint('/email', { method: 'POST' }, async (ctx) => {
+    const found = await getSessionFromCtx(ctx);
+    if (!found) throw new APIError('UNAUTHORIZED', { message: 'Sign in first.' });
+    const email = makeReader(APIError, ctx.body).email();
+    if (!parts.mailer.ready()) throw new APIError('CONFLICT', { message: 'This service sends no mail.' });
+    await askProof(parts, found.user.id, email);
+    return ctx.json({ ok: true });
+  });
+}
+
+/** Nobody has to be signed in: the link proves the mailbox, and may be opened on another device. */
+function confirm({ createAuthEndpoint, APIError, db, now, mailer }: Parts) {
+  return createAuthEndpoint('/confirm-email', { method: 'POST' }, async (ctx) => {
+    const confirmed = await confirmEmail(db, makeReader(APIError, ctx.body).text('token', 100), now());
+    if (typeof confirmed === 'string') {
+      throw new APIError('BAD_REQUEST', { message: 'This link has been used, or is too old. Ask for a new one.' });
+    }
+    const { email, email_before } = confirmed;
+    if (email_before !== undefined) mailer.post(changedEmailMail(email_before, email));
+    return ctx.json({ email });
+  });
+}
+
+function join(parts: Parts) {
+  const { createAuthEndpoint, setSessionCookie, APIError, db, now, secret } = parts;
   return createAuthEndpoint('/join', { method: 'POST' }, async (ctx) => {
     const read = makeReader(APIError, ctx.body);
     const { internalAdapter, password } = ctx.context;
@@ -66,14 +130,16 @@ function join({ createAuthEndpoint, setSessionCookie, APIError, db, now }: Parts
     const known = 'You have a password here already: sign in, then open the invitation again.';
     const invitation = await findInvitation(db, read.text('id', 100), now());
     if (!invitation) throw new APIError('BAD_REQUEST', { message: gone });
-    if (await internalAdapter.findUserByEmail(invitation.email)) throw new APIError('CONFLICT', { message: known });
     const name = read.text('name', 100).trim();
     const hash = await password.hash(read.password());
-    const joined = await joinAsNew(db, invitation, { name, password: hash }, now());
+    const proof = isRecord(ctx.body) && typeof ctx.body['proof'] === 'string' ? ctx.body['proof'] : undefined;
+    const state = isMailProof(secret, invitation, proof) ? 'proved' : parts.mailer.ready() ? 'claim' : 'held';
+    const joined = await joinAsNew(db, invitation, { name, password: hash, state }, now());
     if (joined === 'gone') throw new APIError('BAD_REQUEST', { message: gone });
     if (joined === 'known') throw new APIError('CONFLICT', { message: known });
     const user = await internalAdapter.findUserById(joined.user_id);
     if (!user) throw new APIError('BAD_REQUEST', { message: gone }); // removed in this very moment
+    if (state === 'claim') await askProof(parts, user.id, invitation.email.toLowerCase());
     const session = await internalAdapter.createSession(user.id);
     await setSessionCookie(ctx, { session, user });
     return ctx.json({ ok: true });

@@ -6,7 +6,7 @@ import { openPool as openLimitedPool } from '../db/pool.ts';
 import { openHashing, passwordsOf, type Hashing } from './hashing.ts';
 import { loginEndpoints } from './login-endpoints.ts';
 import { password_length } from './login-rules.ts';
-import type { Mail } from './mailer.ts';
+import type { Mailer } from './mailer.ts';
 import { passwordMail } from './mails.ts';
 
 /**
@@ -19,6 +19,10 @@ export type User = {
   id: string;
   name: string;
   email: string;
+  /** Followed a link that was mailed to it. */
+  email_proved: boolean;
+  /** Another address, whose proof is waited for. */
+  email_claim: string | null;
   /** Runs this service: sees the pages of operators, and every account's as a viewer. */
   is_operator: boolean;
   two_factor: boolean;
@@ -35,8 +39,8 @@ export type LoginOptions = {
   /** Where browsers reach the service; https there means cookies that only go over https. */
   base_url(): string;
   now(): Date;
-  /** Takes a mail and returns at once, so that nobody can tell by the time whether an address is known. */
-  sendMail(mail: Mail): void;
+  /** Takes mails and returns at once, so that nobody can tell by the time whether an address is known. */
+  mailer: Pick<Mailer, 'post' | 'ready'>;
 };
 
 /** Where the pipeline puts the address of the client, behind trusted proxies too; never believed from outside. */
@@ -83,7 +87,7 @@ export function openLogin(options: LoginOptions): Login {
     sessionOf: async (headers) => {
       if (!hasSessionCookie(headers.cookie)) return undefined;
       const found = await (await library()).api.getSession({ headers: toHeaders(headers) });
-      return found ? readSession(options.db, found) : undefined;
+      return found ? readSession(options.db, found, options.now()) : undefined;
     },
     close: async () => {
       await hashing.close();
@@ -119,14 +123,27 @@ function hasSessionCookie(header = ''): boolean {
   return header.includes('medley.session_token=');
 }
 
-async function readSession(db: Queryable, { session, user }: Found): Promise<Session | undefined> {
+async function readSession(db: Queryable, { session, user }: Found, now: Date): Promise<Session | undefined> {
   const rows = await db.query<Omit<User, 'id'>>(
-    `select u.name, u.email, u."isOperator" as is_operator, coalesce(u."twoFactorEnabled", false) as two_factor,
+    `select u.name, u.email, u."emailVerified" as email_proved,
+            (select email from email_claims c where c.user_id = u.id and expires_at > $2) as email_claim,
+            u."isOperator" as is_operator, coalesce(u."twoFactorEnabled", false) as two_factor,
             not exists (select from auth.account a where a."userId" = u.id) as is_new
        from auth."user" u where u.id = $1`,
-    [user.id],
+    [user.id, now],
   );
   return rows[0] && { id: session.id, expires_at: session.expiresAt, user: { id: user.id, ...rows[0] } };
+}
+
+/**
+ * Whoever has set a password by a mailed link reads that mailbox. Not so where a second factor is asked for: that may be
+ * of somebody who took the address, and its owner gets it back by an invitation or a claim of their own.
+ */
+async function proveByReset(db: Queryable, user_id: string): Promise<void> {
+  await db.query(
+    'update auth."user" set "emailVerified" = true where id = $1 and "twoFactorEnabled" is distinct from true',
+    [user_id],
+  );
 }
 
 function toRequest(origin: string, { method, path, headers, body, address }: LoginRequest): Request {
@@ -175,7 +192,7 @@ async function settings(
   origin: string,
 ): Promise<BetterAuthOptions> {
   const { organization, twoFactor } = await import('better-auth/plugins');
-  const { secret, sendMail } = options;
+  const { secret, mailer } = options;
   const secure = origin.startsWith('https:');
   return {
     appName: 'Medley',
@@ -197,8 +214,9 @@ async function settings(
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: reset_s,
       sendResetPassword: async ({ user, token }) => {
-        sendMail(passwordMail(user.email, `${options.base_url()}/reset-password?token=${token}`));
+        mailer.post(passwordMail(user.email, `${options.base_url()}/reset-password?token=${token}`));
       },
+      onPasswordReset: ({ user }) => proveByReset(options.db, user.id),
     },
     rateLimit: { enabled: true, storage: 'memory', window: 60, max: 300, customRules: limits },
     advanced: {
@@ -211,7 +229,7 @@ async function settings(
     plugins: [
       organization({ allowUserToCreateOrganization: false, disableOrganizationDeletion: true, ...(await roles()) }),
       twoFactor({ issuer: 'Medley' }),
-      await loginEndpoints(options.db, options.now),
+      await loginEndpoints(options),
     ],
   };
 }
@@ -234,6 +252,8 @@ const limits = {
   '/sign-in/email': { window: 60, max: 10 },
   '/sign-in/link': { window: 60, max: 60 },
   '/join': { window: 60, max: 10 },
+  '/email': { window: 60, max: 5 },
+  '/confirm-email': { window: 60, max: 10 },
   '/request-password-reset': { window: 60, max: 3 },
   '/reset-password': { window: 60, max: 10 },
   '/change-password': { window: 60, max: 5 },
@@ -256,6 +276,8 @@ export const login_paths: ReadonlySet<string> = new Set([
   'POST /sign-in/link',
   'POST /set-up',
   'POST /join',
+  'POST /email',
+  'POST /confirm-email',
   'POST /sign-out',
   'POST /change-password',
   'POST /request-password-reset',

@@ -10,6 +10,31 @@ export function passwordMail(to: string, link: string): Mail {
   };
 }
 
+export function confirmMail(to: string, link: string): Mail {
+  return {
+    to,
+    subject: 'Is this your e-mail address?',
+    text: `Somebody gave this address on Medley as theirs. If it was you, follow this link within a day:\n\n${link}\n\nIf it was not you, do nothing: the address stays free for you.\n`,
+  };
+}
+
+/** To somebody who has proved this address, when it is given once more. */
+export function knownEmailMail(to: string, link: string): Mail {
+  return {
+    to,
+    subject: 'You can sign in to Medley with this address already',
+    text: `Somebody gave this address on Medley as theirs. It is yours already, and nothing has changed. To sign in with it:\n\n${link}/sign-in\n\nIf it was not you, do nothing.\n`,
+  };
+}
+
+export function changedEmailMail(to: string, email: string): Mail {
+  return {
+    to,
+    subject: 'Your e-mail address on Medley has changed',
+    text: `You sign in to Medley with ${email} from now on, and no longer with this address. If you did not change it, tell whoever runs the service.\n`,
+  };
+}
+
 /** `link` is as good as a password. */
 export function invitationMail(invitation: { to: string; from: string; account_name: string; link: string }): Mail {
   const { to, from, account_name, link } = invitation;

@@ -1,7 +1,9 @@
 import { admitMember, findInvitation, roleIn, type Invitation } from '../accounts/members.ts';
+import { isMailProof } from '../accounts/email-claims.ts';
 import type { Endpoint } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+import { readGiven } from './given.ts';
 import { session_endpoint } from './page.ts';
 import type { InvitationView } from './views/common.ts';
 
@@ -35,10 +37,14 @@ export const accept_invitation = session_endpoint(
   'POST',
   '/dash/invitations/{id}/accept',
   'signed in',
-  async (app, { params, person }) => {
+  async (app, { params, person, body }) => {
     const invitation = await findOne(app, params['id'] ?? '');
     if (invitation.email.toLowerCase() !== person.user.email.toLowerCase()) {
       throw new ApiError('forbidden', `This invitation is for ${invitation.email}. Sign in as that person.`);
+    }
+    const proof = readGiven(body).optionalText('proof', 100);
+    if (!person.user.email_proved && app.mailer.ready() && !isMailProof(app.secret, invitation, proof)) {
+      throw new ApiError('forbidden', `Confirm ${invitation.email} first: Settings sends you a link.`);
     }
     const admitted = await admitMember(app.db, invitation, person.user.id, new Date(app.clock.now()));
     if (!admitted && !(await roleIn(app.db, person.user.id, invitation.account_id))) throw gone();

@@ -20,7 +20,7 @@ export const get_me = session_endpoint(
       return { id: account_id, name: account_name, currency, status, role, rights: rights_of[role] };
     });
     const other = await lookedAt(app, user, query.get('view'), accounts);
-    const me: Me = { user, accounts: [...accounts, ...other], base_url: app.base_url() };
+    const me: Me = { user, accounts: [...accounts, ...other], base_url: app.base_url(), mails: app.mailer.ready() };
     return { status: 200, body: me };
   },
   { query: { view: viewed } },

@@ -1,3 +1,4 @@
+import { mailProofOf } from '../accounts/email-claims.ts';
 import { invitationMail } from '../accounts/mails.ts';
 import { role_names } from '../accounts/roles.ts';
 import {
@@ -75,7 +76,8 @@ export const create_invitation = account_endpoint('POST', '/team/invitations', '
   if (invited === 'too_many') throw tooMany();
   await note(app, call, 'invitation.create', undefined, { email, role });
   const link = linkOf(app, invited.id);
-  app.mailer.post(invitationMail({ to: email, from: person.user.name, account_name: account.name, link }));
+  const mailed = `${link}&proof=${mailProofOf(app.secret, { id: invited.id, email })}`; // the inviter never sees it
+  app.mailer.post(invitationMail({ to: email, from: person.user.name, account_name: account.name, link: mailed }));
   const view: InvitedView = {
     link,
     expires_at: invited.expires_at.toISOString(),

@@ -19,6 +19,7 @@ const pages = [
   'sign-in',
   'invitation',
   'reset-password',
+  'confirm-email',
   'playground',
   'models',
   'activity',

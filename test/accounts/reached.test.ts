@@ -73,8 +73,13 @@ describe('the public address', () => {
     let base_url = 'http://first.example';
     const mails: Mail[] = [];
     const { db, secret } = test.app;
-    const sendMail = (mail: Mail) => void mails.push(mail);
-    const login = openLogin({ db, secret, base_url: () => base_url, now: () => new Date(), sendMail });
+    const login = openLogin({
+      db,
+      secret,
+      base_url: () => base_url,
+      now: () => new Date(),
+      mailer: { post: (mail) => void mails.push(mail), ready: () => true },
+    });
     const body = Buffer.from(JSON.stringify({ email: `${owner.user_id}@${no_mail_domain}` }));
     const headers = { 'content-type': 'application/json' };
     const ask = () =>

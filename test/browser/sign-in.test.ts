@@ -1,5 +1,5 @@
 import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -53,6 +53,8 @@ afterEach(async () => {
 async function personWith(email: string, name: string): Promise<Someone> {
   const who = await ownerOfNew(service, `Account of ${name}`);
   told(await who.post('/auth/set-up', { email, name, password }));
+  const token = new URL(await mailedTo(email)).searchParams.get('token');
+  told(await who.post('/auth/confirm-email', { token }));
   return who;
 }
 
@@ -75,10 +77,10 @@ async function expectHomeOf(name: string): Promise<void> {
   await page.getByRole('button', { name: `You: ${name}` }).waitFor();
 }
 
-/** The newest link of the mails to this address. */
-async function mailedTo(email: string): Promise<string> {
-  const newest = () => server.mails.findLast(({ to }) => to.includes(email))?.text;
-  await expect.poll(newest, { timeout: 15_000 }).toBeDefined();
+/** The newest link of the mails to this address, of this page. */
+async function mailedTo(email: string, path = '/'): Promise<string> {
+  const newest = () => server.mails.findLast(({ to, text }) => to.includes(email) && text.includes(path))?.text;
+  await vi.waitUntil(newest, { timeout: 15_000 }); // also before the first test
   return /https?:\S+/.exec(newest() ?? '')?.[0] ?? '';
 }
 
@@ -193,7 +195,7 @@ test('a forgotten password: from the sign-in page to the mail, to a new one, and
   await page.getByRole('button', { name: 'Forgotten your password?' }).click();
   await page.getByLabel('E-mail address').fill('forgetful@example.com');
   await page.getByRole('button', { name: 'Send a link' }).click();
-  await page.goto(await mailedTo('forgetful@example.com'));
+  await page.goto(await mailedTo('forgetful@example.com', '/reset-password'));
   await page.locator('input[type=password]').fill('another horse battery');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('link', { name: 'Sign in with it' }).click();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
@@ -31,6 +31,10 @@ beforeAll(async () => {
   owner = await ownerOfNew(test, 'Gęś');
   const { status } = await owner.post('/auth/set-up', { email: 'anna@example.com', name: 'Anna', password });
   if (status !== 200) throw new Error(`set-up was answered ${status}`);
+  await vi.waitUntil(() => server.mails.length > 0, { timeout: 15_000 });
+  const token = new URL(/https?:\S+/.exec(server.mails[0]?.text ?? '')?.[0] ?? '').searchParams.get('token');
+  const confirmed = await owner.post('/auth/confirm-email', { token });
+  if (confirmed.status !== 200) throw new Error(`the address was answered ${confirmed.status}`);
 });
 
 afterAll(async () => {

@@ -50,6 +50,12 @@ const resetPassword = createRoute({
   component: lazyRouteComponent(() => import('./pages/sign-in/ResetPassword.tsx'), 'ResetPassword'),
 });
 
+const confirmEmail = createRoute({
+  getParentRoute: () => root,
+  path: '/confirm-email',
+  component: lazyRouteComponent(() => import('./pages/sign-in/ConfirmEmail.tsx'), 'ConfirmEmail'),
+});
+
 /** Everything below needs somebody who has signed in. */
 const signedIn = createRoute({ getParentRoute: () => root, id: 'signed-in', component: SignedIn });
 
@@ -221,6 +227,7 @@ const routeTree = root.addChildren([
   signIn,
   invitation,
   resetPassword,
+  confirmEmail,
   signedIn.addChildren([
     home,
     activity,

@@ -11,6 +11,10 @@ export type Person = {
   id: string;
   name: string;
   email: string;
+  /** Followed a link that was mailed to it. */
+  email_proved: boolean;
+  /** Another address, whose proof is waited for. */
+  email_claim: string | null;
   /** Runs this service. */
   is_operator: boolean;
   two_factor: boolean;
@@ -28,7 +32,8 @@ export type MyAccount = {
   rights: readonly Right[];
 };
 
-export type Me = { user: Person; accounts: MyAccount[]; base_url: string };
+/** `mails`: this service sends mail, so addresses can be asked for. */
+export type Me = { user: Person; accounts: MyAccount[]; base_url: string; mails: boolean };
 
 export type BalanceView = { balance: Cost; held: Cost; available: Cost };
 

@@ -44,7 +44,7 @@ import { useEffect, type ComponentType, type SVGProps } from 'react';
 import { below } from '../below.ts';
 import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
-import { forgetView, usePlace, useSession } from '../session.tsx';
+import { addressOf, forgetView, usePlace, useSession } from '../session.tsx';
 import { Money } from '../ui/Money.tsx';
 import { LookedAt } from './LookedAt.tsx';
 import { WithoutAccount } from './WithoutAccount.tsx';
@@ -289,7 +289,7 @@ function PersonMenu() {
         <Menu.Label>
           {me.user.name}
           <br />
-          {me.user.is_new ? 'no e-mail address yet' : me.user.email}
+          {addressOf(me.user) ?? 'no e-mail address yet'}
           <br />
           {account ? `${account.role} of ${account.name}` : 'operator'}
         </Menu.Label>

@@ -16,6 +16,7 @@ import { Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { FirstSteps } from './FirstSteps.tsx';
+import { ProveEmail } from './ProveEmail.tsx';
 import { SetUp } from './SetUp.tsx';
 
 /** What one wants to know first. */
@@ -29,6 +30,7 @@ export function Home() {
   return (
     <Page title="Home">
       {me.user.is_new && <SetUp />}
+      <ProveEmail />
       <Loaded query={home} height={420}>
         {(view) => (
           <Stack gap="lg">

@@ -3,6 +3,7 @@ import { useForm } from '@mantine/form';
 import { useDisclosure } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
+import { useSession } from '../../session.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Failed } from '../../ui/states.tsx';
 
@@ -27,6 +28,7 @@ export function SetUp() {
 function Form({ close }: { close: () => void }) {
   const queries = useQueryClient();
   const form = useForm({ mode: 'uncontrolled', initialValues: { name: '', email: '', password: '' } });
+  const { me } = useSession();
   const { mutate, error, isPending } = useMutation({
     mutationFn: (values: { name: string; email: string; password: string }) => api.post('/auth/set-up', values),
     onSuccess: async () => {
@@ -47,6 +49,7 @@ function Form({ close }: { close: () => void }) {
         />
         <TextInput
           label="E-mail address"
+          {...(me.mails && { description: 'A link is sent to it. You sign in with it once you have followed that.' })}
           type="email"
           autoComplete="username"
           required

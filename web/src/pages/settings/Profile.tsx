@@ -3,10 +3,11 @@ import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
-import { useSession } from '../../session.tsx';
+import { addressOf, useSession } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Failed } from '../../ui/states.tsx';
+import { ProveEmail } from '../home/ProveEmail.tsx';
 import { SetUp } from '../home/SetUp.tsx';
 import { role_words } from './roles.ts';
 
@@ -16,6 +17,7 @@ export function Profile() {
   return (
     <Stack>
       {me.user.is_new && <SetUp />}
+      <ProveEmail />
       <Name />
       <Card title="Accounts you belong to">
         <ListTable
@@ -61,7 +63,7 @@ function Name() {
               <Text size="sm" fw={500}>
                 E-mail address
               </Text>
-              <Text size="sm">{me.user.email}</Text>
+              <Text size="sm">{addressOf(me.user) ?? 'None yet'}</Text>
             </div>
           )}
           {error && <Failed error={error} />}

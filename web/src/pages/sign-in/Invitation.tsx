@@ -1,16 +1,22 @@
-import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { InvitationView } from '../../../../src/dashboard/views/common.ts';
 import { api } from '../../api.ts';
+import { below, own_path } from '../../below.ts';
 import { useMe } from '../../session.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { useArrive } from './arrive.ts';
 import { Gate } from './Gate.tsx';
 
+/** `proof` is in the mailed link alone: whoever has it reads the mail of the invited address. */
+type Link = { id: string; proof: string | undefined };
+
 /** Somebody was asked to join an account: as themselves if they have signed in, else as somebody new. */
 export function Invitation() {
-  const id = new URLSearchParams(location.search).get('id') ?? '';
+  const search = new URLSearchParams(location.search);
+  const link: Link = { id: search.get('id') ?? '', proof: search.get('proof') ?? undefined };
+  const { id } = link;
   const me = useMe();
   const invitation = useQuery({
     queryKey: ['invitation', id],
@@ -25,7 +31,7 @@ export function Invitation() {
             <Text>
               <b>{view.account_name}</b> invites {view.email} as {view.role}.
             </Text>
-            {me.data && me.data.user.email === view.email ? <Accept id={id} /> : <Join id={id} />}
+            {me.data && me.data.user.email === view.email.toLowerCase() ? <Accept link={link} /> : <Join link={link} />}
           </>
         )}
       </Loaded>
@@ -33,10 +39,10 @@ export function Invitation() {
   );
 }
 
-function Accept({ id }: { id: string }) {
+function Accept({ link: { id, proof } }: { link: Link }) {
   const arrive = useArrive();
   const { mutate, error, isPending } = useMutation({
-    mutationFn: () => api.post(`/dash/invitations/${encodeURIComponent(id)}/accept`),
+    mutationFn: () => api.post(`/dash/invitations/${encodeURIComponent(id)}/accept`, { proof }),
     onSuccess: arrive,
   });
   return (
@@ -49,11 +55,11 @@ function Accept({ id }: { id: string }) {
   );
 }
 
-function Join({ id }: { id: string }) {
+function Join({ link }: { link: Link }) {
   const arrive = useArrive();
   const form = useForm({ mode: 'uncontrolled', initialValues: { name: '', password: '' } });
   const { mutate, error, isPending } = useMutation({
-    mutationFn: (values: { name: string; password: string }) => api.post('/auth/join', { ...values, id }),
+    mutationFn: (values: { name: string; password: string }) => api.post('/auth/join', { ...values, ...link }),
     onSuccess: arrive,
   });
   return (
@@ -72,6 +78,14 @@ function Join({ id }: { id: string }) {
         <Button type="submit" loading={isPending}>
           Join
         </Button>
+        <Anchor
+          href={below(
+            `/sign-in?next=${encodeURIComponent(location.pathname.slice(own_path.length) + location.search)}`,
+          )}
+          size="sm"
+        >
+          You have a password here already? Sign in
+        </Anchor>
       </Stack>
     </form>
   );
