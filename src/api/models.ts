@@ -59,6 +59,7 @@ const limit_max = 1_000;
 export const list_models: Endpoint<App> = {
   method: 'GET',
   path: '/v1/models',
+  lenient_query: true,
   format: 'service',
   docs: {
     tag: 'Models',
@@ -132,6 +133,7 @@ function positionOf(models: readonly Model[], query: Query, name: string): numbe
 export const get_model: Endpoint<App> = {
   method: 'GET',
   path: '/v1/models/{+id}',
+  lenient_query: true,
   format: 'service',
   docs: {
     tag: 'Models',

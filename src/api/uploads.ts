@@ -21,6 +21,7 @@ const expires_s_min = 60;
 export const upload_file: Endpoint<App> = {
   method: 'POST',
   path: '/v1/files',
+  lenient_query: true,
   format: 'service',
   form: true,
   docs: {
@@ -115,6 +116,7 @@ function wrong(name: string, message: string): ApiError {
 export const list_files: Endpoint<App> = {
   method: 'GET',
   path: '/v1/files',
+  lenient_query: true,
   format: 'service',
   docs: {
     tag: 'Files',
@@ -158,6 +160,7 @@ async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
 export const get_file_record: Endpoint<App> = {
   method: 'GET',
   path: '/v1/files/{id}',
+  lenient_query: true,
   format: 'service',
   docs: {
     tag: 'Files',
@@ -171,6 +174,7 @@ export const get_file_record: Endpoint<App> = {
 export const get_file_content: Endpoint<App> = {
   method: 'GET',
   path: '/v1/files/{id}/content',
+  lenient_query: true,
   format: 'service',
   docs: {
     tag: 'Files',
@@ -198,6 +202,7 @@ export const get_file_content: Endpoint<App> = {
 export const delete_file: Endpoint<App> = {
   method: 'DELETE',
   path: '/v1/files/{id}',
+  lenient_query: true,
   format: 'service',
   docs: {
     tag: 'Files',
