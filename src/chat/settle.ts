@@ -6,7 +6,7 @@ import type { UpstreamUse } from '../money/upstream.ts';
 import type { Usage } from '../styles/conversation.ts';
 import type { CallOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
-import { tokensOf } from '../styles/text-size.ts';
+import { chargedUsage } from '../styles/usage.ts';
 import { costOf, unitsOf } from './price.ts';
 
 /** What a call is charged for. `counted_here`: the upstream did not tell all of it. */
@@ -18,22 +18,12 @@ export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: 
  * output that was told or received, whichever is more. What the upstream does not tell is counted from what went through.
  */
 export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undefined {
-  const { usage: told = {}, delivered, has_content, is_complete, is_abandoned } = outcome;
+  const { usage: told, delivered, has_content, is_complete, is_abandoned } = outcome;
   if (!has_content && !is_complete && !is_abandoned) return undefined;
-  const relayed = tokensOf(delivered);
-  const output_told = is_complete ? told.output_tokens : Math.max(told.output_tokens ?? 0, relayed);
-  const output_tokens = output_told === undefined || (output_told === 0 && relayed > 0) ? relayed : output_told;
-  const input_known = told.input_tokens !== undefined;
-  const usage: Usage = {
-    input_tokens: told.input_tokens ?? order.input_tokens_counted,
-    cached_input_tokens: told.cached_input_tokens ?? 0,
-    cache_write_tokens: told.cache_write_tokens ?? 0,
-    output_tokens,
-    reasoning_tokens: Math.min(told.reasoning_tokens ?? 0, output_tokens),
-  };
-  const counted_here = !input_known || output_tokens !== told.output_tokens;
-  const units = unitsOf(order.pricing, usage);
-  return { usage, units, counted_here, cost: costOf(order.pricing, units) };
+  const { input_tokens_counted, pricing } = order;
+  const { usage, is_counted } = chargedUsage(told, delivered, { input_tokens_counted, is_complete });
+  const units = unitsOf(pricing, usage);
+  return { usage, units, counted_here: is_counted, cost: costOf(pricing, units) };
 }
 
 type Closed = Awaited<ReturnType<App['holds']['close']>>;

@@ -10,7 +10,7 @@ import { withModel } from './model-name.ts';
 import { echoOf, readResponsesAnswer, writeResponsesAnswer } from './responses-answer.ts';
 import { finishOf } from './same-responses.ts';
 import { addText, type TextSize } from './text-size.ts';
-import { countedUsage } from './usage.ts';
+import { chargedUsage, correctUsage, tellsUsage } from './usage.ts';
 
 export type RenderOptions = {
   /** The public id, which stands in the caller's answer instead of the upstream's name. */
@@ -23,14 +23,14 @@ export type RenderOptions = {
   json_tool?: string;
   /** Tool names that were changed for the upstream: what the caller knows them by. */
   tool_names?: ReadonlyMap<string, string>;
-  /** Told to the caller of a translated answer when the upstream counts nothing. */
-  input_tokens_estimated?: number;
+  /** Told to the caller when the upstream counts nothing. */
+  input_tokens_estimated: number;
 };
 
 export type RenderedAnswer = {
   bytes: Buffer;
   /** By the upstream's own count; undefined if it told nothing that can be believed. */
-  usage: Usage | undefined;
+  usage: Partial<Usage> | undefined;
   /** Why it ended, in the words of the caller's style. */
   finish: string | undefined;
   /** Bytes of text, thinking and arguments, for counting where the upstream counts nothing. */
@@ -56,19 +56,30 @@ export function renderAnswer(
   const [answer] = answers;
   if (!answer) throw new Error('The answer is empty.');
   const delivered = deliveredIn(answers);
+  const { input_tokens_estimated: input_tokens_counted } = options;
+  const charged = chargedUsage(answer.usage, delivered, { input_tokens_counted }).usage;
   const has_content = answers.some(({ parts }) => parts.length > 0) || hasBlocks(body);
   const { bytes: written, finish } =
     ask.style === upstream_style
-      ? sameAnswer(ask.style, body, bytes, options)
-      : translated(ask, answers, delivered, options);
+      ? sameAnswer(ask.style, body, bytes, charged, options)
+      : translated(ask, answers, charged, options);
   return { bytes: written, usage: answer.usage, finish, delivered, has_content };
 }
 
-function sameAnswer(style: CallerStyle, body: JsonObject, bytes: Buffer, { model }: RenderOptions): Written {
+function sameAnswer(
+  style: CallerStyle,
+  body: JsonObject,
+  bytes: Buffer,
+  charged: Usage,
+  { model }: RenderOptions,
+): Written {
   const name = body['model'];
   if (typeof name === 'object' && name !== null) throw new Error('The name of the model is none.');
   const finish = finishIn[style](body);
-  return { bytes: withModel(bytes, model), finish: typeof finish === 'string' ? finish : undefined };
+  const told = tellsUsage(style, body['usage'], charged)
+    ? withModel(bytes, model)
+    : Buffer.from(JSON.stringify({ ...body, model, usage: correctUsage(style, body['usage'], charged) }));
+  return { bytes: told, finish: typeof finish === 'string' ? finish : undefined };
 }
 
 /** Why an answer ended, in the words of its style. */
@@ -131,13 +142,11 @@ function deliveredIn(answers: readonly ChatAnswer[]): TextSize {
   return size;
 }
 
-function translated(ask: Ask, answers: readonly ChatAnswer[], delivered: TextSize, options: RenderOptions): Written {
+function translated(ask: Ask, answers: readonly ChatAnswer[], usage: Usage, options: RenderOptions): Written {
   const [answer] = answers;
   if (!answer) throw new Error('The answer is empty.');
-  const { input_tokens_estimated: input } = options;
-  const usage = answer.usage ?? (input === undefined ? undefined : countedUsage(input, delivered));
   if (ask.style === 'messages') {
-    const body = writeMessagesAnswer(answer, usage ?? countedUsage(0, delivered), options.model, options.request_id);
+    const body = writeMessagesAnswer(answer, usage, options.model, options.request_id);
     return { bytes: Buffer.from(JSON.stringify(body)), finish: String(body['stop_reason']) };
   }
   if (ask.style === 'responses') {

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { writeExtraContent } from './seal.ts';
-import { readUsage, wholeUsage, writeUsage } from './usage.ts';
+import { readUsage, writeUsage } from './usage.ts';
 
 /**
  * Reads an answer of chat-completions style: one answer per choice, in the order of their indexes. Throws
@@ -14,7 +14,7 @@ export function readCompletionsAnswers(value: unknown, request_id: string): Chat
   const { choices } = value;
   const list = Array.isArray(choices) ? choices.filter(isObject) : [];
   if (list.length === 0) throw new Error('The answer has no choices.');
-  const usage = wholeUsage(readUsage('completions', value['usage']));
+  const usage = readUsage('completions', value['usage']);
   const id = value['id'];
   return list
     .toSorted((a, b) => Number(a['index'] ?? 0) - Number(b['index'] ?? 0))

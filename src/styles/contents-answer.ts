@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
-import { readUsage, wholeUsage } from './usage.ts';
+import { readUsage } from './usage.ts';
 
 /** One of the answers in an answer of Gemini's `generateContent`. */
 export type Candidate = JsonObject;
@@ -20,7 +20,7 @@ export function readContentsAnswers(value: unknown, request_id: string): ChatAns
   if (candidates.length === 0 && blocked !== undefined)
     throw new ApiError('invalid_request', blocked, { code: 'content_policy_violation' });
   if (candidates.length === 0) throw new Error('The answer has no candidates.');
-  const usage = wholeUsage(usageOf(body));
+  const usage = usageOf(body);
   const id = body['responseId'];
   return candidates.map((candidate, index) => ({
     ...readCandidate(candidate, `${request_id}_${index}_`),

@@ -102,7 +102,8 @@ export type ChatAnswer = {
   id?: string | undefined;
   parts: Part[];
   finish: { reason: FinishReason; stop_sequence?: string };
-  usage?: Usage | undefined;
+  /** As far as the upstream told it. */
+  usage?: Partial<Usage> | undefined;
 };
 
 /** What happens in a stream, whatever its style. `index` counts tool calls. */

@@ -79,19 +79,27 @@ export type RenderedEmbeddings = {
 
 /**
  * Takes an upstream's answer to the caller: its bytes as they are but for the model's name, and vectors in the
- * other form where the upstream did not give the one that was asked for. Throws Error if it is no answer.
+ * other form where the upstream did not give the one that was asked for, and the tokens as they were counted here where
+ * it told none. Throws Error if it is no answer.
  */
-export function renderEmbeddings(ask: EmbeddingAsk, bytes: Buffer, model: string): RenderedEmbeddings {
+export function renderEmbeddings(
+  ask: EmbeddingAsk,
+  bytes: Buffer,
+  model: string,
+  input_tokens_counted: number,
+): RenderedEmbeddings {
   const body: unknown = JSON.parse(bytes.toString('utf8'));
   if (!isObject(body)) throw new Error('The answer is no JSON object.');
   const { data, usage } = body;
   if (!Array.isArray(data) || data.length !== ask.count) throw new Error(`The answer has not ${ask.count} vectors.`);
   const items = data.map((item) => inForm(item, ask.encoding_format));
-  const is_changed = items.some((item, index) => item !== data[index]);
-  const named = { ...body, data: items, model };
+  const input_tokens = tokensIn(usage);
+  const is_changed = input_tokens === undefined || items.some((item, index) => item !== data[index]);
+  const counted = { prompt_tokens: input_tokens_counted, total_tokens: input_tokens_counted };
+  const named = { ...body, data: items, model, ...(input_tokens === undefined && { usage: counted }) };
   return {
     bytes: is_changed ? Buffer.from(JSON.stringify(named)) : withModel(bytes, model),
-    input_tokens: tokensIn(usage),
+    input_tokens,
   };
 }
 

@@ -3,7 +3,7 @@ import { argumentsOf, inputOf, safeId } from './calls.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { signatureOf } from './seal.ts';
-import { readUsage, wholeUsage, writeUsage } from './usage.ts';
+import { readUsage, writeUsage } from './usage.ts';
 
 /**
  * Reads an answer of messages style. Throws Error for what is none. Blocks that only the upstream's own
@@ -17,7 +17,7 @@ export function readMessagesAnswer(value: unknown): ChatAnswer {
   const parts = content.flatMap(readBlock);
   const explanation = explanationOf(value);
   if (explanation !== undefined) parts.push({ type: 'refusal', text: explanation });
-  const usage = wholeUsage(readUsage('messages', value['usage']));
+  const usage = readUsage('messages', value['usage']);
   const { stop_sequence } = value;
   return {
     parts,

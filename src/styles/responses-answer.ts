@@ -4,14 +4,14 @@ import { given, isObject } from './fields.ts';
 import { writeThought } from './responses-reasoning.ts';
 import { finishOf } from './same-responses.ts';
 import { signatureOf, thoughtSeal } from './seal.ts';
-import { readUsage, wholeUsage, writeUsage } from './usage.ts';
+import { readUsage, writeUsage } from './usage.ts';
 
 /** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
 export function readResponsesAnswer(body: JsonObject): ChatAnswer {
   const { output, status } = body;
   if (!Array.isArray(output)) throw new Error('The answer has no output.');
   if (status === 'failed' || status === 'cancelled') throw new Error(`The answer is ${status}.`);
-  const usage = wholeUsage(readUsage('responses', body['usage']));
+  const usage = readUsage('responses', body['usage']);
   const parts = output.filter(isObject).flatMap(readItem);
   const reason = readResponsesFinish(body, {
     has_calls: parts.some(({ type }) => type === 'tool_call'),

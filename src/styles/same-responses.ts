@@ -7,10 +7,10 @@ import type { Target } from './quirks.ts';
 import type { RelayOptions } from './relay.ts';
 import { isReference } from './responses-ask.ts';
 import { isWhole } from './responses-reasoning.ts';
-import { changed, refuse, type SameStream } from './same-stream.ts';
+import { changed, chargedIn, frameOf, refuse, type SameStream } from './same-stream.ts';
 import { objectOf } from './stream-reader.ts';
 import { deliver, fail, learnUsage, type StreamState } from './stream-state.ts';
-import { readUsage } from './usage.ts';
+import { correctUsage, readUsage, tellsUsage } from './usage.ts';
 
 /**
  * The caller's body for an upstream of the responses style. Nothing is stored upstream, where all callers share
@@ -48,7 +48,7 @@ export function sameResponses(options: RelayOptions, state: StreamState): SameSt
     const event = objectOf(data);
     const type = String(event['type']);
     if (type === 'error') return refuse(state, toldBy(isObject(event['error']) ? event['error'] : event));
-    if (isObject(event['response'])) return lifecycle(frame, type, event['response'], options, state);
+    if (isObject(event['response'])) return lifecycle(frame, event, event['response'], options, state);
     if (type.startsWith('response.reasoning')) state.reasons = true;
     if (type.endsWith('.delta')) noteDelta(state, event['delta']);
     else if (type === 'response.output_item.added') noteItem(state, event['item']);
@@ -66,17 +66,23 @@ export function sameResponses(options: RelayOptions, state: StreamState): SameSt
 
 function lifecycle(
   frame: SseFrame,
-  type: string,
+  event: JsonObject,
   response: JsonObject,
   options: RelayOptions,
   state: StreamState,
 ): Buffer | undefined {
+  const type = String(event['type']);
   state.has_begun = true;
   learnUsage(state, readUsage('responses', response['usage']));
   if (type === 'response.failed') return refuse(state, toldBy(response['error'] ?? null));
   if (type === 'response.completed' || type === 'response.incomplete') {
     state.finish = finishOf(response);
     state.is_complete = true;
+    const charged = chargedIn(state, options);
+    if (!tellsUsage('responses', response['usage'], charged)) {
+      const usage = correctUsage('responses', response['usage'], charged);
+      return frameOf(type, { ...event, response: { ...response, model: options.model, usage } });
+    }
   }
   return changed(frame, (bytes) => innerModelEdit(bytes, options.model));
 }

@@ -1,12 +1,13 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Line, SseFrame } from '../lib/sse.ts';
 import { textOf } from './completions-answer.ts';
+import type { Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { edited, innerModelEdit, modelEdit, type Edit } from './model-name.ts';
 import type { RelayOptions } from './relay.ts';
 import { errorEventOf, objectOf } from './stream-reader.ts';
 import { deliver, fail, learnUsage, type StreamState } from './stream-state.ts';
-import { countedUsage, readStartUsage, readUsage, writeUsage } from './usage.ts';
+import { chargedUsage, correctUsage, readStartUsage, readUsage, tellsUsage } from './usage.ts';
 
 /**
  * Streams that keep their style: the bytes of each event go on as they came, but for the model's name.
@@ -25,10 +26,13 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
   const ended = new Map<Json, boolean>();
   const rename = makeRenamer(options.model);
   let last: JsonObject = {};
-  /** The upstream told no usage, but the caller wants to know: what was counted here, which is what it pays. */
+  /** The `usage` that the caller was sent. */
+  let told_usage: Json | undefined;
+  /** The caller wants to know, and the upstream did not tell: what was counted here, which is what it pays. */
   const told = (end: Buffer): Buffer => {
-    if (!options.wants_usage || state.usage) return end;
-    const usage = writeUsage('completions', countedUsage(options.input_tokens_estimated, state.delivered));
+    const charged = chargedIn(state, options);
+    if (!options.wants_usage || tellsUsage('completions', told_usage, charged)) return end;
+    const usage = correctUsage('completions', told_usage, charged);
     const chunk = { ...last, object: 'chat.completion.chunk', model: options.model, choices: [], usage };
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), end]);
   };
@@ -54,6 +58,14 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
       const { usage: _, ...rest } = chunk;
       return Buffer.from(`data: ${JSON.stringify({ ...rest, model: options.model })}\n\n`);
     }
+    if (isObject(chunk['usage'])) {
+      told_usage = chunk['usage'];
+      const charged = chargedIn(state, options);
+      if (state.is_ending && !tellsUsage('completions', told_usage, charged)) {
+        told_usage = correctUsage('completions', told_usage, charged);
+        return Buffer.from(`data: ${JSON.stringify({ ...chunk, model: options.model, usage: told_usage })}\n\n`);
+      }
+    }
     const named = rename(frame);
     return options.wants_usage || chunk['usage'] !== null ? named : withoutNull(named);
   };
@@ -67,6 +79,14 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
       return told(Buffer.from('data: [DONE]\n\n'));
     },
   };
+}
+
+/** What the caller pays for, if the answer is complete here. */
+export function chargedIn(
+  { usage, delivered }: StreamState,
+  { input_tokens_estimated }: Pick<RelayOptions, 'input_tokens_estimated'>,
+): Usage {
+  return chargedUsage(usage, delivered, { input_tokens_counted: input_tokens_estimated }).usage;
 }
 
 const null_usages = [Buffer.from(',"usage":null'), Buffer.from(', "usage": null')];
@@ -181,6 +201,7 @@ function placeIn(lines: readonly Line[], at: number): number {
 }
 
 export function sameMessages(options: RelayOptions, state: StreamState): SameStream {
+  const usage = new ToldUsage(options, state);
   const take = (frame: SseFrame): Buffer | undefined => {
     if (frame.data === undefined) return frame.raw;
     if (frame.data.trim() === '') return undefined;
@@ -190,7 +211,12 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
     switch (event['type']) {
       case 'message_start':
         state.has_begun = true;
-        if (isObject(event['message'])) learnUsage(state, readStartUsage(event['message']['usage']));
+        if (isObject(event['message'])) {
+          const { message } = event;
+          learnUsage(state, readStartUsage(message['usage']));
+          const started = usage.start(message);
+          if (started) return frameOf('message_start', { ...event, message: { ...started, model: options.model } });
+        }
         return changed(named, (bytes) => innerModelEdit(bytes, options.model));
       case 'content_block_start':
         noteBlock(state, event['content_block']);
@@ -202,9 +228,12 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
         learnUsage(state, readUsage('messages', event['usage']));
         if (isObject(event['delta']) && typeof event['delta']['stop_reason'] === 'string')
           [state.finish, state.is_ending] = [event['delta']['stop_reason'], true];
-        return raw;
-      case 'message_stop':
-        return complete(state, raw);
+        return usage.correct(event) ?? raw;
+      case 'message_stop': {
+        const bytes = complete(state, raw);
+        const missing = bytes && usage.correct({ delta: { stop_reason: state.finish ?? null, stop_sequence: null } });
+        return bytes && missing ? Buffer.concat([missing, bytes]) : bytes;
+      }
       case 'error':
         return refuse(state, event['error'] ?? null);
       default:
@@ -218,6 +247,42 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
       return undefined;
     },
   };
+}
+
+/** The usage that a caller reads from the events of a messages stream: of the start, with that of each delta over it. */
+class ToldUsage {
+  readonly #options: RelayOptions;
+  readonly #state: StreamState;
+  #told: JsonObject = {};
+
+  constructor(options: RelayOptions, state: StreamState) {
+    this.#options = options;
+    this.#state = state;
+  }
+
+  /** The message with usage, if it has none of its input; SDKs read it there without looking. */
+  start(message: JsonObject): JsonObject | undefined {
+    const { usage: fields } = message;
+    const is_told = this.#state.usage?.input_tokens !== undefined;
+    const begun = { ...chargedIn(this.#state, this.#options), output_tokens: 0, reasoning_tokens: 0 };
+    this.#told = is_told && isObject(fields) ? fields : correctUsage('messages', fields, begun);
+    return is_told ? undefined : { ...message, usage: this.#told };
+  }
+
+  /** A message_delta with the counts that are charged; undefined if the caller has them already with what it tells. */
+  correct(event: JsonObject): Buffer | undefined {
+    const charged = chargedIn(this.#state, this.#options);
+    this.#told = { ...this.#told, ...(isObject(event['usage']) && event['usage']) };
+    if (tellsUsage('messages', this.#told, charged)) return undefined;
+    this.#told = correctUsage('messages', this.#told, charged);
+    const usage = correctUsage('messages', event['usage'], charged);
+    return frameOf('message_delta', { type: 'message_delta', ...event, usage });
+  }
+}
+
+/** An event by its name, for what the upstream's own bytes do not say. */
+export function frameOf(name: string, event: JsonObject): Buffer {
+  return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(event)}\n\n`);
 }
 
 /** A block that comes whole, or begins with something, is content; an empty text or thought is not yet. */

@@ -32,28 +32,62 @@ export function readStartUsage(fields: Json | undefined): Partial<Usage> | undef
   return Object.keys(usage).length === 0 ? undefined : usage;
 }
 
-/** All kinds, if the upstream told of its input and its output; the others are 0 unless it says otherwise. */
-export function wholeUsage(usage: Partial<Usage> | undefined): Usage | undefined {
-  if (usage?.input_tokens === undefined || usage.output_tokens === undefined) return undefined;
-  const { input_tokens, output_tokens } = usage;
-  return {
-    input_tokens,
-    cached_input_tokens: usage.cached_input_tokens ?? 0,
-    cache_write_tokens: usage.cache_write_tokens ?? 0,
+/** What a call is charged for, all kinds of it; `is_counted`: some of it was counted here. */
+export type Charged = { usage: Usage; is_counted: boolean };
+
+/**
+ * The counts that a call is charged by, and that its caller is told: the upstream's own, else the input as it was
+ * counted here and the output by its bytes. Output that came is never 0. An answer that broke off has at least the
+ * output that came.
+ */
+export function chargedUsage(
+  told: Partial<Usage> | undefined,
+  delivered: TextSize,
+  { input_tokens_counted, is_complete = true }: { input_tokens_counted: number; is_complete?: boolean },
+): Charged {
+  const received = tokensOf(delivered);
+  const told_output = told?.output_tokens ?? 0;
+  const output_tokens = is_complete ? told_output || received : Math.max(told_output, received);
+  const usage: Usage = {
+    input_tokens: told?.input_tokens ?? input_tokens_counted,
+    cached_input_tokens: told?.cached_input_tokens ?? 0,
+    cache_write_tokens: told?.cache_write_tokens ?? 0,
     output_tokens,
-    reasoning_tokens: Math.min(usage.reasoning_tokens ?? 0, output_tokens),
+    reasoning_tokens: Math.min(told?.reasoning_tokens ?? 0, output_tokens),
   };
+  return { usage, is_counted: told?.input_tokens === undefined || output_tokens !== told.output_tokens };
 }
 
-/** Where the upstream counts nothing: the input as it was counted here, the output by its bytes. */
-export function countedUsage(input_tokens: number, delivered: TextSize): Usage {
-  return {
-    input_tokens,
-    cached_input_tokens: 0,
-    cache_write_tokens: 0,
-    output_tokens: tokensOf(delivered),
-    reasoning_tokens: 0,
-  };
+/** Counts that a `usage` object of each style must have, and others that must be right where they are there. */
+const counts_of: { readonly [style in CallerStyle]: { must: readonly string[]; may: readonly string[] } } = {
+  completions: { must: ['prompt_tokens', 'completion_tokens'], may: ['total_tokens'] },
+  messages: {
+    must: ['input_tokens', 'output_tokens'],
+    may: ['cache_creation_input_tokens', 'cache_read_input_tokens'],
+  },
+  responses: { must: ['input_tokens', 'output_tokens'], may: ['total_tokens'] },
+};
+
+/** True if whoever reads these fields of an upstream's `usage` object finds the counts of `usage`. */
+export function tellsUsage(style: CallerStyle, fields: Json | undefined, usage: Usage): boolean {
+  if (!isObject(fields)) return false;
+  if (style === 'messages' && roundsOf(fields).length > 1) return true; // the style tells the sum nowhere
+  const ours = writeUsage(style, usage);
+  const { must, may } = counts_of[style];
+  return (
+    must.every((name) => fields[name] === ours[name]) &&
+    may.every((name) => (fields[name] ?? ours[name]) === ours[name])
+  );
+}
+
+/** An upstream's `usage` object with the counts of `usage`; what else it says stays. */
+export function correctUsage(style: CallerStyle, fields: Json | undefined, usage: Usage): JsonObject {
+  const corrected: JsonObject = isObject(fields) ? { ...fields } : {};
+  for (const [name, value] of Object.entries(writeUsage(style, usage))) {
+    const before = corrected[name];
+    corrected[name] = isObject(value) && isObject(before) ? { ...before, ...value } : value;
+  }
+  return corrected;
 }
 
 /** The `usage` object of an answer in `style`. */
@@ -79,12 +113,9 @@ function fromResponses(fields: JsonObject): Partial<Usage> {
   if (input !== undefined) usage.input_tokens = input - read - wrote;
   if (cached !== undefined) usage.cached_input_tokens = read;
   if (written !== undefined) usage.cache_write_tokens = wrote;
-  const output = count(fields['output_tokens']);
   const thought = isObject(fields['output_tokens_details']) ? fields['output_tokens_details'] : {};
-  const reasoning = count(thought['reasoning_tokens']);
-  if (output !== undefined) usage.output_tokens = output;
-  if (reasoning !== undefined) usage.reasoning_tokens = reasoning;
-  return usage;
+  const told = { output: count(fields['output_tokens']), reasoning: count(thought['reasoning_tokens']) };
+  return { ...usage, ...outputOf(told, beyond(fields['total_tokens'], input, told.output)) };
 }
 
 /** `prompt_tokens` includes what was cached, under one of four names by vendor. */
@@ -98,55 +129,74 @@ function fromCompletions(fields: JsonObject): Partial<Usage> {
     fields['cache_creation_input_tokens'],
   );
   const prompt = count(fields['prompt_tokens']);
-  const read = Math.min(cached ?? 0, prompt ?? tokens_max);
-  const wrote = Math.min(written ?? 0, (prompt ?? tokens_max) - read);
-  if (prompt !== undefined) usage.input_tokens = prompt - read - wrote;
+  const thought = isObject(fields['completion_tokens_details']) ? fields['completion_tokens_details'] : {};
+  const told = {
+    output: completionTokens(fields, prompt),
+    reasoning: first(thought['reasoning_tokens'], fields['reasoning_tokens']),
+  };
+  const rest = beyond(fields['total_tokens'], prompt, told.output);
+  const caching = (cached ?? 0) + (written ?? 0);
+  const is_cache_beside = rest > 0 && rest === caching && rest !== told.reasoning; // of some servers the prompt leaves it out
+  const whole_prompt = prompt !== undefined && is_cache_beside ? prompt + caching : prompt;
+  const read = Math.min(cached ?? 0, whole_prompt ?? tokens_max);
+  const wrote = Math.min(written ?? 0, (whole_prompt ?? tokens_max) - read);
+  if (whole_prompt !== undefined) usage.input_tokens = whole_prompt - read - wrote;
   if (cached !== undefined) usage.cached_input_tokens = read;
   if (written !== undefined) usage.cache_write_tokens = wrote;
-  const thought = isObject(fields['completion_tokens_details']) ? fields['completion_tokens_details'] : {};
-  const reasoning = first(thought['reasoning_tokens'], fields['reasoning_tokens']);
-  const output = completionTokens(fields, prompt, reasoning);
-  if (output !== undefined) usage.output_tokens = output;
+  return { ...usage, ...outputOf(told, is_cache_beside ? 0 : rest) };
+}
+
+/** Some servers leave `completion_tokens` null: then the total says so. */
+function completionTokens(fields: JsonObject, prompt: number | undefined): number | undefined {
+  const total = count(fields['total_tokens']);
+  const rest = total === undefined || prompt === undefined || total < prompt ? undefined : total - prompt;
+  return count(fields['completion_tokens']) ?? rest;
+}
+
+/** Tokens that a total has beyond the parts that it is made of; 0 if it has none. */
+function beyond(total: Json | undefined, ...parts: (number | undefined)[]): number {
+  const whole = count(total);
+  if (whole === undefined || parts.includes(undefined)) return 0;
+  return Math.max(
+    0,
+    parts.reduce<number>((rest, part) => rest - (part ?? 0), whole),
+  );
+}
+
+/**
+ * All output, and the reasoning in it. Some servers count reasoning beside the output instead of within: then the
+ * total has a rest, with or without its name, or there is more reasoning than output.
+ */
+function outputOf(told: { output: number | undefined; reasoning: number | undefined }, rest: number): Partial<Usage> {
+  const { output, reasoning } = told;
+  const usage: Partial<Usage> = {};
+  if (output !== undefined) {
+    const beside = rest > 0 ? rest : reasoning !== undefined && reasoning > output ? reasoning : 0;
+    usage.output_tokens = Math.min(output + beside, tokens_max);
+    if (reasoning === undefined && rest > 0) usage.reasoning_tokens = rest;
+  }
   if (reasoning !== undefined) usage.reasoning_tokens = reasoning;
   return usage;
 }
 
-/**
- * Some servers leave `completion_tokens` null, and some count reasoning beside it instead of within: then
- * the total says so.
- */
-function completionTokens(
-  fields: JsonObject,
-  prompt: number | undefined,
-  reasoning: number | undefined,
-): number | undefined {
-  const completion = count(fields['completion_tokens']);
-  const total = count(fields['total_tokens']);
-  if (completion === undefined) {
-    return total === undefined || prompt === undefined || total < prompt ? undefined : total - prompt;
-  }
-  const is_beside = reasoning !== undefined && reasoning > 0 && total === (prompt ?? 0) + completion + reasoning;
-  return is_beside ? completion + reasoning : completion;
-}
-
 /** `input_tokens` leaves out what was cached. With compaction, only `iterations` hold everything. */
 function fromMessages(fields: JsonObject): Partial<Usage> {
-  const { iterations } = fields;
-  const rounds = Array.isArray(iterations) ? iterations.filter(isObject) : [];
+  const rounds = roundsOf(fields);
   if (rounds.length > 1) return sumOf(rounds.map(fromMessages));
   const usage: Partial<Usage> = {};
   const input = count(fields['input_tokens']);
   const cached = count(fields['cache_read_input_tokens']);
   const written = first(fields['cache_creation_input_tokens'], cacheCreation(fields['cache_creation']));
-  const output = count(fields['output_tokens']);
   const details = fields['output_tokens_details'];
   const reasoning = isObject(details) ? count(details['thinking_tokens']) : undefined;
   if (input !== undefined) usage.input_tokens = input;
   if (cached !== undefined) usage.cached_input_tokens = cached;
   if (written !== undefined) usage.cache_write_tokens = written;
-  if (output !== undefined) usage.output_tokens = output;
-  if (reasoning !== undefined) usage.reasoning_tokens = reasoning;
-  return usage;
+  return { ...usage, ...outputOf({ output: count(fields['output_tokens']), reasoning }, 0) };
+}
+
+function roundsOf({ iterations }: JsonObject): JsonObject[] {
+  return Array.isArray(iterations) ? iterations.filter(isObject) : [];
 }
 
 /**
@@ -163,11 +213,13 @@ function fromContents(fields: JsonObject): Partial<Usage> {
   if (cached !== undefined) usage.cached_input_tokens = read;
   const candidates = count(fields['candidatesTokenCount']);
   const thoughts = count(fields['thoughtsTokenCount']);
-  const total = count(fields['totalTokenCount']);
-  if (candidates !== undefined || thoughts !== undefined)
-    usage.output_tokens = Math.min((candidates ?? 0) + (thoughts ?? 0), tokens_max);
-  else if (total !== undefined && prompt !== undefined) usage.output_tokens = Math.max(0, total - prompt - of_tools);
+  const shown = (candidates ?? 0) + (thoughts ?? 0);
+  const rest = beyond(fields['totalTokenCount'], prompt, of_tools, shown);
+  const is_told = candidates !== undefined || thoughts !== undefined;
+  if (is_told || rest > 0 || (count(fields['totalTokenCount']) !== undefined && prompt !== undefined))
+    usage.output_tokens = Math.min(shown + rest, tokens_max);
   if (thoughts !== undefined) usage.reasoning_tokens = thoughts;
+  else if (candidates !== undefined && rest > 0) usage.reasoning_tokens = rest;
   return usage;
 }
 

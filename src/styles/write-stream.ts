@@ -7,8 +7,8 @@ import { JsonEnd } from './json-end.ts';
 import type { RelayOptions } from './relay.ts';
 import { ResponsesWriter } from './responses-writer.ts';
 import { signatureOf, writeExtraContent } from './seal.ts';
-import { tokensOf, type TextSize } from './text-size.ts';
-import { wholeUsage, writeUsage } from './usage.ts';
+import type { TextSize } from './text-size.ts';
+import { chargedUsage, writeUsage } from './usage.ts';
 
 /** Writes what happens in a stream in the caller's style. */
 export type StreamWriter = {
@@ -46,10 +46,7 @@ export function makeWriter(style: CallerStyle, options: WriterOptions): StreamWr
 
 /** The upstream's own count, or ours where it tells none. */
 function usageOf({ usage, delivered }: Known, options: WriterOptions): Usage {
-  const input_tokens = usage?.input_tokens ?? options.input_tokens_estimated;
-  const whole = wholeUsage({ ...usage, input_tokens, output_tokens: usage?.output_tokens ?? tokensOf(delivered) });
-  if (!whole) throw new Error('usage with input and output is whole');
-  return whole;
+  return chargedUsage(usage, delivered, { input_tokens_counted: options.input_tokens_estimated }).usage;
 }
 
 class CompletionsWriter implements StreamWriter {

@@ -9,6 +9,7 @@ import { renderAnswer } from '../styles/answer.ts';
 import { readAsk, type Ask } from '../styles/ask.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { upstreamBody } from '../styles/upstream.ts';
+import { chargedUsage } from '../styles/usage.ts';
 import { TrialError } from './plan.ts';
 import { nothing, whyNot, type Trial, type TrialJob } from './run.ts';
 
@@ -59,16 +60,18 @@ function readAnswer(
   style: Parameters<typeof renderAnswer>[1],
   bytes: Buffer,
 ): Told {
-  const options = { model: model.id, request_id: newId('req'), created: Math.floor(Date.now() / 1000) };
+  const named = { model: model.id, request_id: newId('req'), created: Math.floor(Date.now() / 1000) };
+  const options = { ...named, input_tokens_estimated: 0 };
   const answer = renderAnswer(ask, style, bytes, options);
   const whole: { choices?: { message?: { content?: unknown } }[] } = JSON.parse(answer.bytes.toString());
   const text = whole.choices?.[0]?.message?.content;
   const pricing = freezePricing(model, {}, currency, { currencies: new Map([[currency, '1']]) });
-  const units = answer.usage ? unitsOf(pricing, answer.usage) : {};
+  const { usage, is_counted } = chargedUsage(answer.usage, answer.delivered, { input_tokens_counted: 0 });
+  const units = is_counted ? {} : unitsOf(pricing, usage);
   return {
     text: typeof text === 'string' ? text : '',
     units,
-    cost: answer.usage ? exact(costOf(pricing, units)) : null,
+    cost: is_counted ? null : exact(costOf(pricing, units)),
   };
 }
 

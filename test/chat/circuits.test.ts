@@ -90,6 +90,8 @@ test('one call at a time of each account tests a last route; the next waits two 
   expect(stage.upstream.asked).toHaveLength(asked);
   leave.abort();
   await Promise.all(hanging);
+  stage.upstream.letGo();
+  await expect.poll(() => stage.upstream.open()).toBe(0);
 });
 
 test('a test of a last route ends with its first content: calls that wait for it go on', async () => {

@@ -213,7 +213,13 @@ describe('no bytes of an upstream do more than throw', () => {
     upstream: Upstream,
     bytes: Buffer,
   ): { body?: unknown; counts: number[]; error?: unknown } => {
-    const options = { model: 'public', request_id: 'req_1', created: 5, json_tool: 'json_output' };
+    const options = {
+      model: 'public',
+      request_id: 'req_1',
+      created: 5,
+      input_tokens_estimated: 3,
+      json_tool: 'json_output',
+    };
     try {
       const { bytes: answer, usage, delivered } = renderAnswer(asks[style], upstream, bytes, options);
       return { body: JSON.parse(answer.toString()), counts: Object.values({ ...usage, ...delivered }) };
@@ -241,9 +247,14 @@ describe('no bytes of an upstream do more than throw', () => {
       for (const style of styles) {
         for (const upstream of upstreams) {
           const bytes = Buffer.from(text);
-          expect(() => renderAnswer(asks[style], upstream, bytes, { model: 'm', request_id: 'r', created: 1 })).toThrow(
-            Error,
-          );
+          expect(() =>
+            renderAnswer(asks[style], upstream, bytes, {
+              model: 'm',
+              request_id: 'r',
+              created: 1,
+              input_tokens_estimated: 3,
+            }),
+          ).toThrow(Error);
         }
       }
     },

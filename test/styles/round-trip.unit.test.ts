@@ -160,7 +160,7 @@ describe('T37: signed thinking makes a round trip by a caller of chat completion
   it('byte for byte, in a loop of tools', () => {
     const ask = readAsk('completions', { model: 'm', messages: [question] });
     const upstream_answer = { ...plainest_answer.messages, content: [...thinking, call], stop_reason: 'tool_use' };
-    const options = { model: 'm', request_id: 'req_1', created: 1 };
+    const options = { model: 'm', request_id: 'req_1', created: 1, input_tokens_estimated: 3 };
     const { bytes } = renderAnswer(ask, 'messages', Buffer.from(JSON.stringify(upstream_answer)), options);
     const [choice] = (JSON.parse(bytes.toString()) as { choices: { message: JsonObject }[] }).choices;
     const result = { role: 'tool', tool_call_id: 'toolu_1', content: '7' };

@@ -331,8 +331,8 @@ export const answers_of_completions: readonly AnswerRow[] = [
     get: { usage: { input_tokens: 40, cache_read_input_tokens: 60 } },
   },
   {
-    part: 'usage: reasoning counted beside completion_tokens',
-    how: 'added, where the total says so',
+    part: 'usage: tokens beside completion_tokens, by the total, or more reasoning than output',
+    how: 'added to the output',
     give: {
       usage: {
         prompt_tokens: 100,

@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import type { UpstreamStyle } from '../../src/styles/conversation.ts';
+import { readUsage } from '../../src/styles/usage.ts';
+
+it.each<[string, UpstreamStyle, Record<string, number | object>, object]>([
+  [
+    'a total without details, as Google’s compatible endpoint tells it',
+    'completions',
+    { prompt_tokens: 7, completion_tokens: 20, total_tokens: 527 },
+    { input_tokens: 7, output_tokens: 520, reasoning_tokens: 500 },
+  ],
+  [
+    'reasoning beside the output, in the total',
+    'completions',
+    {
+      prompt_tokens: 7,
+      completion_tokens: 20,
+      total_tokens: 127,
+      completion_tokens_details: { reasoning_tokens: 100 },
+    },
+    { input_tokens: 7, output_tokens: 120, reasoning_tokens: 100 },
+  ],
+  [
+    'reasoning beside the output, in no total',
+    'completions',
+    { prompt_tokens: 7, completion_tokens: 20, completion_tokens_details: { reasoning_tokens: 100 } },
+    { input_tokens: 7, output_tokens: 120, reasoning_tokens: 100 },
+  ],
+  [
+    'reasoning within the output',
+    'completions',
+    { prompt_tokens: 7, completion_tokens: 20, total_tokens: 27, completion_tokens_details: { reasoning_tokens: 15 } },
+    { input_tokens: 7, output_tokens: 20, reasoning_tokens: 15 },
+  ],
+  [
+    'a cache beside the prompt, which is no output',
+    'completions',
+    { prompt_tokens: 7, completion_tokens: 20, total_tokens: 1_027, cache_read_input_tokens: 1_000 },
+    { input_tokens: 7, cached_input_tokens: 1_000, output_tokens: 20 },
+  ],
+  [
+    'a total of the responses style',
+    'responses',
+    { input_tokens: 7, output_tokens: 20, total_tokens: 527, output_tokens_details: {} },
+    { input_tokens: 7, output_tokens: 520, reasoning_tokens: 500 },
+  ],
+  [
+    'more thoughts than output of the messages style',
+    'messages',
+    { input_tokens: 7, output_tokens: 20, output_tokens_details: { thinking_tokens: 500 } },
+    { input_tokens: 7, output_tokens: 520, reasoning_tokens: 500 },
+  ],
+  [
+    'thoughts of Gemini with their number',
+    'contents',
+    { promptTokenCount: 7, candidatesTokenCount: 20, thoughtsTokenCount: 500, totalTokenCount: 527 },
+    { input_tokens: 7, output_tokens: 520, reasoning_tokens: 500 },
+  ],
+  [
+    'thoughts of Gemini in the total alone',
+    'contents',
+    { promptTokenCount: 7, candidatesTokenCount: 20, totalTokenCount: 527 },
+    { input_tokens: 7, output_tokens: 520, reasoning_tokens: 500 },
+  ],
+  [
+    'what tools of Google’s brought in, which is no output',
+    'contents',
+    { promptTokenCount: 7, candidatesTokenCount: 20, toolUsePromptTokenCount: 500, totalTokenCount: 527 },
+    { input_tokens: 507, output_tokens: 20 },
+  ],
+])('usage is read whole: %s', (_, style, fields, usage) => {
+  expect(readUsage(style, JSON.parse(JSON.stringify(fields)))).toEqual(usage);
+});
