@@ -104,18 +104,23 @@ export async function accountsMoved(db: Queryable, { from, to }: { from: Date; t
 }
 
 /**
- * What each account was charged in whole days (UTC), by the sums that are made every 15 s: a look at many accounts
- * reads a row for each day, key and model, not for each charge.
+ * What each account was charged in whole days (UTC): the sums that are made of most of its entries, and the entries
+ * since. A look at many accounts reads a row for each day, key and model, not for each charge.
  */
 export async function chargedByAccount(
   db: Queryable,
   { from, to }: { from: Date; to: Date },
 ): Promise<{ account_id: string; charged: Money }[]> {
   return db.query<{ account_id: string; charged: Money }>(
-    `select b.account_id, s.charged from balances b cross join lateral (
-       select sum(cost)::bigint as charged from usage_sums u
-        where u.account_id = b.account_id and u.step = 'day' and u.start >= $1 and u.start < $2 offset 0) s
-      where s.charged > 0 order by b.account_id`,
+    `select account_id, charged::bigint as charged from (
+       select b.account_id, coalesce(s.charged, 0) + coalesce(t.charged, 0) as charged
+         from balances b left join usage_marks m using (account_id)
+         cross join lateral (select sum(cost) as charged from usage_sums u
+           where u.account_id = b.account_id and u.step = 'day' and u.start >= $1 and u.start < $2 offset 0) s
+         cross join lateral (select sum(revenue + loss) as charged from ledger_entries e
+           where e.account_id = b.account_id and e.number > coalesce(m.number, 0) and e.type = 'settle'
+             and e.created_at >= $1 and e.created_at < $2 offset 0) t) c
+      where charged > 0 order by account_id`,
     [from, to],
   );
 }

@@ -6,7 +6,7 @@ import type { Db } from '../../src/db/database.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { close, hold } from '../../src/money/holds.ts';
 import { credit } from '../../src/money/ledger.ts';
-import { addUpUsage, usageOf } from '../../src/money/usage.ts';
+import { usageOf } from '../../src/money/usage.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, openWallet, type Wallet } from '../money/setup.ts';
 
@@ -256,16 +256,21 @@ it('what is charged after the invoice of its month goes on a supplementary one, 
 it('the service itself supplements months that it has finished', async () => {
   const wallet = await opened('2027-06-01T00:00:00Z');
   await charge(wallet, 100n, '2027-06-15T00:00:00Z');
-  const due = async (now: string) => {
-    await addUpUsage(db);
-    return (await makeDueInvoices(db, { issuer: { ...issuer, series: 'G' }, now: at(now) })).made;
-  };
+  const due = async (now: string) =>
+    (await makeDueInvoices(db, { issuer: { ...issuer, series: 'G' }, now: at(now) })).made;
   expect(await due('2027-07-01T01:00:00Z')).toMatchObject([{ number: 'G-2027-0001' }]);
   await charge(wallet, 3n, '2027-06-30T23:59:59Z');
   expect(await due('2027-07-01T01:10:00Z')).toMatchObject([
     { number: 'G-2027-0002', supplement_to: 'G-2027-0001', total: '0.000003' },
   ]);
   expect(await due('2027-07-01T01:20:00Z')).toEqual([]);
+  while (
+    Number((await db.query<{ left: bigint }>('select add_up_usage($1, 1000) as left', [wallet.account_id]))[0]?.left) >
+    0
+  );
+  expect(await due('2027-07-01T01:30:00Z')).toEqual([]);
+  await charge(wallet, 9n, '2027-06-30T23:59:59Z');
+  expect(await due('2027-07-01T01:40:00Z')).toMatchObject([{ number: 'G-2027-0003', total: '0.000009' }]);
   expect(await wrongRules()).toEqual([]);
 });
 
