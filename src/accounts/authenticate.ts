@@ -1,12 +1,14 @@
 import { makeBatcher } from '../db/batcher.ts';
 import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
+import type { KeyRules } from './key-rules.ts';
 import { hashKey, isKeyText } from './keys.ts';
 
 /** Who calls: the account that pays, and the key that was shown. */
 export type Caller = {
   account: { id: string; name: string; currency: string; status: 'active' | 'blocked' };
-  key: { id: string; name: string };
+  /** `rules`: what the pipeline checks of each call; absent for most keys, which have none. */
+  key: { id: string; name: string; rules?: Pick<KeyRules, 'scopes' | 'addresses'> };
 };
 
 /** The two headers that may carry a key (DECISIONS, Authentication). */
@@ -28,6 +30,8 @@ const check_after_ms = 450;
 const cache_entries_max = 20_000;
 
 const message = 'Invalid API key. Send it as "Authorization: Bearer <API_KEY>".';
+
+const expired_message = 'This API key has expired. Create another one, or give this one a later end.';
 
 /**
  * Looks keys up by their hash and remembers the callers for as long as nothing about callers changes, which it
@@ -71,7 +75,7 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
       const known = cache.get(text) ?? lookUp(text);
       const found = known.found ?? (await known.finding);
       const caller = callerOf(found);
-      if (!caller) throw new ApiError('unauthenticated', message);
+      if (!caller) throw new ApiError('unauthenticated', found?.ends_by_rule ? expired_message : message);
       return caller;
     },
     known: (headers) => {
@@ -121,8 +125,11 @@ function watchChanges(
   return { isFresh, check: () => (isFresh() ? undefined : waitForIt()) };
 }
 
-/** A caller, and when its key ends on the clock of this process; it may have ended long ago. */
-type Found = { caller: Caller; until_ms: number };
+/**
+ * A caller, and when its key ends on the clock of this process; it may have ended long ago. `ends_by_rule`: its end
+ * is one of its rules, rather than somebody's deed.
+ */
+type Found = { caller: Caller; until_ms: number; ends_by_rule: boolean };
 
 /** `found` as soon as it was: whoever comes later need not wait for a promise. */
 type LookUp = { finding: Promise<Found | undefined>; found: Found | undefined };
@@ -132,6 +139,9 @@ type Row = {
   key_id: string;
   key_name: string;
   left_ms: number | null;
+  ends_by_rule: boolean;
+  scopes: KeyRules['scopes'];
+  addresses: KeyRules['addresses'];
   id: string;
   name: string;
   currency: string;
@@ -142,7 +152,8 @@ type Row = {
 async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: number): Promise<(Found | undefined)[]> {
   const rows = await db.query<Row>(
     `select k.hash, k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status,
-            (extract(epoch from k.deleted_at - now()) * 1000)::float8 as left_ms
+            (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,
+            coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses
        from api_keys k join accounts a on a.id = k.account_id
       where k.hash = any($1)`,
     [hashes],
@@ -152,8 +163,13 @@ async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: num
   return hashes.map((hash) => {
     const row = found.get(hash.toString('latin1'));
     if (!row) return undefined;
-    const { key_id, key_name, left_ms, hash: _, ...account } = row;
+    const { key_id, key_name, left_ms, ends_by_rule, scopes, addresses, hash: _, ...account } = row;
     const until_ms = left_ms === null ? Number.POSITIVE_INFINITY : now_ms + left_ms;
-    return { caller: { account, key: { id: key_id, name: key_name } }, until_ms };
+    const rules = (scopes ?? addresses) && { scopes, addresses };
+    return {
+      caller: { account, key: { id: key_id, name: key_name, ...(rules && { rules }) } },
+      until_ms,
+      ends_by_rule,
+    };
   });
 }

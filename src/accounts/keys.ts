@@ -4,6 +4,7 @@ import type { Db, Queryable } from '../db/database.ts';
 import { newId, randomBase62, toBase62 } from '../lib/ids.ts';
 import { budgetsOf, openBudget } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
+import { no_rules, type KeyRules } from './key-rules.ts';
 
 /** A key as it may be shown: the key itself is known only to its owner. */
 export type ApiKey = {
@@ -16,19 +17,23 @@ export type ApiKey = {
   created_at: Date;
   /** In the future: it was rotated, and works until then. */
   deleted_at: Date | null;
-};
+} & KeyRules;
 
 /** Whose it is: the programs of people, or the dashboard's playground, which has one key of each account. */
 export type KeyKind = 'program' | 'playground';
 
-export type KeyState = 'active' | 'ending' | 'deleted';
+export type KeyState = 'active' | 'ending' | 'expired' | 'deleted';
 
-export function keyState({ deleted_at }: Pick<ApiKey, 'deleted_at'>, now_ms: number): KeyState {
-  if (deleted_at === null) return 'active';
-  return deleted_at.getTime() > now_ms ? 'ending' : 'deleted';
+export function keyState(
+  { deleted_at, expires_at }: Pick<ApiKey, 'deleted_at' | 'expires_at'>,
+  now_ms: number,
+): KeyState {
+  if (deleted_at !== null && deleted_at.getTime() <= now_ms) return 'deleted';
+  if (expires_at !== null && expires_at.getTime() <= now_ms) return 'expired';
+  return deleted_at === null ? 'active' : 'ending';
 }
 
-const columns = 'id, account_id, name, kind, prefix, last_four, created_at, deleted_at';
+const columns = 'id, account_id, name, kind, prefix, last_four, created_at, deleted_at, expires_at, scopes, addresses';
 
 const prefix = 'mdl_';
 
@@ -55,9 +60,9 @@ export function hashKey(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-type NewKey = { account_id: string; name: string; limit_month: Money | null };
+type NewKey = { account_id: string; name: string; limit_month: Money | null; rules?: KeyRules };
 
-/** Makes a key with its budget. `text` is returned here and never again. */
+/** Makes a key with its budget and rules. `text` is returned here and never again. */
 export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: ApiKey; text: string }> {
   return db.tx((tx) => insertKey(tx, key, now));
 }
@@ -77,12 +82,14 @@ async function insertRow(
   text: string,
   now: Date,
 ): Promise<ApiKey | undefined> {
-  const { account_id, name, limit_month } = key;
+  const { account_id, name, limit_month, rules = no_rules } = key;
+  const id = newId('key', now.getTime());
+  const shown = [text.slice(0, 8), text.slice(-4)];
   const rows = await tx.query<ApiKey>(
-    `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
+    `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at, expires_at, scopes, addresses)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      on conflict (account_id) where kind = 'playground' and deleted_at is null do nothing returning ${columns}`,
-    [newId('key', now.getTime()), account_id, name, kind, hashKey(text), text.slice(0, 8), text.slice(-4), now],
+    [id, account_id, name, kind, hashKey(text), ...shown, now, rules.expires_at, rules.scopes, rules.addresses],
   );
   const made = rows[0];
   if (made) await openBudget(tx, { id: made.id, account_id, limit_month }, now);
@@ -126,8 +133,18 @@ export async function renameKey(db: Queryable, id: string, name: string): Promis
   await db.query('update api_keys set name = $2 where id = $1', [id, name]);
 }
 
+/** New rules in the place of some of the old ones; within a second they hold on every node. */
+export async function changeKeyRules(db: Queryable, id: string, rules: KeyRules): Promise<void> {
+  await db.query('update api_keys set expires_at = $2, scopes = $3, addresses = $4 where id = $1', [
+    id,
+    rules.expires_at,
+    rules.scopes,
+    rules.addresses,
+  ]);
+}
+
 /**
- * Makes a key with the same name and limit, and ends the old one: now, or once `overlap_ms` have passed, so
+ * Makes a key with the same name, limit and rules, and ends the old one: now, or once `overlap_ms` have passed, so
  * that programs can change over one by one. Undefined if there is none that is active.
  */
 export async function rotateKey(
@@ -140,6 +157,7 @@ export async function rotateKey(
     // By the database's clock, as whoever authenticates asks it.
     const ended = await tx.query<ApiKey>(
       `update api_keys set deleted_at = now() + $2 * interval '1 ms' where id = $1 and deleted_at is null
+         and (expires_at is null or expires_at > now())
        returning ${columns}`,
       [key_id, overlap_ms],
     );
@@ -147,7 +165,8 @@ export async function rotateKey(
     if (!old) return undefined;
     const { account_id, name } = old;
     const budget = (await budgetsOf(tx, account_id, now, key_id))[0];
-    return { ...(await insertKey(tx, { account_id, name, limit_month: budget?.limit_month ?? null }, now)), old };
+    const made = { account_id, name, limit_month: budget?.limit_month ?? null, rules: old };
+    return { ...(await insertKey(tx, made, now)), old };
   });
 }
 

@@ -1,4 +1,6 @@
 import type { Caller } from '../accounts/authenticate.ts';
+import { no_rules } from '../accounts/key-rules.ts';
+import { findKey } from '../accounts/keys.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { balanceOf, budgetsOf, listEntries, nextMonth, type Entry, type EntryFilter } from '../money/ledger.ts';
@@ -73,9 +75,17 @@ export const get_key: Endpoint<App> = {
     const { generate_per_minute, chat_per_minute, failed_per_24h } = app.catalog.current.settings.limits;
     const { id: account_id, currency } = caller.account;
     const limits = { generate_per_minute, chat_per_minute, failed_per_24h };
-    return { status: 200, body: { object: 'api_key', ...caller.key, account_id, currency, ...use, held, limits } };
+    const { id, name } = caller.key;
+    const rules = await rulesOf(app, id);
+    return { status: 200, body: { object: 'api_key', id, name, account_id, currency, ...use, held, limits, ...rules } };
   },
 };
+
+/** Until when, for what and from where the key may be used; null: no rule. */
+async function rulesOf(app: App, key_id: string) {
+  const { expires_at, scopes, addresses } = (await findKey(app.db, key_id)) ?? no_rules;
+  return { expires_at: expires_at?.toISOString() ?? null, scopes, addresses };
+}
 
 /** What the API calls a movement → what the ledger calls it. */
 export const entry_types = {

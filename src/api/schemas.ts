@@ -111,6 +111,15 @@ export const key = Type.Object({
     chat_per_minute: Type.Integer(),
     failed_per_24h: Type.Integer(),
   }),
+  expires_at: nullable(timestamp('When the key ends; null: never.')),
+  scopes: nullable(
+    Type.Array(Type.Enum(['chat', 'media', 'read']), {
+      description: 'What the key may be used for; null: everything.',
+    }),
+  ),
+  addresses: nullable(
+    Type.Array(Type.String(), { description: 'Ranges from which the key may be used; null: anywhere.' }),
+  ),
 });
 
 export const transaction = Type.Object({

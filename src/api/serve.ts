@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../accounts/authenticate.ts';
+import { checkKeyRules } from '../accounts/key-rules.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
@@ -20,6 +21,7 @@ import { parseJsonObject } from './json.ts';
 import type { PipelineOptions, Timeouts } from './options.ts';
 import { parseQuery } from './query.ts';
 import { absolute_form, decodePath, type RouteTable } from './routes.ts';
+import { scopesOf } from './scopes.ts';
 import type { SocketErrors } from './socket-errors.ts';
 import { admitStranger } from './strangers.ts';
 import { windowError, windowHeaders } from './window-headers.ts';
@@ -102,7 +104,7 @@ export async function serve<App>(
     request.state.route = endpoint.path;
     setFormat(request, endpoint.format);
     if (!endpoint.public && endpoint.session === undefined) {
-      const admitting = admitCaller(context, endpoint.window ?? 'other', request);
+      const admitting = admitCaller(context, endpoint.window ?? 'other', request, endpoint);
       if (admitting) await admitting;
     }
     checkHead(request.raw);
@@ -238,20 +240,27 @@ async function admitPerson<App>(context: Context<App>, need: Need, request: Fast
 function admitCaller<App>(
   context: Context<App>,
   window: WindowName,
-  { state, raw }: FastifyRequest,
+  request: FastifyRequest,
+  endpoint?: Pick<Endpoint<App>, 'method' | 'path'>,
 ): Promise<void> | undefined {
+  const { state, raw } = request;
   const { authorization, 'x-api-key': api_key } = raw.headers;
   state.headers['cache-control'] = 'no-store';
   const key = Array.isArray(api_key) ? api_key[0] : api_key;
   const caller = context.authenticate({ authorization, 'x-api-key': key });
-  if (caller instanceof Promise) return caller.then((known) => countCall(context, window, state, known));
-  countCall(context, window, state, caller);
+  const admit = (caller: Caller) => {
+    state.caller = caller;
+    const { rules } = caller.key;
+    if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: request.ip });
+    countCall(context, window, state, caller);
+  };
+  if (caller instanceof Promise) return caller.then(admit);
+  admit(caller);
   return undefined;
 }
 
 /** Throws ApiError 429. */
 function countCall<App>(context: Context<App>, window: WindowName, state: State, caller: Caller): void {
-  state.caller = caller;
   const taken = context.windows.take(window, caller.key.id, context.limits()[window], context.elapsed_ms());
   Object.assign(state.headers, windowHeaders(taken));
   if (!taken.ok) throw windowError(window, taken);

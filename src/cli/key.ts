@@ -1,5 +1,14 @@
 import type { Command } from 'commander';
-import { createKey, deleteKey, findKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
+import {
+  KeyRuleError,
+  no_rules,
+  readAddresses,
+  readExpiry,
+  readScopes,
+  scopes,
+  type KeyRules,
+} from '../accounts/key-rules.ts';
+import { changeKeyRules, createKey, deleteKey, findKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
@@ -15,6 +24,7 @@ export function keyCommands(key: Command): void {
   create
     .option('--name <name>', 'its name', 'Key')
     .option('--monthly-limit <amount>', 'what it may spend in a month (UTC)');
+  addRuleOptions(create);
   says(create, () => withApp((app) => createOne(app, create.opts())));
 
   says(key.command('delete <key_id>').description('delete a key, on every node within a second'), (id = '') =>
@@ -27,25 +37,86 @@ export function keyCommands(key: Command): void {
     key.command('limit <key_id> <amount>').description('set the monthly limit, or lift it with "none"'),
     (id = '', amount = '') => withApp((app) => limitOne(app, id, amount)),
   );
+  const rules = key
+    .command('rules <key_id>')
+    .description('change until when, for what and from where a key may be used');
+  addRuleOptions(rules);
+  says(rules, (id = '') => withApp((app) => changeRules(app, id, rules.opts())));
   const list = key.command('list').description('the keys of an account').requiredOption('--account <account>', 'whose');
   says(list, () => withApp((app) => listAll(app, list.opts())));
 }
 
+type RuleOptions = { expires?: string; scopes?: string; addresses?: string };
+
+function addRuleOptions(command: Command): void {
+  command
+    .option('--expires <when>', 'when it ends: a time, a duration such as 90d, or "never"')
+    .option('--scopes <list>', `what it may be used for: ${scopes.join(', ')}, with commas between, or "all"`)
+    .option('--addresses <list>', 'from where: addresses and CIDR ranges with commas between, or "any"');
+}
+
+/** The rules of the options, in the place of those that the key has. */
+function readRules(options: RuleOptions, rules: KeyRules, now: Date): KeyRules {
+  const read = <T>(name: keyof RuleOptions, reader: (text: string) => T, present: T): T => {
+    const text = options[name];
+    if (text === undefined) return present;
+    try {
+      return reader(text);
+    } catch (error) {
+      if (error instanceof KeyRuleError) throw new CommandError(`--${name} ${error.message}`, 2);
+      throw error;
+    }
+  };
+  const listOf = (text: string) => text.split(',').map((part) => part.trim());
+  return {
+    expires_at: read('expires', (text) => readExpiry(text === 'never' ? null : text, now), rules.expires_at),
+    scopes: read('scopes', (text) => readScopes(text === 'all' ? null : listOf(text)), rules.scopes),
+    addresses: read('addresses', (text) => readAddresses(text === 'any' ? null : listOf(text)), rules.addresses),
+  };
+}
+
+async function changeRules(app: CommandApp, id: string, options: RuleOptions): Promise<Said> {
+  const key = await findKey(app.db, id);
+  const now = new Date(app.clock.now());
+  if (!key || keyState(key, now.getTime()) === 'deleted') throw new CommandError(`There is no key "${id}".`);
+  if (options.expires === undefined && options.scopes === undefined && options.addresses === undefined)
+    throw new CommandError('Name a rule to change: --expires, --scopes or --addresses.', 2);
+  const rules = readRules(options, key, now);
+  await changeKeyRules(app.db, id, rules);
+  await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details: { ...rules } });
+  app.notifier.notify(keys_channel, 'all');
+  return { json: { id, ...rulesJson(rules) }, text: `${id}: ${rulesText(rules)}` };
+}
+
+function rulesJson({ expires_at, scopes: allowed, addresses }: KeyRules) {
+  return { expires_at: expires_at?.toISOString() ?? null, scopes: allowed, addresses };
+}
+
+function rulesText({ expires_at, scopes: allowed, addresses }: KeyRules): string {
+  const until = expires_at ? `until ${expires_at.toISOString()}` : 'without an end';
+  return `${until}, for ${allowed?.join(' and ') ?? 'everything'}, from ${addresses?.join(', ') ?? 'anywhere'}`;
+}
+
 async function createOne(
   app: CommandApp,
-  options: { account?: string; name?: string; monthlyLimit?: string },
+  options: { account?: string; name?: string; monthlyLimit?: string } & RuleOptions,
 ): Promise<Said> {
   const name = readText(options.name, '--name', 200);
   const limit_month = options.monthlyLimit === undefined ? null : readMoney(options.monthlyLimit, '--monthly-limit');
+  const now = new Date(app.clock.now());
+  const rules = readRules(options, no_rules, now);
   const account = await found(app, options.account ?? '');
-  const { key, text } = await createKey(
-    app.db,
-    { account_id: account.id, name, limit_month },
-    new Date(app.clock.now()),
-  );
+  const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month, rules }, now);
   const { account_id } = key;
   await note(app, { account_id, action: 'key.create', subject: key.id, details: { name, limit: shown(limit_month) } });
-  const json = { id: key.id, key: text, name: key.name, account_id, monthly_limit: shown(limit_month) };
+  const json = {
+    id: key.id,
+    key: text,
+    name: key.name,
+    account_id,
+    monthly_limit: shown(limit_month),
+    ...rulesJson(key),
+  };
   return { json, text: `${text}\nThis is shown only now. Its id is ${key.id}.` };
 }
 
@@ -100,6 +171,7 @@ async function listAll(app: CommandApp, options: { account?: string }): Promise<
       created_at: key.created_at.toISOString(),
       status: keyState(key, app.clock.now()),
       deleted_at: key.deleted_at?.toISOString() ?? null,
+      ...rulesJson(key),
     };
   });
   const rows = keys.map((key) => [key.id, key.name, key.key, key.monthly_limit ?? 'none', key.spent, key.status]);

@@ -1,4 +1,6 @@
+import { KeyRuleError, no_rules, readAddresses, readExpiry, readScopes, type KeyRules } from '../accounts/key-rules.ts';
 import {
+  changeKeyRules,
   createKey,
   deleteKey,
   findKey,
@@ -44,6 +46,9 @@ export function renderKey(key: ApiKey, budget: Budget | undefined, currency: str
     created_at: key.created_at.toISOString(),
     ends_at: key.deleted_at?.toISOString() ?? null,
     state: keyState(key, now.getTime()),
+    expires_at: key.expires_at?.toISOString() ?? null,
+    scopes: key.scopes && [...key.scopes],
+    addresses: key.addresses && [...key.addresses],
     limit: limit_month === null ? null : costView(limit_month, currency),
     spent: costView(spent, currency),
     held: costView(held, currency),
@@ -70,8 +75,9 @@ export const create_key = account_endpoint('POST', '/keys', 'keys', async (app, 
   const name = readGiven(body).text('name', name_length_max);
   const limit_month = readLimit(body) ?? null;
   const now = new Date(app.clock.now());
-  const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month }, now);
-  await note(app, call, 'key.create', key.id, { name, limit: limitText(limit_month) });
+  const rules = readRules(body, no_rules, now);
+  const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month, rules }, now);
+  await note(app, call, 'key.create', key.id, { name, limit: limitText(limit_month), ...rulesNote(no_rules, rules) });
   return secretAnswer(app, call, key, text);
 });
 
@@ -80,15 +86,20 @@ export const change_key = account_endpoint('PATCH', '/keys/{id}', 'keys', async 
   const name = readGiven(call.body).optionalText('name', name_length_max);
   const limit_month = readLimit(call.body);
   const key = await findOwn(app, call);
+  const now = new Date(app.clock.now());
+  const rules = readRules(call.body, key, now);
   if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
   if (name !== undefined) await renameKey(app.db, key.id, name);
   if (limit_month !== undefined) await setLimit(app.db, key.id, limit_month);
+  const noted = rulesNote(key, rules);
+  if (Object.keys(noted).length > 0) await changeKeyRules(app.db, key.id, rules);
   await note(app, call, 'key.change', key.id, {
     ...(name !== undefined && { name, name_before: key.name }),
     ...(limit_month !== undefined && { limit: limitText(limit_month) }),
+    ...noted,
   });
   app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
-  return { status: 200, body: await renderOne(app, call, { ...key, name: name ?? key.name }) };
+  return { status: 200, body: await renderOne(app, call, { ...key, ...rules, name: name ?? key.name }) };
 });
 
 /** A new key in the place of an old one, which still works for 0 or 24 hours. */
@@ -124,6 +135,31 @@ async function findOwn(app: App, { account, params }: AccountCall): Promise<ApiK
   const key = isId('key', id) ? await findKey(app.db, id, account.id) : undefined;
   if (!key) throw new ApiError('not_found', 'There is no such key.');
   return key;
+}
+
+/** The rules of a body, in the place of those that the key has; what the body does not name stays. */
+function readRules(body: Record<string, unknown> | undefined, rules: KeyRules, now: Date): KeyRules {
+  const read = <T>(name: keyof KeyRules, reader: (value: unknown) => T, present: T): T => {
+    if (body?.[name] === undefined) return present;
+    try {
+      return reader(body[name]);
+    } catch (error) {
+      if (error instanceof KeyRuleError) throw wrong(name, `${name} ${error.message}`);
+      throw error;
+    }
+  };
+  return {
+    expires_at: read('expires_at', (value) => readExpiry(value, now), rules.expires_at),
+    scopes: read('scopes', readScopes, rules.scopes),
+    addresses: read('addresses', readAddresses, rules.addresses),
+  };
+}
+
+/** Of two sets of rules those that differ, for the audit log. */
+export function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
+  const names = ['expires_at', 'scopes', 'addresses'] as const;
+  const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
+  return Object.fromEntries(changed.map((name) => [name, after[name]]));
 }
 
 /** Undefined if it was not given, null for none. */

@@ -75,6 +75,9 @@ describe('keys', () => {
       last_four: text.slice(-4),
       created_at: now,
       deleted_at: null,
+      expires_at: null,
+      scopes: null,
+      addresses: null,
     });
     const [row] = await db.query<{ hash: Buffer; whole: string }>(
       'select hash, row_to_json(k)::text as whole from api_keys k where id = $1',

@@ -25,6 +25,43 @@ function withKey(key: string, path: string, body?: object): Promise<Response> {
 /** Five cents. */
 const audio = { model: 'sandbox/audio', input: { prompt: 'x', duration: 5 } };
 
+describe('key rules', () => {
+  it('gives a key its end, scopes and addresses, and takes them away', async () => {
+    const { account_id } = await service.client();
+    const made = await commands.ok(
+      'key',
+      'create',
+      '--account',
+      account_id,
+      '--scopes',
+      'chat,read',
+      '--expires',
+      '90d',
+    );
+    expect(made).toMatchObject({ scopes: ['chat', 'read'], addresses: null, expires_at: expect.stringMatching(/Z$/) });
+    expect((await withKey(made.key, '/v1/generate', audio)).status).toBe(403);
+    const words = ['--scopes', 'all', '--expires', 'never', '--addresses', '203.0.113.0/24'];
+    expect(await commands.ok('key', 'rules', made.id, ...words)).toEqual({
+      id: made.id,
+      expires_at: null,
+      scopes: null,
+      addresses: ['203.0.113.0/24'],
+    });
+    await expect.poll(async () => (await withKey(made.key, '/v1/balance')).status, { timeout: 5_000 }).toBe(403);
+  });
+
+  it.each([
+    [['--scopes', 'admin'], '--scopes must be a list with at least one of chat, media, read'],
+    [['--expires', 'yesterday'], '--expires must be a time in the future'],
+    [['--addresses', 'example.com'], '--addresses must have addresses such as'],
+    [[], 'Name a rule to change'],
+  ])('refuses %j with what to write instead', async (words, message) => {
+    const { account_id } = await service.client();
+    const { id } = await commands.ok('key', 'create', '--account', account_id);
+    expect(await commands.fails(2, 'key', 'rules', id, ...words)).toContain(message);
+  });
+});
+
 describe('key create', () => {
   it('makes a key that works at once, with its limit, and is shown only now', async () => {
     const { account_id } = await service.client();

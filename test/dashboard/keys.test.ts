@@ -170,6 +170,27 @@ it.each(['billing', 'viewer'] as const)('a member with the role %s sees keys and
   expect((await listed()).find(({ id }) => id === key.id)).toMatchObject({ name: 'Theirs', state: 'active' });
 });
 
+it('a key gets its rules when it is made or changed, keeps them when it is rotated, and a mistake names its field', async () => {
+  const rules = { expires_at: '30d', scopes: ['read', 'chat'], addresses: ['127.0.0.1', '10.0.0.0/8'] };
+  const { key } = await create({ name: 'Ruled', ...rules });
+  expect(key).toMatchObject({ scopes: ['chat', 'read'], addresses: ['127.0.0.1/32', '10.0.0.0/8'], state: 'active' });
+  expect(Date.parse(key.expires_at ?? '') - Date.now()).toBeGreaterThan(29 * 86_400_000);
+  const rotated = made(await owner.post(`${owner.base}/keys/${key.id}/rotate`, { overlap_hours: 0 }));
+  const { scopes, addresses, expires_at } = key;
+  expect(rotated.key).toMatchObject({ scopes, addresses, expires_at });
+  const path = `${owner.base}/keys/${rotated.key.id}`;
+  const { json } = await owner.send('PATCH', path, { scopes: null, addresses: [] });
+  expect(json).toMatchObject({ scopes: null, addresses: null, expires_at });
+  for (const [name, wrong] of [
+    ['expires_at', '2020-01-01'],
+    ['scopes', []],
+    ['addresses', ['example.com']],
+  ] as const) {
+    const refused = await owner.send('PATCH', path, { [name]: wrong });
+    expect(refused).toMatchObject({ status: 400, json: { error: { param: name } } });
+  }
+});
+
 it('a developer makes keys', async () => {
   const member = await memberOf(test, owner, 'developer');
   expect(await opens((await create({ name: 'Dev' }, member)).secret)).toBe(true);

@@ -1,7 +1,7 @@
 import type { Cost } from './common.ts';
 
-/** `ending`: it was rotated, and works until `ends_at`. */
-export type KeyState = 'active' | 'ending' | 'deleted';
+/** `ending`: it was rotated, and works until `ends_at`. `expired`: `expires_at` has passed. */
+export type KeyState = 'active' | 'ending' | 'expired' | 'deleted';
 
 export type KeyView = {
   id: string;
@@ -13,6 +13,12 @@ export type KeyView = {
   created_at: string;
   ends_at: string | null;
   state: KeyState;
+  /** When it ends by itself; null: never. */
+  expires_at: string | null;
+  /** What it may be used for; null: everything. */
+  scopes: ('chat' | 'media' | 'read')[] | null;
+  /** Ranges from which it may be used; null: anywhere. */
+  addresses: string[] | null;
   /** Of the month, in which `spent` and `held` count too; null for none. */
   limit: Cost | null;
   spent: Cost;

@@ -34,6 +34,7 @@ const looks: Record<string, Look> = {
   not_needed: { color: 'gray', label: 'Not needed', icon: CheckCircleIcon },
   missing: { color: 'yellow', label: 'Missing', icon: MinusCircleIcon },
   ending: { color: 'gray', label: 'Rotated', icon: ClockIcon },
+  expired: { color: 'gray', label: 'Expired', icon: ClockIcon },
   off: { color: 'gray', label: 'Off', icon: MinusCircleIcon },
   deleted: { color: 'gray', label: 'Deleted', icon: MinusCircleIcon },
 };

@@ -1,5 +1,5 @@
-import { Stack, TextInput } from '@mantine/core';
-import { useForm } from '@mantine/form';
+import { Chip, Group, Input, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import { useForm, type UseFormReturnType } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { KeyView, NewKeyView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
@@ -9,11 +9,26 @@ import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { NewKey } from './NewKey.tsx';
 
-type Values = { name: string; limit: string };
+type Values = { name: string; limit: string; ends: string; scopes: string[]; addresses: string };
 
-/** Without a limit there is none. */
-function toBody({ name, limit }: Values) {
-  return { name, limit: optionalAmount(limit) };
+const never = 'never';
+const all_scopes = ['chat', 'media', 'read'];
+
+/** Without a limit there is none; `ends` is a time, a duration from now, or never. */
+function toBody({ name, limit, ends, scopes, addresses }: Values) {
+  return {
+    name,
+    limit: optionalAmount(limit),
+    expires_at: ends === never ? null : ends,
+    scopes: scopes.length === all_scopes.length ? null : scopes,
+    addresses: addresses.split(/[\s,]+/).filter((range) => range !== ''),
+  };
+}
+
+/** What changes; an end that stays may be over, which is no end that a key can get. */
+function toChange(values: Values, { expires_at }: KeyView) {
+  const { expires_at: ends, ...others } = toBody(values);
+  return ends === expires_at ? others : { ...others, expires_at: ends };
 }
 
 /** Asks for a name and a limit, then tells the key, once. */
@@ -33,7 +48,7 @@ export function CreateKey({ opened, close }: { opened: boolean; close: () => voi
   return (
     <Modal opened={opened} onClose={end} title="Create a key">
       <Fields
-        values={{ name: '', limit: '' }}
+        values={{ name: '', limit: '', ends: never, scopes: all_scopes, addresses: '' }}
         submit={mutate}
         error={error}
         pending={isPending}
@@ -48,7 +63,7 @@ export function ChangeKey({ apiKey, close }: { apiKey: KeyView; close: () => voi
   const { account, base } = usePlace();
   const queries = useQueryClient();
   const { mutate, error, isPending } = useMutation({
-    mutationFn: (values: Values) => api.patch(`${base}/keys/${apiKey.id}`, toBody(values)),
+    mutationFn: (values: Values) => api.patch(`${base}/keys/${apiKey.id}`, toChange(values, apiKey)),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: [account.id, 'keys'] });
       close();
@@ -58,7 +73,13 @@ export function ChangeKey({ apiKey, close }: { apiKey: KeyView; close: () => voi
   return (
     <Modal opened onClose={close} title={`Change ${apiKey.name}`}>
       <Fields
-        values={{ name: apiKey.name, limit }}
+        values={{
+          name: apiKey.name,
+          limit,
+          ends: apiKey.expires_at ?? never,
+          scopes: apiKey.scopes ?? all_scopes,
+          addresses: apiKey.addresses?.join('\n') ?? '',
+        }}
         submit={mutate}
         error={error}
         pending={isPending}
@@ -100,8 +121,59 @@ function Fields(props: {
           maxLength={20}
           {...form.getInputProps('limit')}
         />
+        <RuleFields form={form} ends={props.values.ends} />
         <FormEnd word={props.word} isPending={props.pending} error={props.error} cancel={props.end} />
       </Stack>
     </form>
+  );
+}
+
+/** Until when, for what and from where a key may be used. */
+function RuleFields({ form, ends }: { form: UseFormReturnType<Values>; ends: string }) {
+  const durations = [
+    { value: never, label: 'Never' },
+    { value: '7d', label: 'In 7 days' },
+    { value: '30d', label: 'In 30 days' },
+    { value: '90d', label: 'In 90 days' },
+    { value: '365d', label: 'In a year' },
+  ];
+  const current = ends === never ? [] : [{ value: ends, label: new Date(ends).toLocaleString('en-GB') }];
+  return (
+    <>
+      <Select
+        label="Ends"
+        description="From then on it is refused like a deleted key."
+        data={[...current, ...durations]}
+        allowDeselect={false}
+        key={form.key('ends')}
+        {...form.getInputProps('ends')}
+      />
+      <Input.Wrapper
+        label="May be used for"
+        description="Read: balance, usage, tasks and calls. Models can be listed with every key."
+        error={form.errors['scopes']}
+        labelElement="div"
+      >
+        <Chip.Group multiple key={form.key('scopes')} {...form.getInputProps('scopes')}>
+          <Group gap="xs" mt={6}>
+            <Chip value="chat">Chat</Chip>
+            <Chip value="media">Media</Chip>
+            <Chip value="read">Read</Chip>
+          </Group>
+        </Chip.Group>
+      </Input.Wrapper>
+      <Textarea
+        label="Allowed addresses"
+        description="One address or range per line, such as 203.0.113.0/24. Empty: any address."
+        placeholder="Any address"
+        autosize
+        minRows={1}
+        maxRows={6}
+        autoComplete="off"
+        spellCheck={false}
+        key={form.key('addresses')}
+        {...form.getInputProps('addresses')}
+      />
+    </>
   );
 }

@@ -115,11 +115,34 @@ function Spent({ apiKey: { name, limit, spent, used_percent } }: { apiKey: KeyVi
   );
 }
 
-function State({ apiKey: { state, ends_at } }: { apiKey: KeyView }) {
-  if (state === 'active') return <Status of="active" />;
+const uses = { chat: 'chat', media: 'media', read: 'reading' };
+
+/** The rules of a key in a few words; nothing for a key without any. */
+function rulesOf({ scopes, addresses }: KeyView): string {
+  const parts = [
+    scopes && `${scopes.map((scope) => uses[scope]).join(' and ')} only`,
+    addresses && (addresses.length === 1 ? `from ${addresses[0]}` : `from ${addresses.length} address ranges`),
+  ];
+  return parts.filter((part) => part !== null).join(', ');
+}
+
+function State({ apiKey }: { apiKey: KeyView }) {
+  const { state, ends_at, expires_at } = apiKey;
+  const rules = rulesOf(apiKey);
   return (
     <Stack gap={2} align="flex-start">
       <Status of={state} />
+      {rules !== '' && (
+        <Text size="xs" c="dimmed" title={apiKey.addresses?.join(', ')}>
+          {rules}
+        </Text>
+      )}
+      {expires_at !== null && state !== 'deleted' && (
+        <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+          {state === 'expired' ? 'ended ' : 'ends '}
+          <Time at={expires_at} />
+        </Text>
+      )}
       {ends_at !== null && (
         <Text size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
           {state === 'ending' && 'works until '}

@@ -1,0 +1,96 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { ApiError } from '../errors.ts';
+import { isWithin } from '../lib/address.ts';
+import { parseDuration } from '../lib/duration.ts';
+
+/** What a key may do: call chat models, make media, read what the account has and did. */
+export const scopes = ['chat', 'media', 'read'] as const;
+
+export type Scope = (typeof scopes)[number];
+
+/** What a key may be used for beyond its limit; null: no rule. */
+export type KeyRules = {
+  expires_at: Date | null;
+  /** At least one; null: all. */
+  scopes: readonly Scope[] | null;
+  /** CIDR ranges, at least one; null: any address. */
+  addresses: readonly string[] | null;
+};
+
+export const no_rules: KeyRules = { expires_at: null, scopes: null, addresses: null };
+
+const addresses_max = 50;
+
+/** A mistake in a rule; the message ends a sentence that begins with the field's name. */
+export class KeyRuleError extends Error {
+  override name = 'KeyRuleError';
+}
+
+/** Scopes of a list of words, each once; null for all of them or for null. Throws KeyRuleError. */
+export function readScopes(value: unknown): readonly Scope[] | null {
+  if (value === null) return null;
+  const words: readonly unknown[] = Array.isArray(value) ? value : [];
+  const chosen = scopes.filter((scope) => words.includes(scope));
+  if (words.length === 0 || words.some((word) => !chosen.some((scope) => scope === word)))
+    throw new KeyRuleError(`must be a list with at least one of ${scopes.join(', ')}; null allows all.`);
+  return chosen.length === scopes.length ? null : chosen;
+}
+
+/** Ranges of a list of addresses and CIDR ranges; null for none or for null. Throws KeyRuleError. */
+export function readAddresses(value: unknown): readonly string[] | null {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return null;
+  if (!Array.isArray(value) || value.length > addresses_max)
+    throw new KeyRuleError(`must be a list of at most ${addresses_max} addresses; null allows any.`);
+  return [...new Set(value.map(readRange))];
+}
+
+function readRange(value: unknown): string {
+  const text = typeof value === 'string' ? value.trim() : '';
+  const [address = '', bits] = text.split('/');
+  const range = bits === undefined ? `${address}/${isIP(address) === 6 ? 128 : 32}` : text;
+  // A zone (fe80::1%eth0) names an interface of one machine.
+  if (isIP(address) !== 0 && !address.includes('%') && ipaddr.isValidCIDR(range)) return range;
+  const shown = JSON.stringify(text.slice(0, 60));
+  throw new KeyRuleError(`must have addresses such as 203.0.113.7 or ranges such as 203.0.113.0/24, not ${shown}.`);
+}
+
+/** When a key ends: a date and time (ISO 8601), or a duration from now such as `90d`; null for never. Throws KeyRuleError. */
+export function readExpiry(value: unknown, now: Date): Date | null {
+  if (value === null) return null;
+  const text = typeof value === 'string' ? value.trim() : '';
+  const duration_ms = parseDuration(text);
+  const at = duration_ms === undefined ? dateOf(text) : new Date(now.getTime() + duration_ms);
+  if (at && at > now && at.getUTCFullYear() < 2200) return at;
+  throw new KeyRuleError('must be a time in the future such as 2027-01-31T00:00:00Z, or a duration such as 90d.');
+}
+
+function dateOf(text: string): Date | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/.test(text))
+    return undefined;
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? undefined : at;
+}
+
+/**
+ * Refuses a call that the rules of its key exclude. `of_call`: scopes of which one is enough; undefined where any will
+ * do. Throws ApiError 403.
+ */
+export function checkKeyRules(
+  rules: Pick<KeyRules, 'scopes' | 'addresses'>,
+  call: { of_call: readonly Scope[] | undefined; address: string },
+): void {
+  if (rules.addresses && !isWithin(call.address, rules.addresses)) {
+    const message = 'This key may not be used from this address. Use it from an allowed one, or allow this one.';
+    throw refusal('address_not_allowed', message);
+  }
+  const { of_call } = call;
+  if (!rules.scopes || !of_call || of_call.some((scope) => rules.scopes?.includes(scope))) return;
+  const needs = of_call.join(' or ');
+  const message = `This key may only be used for ${rules.scopes.join(' and ')}. Use a key that may be used for ${needs}.`;
+  throw refusal('scope_missing', message);
+}
+
+function refusal(code: string, message: string): ApiError {
+  return new ApiError('forbidden', message, { code, headers: { 'x-should-retry': 'false' } });
+}

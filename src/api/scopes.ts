@@ -1,0 +1,16 @@
+import type { Scope } from '../accounts/key-rules.ts';
+
+/** Which scope opens a path below /v1, the first that fits; undefined: any. */
+const rules: readonly { path: RegExp; method?: 'GET'; scopes: readonly Scope[] | undefined }[] = [
+  { path: /^\/v1\/(?:models|key)(?:\/|$)/, scopes: undefined },
+  { path: /^\/v1\/(?:chat\/completions|messages|responses|embeddings)(?:\/|$)/, scopes: ['chat'] },
+  { path: /^\/v1\/chat\//, scopes: ['chat', 'read'] },
+  { path: /^\/v1\/(?:balance|usage)(?:\/|$)/, scopes: ['read'] },
+  { path: /^\/v1\/(?:tasks|files|videos)(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
+  { path: /^\/v1\//, scopes: ['media'] },
+];
+
+/** The scopes of which a key needs one to call this endpoint; undefined if any will do. */
+export function scopesOf({ method, path }: { method: string; path: string }): readonly Scope[] | undefined {
+  return rules.find((rule) => rule.path.test(path) && (rule.method === undefined || rule.method === method))?.scopes;
+}

@@ -1,0 +1,113 @@
+import { expect, it } from 'vitest';
+import { KeyRuleError, readAddresses, readExpiry, readScopes } from '../../src/accounts/key-rules.ts';
+import { scopesOf } from '../../src/api/scopes.ts';
+import { listEndpoints } from '../../src/server.ts';
+
+const now = new Date('2026-11-15T12:00:00Z');
+
+it.each<[unknown, string | null]>([
+  [null, null],
+  ['90d', '2027-02-13T12:00:00.000Z'],
+  ['2027-01-31', '2027-01-31T00:00:00.000Z'],
+  ['2027-01-31T10:00:00+02:00', '2027-01-31T08:00:00.000Z'],
+])('an end of %j is %j', (value, at) => {
+  expect(readExpiry(value, now)?.toISOString() ?? null).toBe(at);
+});
+
+it.each(['', '0s', '2026-11-15T11:59:59Z', 'tomorrow', '2027-13-01', '9999-01-01', '1e9', 5, {}, '90d '.repeat(9)])(
+  'an end of %j is none',
+  (value) => {
+    expect(() => readExpiry(value, now)).toThrow(KeyRuleError);
+  },
+);
+
+it('scopes are some of three words, all of them are no rule', () => {
+  expect(readScopes(['read', 'chat', 'chat'])).toEqual(['chat', 'read']);
+  expect(readScopes(['read', 'chat', 'media'])).toBeNull();
+  expect(readScopes(null)).toBeNull();
+  for (const wrong of [[], 'chat', ['admin'], ['chat', 7], {}]) expect(() => readScopes(wrong)).toThrow(KeyRuleError);
+});
+
+it('addresses are addresses or ranges, an empty list is no rule', () => {
+  expect(readAddresses(['203.0.113.7', ' 10.0.0.0/8 ', '2001:db8::/32', '2001:db8::1', '203.0.113.7'])).toEqual([
+    '203.0.113.7/32',
+    '10.0.0.0/8',
+    '2001:db8::/32',
+    '2001:db8::1/128',
+  ]);
+  expect(readAddresses([])).toBeNull();
+  for (const wrong of [
+    '10.0.0.1',
+    ['10.0.0.0/33'],
+    ['example.com'],
+    ['fe80::1%eth0'],
+    [1],
+    new Array(51).fill('10.0.0.1'),
+  ])
+    expect(() => readAddresses(wrong)).toThrow(KeyRuleError);
+});
+
+it('every endpoint that needs a key is opened by the scopes that its users expect', () => {
+  const of = (scopes: readonly string[] | undefined) => scopes?.join(' ') ?? 'any';
+  const keyed = listEndpoints().filter((endpoint) => endpoint.public !== true && endpoint.session === undefined);
+  const groups = Object.groupBy(keyed, (endpoint) => of(scopesOf(endpoint)));
+  const table = Object.entries(groups).map(([scopes, endpoints = []]) => [
+    scopes,
+    endpoints.map(({ method, path }) => `${method} ${path}`).toSorted(),
+  ]);
+  expect(Object.fromEntries(table)).toMatchInlineSnapshot(`
+    {
+      "any": [
+        "GET /v1/key",
+        "GET /v1/models",
+        "GET /v1/models/{+id}",
+      ],
+      "chat": [
+        "DELETE /v1/responses/{id}",
+        "GET /v1/chat/completions",
+        "GET /v1/responses/{id}",
+        "GET /v1/responses/{id}/input_items",
+        "POST /v1/chat/completions",
+        "POST /v1/embeddings",
+        "POST /v1/messages",
+        "POST /v1/messages/count_tokens",
+        "POST /v1/responses",
+        "POST /v1/responses/input_tokens",
+        "POST /v1/responses/{id}/cancel",
+      ],
+      "chat read": [
+        "GET /v1/chat/{request_id}",
+      ],
+      "media": [
+        "DELETE /v1/files/{id}",
+        "DELETE /v1/tasks/{id}/output",
+        "DELETE /v1/videos/{id}",
+        "POST /v1/audio/speech",
+        "POST /v1/audio/transcriptions",
+        "POST /v1/estimate",
+        "POST /v1/files",
+        "POST /v1/generate",
+        "POST /v1/images/edits",
+        "POST /v1/images/generations",
+        "POST /v1/tasks/{id}/cancel",
+        "POST /v1/tasks/{id}/links",
+        "POST /v1/videos",
+      ],
+      "media read": [
+        "GET /v1/files",
+        "GET /v1/files/{id}",
+        "GET /v1/files/{id}/content",
+        "GET /v1/tasks",
+        "GET /v1/tasks/{id}",
+        "GET /v1/videos",
+        "GET /v1/videos/{id}",
+        "GET /v1/videos/{id}/content",
+      ],
+      "read": [
+        "GET /v1/balance",
+        "GET /v1/balance/transactions",
+        "GET /v1/usage",
+      ],
+    }
+  `);
+});
