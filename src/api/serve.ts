@@ -248,11 +248,11 @@ function admitCaller<App>(
   state.headers['cache-control'] = 'no-store';
   const key = Array.isArray(api_key) ? api_key[0] : api_key;
   const caller = context.authenticate({ authorization, 'x-api-key': key });
-  const admit = (caller: Caller) => {
-    state.caller = caller;
-    const { rules } = caller.key;
+  const admit = (known: Caller) => {
+    state.caller = known;
+    const { rules } = known.key;
     if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: request.ip });
-    countCall(context, window, state, caller);
+    countCall(context, window, state, known);
   };
   if (caller instanceof Promise) return caller.then(admit);
   admit(caller);

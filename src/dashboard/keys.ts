@@ -156,7 +156,7 @@ function readRules(body: Record<string, unknown> | undefined, rules: KeyRules, n
 }
 
 /** Of two sets of rules those that differ, for the audit log. */
-export function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
+function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
   const names = ['expires_at', 'scopes', 'addresses'] as const;
   const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
   return Object.fromEntries(changed.map((name) => [name, after[name]]));

@@ -42,7 +42,7 @@ it('addresses are addresses or ranges, an empty list is no rule', () => {
     ['example.com'],
     ['fe80::1%eth0'],
     [1],
-    new Array(51).fill('10.0.0.1'),
+    Array.from({ length: 51 }, () => '10.0.0.1'),
   ])
     expect(() => readAddresses(wrong)).toThrow(KeyRuleError);
 });
