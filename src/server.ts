@@ -20,6 +20,7 @@ import { admitPerson } from './accounts/person.ts';
 import { delete_file, get_file_content, get_file_record, list_files, upload_file } from './api/uploads.ts';
 import type { App } from './app.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
+import { ConfigError } from './config.ts';
 import { pendingMigrations } from './db/migrate.ts';
 import { openSoleNode } from './limits/sole-node.ts';
 
@@ -126,12 +127,38 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
     trusted_proxies: () => app.catalog.current.settings.trusted_proxies,
     log: app.log,
   });
-  const bound = await pipeline.listen({ host, port });
+  const bound = await pipeline.listen({ host, port }).catch((error: unknown) => {
+    throw explainListen(error, { host, port });
+  });
   app.setListening({ host, port: bound.port });
   // Balancers are not on loopback: on a developer's machine Ctrl-C need not wait for one.
   const announce_ms = isLoopback(host) ? 0 : stop_announce_ms;
   app.onStop(() => pipeline.close({ announce_ms, grace_ms: stop_grace_ms }));
   return true;
+}
+
+/** Why nobody can listen there, and which setting changes it. */
+function explainListen(error: unknown, { host, port }: { host: string; port: number }): unknown {
+  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
+    case 'EADDRINUSE':
+      return new ConfigError(
+        `Port ${port} on ${host} is taken by another program, perhaps by another Medley. Stop that one, or set PORT to a free one.`,
+      );
+    case 'EACCES':
+      return new ConfigError(`This user may not listen on port ${port}. Set PORT to one above 1023.`);
+    case 'EADDRNOTAVAIL':
+      return new ConfigError(
+        `HOST is ${host}, which is no address of this machine. Set it to one of its own, to 127.0.0.1, or to 0.0.0.0 for all.`,
+      );
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
+      return new ConfigError(
+        `HOST is "${host}", a name that leads to no address. Set it to an address of this machine, such as 127.0.0.1.`,
+      );
+    default:
+      return error;
+  }
 }
 
 function becomeSoleNode(app: App, { say, onReplaced }: ServerOptions): Promise<boolean> {

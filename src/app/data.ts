@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { openDatabase, type Db } from '../db/database.ts';
 import { findHome } from '../db/embedded-home.ts';
 import { reach } from '../db/reach.ts';
+import { prepareDataFolder } from './data-folder.ts';
 import { openEmbedded, startEmbedded } from '../db/embedded.ts';
 import { askedOnce, end_signals } from '../lib/end-signals.ts';
 
@@ -21,6 +22,8 @@ export async function openData(
   { command, log }: { command: boolean; log: DataLog },
   onStop: OnStop,
 ): Promise<Db> {
+  // With DATABASE_URL most commands need no folder at all.
+  if (!command || config.database_url === undefined) await prepareDataFolder(config.data_dir);
   const connection = config.database_url
     ? { connectionString: config.database_url }
     : await connectEmbedded({ data_dir: config.data_dir, log: (line) => log.info(line) }, command, onStop);

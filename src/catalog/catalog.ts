@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { resolveSecret } from '../config.ts';
+import { NoAnswer, within } from '../lib/within.ts';
 import { buildModels, buildProvider } from './build.ts';
 import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
@@ -200,9 +201,11 @@ async function readFrom(path: string, surroundings: Surroundings): Promise<Readi
   const file = below === '' || below.startsWith('..') ? path : below;
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    const late = `${file} does not answer (${read_limit_ms / 1_000} s): is it a pipe, or on a network disk that is away? Correct MEDLEY_CONFIG.`;
+    text = await within(read_limit_ms, readFile(path, 'utf8'), late);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    if (error instanceof NoAnswer) throw error;
+    const reason = whyUnreadable(error);
     const problem: Problem = {
       severity: 'error',
       file,
@@ -214,6 +217,23 @@ async function readFrom(path: string, surroundings: Surroundings): Promise<Readi
     return { ok: false, problems: [problem] };
   }
   return readCatalogFile(text, file, surroundings);
+}
+
+const read_limit_ms = 10_000;
+
+function whyUnreadable(error: unknown): string {
+  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return 'there is no such file (ENOENT). Correct its path; medley.example.yaml shows how to write one';
+    case 'EISDIR':
+      return 'it is a folder (EISDIR). Name the file in it';
+    case 'EACCES':
+    case 'EPERM':
+      return 'this user may not read it (EACCES). Allow it by chmod or chown';
+    default:
+      return error instanceof Error ? error.message : String(error);
+  }
 }
 
 function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surroundings): Catalog {

@@ -4,6 +4,7 @@ import { addCommands } from './commands.ts';
 import { CommandError } from './command.ts';
 import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError } from '../config.ts';
+import { endAfter, NoAnswer } from '../lib/within.ts';
 
 const failure = 1;
 const usage = 2;
@@ -28,6 +29,7 @@ export async function runCommand(words: string[]): Promise<void> {
     if (exit_code === 0) return;
     if (!(error instanceof CommanderError)) console.error(message); // commander has told its own
     if (words.includes('--json')) process.stdout.write(`${JSON.stringify({ error: { message } })}\n`);
+    if (error instanceof NoAnswer) endAfter(error, exit_code);
   }
 }
 

@@ -187,8 +187,13 @@ async function runInitdb(cluster: Cluster, folder: string, password_file: string
     child.on('error', reject);
     child.on('close', (status, signal) => resolve(signal ?? status));
   });
-  if (code !== 0)
-    throw new EmbeddedError(`The database could not be created (initdb: ${String(code)}).\n${output.trim()}`);
+  if (code !== 0) {
+    const full = /No space left|Disk quota/i.test(output);
+    const remedy = full
+      ? ` There is no room left on the disk of ${cluster.home.path}: make room, or set MEDLEY_DATA.`
+      : '';
+    throw new EmbeddedError(`The database could not be created (initdb: ${String(code)}).${remedy}\n${output.trim()}`);
+  }
 }
 
 /** Makes a rename in `folder` survive a power failure. */

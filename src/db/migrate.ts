@@ -50,7 +50,17 @@ export async function migrate(db: Db): Promise<string[]> {
         throw error;
       }
     });
+  }).catch((error: unknown) => {
+    throw explain(error);
   });
+}
+
+/** PostgreSQL's code 42501: insufficient_privilege. Since version 15 only its owner may make tables in a database. */
+function explain(error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== '42501') return error;
+  return new MigrationError(
+    `The user of DATABASE_URL may not make tables in that database (${error.message}). Let it own the database: alter database NAME owner to USER.`,
+  );
 }
 
 async function applyMissing(

@@ -15,10 +15,41 @@ export async function reach({ connection }: Pick<Db, 'connection'>): Promise<voi
   client.on('error', () => undefined); // one without a listener would end the process
   try {
     await client.connect();
+    await checkServer(client);
   } catch (error) {
-    throw new UnreachableError(explain(error, client));
+    throw error instanceof UnreachableError ? error : new UnreachableError(explain(error, client));
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** The oldest that has everything which the migrations use; releases before it get no repairs any more. */
+const oldest_major = 14;
+
+/** What would fail later, at a statement that says nothing of it: a server that is too old, another encoding, a standby. */
+async function checkServer(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ version: number; encoding: string; standby: boolean }>(
+    `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
+            pg_is_in_recovery() or current_setting('default_transaction_read_only')::bool as standby`,
+  );
+  const { version = 0, encoding = 'UTF8', standby = false } = rows[0] ?? {};
+  const name = client.database ?? '';
+  const major = Math.floor(version / 10_000);
+  if (major < oldest_major) {
+    throw new UnreachableError(
+      `The server of DATABASE_URL is PostgreSQL ${major}, and Medley needs ${oldest_major} or newer. Name a newer one, or leave DATABASE_URL out: Medley brings one.`,
+    );
+  }
+  if (encoding !== 'UTF8') {
+    throw new UnreachableError(
+      `The database "${name}" has the encoding ${encoding}, which cannot hold every text; Medley needs UTF8. Make one with: ` +
+        `create database medley encoding 'UTF8' template template0. Then name that one in DATABASE_URL.`,
+    );
+  }
+  if (standby) {
+    throw new UnreachableError(
+      `The database "${name}" only reads, as a standby does. Name the one that writes in DATABASE_URL.`,
+    );
   }
 }
 

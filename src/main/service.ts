@@ -4,6 +4,7 @@ import { makeLoginLink } from '../accounts/login-links.ts';
 import { firstOperator } from '../accounts/members.ts';
 import { makeApp, type App } from '../app.ts';
 import { reload_channel } from '../app/channels.ts';
+import { DataFolderError } from '../app/data-folder.ts';
 import { noteRunning } from '../app/running.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/problem.ts';
@@ -13,6 +14,7 @@ import { MigrationError } from '../db/migrate.ts';
 import { UnreachableError } from '../db/reach.ts';
 import { askedOnce } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
+import { endAfter, NoAnswer } from '../lib/within.ts';
 import { startServer, type ServerOptions } from '../server.ts';
 import { startWorker } from '../worker.ts';
 
@@ -110,14 +112,30 @@ function stopOnSignals(opening: Promise<App>): void {
   });
 }
 
+const mendable = [
+  ConfigError,
+  CatalogError,
+  MigrationError,
+  EmbeddedError,
+  UnreachableError,
+  DataFolderError,
+  NoAnswer,
+];
+
 /** What the operator can mend is told in a sentence; everything else with its stack. */
 function fail(error: unknown): never {
-  const kinds = [ConfigError, CatalogError, MigrationError, EmbeddedError, UnreachableError];
-  const expected = kinds.some((kind) => error instanceof kind) || isCode(error, 'EADDRINUSE');
-  console.error(expected && error instanceof Error ? error.message : error);
-  process.exit(1);
+  const room = explainDisk(error);
+  const expected = mendable.some((kind) => error instanceof kind);
+  console.error(room ?? (expected && error instanceof Error ? error.message : error));
+  endAfter(error, 1);
 }
 
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
+/** A disk that refuses, wherever the start meets it. */
+function explainDisk(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  const { code, message } = error;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return `There is no room left on the disk: ${message}. Make room.`;
+  if (code === 'EROFS') return `The disk is mounted read-only: ${message}. Mount it for writing.`;
+  if (code !== 'EACCES' && code !== 'EPERM') return undefined;
+  return `This user may not do that: ${message}. Start Medley as the user to whom its data belongs.`;
 }
