@@ -275,7 +275,7 @@ describe('a file with mistakes', () => {
       warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
     });
     expect(await checkCatalogFile(join(folder, 'none.yaml'), options)).toEqual({
-      errors: [expect.stringMatching(/none\.yaml:1:1 file: cannot be read: ENOENT/)],
+      errors: [expect.stringMatching(/none\.yaml:1:1 file: cannot be read: there is no such file \(ENOENT\)/)],
       warnings: [],
     });
   });
