@@ -102,6 +102,46 @@ test(
   },
 );
 
+test(
+  'an owner gives a key an end, scopes and addresses; a wrong address is refused at its field',
+  { timeout: 120_000 },
+  async () => {
+    const context = await contextOf(chromium.browser);
+    const { page, complaints } = await watchedPage(context, service.url);
+    await signIn(page, service.app, owner_id);
+    await page.goto(`${service.url}/keys`);
+    await page.getByRole('button', { name: 'Create a key' }).first().click();
+    const form = page.getByRole('dialog', { name: 'Create a key' });
+    await form.getByLabel('Name').fill('Batch');
+    await form
+      .getByRole('textbox', { name: 'Ends' })
+      .or(form.getByRole('combobox', { name: 'Ends' }))
+      .first()
+      .click();
+    await page.getByRole('option', { name: 'In 90 days' }).click();
+    await form.getByText('Media', { exact: true }).click();
+    await form.getByText('Read', { exact: true }).click();
+    await form.getByLabel('Allowed addresses').fill('example.com');
+    expect(await violationsIn(page)).toEqual([]);
+    await form.getByRole('button', { name: 'Create' }).click();
+    await form.getByText(/must have addresses such as/).waitFor();
+    await form.getByLabel('Allowed addresses').fill('203.0.113.7, 10.0.0.0/8');
+    await form.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    const row = page.getByRole('row', { name: /Batch/ });
+    await row.getByText('chat only, from 2 address ranges').waitFor();
+    await row.getByText(/^ends /).waitFor();
+    await row.getByRole('button', { name: 'Change Batch' }).click();
+    const change = page.getByRole('dialog', { name: 'Change Batch' });
+    expect(await change.getByLabel('Allowed addresses').inputValue()).toBe('203.0.113.7/32\n10.0.0.0/8');
+    await change.getByText('Read', { exact: true }).click();
+    await change.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('chat and reading only').waitFor();
+    expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+    await context.close();
+  },
+);
+
 test('a viewer sees the keys, and why they make none', { timeout: 120_000 }, async () => {
   const user_id = newId('user');
   await service.app.db.query(

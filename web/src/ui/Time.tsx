@@ -2,7 +2,8 @@ import { Text, Tooltip } from '@mantine/core';
 import { useEffect, useState } from 'react';
 
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+/** To the minute. */
+export const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
 /** `3 minutes ago`, for what is less than a day old. */

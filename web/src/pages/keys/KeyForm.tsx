@@ -7,6 +7,7 @@ import { usePlace } from '../../session.tsx';
 import { optionalAmount } from '../../ui/amount.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
+import { short } from '../../ui/Time.tsx';
 import { NewKey } from './NewKey.tsx';
 
 type Values = { name: string; limit: string; ends: string; scopes: string[]; addresses: string };
@@ -137,7 +138,7 @@ function RuleFields({ form, ends }: { form: UseFormReturnType<Values>; ends: str
     { value: '90d', label: 'In 90 days' },
     { value: '365d', label: 'In a year' },
   ];
-  const current = ends === never ? [] : [{ value: ends, label: new Date(ends).toLocaleString('en-GB') }];
+  const current = ends === never ? [] : [{ value: ends, label: short.format(new Date(ends)) }];
   return (
     <>
       <Select
