@@ -7,8 +7,11 @@ import { hashKey, isKeyText } from './keys.ts';
 /** Who calls: the account that pays, and the key that was shown. */
 export type Caller = {
   account: { id: string; name: string; currency: string; status: 'active' | 'blocked' };
-  /** `rules`: what the pipeline checks of each call; absent for most keys, which have none. */
-  key: { id: string; name: string; rules?: Pick<KeyRules, 'scopes' | 'addresses'> };
+  /**
+   * `rules`: what the pipeline checks of each call; absent for most keys, which have none. `budget_id`: of the key whose
+   * budget this one shares, if it is not its own.
+   */
+  key: { id: string; name: string; rules?: Pick<KeyRules, 'scopes' | 'addresses'>; budget_id?: string };
 };
 
 /** The two headers that may carry a key (DECISIONS, Authentication). */
@@ -138,6 +141,7 @@ type Row = {
   hash: Buffer;
   key_id: string;
   key_name: string;
+  budget_id: string | null;
   left_ms: number | null;
   ends_by_rule: boolean;
   scopes: KeyRules['scopes'];
@@ -151,7 +155,7 @@ type Row = {
 /** Of each hash its caller: keys asked for in the same moment share a round trip. */
 async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: number): Promise<(Found | undefined)[]> {
   const rows = await db.query<Row>(
-    `select k.hash, k.id as key_id, k.name as key_name, a.id, a.name, a.currency, a.status,
+    `select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status,
             (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,
             coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses
        from api_keys k join accounts a on a.id = k.account_id
@@ -163,13 +167,10 @@ async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: num
   return hashes.map((hash) => {
     const row = found.get(hash.toString('latin1'));
     if (!row) return undefined;
-    const { key_id, key_name, left_ms, ends_by_rule, scopes, addresses, hash: _, ...account } = row;
+    const { key_id, key_name, budget_id, left_ms, ends_by_rule, scopes, addresses, hash: _, ...account } = row;
     const until_ms = left_ms === null ? Number.POSITIVE_INFINITY : now_ms + left_ms;
     const rules = (scopes ?? addresses) && { scopes, addresses };
-    return {
-      caller: { account, key: { id: key_id, name: key_name, ...(rules && { rules }) } },
-      until_ms,
-      ends_by_rule,
-    };
+    const key = { id: key_id, name: key_name, ...(rules && { rules }), ...(budget_id !== null && { budget_id }) };
+    return { caller: { account, key }, until_ms, ends_by_rule };
   });
 }

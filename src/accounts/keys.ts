@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Db, Queryable } from '../db/database.ts';
 import { newId, randomBase62, toBase62 } from '../lib/ids.ts';
-import { budgetsOf, openBudget } from '../money/ledger.ts';
+import { openBudget, shareBudget } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
 import { no_rules, type KeyRules } from './key-rules.ts';
 
@@ -62,12 +62,15 @@ export function hashKey(text: string): Buffer {
 
 type NewKey = { account_id: string; name: string; limit_month: Money | null; rules?: KeyRules };
 
+/** `shares`: the key whose budget it uses too. */
+type RotatedKey = { account_id: string; name: string; shares: string; rules: KeyRules };
+
 /** Makes a key with its budget and rules. `text` is returned here and never again. */
 export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: ApiKey; text: string }> {
   return db.tx((tx) => insertKey(tx, key, now));
 }
 
-async function insertKey(tx: Queryable, key: NewKey, now: Date): Promise<{ key: ApiKey; text: string }> {
+async function insertKey(tx: Queryable, key: NewKey | RotatedKey, now: Date): Promise<{ key: ApiKey; text: string }> {
   const text = newKeyText();
   const made = await insertRow(tx, key, 'program', text, now);
   if (!made) throw new Error('the key was not made');
@@ -77,12 +80,12 @@ async function insertKey(tx: Queryable, key: NewKey, now: Date): Promise<{ key: 
 /** Undefined if the account has its one key of the playground. */
 async function insertRow(
   tx: Queryable,
-  key: NewKey,
+  key: NewKey | RotatedKey,
   kind: KeyKind,
   text: string,
   now: Date,
 ): Promise<ApiKey | undefined> {
-  const { account_id, name, limit_month, rules = no_rules } = key;
+  const { account_id, name, rules = no_rules } = key;
   const id = newId('key', now.getTime());
   const shown = [text.slice(0, 8), text.slice(-4)];
   const rows = await tx.query<ApiKey>(
@@ -92,7 +95,13 @@ async function insertRow(
     [id, account_id, name, kind, hashKey(text), ...shown, now, rules.expires_at, rules.scopes, rules.addresses],
   );
   const made = rows[0];
-  if (made) await openBudget(tx, { id: made.id, account_id, limit_month }, now);
+  if (!made) return undefined;
+  if ('shares' in key) {
+    const budget_id = await shareBudget(tx, { id: made.id, account_id, shares: key.shares }, now);
+    await tx.query('update api_keys set budget_id = $2 where id = $1', [made.id, budget_id]);
+  } else {
+    await openBudget(tx, { id: made.id, account_id, limit_month: key.limit_month }, now);
+  }
   return made;
 }
 
@@ -144,8 +153,9 @@ export async function changeKeyRules(db: Queryable, id: string, rules: KeyRules)
 }
 
 /**
- * Makes a key with the same name, limit and rules, and ends the old one: now, or once `overlap_ms` have passed, so
- * that programs can change over one by one. Undefined if there is none that is active.
+ * Makes a key with the same name, budget and rules, and ends the old one: now, or once `overlap_ms` have passed, so
+ * that programs can change over one by one. What both spend and hold counts against one limit. Undefined if there is
+ * none that is active.
  */
 export async function rotateKey(
   db: Db,
@@ -164,9 +174,7 @@ export async function rotateKey(
     const old = ended[0];
     if (!old) return undefined;
     const { account_id, name } = old;
-    const budget = (await budgetsOf(tx, account_id, now, key_id))[0];
-    const made = { account_id, name, limit_month: budget?.limit_month ?? null, rules: old };
-    return { ...(await insertKey(tx, made, now)), old };
+    return { ...(await insertKey(tx, { account_id, name, shares: key_id, rules: old }, now)), old };
   });
 }
 

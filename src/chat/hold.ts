@@ -33,6 +33,7 @@ function requestOf(app: App, order: CallOrder): HoldRequest {
   return {
     account_id: caller.account.id,
     key_id: caller.key.id,
+    budget_id: caller.key.budget_id,
     ref: request_id,
     amount: holdFor(order.pricing, order.input_tokens_estimated, order.output_tokens_held),
     model: model.id,

@@ -30,7 +30,9 @@ export function keyCommands(key: Command): void {
   says(key.command('delete <key_id>').description('delete a key, on every node within a second'), (id = '') =>
     withApp((app) => deleteOne(app, id)),
   );
-  const rotate = key.command('rotate <key_id>').description('a new key with the same name and limit; it is shown once');
+  const rotate = key
+    .command('rotate <key_id>')
+    .description('a new key with the same name, which shares the budget of the old one; it is shown once');
   rotate.option('--overlap <hours>', 'for how long the old one still works: 0 or 24', '24');
   says(rotate, (id = '') => withApp((app) => rotateOne(app, id, rotate.opts())));
   says(

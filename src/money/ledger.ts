@@ -22,7 +22,27 @@ export async function openBudget(
   ]);
 }
 
-/** Changes or lifts (null) the monthly limit of a key, from the next hold on. False if there is no such key. */
+/**
+ * Makes the budget row of a key that shares the budget of another; part of the transaction that makes the key. Answers
+ * the key whose budget both use.
+ */
+export async function shareBudget(
+  tx: Queryable,
+  key: { id: string; account_id: string; shares: string },
+  now: Date,
+): Promise<string> {
+  const rows = await tx.query<{ shares: string }>(
+    `insert into budgets (key_id, account_id, month, shares)
+       select $1, $2, month_of($4), coalesce(shares, key_id) from budgets where key_id = $3 and account_id = $2
+     returning shares`,
+    [key.id, key.account_id, key.shares, now],
+  );
+  const shared = rows[0]?.shares;
+  assert(shared, 'the other key has a budget');
+  return shared;
+}
+
+/** Changes or lifts (null) the monthly limit of a key and of those that share its budget, from the next hold on. False if there is no such key. */
 export async function setLimit(db: Queryable, key_id: string, limit_month: Money | null): Promise<boolean> {
   checkLimit(limit_month);
   const rows = await db.query<{ changed: boolean }>('select money_limit($1, $2) as changed', [key_id, limit_month]);
@@ -117,14 +137,15 @@ export async function standingOf(
   return rows[0];
 }
 
-/** What a key spent and holds in the month of `now`, and its limit. */
+/** What a key, with those that share its budget, spent and holds in the month of `now`, and its limit. */
 export type Budget = { key_id: string; limit_month: Money | null; spent: Money; held: Money };
 
 /** The budgets of an account's keys, or of one key, as they stand in the month of `now`. */
 export async function budgetsOf(db: Queryable, account_id: string, now: Date, key_id?: string): Promise<Budget[]> {
   return db.query<Budget>(
-    `select key_id, limit_month, held, case when month < month_of($2) then 0 else spent end as spent
-       from budgets where account_id = $1 and ($3::text is null or key_id = $3)`,
+    `select own.key_id, b.limit_month, b.held, case when b.month < month_of($2) then 0 else b.spent end as spent
+       from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id)
+      where own.account_id = $1 and ($3::text is null or own.key_id = $3)`,
     [account_id, now, key_id ?? null],
   );
 }

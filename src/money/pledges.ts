@@ -54,6 +54,7 @@ type Account = {
   available: Known<Money>;
   /** What the database may take of `available` without our knowing yet: pledges, and what it is being asked for. */
   pledged: Money;
+  /** By the key whose budget it is: keys that share one are one here. */
   keys: Map<string, Key>;
   /** One more whenever something may have changed: what was known or asked before counts no longer. */
   epoch: number;
@@ -105,7 +106,7 @@ class HoldPledges implements Pledges {
     const account = this.#find(request.account_id);
     if (this.#is_silent() || !pledgeOf(account, request, this.#elapsed_ms())) return undefined;
     this.#arm(unwritten_ms);
-    return { outcome: 'held', ...leftOf(account, request.key_id) };
+    return { outcome: 'held', ...leftOf(account, budgetOf(request)) };
   }
 
   async hold(request: HoldRequest): Promise<HoldAnswer> {
@@ -191,7 +192,7 @@ class HoldPledges implements Pledges {
     asking: Promise<A>,
   ): Promise<A> {
     const { epoch } = account;
-    const key = whose && keyOf(account, whose.key_id);
+    const key = whose && keyOf(account, budgetOf(whose));
     if (this.#asked++ === 0) this.#heard_at_ms = this.#elapsed_ms();
     count(account, key, amount);
     const answered = () => {
@@ -301,6 +302,10 @@ function newAccount(): Account {
   };
 }
 
+function budgetOf({ key_id, budget_id = key_id }: HoldRequest): string {
+  return budget_id;
+}
+
 function keyOf(account: Account, key_id: string): Key {
   const found = account.keys.get(key_id);
   if (found) return found;
@@ -323,7 +328,7 @@ function dropIdle(accounts: Map<string, Account>): void {
  * the database decides, so that who has money for exactly a hundred calls gets exactly a hundred.
  */
 function pledgeOf(account: Account, request: HoldRequest, made_at_ms: number): Pledge | undefined {
-  const key = account.keys.get(request.key_id);
+  const key = account.keys.get(budgetOf(request));
   const is_known =
     key && isKnown(account, account.available, made_at_ms) && isKnown(account, key.remaining, made_at_ms);
   if (!is_known || account.asides > 0) return undefined;
@@ -349,7 +354,7 @@ function pledgeOf(account: Account, request: HoldRequest, made_at_ms: number): P
 /** It is booked, and the database counts it from now on; or it never will be. True if it was a pledge until now. */
 function endPledge({ account, request }: Pledge): boolean {
   const was_open = account.open.delete(request.ref);
-  if (was_open) count(account, keyOf(account, request.key_id), -request.amount);
+  if (was_open) count(account, keyOf(account, budgetOf(request)), -request.amount);
   return was_open;
 }
 

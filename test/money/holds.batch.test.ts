@@ -17,7 +17,7 @@ import { credit } from '../../src/money/ledger.ts';
 import type { UpstreamUse } from '../../src/money/upstream.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { closeOf, holdOf, noon, openKey, openWallet, standingOf, type Wallet } from './setup.ts';
+import { closeOf, holdOf, noon, openKey, openWallet, rotated, standingOf, type Wallet } from './setup.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -71,16 +71,11 @@ const rounds = fc.array(
   { minLength: 1, maxLength: 5 },
 );
 
-/** Wallets 0 and 1 are two keys of one account, one of them limited; so are 2 and 3, in PLN. */
+/** Wallets 0 and 1 are two keys of one account that share a budget; 2 and 3 have their own, in PLN. */
 async function openWallets(db: Db): Promise<Wallet[]> {
   const usd = await openWallet(db, { credit: 150n, limit: 70n });
   const pln = await openWallet(db, { credit: 100n, currency: 'PLN' });
-  return [
-    usd,
-    { ...usd, key_id: await openKey(db, usd.account_id) },
-    pln,
-    { ...pln, key_id: await openKey(db, pln.account_id, 40n) },
-  ];
+  return [usd, await rotated(db, usd), pln, { ...pln, key_id: await openKey(db, pln.account_id, 40n) }];
 }
 
 /** Names with all that means something in JSON, in an array or to a driver. */

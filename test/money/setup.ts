@@ -1,5 +1,5 @@
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { createKey } from '../../src/accounts/keys.ts';
+import { createKey, rotateKey } from '../../src/accounts/keys.ts';
 import type { Db, Queryable } from '../../src/db/database.ts';
 import type { CloseRequest, HoldRequest } from '../../src/money/holds.ts';
 import type { Money } from '../../src/money/money.ts';
@@ -24,6 +24,14 @@ export async function openWallet(
 export async function openKey(db: Db, account_id: string, limit: Money | null = null, now = noon): Promise<string> {
   const { key } = await createKey(db, { account_id, name: 'test', limit_month: limit }, now);
   return key.id;
+}
+
+/** A key that takes the place of the wallet's, which works on for a day. */
+export async function rotated(db: Db, wallet: Wallet, now = noon): Promise<Wallet & { budget_id: string }> {
+  const answer = await rotateKey(db, wallet.key_id, 86_400_000, now);
+  const [row] = await db.query<{ budget_id: string }>('select budget_id from api_keys where id = $1', [answer?.key.id]);
+  if (!answer || !row) throw new Error('the key was not rotated');
+  return { ...wallet, key_id: answer.key.id, budget_id: row.budget_id };
 }
 
 export function holdOf(wallet: Wallet, ref: string, amount: Money): HoldRequest {

@@ -28,7 +28,10 @@ export function RotateKey({ apiKey, close }: Props) {
   return (
     <Modal opened onClose={end} title={`Rotate ${apiKey.name}`}>
       <Stack>
-        <Text size="sm">You get a new key with the same name and the same limit. Its month begins at zero.</Text>
+        <Text size="sm">
+          You get a new key with the same name. Both keys use one budget: what either spends counts against the same
+          limit.
+        </Text>
         <Radio.Group label={`The old one, ${apiKey.shown_as}`} value={hours} onChange={setHours}>
           <Stack gap="xs" mt="xs">
             <Radio value="24" label="works for another 24 hours" description="Time to change your programs over." />
