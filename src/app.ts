@@ -33,6 +33,7 @@ import type { Adapter, ChatProvider, Provider } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
 import { makeChatProbes, type ChatProbes } from './routing/probes.ts';
 import { openDiskStorage } from './storage/disk.ts';
+import { openJournal, type Journal } from './storage/journal.ts';
 import type { Storage } from './storage/storage.ts';
 import { makePlaces, type Places } from './webhooks/places.ts';
 
@@ -46,6 +47,8 @@ export type App = {
   readonly notifier: Notifier;
   readonly listener: Listener;
   readonly storage: Storage;
+  /** What could not be told to the database, on this node's disk. */
+  readonly journal: Journal;
   readonly catalog: CatalogHolder;
   /** Keeps the catalogue at what operators changed while the service runs; absent in a command. */
   readonly overrides: Pick<OverrideWatch, 'refresh'> | undefined;
@@ -180,8 +183,8 @@ async function openParts(
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
   const node_id = randomUUID();
-  const holds = openHolds(db, clock, node_id, onStop);
-  const heard = { db, log, notifier, listener, catalog, authenticator, holds };
+  const money = openMoney(db, config, { clock, node_id }, onStop);
+  const heard = { db, log, notifier, listener, catalog, authenticator, holds: money.holds };
   const overrides = options.command ? undefined : await hearOthers(heard, onStop);
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
@@ -206,13 +209,13 @@ async function openParts(
     notifier,
     listener,
     storage: await openDiskStorage(config.data_dir),
+    ...money,
     catalog,
     overrides,
     providers,
     health: openRouteHealth(db, clock),
     ...openCounters(),
     authenticator,
-    holds,
     guard,
     places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
     secret,
@@ -274,10 +277,18 @@ async function hearOthers(
   return overrides;
 }
 
-function openHolds(db: Db, clock: Clock, node_id: string, onStop: App['onStop']): Pledges {
+/** The journal is closed behind the calls that still write to it. */
+function openMoney(
+  db: Db,
+  { data_dir }: Config,
+  { clock, node_id }: Pick<App, 'clock' | 'node_id'>,
+  onStop: App['onStop'],
+): Pick<App, 'holds' | 'journal'> {
   const holds = makePledges(makeHoldBatcher(db, () => new Date(clock.now()), { node_id }));
   onStop(() => holds.stop());
-  return holds;
+  const journal = openJournal(data_dir);
+  onStop(() => journal.close());
+  return { holds, journal };
 }
 
 /**

@@ -19,6 +19,7 @@ import { create_video, delete_video, get_video, get_video_content, list_videos }
 import { admitPerson } from './accounts/person.ts';
 import { delete_file, get_file_content, get_file_record, list_files, upload_file } from './api/uploads.ts';
 import type { App } from './app.ts';
+import { startReplay } from './chat/unsettled.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { ConfigError } from './config.ts';
 import { pendingMigrations } from './db/migrate.ts';
@@ -130,6 +131,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
   const bound = await pipeline.listen({ host, port }).catch((error: unknown) => {
     throw explainListen(error, { host, port });
   });
+  startReplay(app);
   app.setListening({ host, port: bound.port });
   // Balancers are not on loopback: on a developer's machine Ctrl-C need not wait for one.
   const announce_ms = isLoopback(host) ? 0 : stop_announce_ms;

@@ -1,13 +1,15 @@
 import pg from 'pg';
 import type { App } from '../app.ts';
 import { makeBatcher } from '../db/batcher.ts';
-import type { Db, Queryable } from '../db/database.ts';
+import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
 import type { Money } from '../money/money.ts';
 import type { CallStyle } from '../styles/conversation.ts';
 import type { CallOrder } from './order.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
+import { recordOf } from './record-row.ts';
 import type { Charge } from './settle.ts';
+import { unrecordedEntry } from './unsettled.ts';
 
 /** What is kept of a call: all but what was said. */
 export type ChatRecord = {
@@ -37,6 +39,7 @@ export type Finished = {
   charge: Charge | undefined;
   charged: Money;
   upstream_cost: Money | null;
+  is_journaled?: boolean;
   created_at: Date;
   total_ms: number;
 };
@@ -57,15 +60,25 @@ const nothing = {
  * the money is right without it.
  */
 export function writeRecord(app: App, order: CallOrder, finished: Finished): void {
-  const row = rowOf(order, finished);
+  const row = { id: order.request_id, account_id: order.caller.account.id, text: rowOf(order, finished) };
   const end = app.begin();
-  writerOf(app.db)
-    .write(row)
-    .then(end, (error: unknown) => {
-      end();
-      const { request_id } = order;
-      if (!isThere(error)) app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
-    });
+  const writing = finished.is_journaled
+    ? writeDown(app, [row], true).catch(() => writerOf(app.db).write(row))
+    : writerOf(app.db, (rows) => writeDown(app, rows, false)).write(row);
+  writing.then(end, (error: unknown) => {
+    end();
+    const { request_id } = order;
+    if (!isThere(error)) app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
+  });
+}
+
+type Row = { id: string; account_id: string; text: string };
+
+async function writeDown(app: App, rows: readonly Row[], is_unsettled: boolean): Promise<void> {
+  const entries = rows.map(({ id, account_id, text }) =>
+    unrecordedEntry(app, { account_id, ref: id, is_unsettled, record: recordOf(text) }),
+  );
+  await app.journal.write(entries);
 }
 
 /** A repeat after a lost answer. To refuse it is an eighth cheaper for all others than `on conflict do nothing`. */
@@ -131,24 +144,34 @@ function storableAttempt(attempt: ChatAttempt): ChatAttempt {
 const linger_ms = 50;
 
 type Writer = {
-  write(row: string): Promise<undefined>;
+  write(row: Row): Promise<unknown>;
+  journal: ((rows: readonly Row[]) => Promise<void>) | undefined;
   /** Of the last one: records are written in the order in which their calls end. */
   newest: Promise<unknown>;
 };
 
 const writers = new WeakMap<Db, Writer>();
 
-function writerOf(db: Db): Writer {
+function writerOf(db: Db, journal?: Writer['journal']): Writer {
   const known = writers.get(db);
-  if (known) return known;
-  const batcher = makeBatcher<string, undefined>({
+  if (known) {
+    known.journal ??= journal;
+    return known;
+  }
+  const batcher = makeBatcher<Row, undefined>({
     together: async (rows) => {
-      await whileAway(() => db.query(insert, [`{${rows.join(',')}}`]));
+      const write = () => db.query(insert, [`{${rows.map(({ text }) => text).join(',')}}`]);
+      // A database that is away keeps nobody: from the disk they are written when it is back.
+      await write().catch(async (error: unknown) => {
+        if (!isUnavailable(error)) throw error;
+        await (writer.journal?.(rows) ?? Promise.reject(error)).catch(() => whileAway(write));
+      });
       return rows.map(() => undefined);
     },
     linger_ms,
   });
-  const writer: Writer = { write: (row) => (writer.newest = batcher(row)), newest: Promise.resolve() };
+  const write = (row: Row) => (writer.newest = batcher(row));
+  const writer: Writer = { write, journal, newest: Promise.resolve() };
   writers.set(db, writer);
   return writer;
 }

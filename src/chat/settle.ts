@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import type { Units } from '../catalog/price.ts';
+import { isUnavailable } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
@@ -8,6 +9,7 @@ import type { CallOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { chargedUsage } from '../styles/usage.ts';
 import { costOf, unitsOf } from './price.ts';
+import { unsettledEntry } from './unsettled.ts';
 
 /** What a call is charged for. `counted_here`: the upstream did not tell all of it. */
 export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: Money };
@@ -26,10 +28,16 @@ export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undef
   return { usage, units, counted_here: is_counted, cost: costOf(pricing, units) };
 }
 
+type CloseRequest = Parameters<App['holds']['close']>[0];
 type Closed = Awaited<ReturnType<App['holds']['close']>>;
 
 /** What the caller was charged, and what the upstream charges us; null if that is unknown, or none was asked. */
-export type Settled = { charged: Money; upstream_cost: Money | null };
+export type Settled = {
+  charged: Money;
+  upstream_cost: Money | null;
+  /** The database is away: both will be so when it is back. */
+  is_journaled?: boolean;
+};
 
 /**
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
@@ -43,16 +51,78 @@ export function settle(
 ): Promise<Settled> {
   const { caller, request_id } = order;
   const ref = { account_id: caller.account.id, ref: request_id };
-  const end = charge
+  const end: CloseRequest = charge
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
-  return whileAway(() => app.holds.close(end)).then(
-    (closed) => booked(app, order, charge, closed),
-    (error: unknown) => {
+  const given_up = { aborted: false };
+  const settling = whileAway(() => app.holds.close(end), given_up).then((closed) => booked(app, order, charge, closed));
+  return inTime(app, settling).catch((error: unknown) => {
+    if (!isUnavailable(error)) {
       tellUnsettled(app, order, charge, error);
       throw error;
+    }
+    return settleLater(app, order, { charge, end, settling, given_up });
+  });
+}
+
+/** Nobody waits longer for the end of an answer because the database is away. */
+const settle_wait_ms = 3_000;
+const settle_wait_stopping_ms = 300;
+
+class Late extends Error {
+  override name = 'Late';
+  readonly code = 'ETIMEDOUT'; // the database is unavailable, as far as anybody knows
+}
+
+function inTime<T>(app: App, settling: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const wait_ms = app.stopping.aborted ? settle_wait_stopping_ms : settle_wait_ms;
+  const timer = setTimeout(() => reject(new Late('the database does not settle in time')), wait_ms);
+  settling.then(
+    (settled) => {
+      clearTimeout(timer);
+      resolve(settled);
+    },
+    (error: unknown) => {
+      clearTimeout(timer);
+      reject(error);
     },
   );
+  return promise;
+}
+
+type Unsettled = {
+  charge: Charge | undefined;
+  end: CloseRequest;
+  settling: Promise<Settled>;
+  given_up: { aborted: boolean };
+};
+
+/**
+ * The end goes to the journal, from which it is settled when the database is back, whatever becomes of this process:
+ * so the caller has the answer as if it were settled. An end that costs nobody anything is only tried for a while.
+ */
+async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Promise<Settled> {
+  const { charge, end, settling, given_up } = unsettled;
+  const told = settling.catch((error: unknown) => {
+    tellUnsettled(app, order, charge, error);
+    throw error;
+  });
+  const upstream_cost = end.upstream && end.upstream.basis !== 'unknown' ? end.upstream.cost : null;
+  if (!charge && upstream_cost === null) {
+    app.track(told);
+    return { charged: 0n, upstream_cost };
+  }
+  try {
+    await app.journal.write([unsettledEntry(app, end)]);
+  } catch (error) {
+    const ref = { account_id: end.account_id, ref: end.ref, cost: exact(charge?.cost ?? 0n) };
+    app.log.error({ ...ref, err: error }, 'the end of a chat call could not be written to the journal');
+    return told;
+  }
+  given_up.aborted = true;
+  told.catch(() => undefined);
+  return { charged: charge?.cost ?? 0n, upstream_cost, is_journaled: true };
 }
 
 /** So that an operator can book by hand what was given for nothing. */

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { expiredHolds } from '../money/holds.ts';
+import { replayJournal } from './unsettled.ts';
 
 const batch_max = 500;
 
@@ -8,6 +9,7 @@ const batch_max = 500;
  * counts for nothing here; `now` replaces that of the database in tests.
  */
 export async function releaseForgotten(app: App, now?: Date): Promise<number> {
+  await replayJournal(app); // what it knows the end of is not forgotten
   const forgotten = await expiredHolds(app.db, batch_max, now);
   for (const { account_id, ref } of forgotten) {
     await app.holds.close({ account_id, ref, cost: null });

@@ -7,6 +7,7 @@ import { showProblem } from '../catalog/problem.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { newId } from '../lib/ids.ts';
 import { checkBooks } from '../money/books.ts';
+import { readJournals } from '../storage/journal.ts';
 import { storageKey } from '../storage/key.ts';
 import { service_rules } from '../chat/books.ts';
 import { says, withEngine, type Said } from './command.ts';
@@ -15,6 +16,9 @@ type Check = { name: string; ok: boolean; detail: string };
 
 const free_bytes_min = 1_000_000_000;
 const skew_ms_max = 2_000;
+
+/** Entries of an outage that has just ended are no fault. */
+const journal_wait_ms = 30_000;
 
 export function doctorCommand(doctor: Command): void {
   says(doctor, () => withEngine(examine));
@@ -80,6 +84,12 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
   books: async (app) => {
     const report = await checkBooks(app.db, { more: service_rules });
     return { ok: report.ok, detail: `${report.entries} entries, difference ${report.difference}` };
+  },
+  journal: async (app) => {
+    const [oldest, ...more] = await readJournals(app.config.data_dir);
+    if (!oldest) return { ok: true, detail: 'nothing waits for the database' };
+    const detail = `${more.length + 1} entries wait to be booked, the oldest since ${oldest.at}; a running service books them`;
+    return { ok: app.clock.now() - Date.parse(oldest.at) < journal_wait_ms, detail };
   },
   address: async (app) => {
     const url = app.base_url();

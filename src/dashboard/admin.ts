@@ -17,6 +17,7 @@ import { checkBooks } from '../money/books.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
 import { openRoutes } from '../routing/health.ts';
+import { readJournals, type JournalEntry } from '../storage/journal.ts';
 import { tasksOverview } from '../tasks/overview.ts';
 import { marginViews, monthOf } from './admin-lists.ts';
 import { note } from './note.ts';
@@ -50,6 +51,7 @@ export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'o
         state: books.ok ? 'good' : 'bad',
         detail: `${books.entries} entries, difference ${books.difference}`,
       },
+      journalLight(await readJournals(app.config.data_dir)),
     ],
     tasks: {
       queued: tasks.queued,
@@ -75,6 +77,13 @@ function queueLight(oldest_ms: number | null): Light {
   if (oldest_ms === null) return { name, state: 'good', detail: 'nothing waits' };
   const state = oldest_ms > 300_000 ? 'bad' : oldest_ms > 30_000 ? 'warning' : 'good';
   return { name, state, detail: `the oldest task has waited ${Math.round(oldest_ms / 1000)} s` };
+}
+
+/** Ends of chat calls that wait for the database on the disk of this node. */
+function journalLight(entries: readonly JournalEntry[]): Light {
+  const [oldest] = entries;
+  if (!oldest) return { name: 'Journal', state: 'good', detail: 'nothing waits' };
+  return { name: 'Journal', state: 'warning', detail: `${entries.length} entries wait, the oldest since ${oldest.at}` };
 }
 
 function workersLight(nodes: readonly NodeView[]): Light {

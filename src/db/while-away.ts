@@ -7,16 +7,22 @@ const pause_ms = 100;
 
 /**
  * Repeats a call that is safe to repeat for as long as the database is away. For what nobody else
- * knows: an upstream's answer that is not written down is lost, and the run with it.
+ * knows: an upstream's answer that is not written down is lost, and the run with it. Once `given_up` is aborted, it is
+ * not repeated any more.
  */
-export function whileAway<T>(call: () => Promise<T>): Promise<T> {
+export function whileAway<T>(call: () => Promise<T>, given_up?: { readonly aborted: boolean }): Promise<T> {
   const give_up_at_ms = performance.now() + patience_ms;
-  return call().catch((error: unknown) => repeat(call, error, give_up_at_ms));
+  return call().catch((error: unknown) => repeat(call, error, give_up_at_ms, given_up));
 }
 
-async function repeat<T>(call: () => Promise<T>, error: unknown, give_up_at_ms: number): Promise<T> {
+async function repeat<T>(
+  call: () => Promise<T>,
+  error: unknown,
+  give_up_at_ms: number,
+  given_up?: { readonly aborted: boolean },
+): Promise<T> {
   for (let last = error; ;) {
-    if (!isUnavailable(last) || performance.now() > give_up_at_ms) throw last;
+    if (!isUnavailable(last) || given_up?.aborted || performance.now() > give_up_at_ms) throw last;
     await sleep(pause_ms);
     try {
       return await call();

@@ -14,8 +14,13 @@ export type Pledges = {
   hold(request: HoldRequest): Promise<HoldAnswer>;
   /** The same, if it can be answered at once, which is nearly always; else undefined, and nothing is held. */
   pledge(request: HoldRequest): HoldAnswer | undefined;
-  /** Settles or releases; on the disk when it resolves. */
-  close(request: CloseRequest): Promise<CloseAnswer>;
+  /**
+   * Settles or releases; on the disk when it resolves. `pledge` is what was held, for an end whose call was of another
+   * process: its hold may never have been written.
+   */
+  close(request: CloseRequest, pledge?: HoldRequest): Promise<CloseAnswer>;
+  /** What is held for a call under way, as far as this process knows. */
+  heldFor(account_id: string, ref: string): HoldRequest | undefined;
   /** Resolves when all pledges to an account's calls are booked: for whoever reads its money. */
   written(account_id: string): Promise<void>;
   /** Runs what takes money of an account in another way: all pledges are booked before, none is made meanwhile. */
@@ -119,10 +124,15 @@ class HoldPledges implements Pledges {
     return answer;
   }
 
-  close(end: CloseRequest): Promise<CloseAnswer> {
+  heldFor(account_id: string, ref: string): HoldRequest | undefined {
+    const account = this.#accounts.get(account_id);
+    return account?.open.get(ref)?.request ?? account?.booked.get(ref);
+  }
+
+  close(end: CloseRequest, other?: HoldRequest): Promise<CloseAnswer> {
     const account = this.#find(end.account_id);
     const pledge = account.open.get(end.ref);
-    const request = pledge?.request ?? account.booked.get(end.ref);
+    const request = pledge?.request ?? account.booked.get(end.ref) ?? other;
     if (!request) return this.#ask(account, undefined, 0n, this.#batcher.close(end));
     const beyond = end.beyond_hold && end.cost !== null && end.cost > request.amount ? end.cost - request.amount : 0n;
     if (beyond > 0n) this.#writeUnwritten(account, pledge); // so that it takes nothing that others are pledged

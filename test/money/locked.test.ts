@@ -96,3 +96,22 @@ test('a task of an account whose balance stays locked is refused with 503 and Re
   expect((await create(locked)).status).toBe(202);
   await expectExactBooks(service.app);
 });
+
+test('a chat call of an account whose balance stays locked is answered in a bounded time, and charged once it is free', async () => {
+  const locked = await service.client();
+  expect((await chat(locked)).status).toBe(200);
+  let answers: Timed[] = [];
+  await whileLocked(locked, async () => {
+    answers = await Promise.all([chat(locked), chat(locked)]);
+    for (const { status, took_ms } of answers) {
+      expect([200, 503]).toContain(status);
+      expect(took_ms).toBeLessThan(12_000);
+    }
+  });
+  const count = 1 + answers.filter(({ status }) => status === 200).length;
+  const settled = `select from ledger_entries where account_id = $1 and type = 'settle'`;
+  const counted = async () => (await service.app.db.query(settled, [locked.account_id])).length;
+  await expect.poll(counted, { timeout: 10_000 }).toBe(count);
+  await expect.poll(() => service.app.journal.pending(), { timeout: 10_000 }).toEqual([]);
+  await expectExactBooks(service.app);
+}, 60_000);

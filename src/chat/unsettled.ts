@@ -1,0 +1,123 @@
+import type { App } from '../app.ts';
+import { isLocked, isUnavailable } from '../db/database.ts';
+import { exact, type Money } from '../money/money.ts';
+import type { JournalEntry } from '../storage/journal.ts';
+import { insertRecord, type JournaledRecord } from './record-row.ts';
+
+type CloseRequest = Parameters<App['holds']['close']>[0];
+type HoldRequest = NonNullable<ReturnType<App['holds']['heldFor']>>;
+
+/** The end of a call, and what was held for it, should nobody else know. */
+type Unsettled = { kind: 'end'; end: CloseRequest; pledge: HoldRequest | undefined };
+
+/** The record of a call; `is_unsettled`: it was charged what its end, which is in the journal too, is settled at. */
+type Unrecorded = { kind: 'record'; account_id: string; ref: string; is_unsettled: boolean; record: JournaledRecord };
+
+/** How often the database is tried, and how often it is looked for what dead processes have left. */
+const replay_every_ms = 1_000;
+const adopt_every = 10;
+
+const batch_max = 200;
+
+/** An end as the journal keeps it. */
+export function unsettledEntry(app: App, end: CloseRequest): JournalEntry {
+  const pledge = app.holds.heldFor(end.account_id, end.ref);
+  const body: Unsettled = { kind: 'end', end, pledge };
+  return { id: `end ${end.ref}`, at: nowText(app), body };
+}
+
+/** A record as the journal keeps it. */
+export function unrecordedEntry(app: App, unrecorded: Omit<Unrecorded, 'kind'>): JournalEntry {
+  return { id: `record ${unrecorded.ref}`, at: nowText(app), body: { kind: 'record', ...unrecorded } };
+}
+
+function nowText(app: App): string {
+  return new Date(app.clock.now()).toISOString();
+}
+
+/** From now on, until the app stops, what is in the journal is done as soon as the database is there. */
+export function startReplay(app: App): void {
+  let is_replaying = false;
+  let rounds = 0;
+  const round = async () => {
+    if (is_replaying) return;
+    is_replaying = true;
+    try {
+      await replayJournal(app, { adopts: rounds++ % adopt_every === 0 });
+    } catch (error) {
+      if (!isUnavailable(error) && !app.stopping.aborted)
+        app.log.error({ err: error }, 'the journal could not be replayed');
+    }
+    is_replaying = false;
+  };
+  const timer = setInterval(() => void round(), replay_every_ms);
+  void round();
+  app.onStop(() => clearInterval(timer));
+}
+
+/**
+ * Settles and records what is in the journal; once each, whoever does so beside this process. Rejects when the database
+ * is away. What the database refuses stays in the journal, and is told to the operator.
+ */
+export async function replayJournal(app: App, { adopts = true } = {}): Promise<number> {
+  const { journal } = app;
+  const adopted = adopts ? await journal.adopt() : 0;
+  if (adopted > 0) app.log.warn({ entries: adopted }, 'a process left ends of chat calls in its journal');
+  await journal.touch();
+  let count = 0;
+  const kinds = ['end', 'record'] as const;
+  for (const kind of kinds) {
+    const pending = journal.pending();
+    const ids = new Set(pending.map(({ id }) => id));
+    // A record says what its end was settled at, so it comes behind it.
+    const isReady = ({ id }: JournalEntry) => kind === 'end' || !ids.has(id.replace(/^record /, 'end '));
+    const entries = pending.filter(
+      (entry) => entry.id.startsWith(`${kind} `) && !refused.has(entry.id) && isReady(entry),
+    );
+    for (let at = 0; at < entries.length; at += batch_max) {
+      const done = await replayAll(app, entries.slice(at, at + batch_max));
+      await journal.done(done);
+      count += done.length;
+    }
+  }
+  return count;
+}
+
+/** What the database would refuse again: tried once by each process. */
+const refused = new Set<string>();
+
+async function replayAll(app: App, entries: readonly JournalEntry[]): Promise<string[]> {
+  const outcomes = await Promise.allSettled(entries.map((entry) => replayOne(app, entry)));
+  const done: string[] = [];
+  let away: { error: unknown } | undefined;
+  for (const [i, outcome] of outcomes.entries()) {
+    const id = entries[i]?.id ?? '';
+    if (outcome.status === 'fulfilled') done.push(id);
+    else if (isLocked(outcome.reason)) continue; // only this account has to wait
+    else if (isUnavailable(outcome.reason)) away ??= { error: outcome.reason };
+    else {
+      refused.add(id);
+      app.log.error({ id, err: outcome.reason }, 'an entry of the journal could not be booked: it stays there');
+    }
+  }
+  if (!away) return done;
+  await app.journal.done(done);
+  throw away.error;
+}
+
+async function replayOne(app: App, { body }: JournalEntry): Promise<void> {
+  const entry = body as Unsettled | Unrecorded;
+  if (entry.kind === 'end') return replayEnd(app, entry);
+  const { account_id, ref, is_unsettled, record } = entry;
+  // Its hold is closed by now: this changes nothing, and answers what it was closed at.
+  const closed = is_unsettled ? await app.holds.close({ account_id, ref, cost: null }) : undefined;
+  await insertRecord(app.db, record, closed && { cost: closed.charged, upstream_cost: closed.upstream_cost });
+}
+
+async function replayEnd(app: App, { end, pledge }: Unsettled): Promise<void> {
+  const { charged } = await app.holds.close(end, pledge);
+  const facts = { account_id: end.account_id, request_id: end.ref, charged: exact(charged) };
+  const lost: Money = (end.cost ?? 0n) - charged;
+  if (lost <= 0n) return app.log.info(facts, 'a chat call was settled out of the journal');
+  app.log.error({ ...facts, loss: exact(lost) }, 'a chat call was settled out of the journal for less than its cost');
+}

@@ -1,0 +1,284 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, stat, unlink, utimes, type FileHandle } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+
+/** Something that must happen once the database is back; `id` names it, whoever writes it down again. */
+export type JournalEntry = { id: string; at: string; body: unknown };
+
+/** What this node could not tell the database, on its own disk: `<data_dir>/journal`. It has no content of calls. */
+export type Journal = {
+  /** On the disk when it resolves. Rejects with JournalFull, or with what the disk says: then nothing is written. */
+  write(entries: readonly JournalEntry[]): Promise<void>;
+  /** What was written and not done, oldest first: by this process, and by others that were adopted. */
+  pending(): readonly JournalEntry[];
+  /** Takes over what dead processes have left in the same folder. Resolves to how many entries. */
+  adopt(): Promise<number>;
+  /** These have happened. A crash may forget that: to do them again must do nothing. */
+  done(ids: readonly string[]): Promise<void>;
+  /** Says that this process is alive while it has entries, so that nobody adopts them. */
+  touch(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export class JournalFull extends Error {
+  override name = 'JournalFull';
+}
+
+/** A thousand bytes an entry: more than sixty thousand ends of calls. */
+const size_bytes_max = 64 * 2 ** 20;
+
+/** A process that did not touch its file for so long is dead, or was stopped; then both do what must happen once. */
+const dead_after_ms = 60_000;
+
+/** Of this process: tests have several services in one. */
+const live = new Set<string>();
+
+/** Files get other names while they are read. */
+const read_tries_max = 20;
+
+const folderOf = (data_dir: string) => join(data_dir, 'journal');
+
+/** Opens the journal of this process. The disk is not touched before there is something to write. */
+export function openJournal(data_dir: string, { bytes_max = size_bytes_max } = {}): Journal {
+  return new DiskJournal(folderOf(data_dir), bytes_max);
+}
+
+/** What waits in a data folder, whoever wrote it; [] where nothing does. */
+export async function readJournals(data_dir: string): Promise<JournalEntry[]> {
+  const folder = folderOf(data_dir);
+  let files: JournalEntry[][] = [];
+  for (let tries = 1; ; tries++) {
+    try {
+      files = await Promise.all((await namesIn(folder)).map((name) => readEntries(join(folder, name))));
+      break;
+    } catch (error) {
+      if (tries === read_tries_max) throw error; // it was adopted or removed between two steps of ours
+    }
+  }
+  const entries = new Map(files.flat().map((entry) => [entry.id, entry]));
+  return [...entries.values()].toSorted((one, other) => one.at.localeCompare(other.at));
+}
+
+type OwnFile = { handle: FileHandle; path: string; size_bytes: number; ino: number };
+
+class DiskJournal implements Journal {
+  readonly #folder: string;
+  readonly #bytes_max: number;
+  readonly #uuid = randomUUID();
+  readonly #name = `${hostname().replaceAll(/[^\w-]/g, '_')}.${process.pid}.${this.#uuid}`;
+  /** Entries by id, with the files in which they are. */
+  readonly #pending = new Map<string, { entry: JournalEntry; paths: readonly string[] }>();
+  #file: OwnFile | undefined;
+  #files_count = 0;
+  /** One after the other: what comes meanwhile shares the next flush. */
+  #working: Promise<unknown> = Promise.resolve();
+  #waiting: { entries: readonly JournalEntry[]; resolve: () => void; reject: (error: unknown) => void }[] = [];
+
+  constructor(folder: string, bytes_max: number) {
+    this.#folder = folder;
+    this.#bytes_max = bytes_max;
+    live.add(this.#uuid);
+  }
+
+  write(entries: readonly JournalEntry[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ entries, resolve, reject });
+      if (this.#waiting.length === 1) void this.#afterwards(() => this.#writeWaiting());
+    });
+  }
+
+  pending(): readonly JournalEntry[] {
+    return [...this.#pending.values()].map(({ entry }) => entry);
+  }
+
+  adopt(): Promise<number> {
+    return this.#afterwards(async () => {
+      let count = 0;
+      for (const name of await namesIn(this.#folder)) {
+        if (!(await isLeft(this.#folder, name))) continue;
+        const path = this.#nextPath();
+        const is_ours = await rename(join(this.#folder, name), path).then(
+          () => true,
+          () => false, // another process was faster
+        );
+        if (is_ours) count += await this.#takeIn(path);
+      }
+      return count;
+    });
+  }
+
+  done(ids: readonly string[]): Promise<void> {
+    return this.#afterwards(async () => {
+      const lines: string[] = [];
+      const paths = new Set<string>();
+      for (const id of ids) {
+        const found = this.#pending.get(id);
+        if (!found) continue;
+        this.#pending.delete(id);
+        for (const path of found.paths) paths.add(path);
+        if (this.#file && found.paths.includes(this.#file.path)) lines.push(lineOf({ done: id }));
+      }
+      const left = new Set([...this.#pending.values()].flatMap((each) => each.paths));
+      for (const path of paths) if (!left.has(path)) await this.#remove(path);
+      if (this.#file && lines.length > 0) await this.#append(this.#file, lines).catch(() => undefined);
+    });
+  }
+
+  touch(): Promise<void> {
+    return this.#afterwards(async () => {
+      const now = new Date();
+      const paths = new Set([...this.#pending.values()].flatMap((each) => each.paths));
+      for (const path of paths) await utimes(path, now, now).catch(() => undefined);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#afterwards(async () => {
+      const file = this.#file;
+      this.#file = undefined;
+      await file?.handle.close();
+    });
+    live.delete(this.#uuid);
+  }
+
+  #afterwards<T>(work: () => Promise<T>): Promise<T> {
+    const working = this.#working.then(work);
+    this.#working = working.catch(() => undefined);
+    return working;
+  }
+
+  #nextPath(): string {
+    return join(this.#folder, `${this.#name}.${this.#files_count++}.jsonl`);
+  }
+
+  async #writeWaiting(): Promise<void> {
+    const waiting = this.#waiting.splice(0);
+    try {
+      const entries = waiting.flatMap((each) => each.entries);
+      const file = await this.#open();
+      await this.#append(file, entries.map(lineOf), { flush: true });
+      for (const entry of entries) this.#add(entry, file.path);
+      for (const { resolve } of waiting) resolve();
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
+    }
+  }
+
+  /** Its own file; a new one if somebody took this process for dead and the file with it. */
+  async #open(): Promise<OwnFile> {
+    const current = this.#file;
+    if (current) {
+      const there = await stat(current.path).catch(() => undefined);
+      if (there?.ino === current.ino) return current;
+      this.#file = undefined;
+      await current.handle.close().catch(() => undefined);
+    }
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const path = this.#nextPath();
+    const handle = await open(path, 'wx', 0o600);
+    const { ino } = await handle.stat();
+    this.#file = { handle, path, size_bytes: 0, ino };
+    if (process.platform !== 'win32') await syncFolder(this.#folder);
+    return this.#file;
+  }
+
+  async #append(file: OwnFile, lines: readonly string[], { flush = false } = {}): Promise<void> {
+    const bytes = Buffer.from(lines.join(''));
+    if (flush && file.size_bytes + bytes.length > this.#bytes_max)
+      throw new JournalFull(`the journal has ${file.size_bytes} bytes, and may have ${this.#bytes_max}`);
+    try {
+      for (let at = 0; at < bytes.length;) {
+        at += (await file.handle.write(bytes, at, bytes.length - at, file.size_bytes + at)).bytesWritten;
+      }
+      if (flush) await file.handle.datasync();
+      file.size_bytes += bytes.length;
+    } catch (error) {
+      await file.handle.truncate(file.size_bytes).catch(() => undefined); // what is torn is skipped by readers, too
+      throw error;
+    }
+  }
+
+  async #takeIn(path: string): Promise<number> {
+    const entries = await readEntries(path);
+    for (const entry of entries) this.#add(entry, path);
+    if (entries.length === 0) await unlink(path);
+    return entries.length;
+  }
+
+  #add(entry: JournalEntry, path: string): void {
+    const paths = this.#pending.get(entry.id)?.paths ?? [];
+    this.#pending.set(entry.id, { entry, paths: [...paths, path] });
+  }
+
+  async #remove(path: string): Promise<void> {
+    if (path === this.#file?.path) {
+      const { handle } = this.#file;
+      this.#file = undefined;
+      await handle.close().catch(() => undefined);
+    }
+    await unlink(path).catch(() => undefined);
+  }
+}
+
+/** A line, with a sum over it: what was torn by a crash is told from what was written. */
+function lineOf(value: object): string {
+  const json = JSON.stringify(value, (_, each: unknown) =>
+    typeof each === 'bigint' ? { bigint: String(each) } : each,
+  );
+  return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`;
+}
+
+async function readEntries(path: string): Promise<JournalEntry[]> {
+  const text = await readFile(path, 'utf8');
+  const entries = new Map<string, JournalEntry>();
+  for (const line of text.split('\n')) {
+    const json = line.slice(9);
+    if (json === '' || Number.parseInt(line.slice(0, 8), 16) !== crc32(json)) continue;
+    const value: JournalEntry | { done: string } = JSON.parse(json, reviveBigint);
+    if ('done' in value) entries.delete(value.done);
+    else entries.set(value.id, value);
+  }
+  return [...entries.values()];
+}
+
+function reviveBigint(_: string, value: unknown): unknown {
+  const is_bigint =
+    typeof value === 'object' && value !== null && 'bigint' in value && typeof value.bigint === 'string';
+  return is_bigint ? BigInt(String(value.bigint)) : value;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => name.endsWith('.jsonl')).toSorted();
+}
+
+/** True if the process that wrote it is dead: at once on this machine, else when it has not touched it for a minute. */
+async function isLeft(folder: string, name: string): Promise<boolean> {
+  const [host, pid, uuid = ''] = name.split('.');
+  if (live.has(uuid)) return false;
+  const is_here = host === hostname().replaceAll(/[^\w-]/g, '_');
+  if (is_here && (Number(pid) === process.pid || !isRunning(Number(pid)))) return true;
+  const file = await stat(join(folder, name)).catch(() => undefined);
+  return file !== undefined && Date.now() - file.mtimeMs > dead_after_ms;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/** A new name in a folder is on the disk only once the folder is. */
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

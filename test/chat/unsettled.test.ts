@@ -1,0 +1,163 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openDatabase } from '../../src/db/database.ts';
+import { checkBooks } from '../../src/money/books.ts';
+import { service_rules } from '../../src/chat/books.ts';
+import { readJournals } from '../../src/storage/journal.ts';
+import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { startMuteProxy, type MuteProxy } from '../helpers/mute-proxy.ts';
+import { startTestApp } from '../helpers/app.ts';
+import { freePort } from '../helpers/free-port.ts';
+import { hello, yamlOf } from './setup.ts';
+import { chunk, done } from './streams.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+const cli = join(import.meta.dirname, '../../src/cli.ts');
+
+type Place = { database: TestDatabase; proxy: MuteProxy; upstream: ChatUpstream; folder: string };
+
+/** A database behind a proxy, and an upstream whose stream ends `pause_ms` after its first word, worth 2.01. */
+async function setPlace(pause_ms: number): Promise<Place> {
+  process.env['TEST_UPSTREAM_KEY'] = 'sk-upstream-secret-0123456789';
+  const database = await testDatabase({ state: 'engine' });
+  const proxy = await startMuteProxy(database.url);
+  const upstream = await startChatUpstream();
+  const folder = temporaryFolder(0o755);
+  const usage = chunk({}, { usage: { prompt_tokens: 5_000, completion_tokens: 200_000 } }, 'stop');
+  upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), pause_ms, usage, done] });
+  onTestFinished(async () => {
+    await upstream.stop();
+    await proxy.stop();
+    await database.drop();
+    removeFolder(folder);
+  });
+  return { database, proxy, upstream, folder };
+}
+
+/** Begins the stream; resolves at its first bytes. */
+async function begin(url: string, key: string) {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'acme/oai', stream: true, max_tokens: 500, messages: hello }),
+  });
+  const id = response.headers.get('x-request-id') ?? '';
+  const reader = response.body?.getReader();
+  await reader?.read();
+  const rest = async () => {
+    let text = '';
+    for (let part; (part = await reader?.read()) && !part.done;) text += Buffer.from(part.value).toString();
+    return text;
+  };
+  return { id, rest };
+}
+
+test('a stream that ends while the database refuses is charged once, with its record, although the node is killed before the database is back', async () => {
+  const { database, proxy, upstream, folder } = await setPlace(1_500);
+  const data_dir = join(folder, 'data');
+  const config_file = join(folder, 'medley.yaml');
+  writeFileSync(config_file, yamlOf(upstream));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const env = {
+    ...process.env,
+    PORT: String(port),
+    MEDLEY_DATA: data_dir,
+    MEDLEY_CONFIG: config_file,
+    DATABASE_URL: proxy.url,
+  };
+  let child: ChildProcess | undefined;
+  let output = '';
+  const start = async () => {
+    output = '';
+    const started = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    child = started;
+    started.stdout.on('data', (chunk_: Buffer) => (output += chunk_.toString()));
+    await vi.waitFor(() => expect(output).toContain('hello.png'), { timeout: 60_000, interval: 50 });
+  };
+  onTestFinished(async () => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  });
+  await start();
+  const key = /mdl_[0-9A-Za-z]{36}/.exec(output)?.[0] ?? '';
+
+  const { id, rest } = await begin(url, key);
+  proxy.refuse(true);
+  const begun_ms = performance.now();
+  expect((await rest()).endsWith(done)).toBe(true);
+  expect(performance.now() - begun_ms).toBeLessThan(12_000); // the caller does not wait for the database
+  const waiting = () => readJournals(data_dir);
+  await vi.waitFor(async () => expect((await waiting()).length).toBe(2), { timeout: 15_000, interval: 50 });
+  expect((await waiting()).map((entry) => entry.id)).toEqual([`end ${id}`, `record ${id}`]);
+  const [file = ''] = readdirSync(join(data_dir, 'journal'));
+  expect(statSync(join(data_dir, 'journal', file)).mode & 0o777).toBe(0o600);
+  expect(
+    JSON.stringify(await waiting(), (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+  ).not.toMatch(/Hello|Hi/);
+  child?.kill('SIGKILL');
+  if (child) await once(child, 'exit');
+
+  proxy.refuse(false);
+  expect(await journalSaid(env)).toContain('2 entries wait to be booked, the oldest since');
+
+  await start();
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 30_000, interval: 50 });
+  const { db } = database;
+  const record = await fetch(`${url}/v1/chat/${id}`, { headers: { authorization: `Bearer ${key}` } });
+  expect(await record.json()).toMatchObject({ cost: { exact: '2.010000' } });
+  expect(await db.query(`select type, revenue from ledger_entries where ref = $1 and event = 'close'`, [id])).toEqual([
+    { type: 'settle', revenue: 2_010_000n },
+  ]);
+  expect(await db.query('select cost, output_tokens from chat_calls where id = $1', [id])).toEqual([
+    { cost: 2_010_000n, output_tokens: 200_000 },
+  ]);
+  const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
+  expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
+}, 120_000);
+
+/** What `medley doctor` says of the journal. */
+async function journalSaid(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const doctor = spawn(process.execPath, [cli, 'doctor', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  let said = '';
+  doctor.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()));
+  await once(doctor, 'close');
+  const { checks }: { checks: { name: string; detail: string }[] } = JSON.parse(said);
+  return checks.find(({ name }) => name === 'journal')?.detail;
+}
+
+function openPlain(database: TestDatabase) {
+  const db = openDatabase({ connection: { connectionString: database.url } });
+  onTestFinished(() => db.close());
+  return db;
+}
+
+test('a service that is stopped while the database is away leaves its ends in the journal, and a call is charged once when both are back', async () => {
+  const { database, proxy, upstream } = await setPlace(400);
+  const options = { worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: proxy.url } };
+  const service = await startTestApp(options);
+  onTestFinished(() => service.stop());
+  const client = await service.client();
+  const data_dir = service.app.config.data_dir;
+  const { id, rest } = await begin(service.url, client.key);
+  proxy.refuse(true);
+  const stopping = service.app.stop().catch(() => undefined);
+  await rest().catch(() => undefined);
+  await stopping;
+  expect((await readJournals(data_dir)).map((entry) => entry.id)).toContain(`end ${id}`);
+
+  proxy.refuse(false);
+  const next = await startTestApp({ ...options, env: { ...options.env, MEDLEY_DATA: data_dir } });
+  onTestFinished(() => next.stop());
+  await vi.waitFor(async () => expect(await readJournals(data_dir)).toEqual([]), { timeout: 20_000, interval: 50 });
+  const entries = await database.db.query(`select type from ledger_entries where ref = $1 and event = 'close'`, [id]);
+  expect(entries).toEqual([{ type: 'settle' }]);
+  const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
+  expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
+}, 60_000);
