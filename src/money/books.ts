@@ -88,8 +88,10 @@ async function counts(tx: Queryable): Promise<{ accounts: number; entries: numbe
 export const all_holds = `(select account_id, ref, kind, amount, state, cost from holds)`;
 
 /** For the same: account_id, ref and what the upstream charges for the run or call that ended with it. */
-export const all_upstream_costs = `(select account_id, ref, upstream_cost as cost from ledger_entries e
-  where event = 'late' or event = 'close' and not exists (
+export const all_upstream_costs = `(
+  select account_id, ref, upstream_cost as cost from ledger_entries where event = 'late'
+  union all
+  select account_id, ref, upstream_cost from ledger_entries e where event = 'close' and not exists (
     select from ledger_entries l where l.account_id = e.account_id and l.ref = e.ref and l.event = 'late'))`;
 
 /** For the same: account_id, created_at and amount of every charge. */
