@@ -126,13 +126,48 @@ function checkEstimate(model: ModelEntry, fields: InputFields | undefined, at: P
       report.error([...at, unit], `${unit} is nothing that ${model.kind} models are measured in.`, 'key');
     } else if (written || priced.has(unit)) {
       const factors = written ?? usualFactors(unit, names);
-      if (factors) checkFactors(unit, factors, fields, [...at, unit], report);
-      else if (fields && !isToldByOther(model, unit)) {
+      if (factors) {
+        checkFactors(unit, factors, fields, [...at, unit], report);
+        checkTokens(unit, factors, fields, [...at, unit], report);
+      } else if (fields && !isToldByOther(model, unit)) {
         const message = `is required, since the price counts ${unit}s: $input.FIELD, a number, or a list of these.`;
         report.error([...at, unit], message);
       }
     }
   }
+}
+
+/** A text may have a token for every byte: a number that holds for fewer leaves the rest to the operator. */
+function checkTokens(
+  unit: Unit,
+  factors: readonly Factor[],
+  fields: InputFields | undefined,
+  at: Path,
+  report: Report,
+): void {
+  if (unit !== 'input_token' || !fields || !factors.every((factor) => 'constant' in factor)) return;
+  const held = factors.reduce((so_far, { constant }) => so_far * Number(constant), 1);
+  const texts = fields.names.filter((name) => isFreeText(name, fields));
+  const longest = texts.reduce((so_far, name) => so_far + bytes_per_character * lengthMax(name, fields), 0);
+  if (longest <= held) return;
+  const most = Number.isFinite(longest) ? `${longest} tokens` : 'any number of tokens';
+  report.warn(
+    at,
+    `holds for ${held} tokens, but ${texts.join(' and ')} may have ${most}: what is above is your loss. Write $bytes.${texts.join('+')}.`,
+  );
+}
+
+const bytes_per_character = 4;
+
+function isFreeText(name: string, fields: InputFields): boolean {
+  const types = [fields.keyword(name, 'type') ?? []].flat();
+  const listed = Array.isArray(fields.keyword(name, 'enum')) || fields.keyword(name, 'const') !== undefined;
+  return types.includes('string') && !listed && fields.keyword(name, media_keyword) === undefined;
+}
+
+function lengthMax(name: string, fields: InputFields): number {
+  const written = fields.keyword(name, 'maxLength');
+  return typeof written === 'number' ? written : Infinity;
 }
 
 /** Seconds and minutes tell each other; what is wrong with the other is told there. */
@@ -152,6 +187,8 @@ function checkFactors(
     if ('constant' in factor) {
       if (!rational(factor.constant))
         report.error(at, `${factor.constant} must be written as a plain decimal in quotes.`);
+    } else if ('bytes_of' in factor) {
+      for (const field of factor.bytes_of) if (fields) checkField(field, fields, at, report);
     } else if ('duration_of' in factor) {
       checkDuration(unit, factor.duration_of, fields, at, report);
     } else if (fields && checkField(factor.field, fields, at, report)) {

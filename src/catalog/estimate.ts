@@ -25,10 +25,15 @@ export function writtenFactors(entry: EstimateEntry | undefined, unit: Unit): Fa
 /** `$media.x.duration`: how long the audio or video in the field x is, in seconds. */
 const duration_reference = /^\$media\.(.+)\.duration$/s;
 
+/** `$bytes.prompt+style`: how many bytes the texts of these fields have, and what an upstream may put around them. */
+const bytes_reference = /^\$bytes\.(.+)$/s;
+
 function parseFactor(written: string | number): Factor {
   const text = String(written);
   const field = field_reference.exec(text)?.[1];
   if (field !== undefined) return { field };
+  const bytes_of = bytes_reference.exec(text)?.[1]?.split('+');
+  if (bytes_of !== undefined) return { bytes_of };
   const duration_of = duration_reference.exec(text)?.[1];
   return duration_of === undefined ? { constant: text } : { duration_of };
 }

@@ -64,7 +64,11 @@ export type PriceSource = { readonly url: string; readonly date: string };
 export type CostRow = PriceRow & { readonly currency: string };
 
 /** One factor of an estimate: the value of an input field, how long the files in one are, or a decimal text. */
-export type Factor = { readonly field: string } | { readonly duration_of: string } | { readonly constant: string };
+export type Factor =
+  | { readonly field: string }
+  | { readonly duration_of: string }
+  | { readonly bytes_of: readonly string[] }
+  | { readonly constant: string };
 
 /** The units to hold for: each the product of its factors. */
 export type Estimate = { readonly [unit in Unit]?: readonly Factor[] };

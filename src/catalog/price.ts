@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
 import { money_max, plus, rational, times, toMoney, zero, type Money, type Rational } from '../money/money.ts';
-import type { Condition, Factor, JsonObject, Model, PriceRow, Settings, Unit } from './model.ts';
+import type { Condition, Factor, Json, JsonObject, Model, PriceRow, Settings, Unit } from './model.ts';
 
 /** How many of each unit, exact: decimal texts. */
 export type Units = { [unit in Unit]?: string };
@@ -101,9 +101,21 @@ export function measuredUnits(model: Pick<Model, 'estimate'>, held_units: Units)
 function factorText(unit: Unit, factor: Factor, input: JsonObject, durations: Durations): string {
   if ('constant' in factor) return factor.constant;
   if ('field' in factor) return fieldText(unit, factor.field, input);
+  if ('bytes_of' in factor) return String(tokens_around + sum(factor.bytes_of.map((field) => textBytes(input[field]))));
   const duration = durations.get(factor.duration_of);
   if (duration === undefined) throw uncountable(factor.duration_of, 'is required, since the price depends on it.');
   return duration;
+}
+
+/** A token is at least a byte of text; so many more are what an upstream may put around the texts. */
+const tokens_around = 64;
+
+function textBytes(value: Json | undefined): number {
+  return typeof value === 'string' ? Buffer.byteLength(value) : 0;
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((so_far, count) => so_far + count, 0);
 }
 
 function product(factors: readonly Factor[], texts: readonly string[]): string {

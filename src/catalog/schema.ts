@@ -279,8 +279,8 @@ const cost = section(
 const factor = {
   type: ['string', 'number'],
   minimum: 0,
-  pattern: '^(?:\\$input\\..+|\\$media\\..+\\.duration|[0-9]{1,9}(?:\\.[0-9]{1,12})?)$',
-  errorMessage: 'must be $input.FIELD, $media.FIELD.duration or a number that is not negative',
+  pattern: '^(?:\\$input\\..+|\\$media\\..+\\.duration|\\$bytes\\..+|[0-9]{1,9}(?:\\.[0-9]{1,12})?)$',
+  errorMessage: 'must be $input.FIELD, $media.FIELD.duration, $bytes.FIELD or a number that is not negative',
 };
 
 const estimate_of_unit = Type.Unsafe<string | number | (string | number)[]>({
@@ -289,9 +289,10 @@ const estimate_of_unit = Type.Unsafe<string | number | (string | number)[]>({
   pattern: factor.pattern,
   items: factor,
   minItems: 1,
-  errorMessage: 'must be $input.FIELD, $media.FIELD.duration, a number, or a list of these (their product)',
+  errorMessage:
+    'must be $input.FIELD, $media.FIELD.duration, $bytes.FIELD, a number, or a list of these (their product)',
   description:
-    '$input.FIELD, a number, $media.FIELD.duration (seconds of the audio or video in a field), or a list of these, which are multiplied.',
+    '$input.FIELD, a number, $media.FIELD.duration (seconds of the audio or video in a field), $bytes.FIELD or $bytes.FIELD+FIELD (for tokens: the bytes of these texts and 64 more, which no tokenizer exceeds), or a list of these, which are multiplied.',
 });
 
 const estimate = section(Object.fromEntries(units.map((unit) => [unit, Type.Optional(estimate_of_unit)])), {

@@ -65,6 +65,23 @@ describe('prices and estimates that cannot be', () => {
   });
 });
 
+it('config check warns of an estimate that holds for fewer tokens than the text of the input may have', () => {
+  const model = (estimate: string, max = ', maxLength: 8000') =>
+    withModels(
+      `  - { id: a, kind: image, input_schema: { type: object, required: [prompt], properties: { prompt: { type: string${max} } } }, price: [{ unit: image, amount: "1" }, { unit: input_token, amount: "1" }], estimate: { input_token: ▸${estimate} }, routes: [{ provider: p }] }`,
+    );
+  const warning = (tokens: string) => [
+    `warning: ▸models[0].estimate.input_token: holds for 2000 tokens, but prompt may have ${tokens}: what is above is your loss. Write $bytes.prompt.`,
+  ];
+  expect(said(model('2000'))).toEqual(warning('32000 tokens'));
+  expect(said(model('2000', ''))).toEqual(warning('any number of tokens'));
+  expect(said(model('32000').replace('▸', ''))).toEqual([]);
+  expect(said(model('$bytes.prompt').replace('▸', ''))).toEqual([]);
+  expect(errorsIn(model('$bytes.promt'))).toEqual([
+    'error: ▸models[0].estimate.input_token: the input_schema has no field "promt". Did you mean "prompt"?',
+  ]);
+});
+
 describe('prices and estimates that are fine', () => {
   it.each([
     ['digits as texts', video('estimate: { second: $input.steps }', 'estimate')],

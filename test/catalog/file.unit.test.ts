@@ -106,11 +106,11 @@ describe('what has the wrong shape', () => {
       [video('estimate: { second: ▸-1 }', 'estimate'), 'estimate.second: must be at least 0 (got -1).'],
       [
         video('estimate: { second: ▸input.duration }', 'estimate'),
-        'estimate.second: must be $input.FIELD, $media.FIELD.duration, a number, or a list of these (their product) (got "input.duration").',
+        'estimate.second: must be $input.FIELD, $media.FIELD.duration, $bytes.FIELD, a number, or a list of these (their product) (got "input.duration").',
       ],
       [
         video('estimate: { second: [▸true] }', 'estimate'),
-        'estimate.second[0]: must be $input.FIELD, $media.FIELD.duration or a number that is not negative (got true).',
+        'estimate.second[0]: must be $input.FIELD, $media.FIELD.duration, $bytes.FIELD or a number that is not negative (got true).',
       ],
       [video('routes: ▸[]', 'routes'), 'routes: must have at least 1 item (got 0).'],
       [

@@ -76,7 +76,10 @@ describe('a model that is priced by the length of what it hears', () => {
     ['second: ▸$media.name.duration', 'second: name has no duration: it must have x-media: audio or video.'],
     ['second: ▸$media.face.duration', 'second: face has no duration: it must have x-media: audio or video.'],
     ['second: ▸$media.adio.duration', 'second: the input_schema has no field "adio". Did you mean "audio"?'],
-    ['second: ▸$media.audio.length', 'second: must be $input.FIELD, $media.FIELD.duration, a number, or a list'],
+    [
+      'second: ▸$media.audio.length',
+      'second: must be $input.FIELD, $media.FIELD.duration, $bytes.FIELD, a number, or a list',
+    ],
   ])('%s is refused', (estimate, message) => {
     expect(said(model(estimate)).join('\n')).toContain(`error: ▸models[0].estimate.${message}`);
   });

@@ -59,7 +59,7 @@ function call(id: string, input: number, cached: number, cache_write: number, ou
 }
 
 const film = (duration: number) => unitsOfOutputs([{ type: 'video', width: 1920, height: 1080, duration }]);
-const prompt = 'x';
+const prompt = 'x'.repeat(200);
 
 function megapixels(): Example {
   const price: PriceRow[] = [{ unit: 'megapixel', amount: '0.012', per: 1 }];
