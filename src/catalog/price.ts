@@ -101,7 +101,8 @@ export function measuredUnits(model: Pick<Model, 'estimate'>, held_units: Units)
 function factorText(unit: Unit, factor: Factor, input: JsonObject, durations: Durations): string {
   if ('constant' in factor) return factor.constant;
   if ('field' in factor) return fieldText(unit, factor.field, input);
-  if ('bytes_of' in factor) return String(tokens_around + sum(factor.bytes_of.map((field) => textBytes(input[field]))));
+  if ('bytes_of' in factor)
+    return String(tokens_around + added(factor.bytes_of.map((field) => textBytes(input[field]))));
   const duration = durations.get(factor.duration_of);
   if (duration === undefined) throw uncountable(factor.duration_of, 'is required, since the price depends on it.');
   return duration;
@@ -114,7 +115,7 @@ function textBytes(value: Json | undefined): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : 0;
 }
 
-function sum(counts: readonly number[]): number {
+function added(counts: readonly number[]): number {
   return counts.reduce((so_far, count) => so_far + count, 0);
 }
 
