@@ -21,6 +21,7 @@ import { openByteSource, ReadTooLarge, type ByteSource } from './byte-source.ts'
 import { isComplete } from './completeness.ts';
 import { mediaType, type Extension } from './media-types.ts';
 import { failed, type Probe, type ProbeResult } from './probe-result.ts';
+import { isSingle } from './single.ts';
 import { sniff, sniff_bytes, type Container } from './sniff.ts';
 
 /** A side longer than this is no picture that anybody can open: VP8, WebP and JPEG end here or below. */
@@ -64,7 +65,9 @@ function inspect(source: ByteSource): Container | ProbeResult {
   if (source.size_bytes === 0) return failed('empty', 'The file is empty.');
   const container = sniff(source.read(0, sniff_bytes));
   if (!container) return failed('unrecognized', 'The file is of no known media type.');
-  return isComplete(source, container) ? container : failed('truncated', `The ${container} file is cut off.`);
+  if (!isComplete(source, container)) return failed('truncated', `The ${container} file is cut off.`);
+  if (isSingle(source, container)) return container;
+  return failed('damaged', `The ${container} file holds more sound than its header says, or several files in one.`);
 }
 
 type Measures = Omit<Probe, 'content_type' | 'size_bytes'>;

@@ -153,11 +153,12 @@ export async function encode(width: number, height: number, frames: number): Pro
 }
 
 /** Sound frames with nothing in them, in a container; 20 ms (Opus) or 1,024 samples (AAC) each. */
-export async function sound(container: 'ogg' | 'webm' | 'mp4' | 'aac', frames: number): Promise<Buffer> {
+export async function sound(container: 'ogg' | 'webm' | 'mp4' | 'fragments' | 'aac', frames: number): Promise<Buffer> {
   const formats: Record<typeof container, OutputFormat> = {
     ogg: new OggOutputFormat(),
     webm: new WebMOutputFormat(),
     mp4: new Mp4OutputFormat({ fastStart: 'in-memory' }),
+    fragments: new Mp4OutputFormat({ fastStart: 'fragmented', minimumFragmentDuration: 0.5 }),
     aac: new AdtsOutputFormat(),
   };
   const opus = container === 'ogg' || container === 'webm';

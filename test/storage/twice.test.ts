@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { probeMedia } from '../../src/storage/probe.ts';
+import * as samples from './samples.ts';
+
+/** How long it is: as long as all that plays, or refused. */
+async function expectWholeOrRefused(bytes: Buffer, plays: number): Promise<void> {
+  const result = await probeMedia(bytes);
+  if (!result.ok) expect(result.problem).toMatch(/\S/);
+  else expect(result.probe.duration).toBeGreaterThan(plays * 0.98);
+}
+
+test.each([
+  ['Ogg', () => samples.sound('ogg', 150), 3],
+  ['WebM', () => samples.sound('webm', 150), 3],
+  ['MP4', () => samples.sound('mp4', 130), 3],
+  ['MP4 in fragments', () => samples.sound('fragments', 130), 3],
+  ['MP4 of pictures', () => samples.mp4(96, 64, 30), 1.25],
+  ['AAC', () => samples.sound('aac', 130), 3],
+  ['MP3', () => samples.mp3(100), 2.6],
+  ['MP3 behind a tag', () => Buffer.concat([samples.id3(300), samples.mp3(100)]), 2.6],
+  ['FLAC', () => samples.flac(20), 1.85],
+  ['WAV', () => samples.wav(3), 3],
+] as const)('%s, one file behind the other, lasts as long as all of them, or is refused', async (_, make, once) => {
+  const bytes = Buffer.from(await make());
+  await expectWholeOrRefused(bytes, once);
+  await expectWholeOrRefused(Buffer.concat([bytes, bytes]), 2 * once);
+  await expectWholeOrRefused(Buffer.concat(Array.from({ length: 20 }, () => bytes)), 20 * once);
+});
+
+test.each([0, 1, 1_000, 8_000, 0x7fff_ffff, 0xffff_ffff])(
+  'a WAV that says it has %i bytes of sound lasts as long as it plays, or is refused',
+  async (length) => {
+    const bytes = samples.wav(3);
+    bytes.writeUInt32LE(length, 40);
+    await expectWholeOrRefused(bytes, 3);
+  },
+);
+
+test('a FLAC that does not say how many samples it has lasts as long as its frames', async () => {
+  const bytes = Buffer.from(samples.flac(100));
+  bytes.writeUInt8(bytes.readUInt8(21) & 0xf0, 21);
+  bytes.writeUInt32BE(0, 22);
+  await expectWholeOrRefused(bytes, 9.2);
+  bytes.writeUInt32BE(4_096, 22); // or too few
+  await expectWholeOrRefused(bytes, 9.2);
+});
+
+test('a WebM that does not say how long it is lasts as long as its frames', async () => {
+  const bytes = await samples.sound('webm', 150);
+  const at = bytes.indexOf(Buffer.of(0x44, 0x89));
+  expect(at).toBeGreaterThan(0);
+  bytes.writeUInt8(0xec, at + 1); // another element, which says nothing
+  bytes.writeUInt8(0x40, at);
+  await expectWholeOrRefused(bytes, 2.9);
+});
