@@ -5,8 +5,8 @@ import * as samples from './samples.ts';
 /** How long it is: as long as all that plays, or refused. */
 async function expectWholeOrRefused(bytes: Buffer, plays: number): Promise<void> {
   const result = await probeMedia(bytes);
-  if (!result.ok) expect(result.problem).toMatch(/\S/);
-  else expect(result.probe.duration).toBeGreaterThan(plays * 0.98);
+  const refused = !result.ok && result.problem !== '';
+  expect(refused ? Infinity : result.ok && result.probe.duration).toBeGreaterThan(plays * 0.98);
 }
 
 test.each([
