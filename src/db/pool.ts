@@ -75,12 +75,14 @@ function isAnswering(client: pg.PoolClient): boolean {
 async function end(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
   client.on('error', () => undefined);
   void client.end(); // at once, since an answer is under way; and the pool does not keep what ends
-  const idle_max = pool.ending ? 0 : pool.idleCount;
-  for (let left = idle_max; left > 0 && pool.idleCount > 0 && !pool.ending; left--) {
-    const idle = await pool.connect().catch(() => undefined); // or a new one, if the last idle one was taken meanwhile
-    if (!idle) return;
-    idle.on('error', () => undefined);
-    idle.connection.stream.destroy(); // without a farewell, which nobody would answer
-    idle.release(true);
-  }
+  if (pool.ending) return;
+  // All at once, before whoever learns of this asks for a connection again.
+  await Promise.all(Array.from({ length: pool.idleCount }, () => pool.connect().then(destroy, () => undefined)));
+}
+
+/** Without a farewell, which nobody would answer. */
+function destroy(idle: pg.PoolClient): void {
+  idle.on('error', () => undefined);
+  idle.connection.stream.destroy();
+  idle.release(true);
 }

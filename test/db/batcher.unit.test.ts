@@ -123,4 +123,78 @@ describe('a batcher', () => {
     const outcomes = await Promise.allSettled([1, 2].map(send));
     expect(outcomes.map((each) => each.status)).toEqual(['rejected', 'rejected']);
   });
+
+  it('overtakes a slow call with members of other groups, and keeps those of its groups in their order', async () => {
+    const { calls, together, answerSlow } = slowDatabase();
+    const send = makeBatcher({ together, groups: { groupOf, findFree: async () => [] }, calls_max: 2, slow_ms: 5 });
+    const stuck = send(101);
+    await expect.poll(() => calls.length).toBe(1);
+    const behind = send(102);
+    expect(await Promise.all([201, 202].map(send))).toEqual([402, 404]);
+    expect(send.oldest_ms()).toBeGreaterThan(4);
+    answerSlow();
+    expect(await Promise.all([stuck, behind])).toEqual([202, 204]);
+    expect(calls).toEqual([[101], [201, 202], [102]]);
+    expect(send.oldest_ms()).toBe(0);
+  });
+
+  it('sends one call at a time where nobody said that there may be more', async () => {
+    const { calls, together, answerSlow } = slowDatabase();
+    const send = makeBatcher({ together, slow_ms: 1 });
+    const answers = [send(101)];
+    await expect.poll(() => calls.length).toBe(1);
+    answers.push(send(201));
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(calls).toEqual([[101]]);
+    answerSlow();
+    expect(await Promise.all(answers)).toEqual([202, 402]);
+  });
+
+  it('lets a group whose locks somebody else holds wait by itself, in its order, and goes on with it when they are free', async () => {
+    const { calls, together } = database();
+    let held: string | undefined = '1';
+    const send = makeBatcher({
+      together: async (members: readonly number[]) => {
+        if (members.some((n) => groupOf(n) === held)) throw refusal('55P03');
+        return together(members);
+      },
+      groups: { groupOf, findFree: async (groups) => groups.filter((group) => group !== held) },
+    });
+    const waiting = [101, 102].map(send);
+    expect(await Promise.all([201, 301].map(send))).toEqual([402, 602]);
+    waiting.push(send(103));
+    expect(await send(202)).toBe(404);
+    held = undefined;
+    expect(await Promise.all(waiting)).toEqual([202, 204, 206]);
+    expect(calls).toEqual([[201, 301], [202], [101, 102, 103]]);
+    expect(await send(104)).toBe(208);
+  });
+
+  it('tells members of a group that stays locked so, in time, and only them', async () => {
+    const { together } = database();
+    const send = makeBatcher({
+      together: async (members: readonly number[]) => {
+        if (members.some((n) => groupOf(n) === '1')) throw refusal('55P03');
+        return together(members);
+      },
+      groups: { groupOf, findFree: async (groups) => groups.filter((group) => group !== '1'), locked_max_ms: 20 },
+    });
+    const outcomes = await Promise.allSettled([101, 201, 102].map(send));
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected']);
+    await expect(send(103)).rejects.toMatchObject({ code: '55P03' });
+  });
 });
+
+const groupOf = (n: number) => String(Math.floor(n / 100));
+
+/** A database that answers n with 2n, but the first call only when it is told to. */
+function slowDatabase() {
+  const { calls, together } = database();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const slowly = async (members: readonly number[]) => {
+    const answers = await together(members);
+    if (calls.length === 1) await promise;
+    return answers;
+  };
+  return { calls, together: slowly, answerSlow: resolve };
+}

@@ -106,7 +106,7 @@ describe.concurrent('connections to the database that go mute', () => {
       expect(unready).toBeGreaterThan(0);
       expect(readiness.at(-1)?.status).toBe(200);
 
-      await expect
+      await context.expect
         .poll(
           async () =>
             (await Promise.all(clients.map((client) => client.call('GET', '/v1/balance')))).map(

@@ -1,0 +1,90 @@
+import { describe, expect, it, type TestContext } from 'vitest';
+import { isUnavailable, openDatabase } from '../../src/db/database.ts';
+import { openListener, openNotifier } from '../../src/db/notify.ts';
+import { testDatabase } from '../helpers/database.ts';
+import { startMuteProxy } from '../helpers/mute-proxy.ts';
+
+async function setPlace({ onTestFinished }: TestContext) {
+  const database = await testDatabase({ state: 'empty' });
+  const proxy = await startMuteProxy(database.url);
+  const db = openDatabase({ connection: { connectionString: proxy.url } });
+  onTestFinished(async () => {
+    await db.close();
+    await proxy.stop();
+    await database.drop();
+  });
+  return { database, proxy, db };
+}
+
+async function failureOf(work: Promise<unknown>): Promise<{ error: unknown; took_ms: number }> {
+  const begun_ms = performance.now();
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return { error, took_ms: performance.now() - begun_ms };
+}
+
+describe.concurrent('a server that has gone mute', () => {
+  it('is unavailable when a statement has had its time, and no idle connection is believed any more', async (context) => {
+    const { proxy, db } = await setPlace(context);
+    await Promise.all(Array.from({ length: 6 }, () => db.query('select pg_sleep(0.1)', [], 'brief')));
+    expect(proxy.mute('all')).toBe(6);
+    const { error, took_ms } = await failureOf(db.query('select 1', [], 'brief'));
+    expect(isUnavailable(error)).toBe(true);
+    expect(took_ms).toBeLessThan(6_000);
+    const begun_ms = performance.now();
+    expect(await db.query('select 1 as n', [], 'brief')).toEqual([{ n: 1 }]);
+    expect(performance.now() - begun_ms).toBeLessThan(2_000);
+    await context.expect.poll(() => proxy.open()).toBe(1); // nothing is left open
+  }, 30_000);
+
+  it('within a transaction too: its connection is destroyed, not asked to roll back', async (context) => {
+    const { proxy, db } = await setPlace(context);
+    const { error, took_ms } = await failureOf(
+      db.tx(async (tx) => {
+        await tx.query('select 1');
+        proxy.mute('all');
+        await tx.query('select 2');
+      }, 'brief'),
+    );
+    expect(isUnavailable(error)).toBe(true);
+    expect(took_ms).toBeLessThan(6_000);
+    await context.expect.poll(() => proxy.open()).toBe(0);
+    expect(await db.tx((tx) => tx.query('select 3 as n'))).toEqual([{ n: 3 }]);
+  }, 30_000);
+
+  it('ends statements that take too long, and waits for locks no longer than callers do', async (context) => {
+    const { database, db } = await setPlace(context);
+    const slow = await failureOf(db.query('select pg_sleep(30)', [], 'brief'));
+    expect(slow.error).toMatchObject({ code: '57014' });
+    expect(isUnavailable(slow.error)).toBe(true);
+    await database.db.query('create table t (n int)');
+    await database.db.tx(async (tx) => {
+      await tx.query('lock table t');
+      const locked = await failureOf(db.query('select * from t', [], 'brief'));
+      expect(locked.error).toMatchObject({ code: '55P03' });
+      expect(isUnavailable(locked.error)).toBe(true);
+      expect(locked.took_ms).toBeLessThan(3_000);
+    });
+  }, 30_000);
+
+  it('is noticed by who listens: it connects again, and tells of the gap', async (context) => {
+    const { database, proxy, db } = await setPlace(context);
+    const listener = openListener(db);
+    const notifier = openNotifier(database.db);
+    context.onTestFinished(async () => {
+      await Promise.all([listener.close(), notifier.close()]);
+    });
+    const heard: string[] = [];
+    let gaps = 0;
+    await listener.subscribe('news', { onPayload: (payload) => heard.push(payload), onGap: () => (gaps += 1) });
+    notifier.notify('news', 'one');
+    await context.expect.poll(() => heard).toEqual(['one']);
+    proxy.mute('all');
+    await context.expect.poll(() => gaps, { timeout: 15_000 }).toBe(1);
+    notifier.notify('news', 'two');
+    await context.expect.poll(() => heard).toEqual(['one', 'two']);
+    expect(gaps).toBe(1);
+  }, 30_000);
+});
