@@ -4,6 +4,7 @@ import { runCall, type AttemptRoute } from '../chat/call.ts';
 import { countTokens } from '../chat/count.ts';
 import { readOrder, type CallOrder, type ChatOrder } from '../chat/order.ts';
 import { Outlet } from '../chat/outlet.ts';
+import { ignoredHeader } from '../chat/ignored.ts';
 import { attemptWithLinks } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
@@ -25,9 +26,13 @@ const conversation = {
   },
 };
 
+const ignored_description =
+  'Members of the body and betas that no route of the model is given, since no SDK of the style defines them or they have prices of their own.';
+
 export const cost_headers = {
   'x-cost-amount': { description: 'What it cost, exact to the millionth. Not on streams.', schema: { type: 'string' } },
   'x-cost-currency': { description: 'Its currency.', schema: { type: 'string' } },
+  'x-ignored-fields': { description: ignored_description, schema: { type: 'string' } },
 };
 
 const responses = {
@@ -127,7 +132,10 @@ export function answerChat(app: App, style: CallerStyle, call: Call): Promise<An
   refuseBlocked(call.caller);
   const order = readOrder(app, style, call);
   const caller = callerOf(call);
-  return order.ask.stream ? streamed(app, order, caller) : answerWhole(app, order, attemptWithLinks, caller);
+  const ignored = ignoredHeader(order, caller);
+  const answer = order.ask.stream ? streamed(app, order, caller) : answerWhole(app, order, attemptWithLinks, caller);
+  if (!ignored) return answer;
+  return answer.then(({ headers, ...rest }) => ({ ...rest, headers: { ...headers, ...ignored } }));
 }
 
 export function callerOf(call: Call): ChatCaller {

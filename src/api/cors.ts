@@ -11,6 +11,7 @@ const exposed = [
   'x-ratelimit-reset-requests',
   'x-cost-amount',
   'x-cost-currency',
+  'x-ignored-fields',
   'idempotency-replayed',
 ].join(', ');
 

@@ -19,6 +19,7 @@ import { mayReason } from '../styles/reasons.ts';
 import type { Relay } from '../styles/relay.ts';
 import { echoOf } from '../styles/responses-answer.ts';
 import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
+import { headersFor } from './ignored.ts';
 import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
@@ -197,7 +198,7 @@ function callOf({ order, route, style, sent, caller }: Trial): ChatCall {
     model: route.upstream_model,
     body: sent.body,
     stream: order.ask.stream,
-    headers: style === order.ask.style ? caller.headers : {},
+    headers: style === order.ask.style ? headersFor(order.model, route.options, caller) : {},
     timeout_ms: route.timeout_ms,
     options: route.options,
   };

@@ -10,6 +10,7 @@ import { countingBody } from '../styles/same-style.ts';
 import { upstreamBody } from '../styles/upstream.ts';
 import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import type { ChatCaller } from './attempt.ts';
+import { headersFor } from './ignored.ts';
 import { checkPolicy, linkPolicy } from './linked.ts';
 import { findModel } from './order.ts';
 import { countInput } from './price.ts';
@@ -44,7 +45,7 @@ export async function countTokens(
           style: counted,
           model: route.upstream_model,
           body: bodyFor(allowed, counted, route),
-          headers: counted === style ? caller.headers : {},
+          headers: counted === style ? headersFor(model, route.options, caller) : {},
           timeout_ms: route.timeout_ms,
           options: route.options,
         },

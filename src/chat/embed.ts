@@ -108,6 +108,6 @@ const vectors_as_text_max = 256;
 function bodyFor(ask: EmbeddingAsk, { options, upstream_model }: Route): JsonObject {
   const allowance = allowanceOf(options);
   refuseFields(ask.body, allowance);
-  const body = { ...allowedBody(ask.body, allowance), model: upstream_model };
+  const body = { ...allowedBody('embeddings', ask.body, allowance), model: upstream_model };
   return ask.count > vectors_as_text_max ? { ...body, encoding_format: 'base64' } : body;
 }

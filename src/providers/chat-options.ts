@@ -3,7 +3,7 @@ import type { JsonObject } from '../catalog/model.ts';
 import { readAllowance } from '../styles/allowed.ts';
 import { quirk_names, readQuirks } from '../styles/quirks.ts';
 
-const allowance_names: readonly string[] = ['pass', 'refuse'];
+const allowance_names: readonly string[] = ['pass', 'refuse', 'pass_fields', 'pass_betas'];
 
 const names: readonly string[] = [...quirk_names, ...allowance_names];
 

@@ -1,7 +1,9 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { rememberByObject } from '../lib/remember.ts';
 import type { Ask } from './ask.ts';
+import type { CallStyle } from './conversation.ts';
 import { given, isObject, mistake } from './fields.ts';
+import { allowed_betas, long_context_beta, sdk_members, vendor_members, withheld_members } from './known-members.ts';
 import { withoutLongCaches } from './long-caches.ts';
 import { usual_tiers } from './priced-fields.ts';
 
@@ -18,6 +20,10 @@ export type Allowance = {
   pass: ReadonlySet<string>;
   /** Fields of the body that this route takes from nobody, beyond the rules. */
   refuse: ReadonlySet<string>;
+  /** Members of the body that go on beyond those of the SDKs. */
+  pass_fields: ReadonlySet<string>;
+  /** Betas of the messages style that go on beyond those that cost nothing but tokens. */
+  pass_betas: ReadonlySet<string>;
 };
 
 /** What is wrong with a value; undefined if nothing is. */
@@ -54,6 +60,10 @@ const fields: { readonly [field: string]: Check } = {
   billing_policy: always('would change what the call costs'),
   background: unlessOneOf([false], 'an answer that nobody waits for cannot be counted'),
   container: always(elsewhere),
+  user_profile_id: always(elsewhere),
+  workspace_id: always(elsewhere),
+  access_programs: always(elsewhere),
+  multi_agent: always('would run several models at once'),
   conversation: always(elsewhere),
   previous_response_id: always(elsewhere),
   modalities: (value) =>
@@ -79,13 +89,23 @@ export function readAllowance(options: JsonObject): {
   const problems = [];
   const pass = textsOf(options['pass']);
   const refuse = textsOf(options['refuse']);
+  const pass_fields = textsOf(options['pass_fields']);
+  const pass_betas = textsOf(options['pass_betas']);
   if (!pass) problems.push({ field: 'pass', message: 'must be a list of names' });
   if (!refuse) problems.push({ field: 'refuse', message: 'must be a list of names of fields' });
+  if (!pass_fields) problems.push({ field: 'pass_fields', message: 'must be a list of names of fields' });
+  if (!pass_betas) problems.push({ field: 'pass_betas', message: 'must be a list of names of betas' });
   const unknown = (pass ?? []).filter((name) => !pass_names.includes(name));
   for (const name of unknown) {
     problems.push({ field: 'pass', message: `${JSON.stringify(name)} is no rule`, known: pass_names });
   }
-  return { allowance: { pass: new Set(pass), refuse: new Set(refuse) }, problems };
+  const allowance = {
+    pass: new Set(pass),
+    refuse: new Set(refuse),
+    pass_fields: new Set(pass_fields),
+    pass_betas: new Set(pass_betas),
+  };
+  return { allowance, problems };
 }
 
 function textsOf(value: Json | undefined): string[] | undefined {
@@ -103,10 +123,11 @@ export function refuseFields(body: JsonObject, { refuse }: Allowance): void {
 }
 
 /**
- * The body without what may be left out unnoticed. Throws ApiError 400 naming the field for the rest of what
- * must not go on.
+ * The body without what may be left out unnoticed, and without members that no SDK of the style defines. Throws
+ * ApiError 400 naming the field for the rest of what must not go on.
  */
-export function allowedBody(body: JsonObject, { pass }: Allowance): JsonObject {
+export function allowedBody(style: CallStyle, body: JsonObject, allowance: Allowance): JsonObject {
+  const { pass } = allowance;
   for (const field in body) {
     const check = Object.hasOwn(fields, field) ? fields[field] : undefined;
     const value = body[field] ?? null;
@@ -116,12 +137,48 @@ export function allowedBody(body: JsonObject, { pass }: Allowance): JsonObject {
   }
   if (!pass.has('tools')) checkTools(body['tools']);
   checkParts(body, pass);
-  return withoutStore(pass.has('cache_ttl') ? body : withoutLongCaches(body), pass);
+  const known = withoutUnknown(style, body, allowance);
+  return withoutStore(pass.has('cache_ttl') ? known : withoutLongCaches(known), pass);
+}
+
+function withoutUnknown(style: CallStyle, body: JsonObject, allowance: Allowance): JsonObject {
+  const unknown = Object.keys(body).filter((field) => !isKnown(style, field, allowance));
+  if (unknown.length === 0) return body;
+  const known = { ...body };
+  for (const field of unknown) delete known[field];
+  return known;
+}
+
+function isKnown(style: CallStyle, field: string, { pass, pass_fields }: Allowance): boolean {
+  if (pass_fields.has(field) || (pass.has(field) && Object.hasOwn(fields, field))) return true;
+  if (withheld_members.has(field)) return false;
+  return sdk_members[style].has(field) || vendor_members[style].has(field);
+}
+
+/** Members of a body that go on to none of these routes. Nulls are nothing that anybody misses. */
+export function ignoredFields(style: CallStyle, body: JsonObject, allowances: readonly Allowance[]): string[] {
+  return Object.keys(body).filter(
+    (field) => body[field] !== null && !allowances.some((allowance) => isKnown(style, field, allowance)),
+  );
+}
+
+/** The betas of a header that go on; `has_long_prices`: of the model, for prompts above a length. */
+export function allowedBetas(header: string, { pass_betas }: Allowance, has_long_prices: boolean): string[] {
+  return betasIn(header).filter(
+    (beta) => allowed_betas.has(beta) || pass_betas.has(beta) || (has_long_prices && long_context_beta.test(beta)),
+  );
+}
+
+export function betasIn(header: string): string[] {
+  return header
+    .split(',')
+    .map((beta) => beta.trim())
+    .filter((beta) => beta !== '');
 }
 
 /** An `ask` with such a body; the same object where nothing had to be changed. */
 export function allowedAsk(ask: Ask, allowance: Allowance): Ask {
-  const body = allowedBody(ask.body, allowance);
+  const body = allowedBody(ask.style, ask.body, allowance);
   return body === ask.body ? ask : { ...ask, body };
 }
 

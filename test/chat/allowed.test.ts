@@ -10,6 +10,13 @@ const more = `
     kind: chat
     price: *price
     routes: [{ provider: oai, upstream_model: gpt-x, options: { pass: [service_tier, file_id, store], refuse: [logprobs] } }]
+  - id: acme/more
+    kind: chat
+    price:
+      - { unit: input_token, per: 1000000, amount: "2.00" }
+      - { unit: input_token, per: 1000000, amount: "4.00", above_input_tokens: 200000 }
+      - { unit: output_token, per: 1000000, amount: "10.00" }
+    routes: [{ provider: ant, upstream_model: claude-x, options: { pass_fields: [chat_template], pass_betas: [unheard-of] } }]
   - id: acme/either
     kind: chat
     price: *price
@@ -27,6 +34,11 @@ beforeEach(() => {
 });
 afterEach(() => expectExactBooks(stage.test.app));
 afterAll(() => stage.stop());
+
+const completionStream = [
+  'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"gpt-x","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}\n\n',
+  'data: [DONE]\n\n',
+];
 
 const completions = (model: string, more_fields: object): Promise<Answered> =>
   stage.client.call('POST', '/v1/chat/completions', { model, messages: hello, ...more_fields });
@@ -69,6 +81,43 @@ test('what a route passes goes on, what it refuses beyond the rules does not', a
     status: 400,
     json: { error: { param: 'logprobs' } },
   });
+});
+
+test('members and betas that no SDK of the style defines, or that have prices of their own, reach nobody, and the caller is told', async () => {
+  const unknown = {
+    api_base: 'http://169.254.169.254/',
+    mock_response: 'x',
+    chat_template: 'x',
+    priority: 1,
+    user: null,
+  };
+  for (const stream of [false, true]) {
+    stage.upstream.script('gpt-x', stream ? { stream: completionStream } : { json: completion('Hi') });
+    const answer = await completions('acme/oai', { ...unknown, top_k: 3, stream });
+    expect([answer.status, answer.headers.get('x-ignored-fields')]).toEqual([
+      200,
+      'api_base, mock_response, chat_template, priority',
+    ]);
+    const { body } = stage.upstream.asked.at(-1) ?? {};
+    for (const field of ['api_base', 'mock_response', 'chat_template', 'priority'])
+      expect(body).not.toHaveProperty(field);
+    expect(body).toMatchObject({ top_k: 3 });
+  }
+  const betas = { 'anthropic-beta': 'context-1m-2025-08-07,interleaved-thinking-2025-05-14,fast-mode-2026-02-01' };
+  const body = { model: 'acme/ant', max_tokens: 100, messages: hello, api_key: 'sk-of-another' };
+  const answer = await stage.client.call('POST', '/v1/messages', body, betas);
+  expect(answer.headers.get('x-ignored-fields')).toBe('api_key, context-1m-2025-08-07, fast-mode-2026-02-01');
+  expect(stage.upstream.asked.at(-1)?.headers['anthropic-beta']).toBe('interleaved-thinking-2025-05-14');
+  expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('api_key');
+});
+
+test('a route names more members and betas that go on', async () => {
+  const betas = { 'anthropic-beta': 'context-1m-2025-08-07,unheard-of' };
+  const body = { model: 'acme/more', max_tokens: 100, messages: hello, chat_template: 'x' };
+  const answer = await stage.client.call('POST', '/v1/messages', body, betas);
+  expect(answer.headers.get('x-ignored-fields')).toBeNull();
+  expect(stage.upstream.asked.at(-1)?.headers['anthropic-beta']).toBe('context-1m-2025-08-07,unheard-of');
+  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ chat_template: 'x' });
 });
 
 test('of several routes the one that passes it is asked', async () => {

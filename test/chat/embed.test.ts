@@ -54,7 +54,6 @@ test('an upstream’s bytes as they are but for the model, its count of tokens a
     input: 'Größe',
     dimensions: 2,
     user: expect.stringMatching(/^[\w-]{43}$/),
-    unknown_field: 1,
   });
 });
 

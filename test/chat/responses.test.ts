@@ -71,7 +71,6 @@ describe('an upstream that speaks the style', () => {
     expect(lastAsked()?.body).toEqual({
       model: 'native-x',
       input: 'Hello',
-      unknown_field: [1],
       user: null,
       store: false,
       max_output_tokens: 1_000, // the model's maximum

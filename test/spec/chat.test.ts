@@ -143,7 +143,7 @@ it('D-models-12 a chat model on generate is 404 not_found, and the message names
 
 it('D-auth-6 the client’s version and betas go through to an upstream of the same style', async () => {
   stage.upstream.script('claude-x', { json: message('Hi') });
-  const headers = { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'a-1,b-2' };
+  const headers = { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'claude-code-20250219,effort-2025-11-24' };
   await ask('/v1/messages', { model: 'acme/ant' }, headers);
   expect(stage.upstream.asked.at(-1)?.headers).toMatchObject(headers);
 });

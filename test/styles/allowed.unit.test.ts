@@ -1,15 +1,32 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
+import type { CallerStyle, CallStyle } from '../../src/styles/conversation.ts';
+import { allowed_betas, sdk_members, withheld_betas } from '../../src/styles/known-members.ts';
 import { chatOptionProblems } from '../../src/providers/chat-options.ts';
-import { allowedBody, pass_names, readAllowance, refuseFields } from '../../src/styles/allowed.ts';
+import {
+  allowedBetas,
+  allowedBody,
+  ignoredFields,
+  pass_names,
+  readAllowance,
+  refuseFields,
+} from '../../src/styles/allowed.ts';
 
 const hi = { role: 'user', content: 'Hi' };
 const body = (fields: JsonObject): JsonObject => ({ model: 'm', messages: [hi], ...fields });
 const said = (...content: JsonObject[]): JsonObject => body({ messages: [hi, { role: 'user', content }] });
 
+/** The style that has such a member; most of them have several. */
+function styleOf(given: JsonObject): CallerStyle {
+  const has = (style: CallerStyle) =>
+    Object.keys(given).every((field) => sdk_members[style].has(field) || field === 'messages');
+  return (['completions', 'messages', 'responses'] as const).find(has) ?? 'completions';
+}
+
 function allow(given: JsonObject, options: JsonObject = {}): JsonObject {
-  return allowedBody(given, readAllowance(options).allowance);
+  return allowedBody(styleOf(given), given, readAllowance(options).allowance);
 }
 
 function refusedField(given: JsonObject, options: JsonObject = {}): unknown {
@@ -37,10 +54,10 @@ const refused: [rule: string, JsonObject, param: string][] = [
   ['preset', body({ preset: 'x' }), 'preset'],
   ['plugins', body({ plugins: [{ id: 'web' }] }), 'plugins'],
   ['billing_policy', body({ billing_policy: 'x' }), 'billing_policy'],
-  ['background', body({ background: true }), 'background'],
+  ['background', { model: 'm', input: 'Hi', background: true }, 'background'],
   ['container', body({ container: 'cntr_1' }), 'container'],
   ['container', body({ container: { skills: [] } }), 'container'],
-  ['previous_response_id', body({ previous_response_id: 'resp_1' }), 'previous_response_id'],
+  ['previous_response_id', { model: 'm', input: 'Hi', previous_response_id: 'resp_1' }, 'previous_response_id'],
   ['modalities', body({ modalities: ['text', 'audio'] }), 'modalities'],
   ['modalities', body({ modalities: ['image'] }), 'modalities'],
   ['tools', body({ tools: [{ type: 'function' }, { type: 'web_search_20260209', name: 'w' }] }), 'tools[1].type'],
@@ -74,11 +91,13 @@ describe('what costs extra, or belongs to somebody else, does not go on', () => 
     body({ service_tier: 'auto' }),
     body({ service_tier: 'flex' }),
     body({ service_tier: 'standard_only', speed: 'standard', inference_geo: 'global' }),
-    body({ service_tier: null, web_search_options: null, container: null, modalities: null, store: false }),
-    body({ modalities: ['text'], background: false, enable_search: false }),
-    body({ prediction: { type: 'content', content: 'x' }, context_management: { edits: [] }, mcp_servers: [] }),
-    body({ prompt_cache_retention: '24h', logprobs: true, verbosity: 'low', transforms: [], route: 'fallback' }),
-    body({ constructor: 1, unheard_of: { file_id: 1 } }),
+    body({ service_tier: null, web_search_options: null, modalities: null, store: false }),
+    body({ container: null, thinking: null }),
+    body({ modalities: ['text'] }),
+    { model: 'm', input: 'Hi', background: false },
+    body({ prediction: { type: 'content', content: 'x' } }),
+    body({ context_management: { edits: [] }, mcp_servers: [] }),
+    body({ prompt_cache_retention: '24h', logprobs: true, verbosity: 'low' }),
     body({ tools: [{ type: 'function' }, { name: 'no type' }, { type: 'custom' }, { type: 'bash_20250124' }] }),
     body({
       tools: [{ type: 'web_fetch_20260209' }, { type: 'tool_search_tool_regex' }, { type: 'computer_20251124' }],
@@ -90,6 +109,93 @@ describe('what costs extra, or belongs to somebody else, does not go on', () => 
     said({ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '5m' } }),
   ])('what its tokens pay goes on as the very object: %j', (given) => {
     expect(allow(given)).toBe(given);
+  });
+});
+
+describe('only members that an SDK of the style defines go on', () => {
+  const unknown = {
+    api_base: 'http://169.254.169.254/',
+    api_key: 'sk-of-another',
+    mock_response: 'x',
+    extra_headers: { authorization: 'x' },
+    chat_template: '{{x}}',
+    chat_template_kwargs: {},
+    priority: 1,
+    transforms: [],
+    constructor: 1,
+    enable_search: false,
+    unheard_of: { file_id: 1 },
+  };
+
+  it.each(['completions', 'messages', 'responses', 'embeddings'] as const)('of %s', (style) => {
+    const { allowance } = readAllowance({});
+    const given = { model: 'm', ...unknown };
+    expect(allowedBody(style, given, allowance)).toEqual({ model: 'm' });
+    expect(ignoredFields(style, { ...given, metadata: null }, [allowance])).toEqual(Object.keys(unknown));
+    const open = readAllowance({ pass_fields: Object.keys(unknown) }).allowance;
+    expect(allowedBody(style, given, open)).toBe(given);
+    expect(ignoredFields(style, given, [allowance, open])).toEqual([]);
+  });
+
+  it('what names the operator’s account, or runs more than one model, is refused', () => {
+    const { allowance } = readAllowance({});
+    for (const field of ['user_profile_id', 'workspace_id', 'access_programs', 'multi_agent'])
+      expect(() => allowedBody('responses', { model: 'm', [field]: 'x' }, allowance)).toThrow(field);
+    expect(allowedBody('messages', { model: 'm', diagnostics: { previous_message_id: 'msg_1' } }, allowance)).toEqual({
+      model: 'm',
+    });
+  });
+
+  it('betas go on that cost nothing but tokens, and one for long prompts where these have prices', () => {
+    const { allowance } = readAllowance({});
+    const header = 'claude-code-20250219, context-1m-2025-08-07,fast-mode-2026-02-01,,unheard-of, effort-2025-11-24';
+    expect(allowedBetas(header, allowance, false)).toEqual(['claude-code-20250219', 'effort-2025-11-24']);
+    expect(allowedBetas(header, allowance, true)).toContain('context-1m-2025-08-07');
+    const open = readAllowance({ pass_betas: ['unheard-of'] }).allowance;
+    expect(allowedBetas(header, open, false)).toEqual(['claude-code-20250219', 'unheard-of', 'effort-2025-11-24']);
+  });
+});
+
+describe('the lists are those of the SDKs', () => {
+  const read = (path: string) => readFileSync(new URL(`../node_modules/${path}`, import.meta.url), 'utf8');
+
+  /** Members of an interface of a type definition: those that stand at its own depth. */
+  function membersOf(path: string, name: string): string[] {
+    const text = read(path);
+    const start = text.indexOf(`export interface ${name} {\n`);
+    expect(start).toBeGreaterThan(-1);
+    const members = text.slice(start, text.indexOf('\n}', start));
+    return [...members.matchAll(/^ {4}(\w+)\??:/gm)].map(([, member = '']) => member);
+  }
+
+  it.each<[style: CallStyle, paths: string[], name: string]>([
+    ['completions', ['resources/chat/completions/completions.d.ts'], 'ChatCompletionCreateParamsBase'],
+    [
+      'responses',
+      ['resources/responses/responses.d.ts', 'resources/beta/responses/responses.d.ts'],
+      'ResponseCreateParamsBase',
+    ],
+    ['embeddings', ['resources/embeddings.d.ts'], 'EmbeddingCreateParams'],
+    [
+      'messages',
+      ['resources/messages/messages.d.ts', 'resources/beta/messages/messages.d.ts'],
+      'MessageCreateParamsBase',
+    ],
+  ])('members of %s', (style, paths, name) => {
+    const sdks = style === 'messages' ? ['anthropic-0', 'anthropic-1'] : ['openai-6', 'openai-7'];
+    const defined = new Set(sdks.flatMap((sdk) => paths.flatMap((path) => membersOf(`${sdk}/${path}`, name))));
+    defined.delete('betas'); // SDKs send them as a header
+    expect([...sdk_members[style]].toSorted()).toEqual([...defined].toSorted());
+  });
+
+  it('betas', () => {
+    const defined = ['anthropic-0', 'anthropic-1'].flatMap((sdk) => {
+      const [, union = ''] = /export type AnthropicBeta = ([^;]*);/.exec(read(`${sdk}/resources/beta/beta.d.ts`)) ?? [];
+      return [...union.matchAll(/'([^']+)'/g)].map(([, beta = '']) => beta);
+    });
+    expect(defined.length).toBeGreaterThan(50);
+    expect(defined.filter((beta) => !allowed_betas.has(beta) && !withheld_betas.has(beta))).toEqual([]);
+    expect([...withheld_betas].filter((beta) => allowed_betas.has(beta) || !defined.includes(beta))).toEqual([]);
   });
 });
 

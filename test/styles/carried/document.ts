@@ -19,8 +19,9 @@ const head = `# Chat translation
 
 All three chat endpoints reach every chat model. Where the upstream of a model speaks the style of the endpoint, the
 request goes on as it came and the answer comes back as it came: only the model’s name, the limit of the output
-and, in streams of chat completions, the wish for usage are changed. Fields, blocks, signatures, cache controls and
-betas that we have never heard of survive, and so do explicit nulls. Two things are mended on the way: in messages
+and, in streams of chat completions, the wish for usage are changed. Blocks, signatures, cache controls
+and explicit nulls survive, and so do members of blocks that we have never heard of; of the body itself those that the
+SDKs of the style define, and betas that cost nothing but tokens. Two things are mended on the way: in messages
 style, thinking blocks without a signature, or with a seal of Gemini’s in its place, are left out (they come from a
 model of another style, and would have the whole conversation refused), and a thinking budget is kept below the limit of the output. Requests of the
 responses style never leave anything behind: \`store\` is false, and reasoning that an upstream would have to have
