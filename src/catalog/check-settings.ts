@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { addressAllowed } from '../lib/address.ts';
 import { rational } from '../money/money.ts';
 import type { JsonObject, Kind } from './model.ts';
 import type { Path } from './problem.ts';
@@ -89,10 +91,26 @@ export function checkProvider(
     report.error(path, 'the name belongs to the built-in sandbox: choose another, or set sandbox: false.');
     return false;
   }
-  if (adapters.includes(adapter)) return hasSecret(name, provider, options.surroundings, report);
+  if (adapters.includes(adapter)) {
+    checkPrivate(name, provider, report);
+    return hasSecret(name, provider, options.surroundings, report);
+  }
   const hint = suggestion(adapter, adapters) ?? `There are: ${adapters.join(', ')}.`;
   report.error(path, `is not an adapter. ${hint}`);
   return false;
+}
+
+/** An upstream of one's own, such as Ollama or vLLM: without the setting its address is refused at every call. */
+function checkPrivate(name: string, { base_url, allow_private }: ProviderEntry, report: Report): void {
+  const path = ['providers', name, 'base_url'];
+  if (base_url === undefined || allow_private === true || report.wrong(path) || !URL.canParse(base_url)) return;
+  const host = new URL(base_url).hostname.replace(/^\[|\]$/g, '');
+  const is_name = !isIP(host) && !/(^|\.)localhost$/.test(host);
+  if (is_name || addressAllowed(host, { allow: [], allow_private: false })) return;
+  report.warn(
+    path,
+    `${host} is not a public address, so nothing is sent there. If this upstream is your own, set allow_private: true for ${name}.`,
+  );
 }
 
 /** Mail without an address is only worth a warning: links can be handed over. */

@@ -174,7 +174,8 @@ async function tryRoutes(
       return undefined;
     }
     const reason = withoutWords(failure.reason);
-    app.log.info({ request_id: order.request_id, route: name, reason }, 'a route gave no answer');
+    const level = reason.startsWith('unreachable:') ? 'warn' : 'info'; // perhaps a setting is missing, or it is down
+    app.log[level]({ request_id: order.request_id, route: name, reason }, 'a route gave no answer');
     await noteFailure(app, order, name, failure);
   }
   throw allFailed(order, failures);

@@ -69,10 +69,15 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
   };
 }
 
+const private_remedy = 'If this upstream is your own, set allow_private: true for its provider in medley.yaml';
+
 /** Without a connection nothing was sent: NotStarted; else the error as it is. */
 export function unreached(error: unknown): never {
   if (error instanceof GuardError) {
-    throw new NotStarted(error.code === 'timeout' ? 'timeout' : 'unreachable', error.message, { cause: error });
+    const remedy = error.code === 'address_refused' ? `. ${private_remedy}` : '';
+    throw new NotStarted(error.code === 'timeout' ? 'timeout' : 'unreachable', error.message + remedy, {
+      cause: error,
+    });
   }
   if (!isClosed(error)) throw error;
   const message = 'the configuration of its provider was replaced before the request was sent';

@@ -314,8 +314,8 @@ describe('options of a chat route', () => {
   const checked = (provider: string, options: string) => {
     const text = `version: 1
 providers:
-  oai: { adapter: openai, base_url: "http://127.0.0.1:9901/v1" }
-  ant: { adapter: anthropic, base_url: "http://127.0.0.1:9901" }
+  oai: { adapter: openai, base_url: "http://127.0.0.1:9901/v1", allow_private: true }
+  ant: { adapter: anthropic, base_url: "http://127.0.0.1:9901", allow_private: true }
 models:
   - id: acme/assistant
     kind: chat
@@ -406,4 +406,27 @@ describe('the default catalogue beside a file', () => {
       expect.stringContaining('catalog.margin: must be a positive decimal in quotes, such as "1.2"'),
     ]);
   });
+});
+
+describe('the address of a provider', () => {
+  const file = (base_url: string, more = '') =>
+    `version: 1\nproviders:\n  p: { adapter: mock, base_url: ▸"${base_url}"${more} }\nmodels: []\n`;
+
+  it.each(['http://127.0.0.1:11434/v1', 'http://localhost:8000', 'http://[::1]:8000/v1', 'http://192.168.1.5/v1'])(
+    'config check warns of %s without allow_private, since nothing is sent there',
+    (base_url) => {
+      const host = new URL(base_url).hostname.replace(/^\[|\]$/g, '');
+      expect(said(file(base_url))).toEqual([
+        `warning: ▸providers.p.base_url: ${host} is not a public address, so nothing is sent there. If this upstream is your own, set allow_private: true for p.`,
+      ]);
+      expect(said(file(base_url, ', allow_private: true').replace('▸', ''))).toEqual([]);
+    },
+  );
+
+  it.each(['https://api.example.com/v1', 'http://8.8.8.8/v1', 'http://ollama:11434/v1'])(
+    'config check says nothing of %s',
+    (base_url) => {
+      expect(said(file(base_url).replace('▸', ''))).toEqual([]);
+    },
+  );
 });
