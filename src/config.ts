@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import { readFileSync } from 'node:fs';
+import { nearest } from './lib/edit-distance.ts';
 
 export type Role = 'all' | 'api' | 'worker';
 
@@ -53,7 +54,24 @@ export function readConfig(env: Environment = process.env, cwd: string = process
   };
 }
 
-/** The same, with `defaults` for what the environment leaves open. A variable that is empty is left open. */
+const own_names = ['DATA', 'CONFIG', 'ROLE', 'BASE_URL', 'SECRET', 'ALLOW_PRIVATE', 'LOG_LEVEL', 'FAILPOINTS'].map(
+  (name) => `MEDLEY_${name}`,
+);
+const other_names = ['PORT', 'HOST', 'DATABASE_URL'];
+
+/** One sentence for each variable that begins like one of ours and is none: it is probably misspelt, and has no effect. */
+export function unknownSettings(env: Environment = process.env): string[] {
+  return Object.keys(env)
+    .filter((name) => /^MEDLEY_(?!TEST_)/.test(name) && !own_names.includes(name))
+    .toSorted()
+    .map((name) => {
+      const near = nearest(name.slice('MEDLEY_'.length), other_names) ?? nearest(name, own_names);
+      const hint = near === undefined ? `There are: ${own_names.slice(0, -1).join(', ')}.` : `Did you mean ${near}?`;
+      return `${name} is no setting of Medley and has no effect by itself. ${hint}`;
+    });
+}
+
+/** As readConfig, with `defaults` for what the environment leaves open. A variable that is empty is left open. */
 export function readConfigOver(defaults: Environment): Config {
   const given = Object.entries(process.env).filter(([, value]) => value !== '');
   return readConfig({ ...defaults, ...Object.fromEntries(given) });

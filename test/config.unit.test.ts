@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ConfigError, readConfig, resolveSecret } from '../src/config.ts';
+import { ConfigError, readConfig, resolveSecret, unknownSettings } from '../src/config.ts';
 
 const folder = resolve('/srv/medley');
 const read = (env: Record<string, string>) => readConfig(env, folder);
@@ -104,6 +104,23 @@ describe('readConfig', () => {
 
   it('does not repeat a secret', () => {
     expect(() => read({ MEDLEY_SECRET: 'short' })).not.toThrow('short');
+  });
+});
+
+describe('variables that begin like ours', () => {
+  it.each([
+    ['MEDLEY_PROT', 'Did you mean PORT?'],
+    ['MEDLEY_CONFIGS', 'Did you mean MEDLEY_CONFIG?'],
+    ['MEDLEY_DATABASE_URL', 'Did you mean DATABASE_URL?'],
+    ['MEDLEY_COLOUR_SCHEME', 'There are: MEDLEY_DATA, MEDLEY_CONFIG, '],
+  ])('%s is warned about, since it has no effect', (name, hint) => {
+    expect(unknownSettings({ [name]: 'x', MEDLEY_DATA: 'y', PORT: '1', HOME: 'z' })).toEqual([
+      expect.stringContaining(`${name} is no setting of Medley and has no effect by itself. ${hint}`),
+    ]);
+  });
+
+  it('those that are settings are not', () => {
+    expect(unknownSettings({ MEDLEY_DATA: 'x', MEDLEY_CONFIG: 'x', MEDLEY_FAILPOINTS: 'x' })).toEqual([]);
   });
 });
 

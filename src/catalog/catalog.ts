@@ -74,12 +74,13 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
       const mistakes = again.problems.filter(({ severity }) => severity === 'error').map(showProblem);
       return rejected(mistakes, again.problems);
     }
+    const changes = changesOf(configured, again.catalog);
     take(again.catalog);
     const { models, providers, warnings } = configured;
     const told = warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
     return {
       ok: true,
-      message: `${models.size} models, ${providers.size} providers${told.join('')}`,
+      message: `${models.size} models, ${providers.size} providers; ${changes}${told.join('')}`,
       problems: warnings,
     };
   };
@@ -98,6 +99,43 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
       take(configured);
     },
   };
+}
+
+/** What a reload has changed, by name: whoever asked sees that it was what was meant. */
+function changesOf(before: Catalog, after: Catalog): string {
+  const parts = [
+    ...difference('models', before.models, after.models),
+    ...difference('providers', before.providers, after.providers),
+    ...(JSON.stringify(plain(before.settings)) === JSON.stringify(plain(after.settings)) ? [] : ['settings changed']),
+  ];
+  return parts.length === 0 ? 'nothing changed' : parts.join('; ');
+}
+
+function difference<T>(what: string, before: ReadonlyMap<string, T>, after: ReadonlyMap<string, T>): string[] {
+  const added = [...after.keys()].filter((name) => !before.has(name));
+  const removed = [...before.keys()].filter((name) => !after.has(name));
+  const changed = [...after].filter(
+    ([name, one]) => before.has(name) && JSON.stringify(plain(one)) !== JSON.stringify(plain(before.get(name))),
+  );
+  return [
+    ['added', added] as const,
+    ['removed', removed] as const,
+    ['changed', changed.map(([name]) => name)] as const,
+  ].flatMap(([verb, names]) => (names.length === 0 ? [] : [`${what} ${verb}: ${shortList(names)}`]));
+}
+
+const names_shown_max = 10;
+
+function shortList(names: readonly string[]): string {
+  const more = names.length - names_shown_max;
+  return names.slice(0, names_shown_max).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** JSON has no maps. */
+function plain(value: unknown): unknown {
+  if (value instanceof Map) return [...value];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, one instanceof Map ? [...one] : one]));
 }
 
 function rejected(reasons: string[], problems: readonly Problem[]): ReloadResult {

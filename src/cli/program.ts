@@ -3,7 +3,7 @@ import package_json from '../../package.json' with { type: 'json' };
 import { addCommands } from './commands.ts';
 import { CommandError } from './command.ts';
 import { CatalogError } from '../catalog/problem.ts';
-import { ConfigError } from '../config.ts';
+import { ConfigError, unknownSettings } from '../config.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
 
 const failure = 1;
@@ -20,6 +20,7 @@ export async function runCommand(words: string[]): Promise<void> {
   program.configureHelp({ optionDescription });
   await addCommands(program, words);
   strict(program);
+  if (!words.includes('--json')) for (const warning of unknownSettings()) console.error(`Warning: ${warning}`);
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {

@@ -8,7 +8,7 @@ import { DataFolderError } from '../app/data-folder.ts';
 import { noteRunning } from '../app/running.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/problem.ts';
-import { ConfigError, readConfig } from '../config.ts';
+import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { EmbeddedError } from '../db/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
 import { UnreachableError } from '../db/reach.ts';
@@ -29,6 +29,7 @@ export async function runService(options: Pick<ServerOptions, 'alone'> = {}): Pr
 
 async function run(options: Pick<ServerOptions, 'alone'>): Promise<void> {
   const config = readConfig();
+  for (const warning of unknownSettings()) console.error(`Warning: ${warning}`);
   if (config.failpoints) armFailpoints(config.failpoints);
   const opening = makeApp(config);
   stopOnSignals(opening);

@@ -227,9 +227,21 @@ describe('reload', () => {
     const holder = await open(withProvider(image('a')));
     const before = holder.current;
     await writeFile(config_file, withProvider(image('b')));
-    expect(await holder.reload()).toEqual({ ok: true, message: '10 models, 2 providers', problems: [] });
+    expect(await holder.reload()).toEqual({
+      ok: true,
+      message: '10 models, 2 providers; models added: b; models removed: a',
+      problems: [],
+    });
     expect([...holder.current.models.keys()][0]).toBe('b');
     expect([...before.models.keys()][0]).toBe('a');
+  });
+
+  it('says what has changed, by name, or that nothing has', async () => {
+    const holder = await open(withProvider(image('a')));
+    expect((await holder.reload()).message).toBe('10 models, 2 providers; nothing changed');
+    const dearer = withProvider(image('a')).replace('amount: "', 'amount: "1');
+    await writeFile(config_file, `${dearer}limits: { generate_per_minute: 7 }\n`);
+    expect((await holder.reload()).message).toBe('10 models, 2 providers; models changed: a; settings changed');
   });
 
   it('rejects a file with a mistake whole, and one that is gone', async () => {
