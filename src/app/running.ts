@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfig, readConfigOver, type Config } from '../config.ts';
+import { ConfigError, readConfig, readConfigOver, type Config } from '../config.ts';
 import { isAlive } from '../db/embedded-process.ts';
 import { isRecord } from '../lib/is-record.ts';
 
@@ -8,7 +8,7 @@ import { isRecord } from '../lib/is-record.ts';
  * What a service was started with, for commands in another terminal: without it a sign-in link names a port where nobody
  * listens, and a configuration is checked that nobody runs. No secrets.
  */
-type Note = { pid: number; env: Record<string, string> };
+type Note = { pid: number; env: Record<string, string>; external: boolean };
 
 const noted_names: readonly string[] = ['PORT', 'HOST', 'MEDLEY_BASE_URL', 'MEDLEY_CONFIG', 'MEDLEY_ALLOW_PRIVATE'];
 
@@ -19,6 +19,7 @@ function noteIn(data_dir: string): string {
 /** Writes it into the data folder until the process ends. `url`: where the service listens. */
 export function noteRunning(config: Config, url: string): void {
   const { data_dir, host, base_url, config_file, allow_private } = config;
+  const note: Note = { pid: process.pid, env: {}, external: config.database_url !== undefined };
   const env = {
     PORT: new URL(url).port || '80',
     HOST: host,
@@ -27,7 +28,7 @@ export function noteRunning(config: Config, url: string): void {
     ...(allow_private && { MEDLEY_ALLOW_PRIVATE: '1' }),
   };
   mkdirSync(data_dir, { recursive: true });
-  writeFileSync(noteIn(data_dir), JSON.stringify({ pid: process.pid, env } satisfies Note), { mode: 0o600 });
+  writeFileSync(noteIn(data_dir), JSON.stringify({ ...note, env }), { mode: 0o600 });
   process.on('exit', () => {
     if (readNote(data_dir)?.pid === process.pid) rmSync(noteIn(data_dir), { force: true });
   });
@@ -37,7 +38,13 @@ export function noteRunning(config: Config, url: string): void {
 export function readCommandConfig(): Config {
   const own = readConfig();
   const note = readNote(own.data_dir);
-  return note && isAlive(note.pid) ? readConfigOver(note.env) : own;
+  if (!note || !isAlive(note.pid)) return own;
+  if (note.external && own.database_url === undefined) {
+    throw new ConfigError(
+      `The service on ${own.data_dir} (process ${note.pid}) uses a database of its own, which DATABASE_URL names there and nothing names here. Set DATABASE_URL as the service has it.`,
+    );
+  }
+  return readConfigOver(note.env);
 }
 
 /** Undefined without one that can be read. */
@@ -49,7 +56,7 @@ function readNote(data_dir: string): Note | undefined {
     const texts = Object.entries(env).flatMap(([name, value]): [string, string][] =>
       noted_names.includes(name) && typeof value === 'string' ? [[name, value]] : [],
     );
-    return { pid, env: Object.fromEntries(texts) };
+    return { pid, env: Object.fromEntries(texts), external: note['external'] === true };
   } catch {
     return undefined;
   }

@@ -58,7 +58,10 @@ export function checkStranded(currencies: readonly string[], surroundings: Surro
 export function stranded(currencies: readonly string[], in_use: ReadonlyMap<string, number> = new Map()): string[] {
   return [...in_use]
     .filter(([code]) => !currencies.includes(code))
-    .map(([code, accounts]) => `${code} is missing, and ${accounts} account${accounts === 1 ? ' has' : 's have'} it.`);
+    .map(
+      ([code, accounts]) =>
+        `${code} is missing, and ${accounts} account${accounts === 1 ? ' has' : 's have'} it. Add it with its rate.`,
+    );
 }
 
 /** Names in `catalog.default` that are none; answers the providers that the file may use without defining them. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
 import { withDatabase } from '../app/data.ts';
@@ -6,7 +7,7 @@ import { readCommandConfig } from '../app/running.ts';
 import type { Config } from '../config.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
-import { says, type Said } from './command.ts';
+import { CommandError, says, type Said } from './command.ts';
 
 export function configCommands(config: Command): void {
   const check = config.command('check [file]').description('check a medley.yaml; every mistake as file:line:col');
@@ -17,6 +18,13 @@ export function configCommands(config: Command): void {
 async function checkFile(file?: string): Promise<Said> {
   const settings = readCommandConfig();
   const path = file ?? settings.config_file ?? 'medley.yaml';
+  if (file === undefined && settings.config_file === undefined && !existsSync(path)) {
+    throw new CommandError(
+      'There is no configuration file: MEDLEY_CONFIG names none, and there is no medley.yaml here. The service then runs ' +
+        'on its built-in models. For a file of your own copy medley.example.yaml, and name it in MEDLEY_CONFIG.',
+      2,
+    );
+  }
   const in_use = await askAccounts(settings);
   const { errors, warnings } = await checkCatalogFile(path, {
     ...adapterFacts(adapters),

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs';
 import { Command, CommanderError, Help, type Option } from 'commander';
 import package_json from '../../package.json' with { type: 'json' };
 import { addCommands } from './commands.ts';
 import { CommandError } from './command.ts';
 import { CatalogError } from '../catalog/problem.ts';
-import { ConfigError, unknownSettings } from '../config.ts';
+import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
 
 const failure = 1;
@@ -22,7 +23,9 @@ export async function runCommand(words: string[]): Promise<void> {
   strict(program);
   if (!words.includes('--json')) for (const warning of unknownSettings()) console.error(`Warning: ${warning}`);
   try {
+    const tellFolder = words.includes('--json') || words.includes('--help') ? () => undefined : watchFolder();
     await program.parseAsync(words, { from: 'user' });
+    tellFolder();
   } catch (error) {
     if (process.exitCode !== undefined) return; // a signal has said how it ends, and taken the database away
     const { message, exit_code } = explain(error);
@@ -32,6 +35,18 @@ export async function runCommand(words: string[]): Promise<void> {
     if (words.includes('--json')) process.stdout.write(`${JSON.stringify({ error: { message } })}\n`);
     if (error instanceof NoAnswer) endAfter(error, exit_code);
   }
+}
+
+/** A command in another folder than the service's makes a database of its own, and finds nothing in it. */
+function watchFolder(): () => void {
+  const { data_dir, database_url } = readConfig();
+  if (database_url !== undefined || existsSync(data_dir)) return () => undefined;
+  return () => {
+    if (!existsSync(data_dir)) return;
+    console.error(
+      `The data folder ${data_dir} was made now. If your service has another one, set MEDLEY_DATA as it does.`,
+    );
+  };
 }
 
 /** As Commander writes it, and which ones a command cannot do without. */

@@ -9,7 +9,7 @@ import { commandsBeside, medley } from '../cli/medley.ts';
 
 const with_zloty = 'version: 1\ncurrencies: { USD: "1", PLN: "4" }\n';
 const without_zloty = 'version: 1\nlimits: { generate_per_minute: 60 }\ncurrencies: { USD: "1" }\n';
-const complaint = '3:1 currencies: PLN is missing, and 1 account has it.';
+const complaint = '3:1 currencies: PLN is missing, and 1 account has it. Add it with its rate.';
 
 let service: TestApp;
 let zloty: Client;
@@ -50,7 +50,7 @@ it('config check and doctor tell', async () => {
   const said = await commands.text('doctor');
   expect(said.code).toBe(1);
   expect(said.out).toContain('FAIL  catalogue');
-  expect(said.out).toContain('currencies: EUR is missing, and 2 accounts have it.');
+  expect(said.out).toContain('currencies: EUR is missing, and 2 accounts have it. Add it with its rate.');
 });
 
 it('an account that was made beside the catalogue gets 503, and what needs no prices', async () => {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { embeddedConnection } from '../../src/db/embedded.ts';
@@ -36,7 +36,7 @@ describe('without a running service', () => {
     const { ok, checks } = await commands.ok('doctor');
     expect(ok).toBe(true);
     expect(checks.map((check) => [check.name, check.ok])).toEqual(
-      ['node', 'database', 'clock', 'storage', 'catalogue', 'books', 'address'].map((name) => [name, true]),
+      ['node', 'database', 'clock', 'storage', 'catalogue', 'books', 'journal', 'address'].map((name) => [name, true]),
     );
     const detail = (name: string) => checks.find((check) => check.name === name)?.detail ?? '';
     expect(detail('storage')).toContain(`in ${join(folder, 'data')}`);
@@ -53,6 +53,31 @@ describe('without a running service', () => {
     const { ok, checks } = readObject(said.out);
     expect(ok).toBe(false);
     expect(checks.filter((check) => !check.ok).map((check) => check.name)).toEqual(['catalogue']);
+  });
+
+  it('a command that makes a data folder names it, once; --json is left alone', async () => {
+    const data = join(folder, 'another');
+    const made = await medley(['account', 'list'], { MEDLEY_DATA: data });
+    expect(made).toMatchObject({
+      code: 0,
+      error: `The data folder ${data} was made now. If your service has another one, set MEDLEY_DATA as it does.\n`,
+    });
+    expect(await medley(['account', 'list'], { MEDLEY_DATA: data })).toMatchObject({ code: 0, error: '' });
+  });
+
+  it('a service with a database of its own is not answered for by another one', async () => {
+    const data = join(folder, 'external');
+    mkdirSync(data);
+    writeFileSync(join(data, 'service.json'), JSON.stringify({ pid: process.pid, env: {}, external: true }));
+    const message = await commandsOf({ MEDLEY_DATA: data }).fails(2, 'account', 'list');
+    expect(message).toMatch(/uses a database of its own, .* Set DATABASE_URL as the service has it\.$/);
+  });
+
+  it('config check without a file says how to get one', async () => {
+    const message = await commands.fails(2, 'config', 'check');
+    expect(message).toMatch(
+      /^There is no configuration file: .* copy medley\.example\.yaml, and name it in MEDLEY_CONFIG\.$/,
+    );
   });
 
   it('reload says that nobody answers', async () => {
