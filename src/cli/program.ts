@@ -15,7 +15,7 @@ const usage = 2;
  * told on stderr, and with --json on stdout too: there is always one object there.
  */
 export async function runCommand(words: string[]): Promise<void> {
-  const program = new Command('medley').description('Operator commands of Medley; each takes --json.');
+  const program = new Command('npm run -s medley --').description('Operator commands of Medley; each takes --json.');
   // Options belong to the word before them: `models show X --json` is not `models --json`.
   program.version(package_json.version).enablePositionalOptions();
   program.configureHelp({ optionDescription });

@@ -73,6 +73,12 @@ describe('without a running service', () => {
     expect(message).toMatch(/uses a database of its own, .* Set DATABASE_URL as the service has it\.$/);
   });
 
+  it('help shows what one types', async () => {
+    expect((await medley(['account', 'create', '--help'], {})).out).toMatch(
+      /^Usage: npm run -s medley -- account create \[options\]\n/,
+    );
+  });
+
   it('config check without a file says how to get one', async () => {
     const message = await commands.fails(2, 'config', 'check');
     expect(message).toMatch(
