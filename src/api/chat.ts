@@ -35,8 +35,16 @@ export const cost_headers = {
   'x-ignored-fields': { description: ignored_description, schema: { type: 'string' } },
 };
 
+export const chat_headers = {
+  ...cost_headers,
+  'x-max-tokens': {
+    description: 'The most tokens that each answer could have, where that is less than was asked for or the model has.',
+    schema: { type: 'integer' },
+  },
+};
+
 const responses = {
-  200: { description: 'The answer, or its stream, in the style of this path.', headers: cost_headers },
+  200: { description: 'The answer, or its stream, in the style of this path.', headers: chat_headers },
   404: { description: 'There is no chat model of this name here.' },
 };
 
@@ -154,9 +162,11 @@ export function answerWhole<Order extends CallOrder>(
   attempt: AttemptRoute<Order>,
   caller: ChatCaller,
 ): Promise<Answer> {
-  const running = runCall(app, order, attempt, caller, new Outlet());
+  const outlet = new Outlet();
+  const running = runCall(app, order, attempt, caller, outlet);
   return running.then(({ whole: body = '', charged }) => {
-    const headers = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
+    const cost = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
+    const headers = { ...outlet.headers, ...cost };
     return { status: 200, headers, body };
   });
 }
@@ -173,7 +183,7 @@ async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise
   const running = runCall(app, order, attemptWithLinks, caller, outlet);
   void running.catch(() => undefined).finally(() => outlet.end());
   await Promise.race([outlet.opened, running]);
-  return { status: 200, headers: stream_headers, body: outlet };
+  return { status: 200, headers: { ...stream_headers, ...outlet.headers }, body: outlet };
 }
 
 function rendered(record: ChatRecord): object {

@@ -12,6 +12,7 @@ const exposed = [
   'x-cost-amount',
   'x-cost-currency',
   'x-ignored-fields',
+  'x-max-tokens',
   'idempotency-replayed',
 ].join(', ');
 

@@ -3,6 +3,7 @@ import type { App } from '../app.ts';
 import { withCallerSpool } from '../files/caller-spool.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
 import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
+import type { Funds } from '../money/pledges.ts';
 import { readOrder } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
 import type { Answer, Call, Endpoint, PublicCall } from './endpoint.ts';
@@ -53,18 +54,23 @@ export async function weigh(app: App, caller: Caller, call: Pick<PublicCall, 'bo
   return { ...weighed, ...(is_paused && { obstacle: 'failures_pause' }), paused_until: paused ?? null };
 }
 
-/** What a hold of this much would meet. */
-export async function weighHold(app: App, { account, key }: Caller, hold: Money): Promise<Weighed> {
+/** What a hold would meet, of this much or of what follows from the money that is there. */
+export async function weighHold(
+  app: App,
+  { account, key }: Caller,
+  amount: Money | ((funds: Funds) => Money),
+): Promise<Weighed> {
   const { id, currency, status } = account;
   await app.holds.written(id);
   const balance = await balanceOf(app.db, id);
   const available = (balance?.amount ?? 0n) - (balance?.held ?? 0n);
   const [budget] = await budgetsOf(app.db, id, new Date(app.clock.now()), key.id);
-  const within_limit = budget?.limit_month == null || budget.spent + budget.held + hold <= budget.limit_month;
+  const remaining = budget?.limit_month == null ? null : budget.limit_month - budget.spent - budget.held;
+  const hold = typeof amount === 'function' ? amount({ available, remaining }) : amount;
   const obstacles: [Obstacle, boolean][] = [
     ['account_blocked', status !== 'active'],
     ['insufficient_balance', hold > available],
-    ['spend_limit', !within_limit],
+    ['spend_limit', remaining !== null && hold > remaining],
   ];
   return {
     estimated_cost: estimateView(hold, currency),

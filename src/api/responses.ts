@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { countTokens } from '../chat/count.ts';
 import { ApiError } from '../errors.ts';
 import { responses_body } from './call-schemas.ts';
-import { answerChat, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
+import { answerChat, body_limit_bytes, callerOf, chat_headers } from './chat.ts';
 import type { Endpoint, EndpointDocs } from './endpoint.ts';
 
 export const responses: Endpoint<App> = {
@@ -20,7 +20,7 @@ export const responses: Endpoint<App> = {
       'Every chat model takes it. Nothing is stored: send the whole conversation in `input`. Tools that a provider would run are not offered.',
     body: { schema: responses_body, examples: { text: { model: 'sandbox/chat', input: 'Hello' } } },
     responses: {
-      200: { description: 'The response, or its stream of named events.', headers: cost_headers },
+      200: { description: 'The response, or its stream of named events.', headers: chat_headers },
       404: { description: 'There is no chat model of this name here.' },
     },
     errors: [402, 403, 404, 502, 504],

@@ -166,7 +166,7 @@ export function holdAmount(pricing: Pricing, units: Units): Money {
 }
 
 /** The same sum, however large. */
-export function heldFor(pricing: Pricing, units: Units): Money {
+function heldFor(pricing: Pricing, units: Units): Money {
   const sum = total(pricing, (unit) => quantity(units, unit) ?? zero);
   return toMoney(sum, 'up');
 }
@@ -197,12 +197,23 @@ function total(pricing: Pricing, quantityOf: (unit: Unit) => Rational): Rational
 
 const prices = new WeakMap<object, Rational>();
 
-function priceOf(row: Pricing['rows'][number]): Rational {
+/** What one unit costs, in the base currency. */
+export function priceOf(row: Pricing['rows'][number]): Rational {
   const known = prices.get(row);
   if (known) return known;
   const price = times(decimal(row.amount), { numerator: 1n, denominator: BigInt(row.per) });
   prices.set(row, price);
   return price;
+}
+
+/** How much of the account's currency one unit of the base currency is. */
+export function rateOf(rate: string): Rational {
+  return decimal(rate);
+}
+
+/** The highest of these prices, nothing if there is none. */
+export function dearest(prices_of_units: readonly Rational[]): Rational {
+  return prices_of_units.reduce((highest, price) => (isAbove(price, highest) ? price : highest), zero);
 }
 
 /** How far above the held units a measurement may be and still be charged as held, in units. */

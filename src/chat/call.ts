@@ -52,6 +52,7 @@ export async function runCall<Order extends CallOrder>(
     const { routes } = routing;
     const held = reserve(app, order, routes);
     const max_tokens = typeof held === 'number' ? held : await held;
+    if (max_tokens < order.output.wanted) outlet.headers['x-max-tokens'] = String(max_tokens);
     const paid_order = max_tokens === order.max_tokens ? order : { ...order, max_tokens };
     const beat = order.ask.stream ? startHeartbeat(order, outlet, caller) : undefined;
     let whole: Buffer | undefined;

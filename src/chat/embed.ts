@@ -18,7 +18,7 @@ import {
 } from './attempt.ts';
 import { findModel, type CallOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
-import { countInput, estimateInput, pricingOf } from './price.ts';
+import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 import { Watch } from './watch.ts';
 
 /** A request for embeddings that has passed all checks that need no database. */
@@ -39,9 +39,10 @@ export function readEmbeddingOrder(
     model,
     pricing: pricingOf(model, call.caller.account.currency, app.catalog.current.settings),
     input_tokens_estimated: estimateInput(size) + ask.tokens,
+    input_tokens_most: mostInput(size) + ask.tokens,
     input_tokens_counted: countInput(size) + ask.tokens,
+    output: { wanted: 0, most: 0, usual: 0, least: 0, sent_min: 0 },
     max_tokens: 0,
-    output_tokens_held: 0,
   };
 }
 

@@ -1,13 +1,10 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import { balanceView, estimateView, type Money } from '../money/money.ts';
+import { balanceView, estimateView } from '../money/money.ts';
 import type { CallOrder } from './order.ts';
-import { holdFor } from './price.ts';
+import { planHold, shortageOf, type HoldPlan, type Shortage } from './plan.ts';
 
 type HoldRequest = Parameters<App['holds']['hold']>[0];
-
-/** With less than this for the answer, a call is refused rather than begun. */
-const output_tokens_min = 256;
 
 /** A hold may be cut down because of money that somebody else takes in the same moment. */
 const tries_max = 3;
@@ -16,18 +13,20 @@ const tries_max = 3;
 const grace_ms = 300_000;
 
 /**
- * Reserves the money of a call: for its input and the output it may have, or as much as is there, down
- * to 256 tokens of output; then the answer may be no longer than that buys, or a hundred calls at once would
- * each write what the balance pays once. Answers what each answer may have, at once if the hold is pledged. Rejects
- * with ApiError 402 or 403.
+ * Reserves the money of a call, by the plan for the money that there is. Answers what each answer may have, at once if
+ * the hold is pledged: upstreams are sent that, or a hundred calls at once would each write what the balance pays once.
+ * Rejects with ApiError 402 or 403.
  */
 export function takeHold(app: App, order: CallOrder): number | Promise<number> {
-  const request = requestOf(app, order);
-  return app.holds.pledge(request) ? order.max_tokens : holdWhatIsThere(app, order, request);
+  const { account, key } = order.caller;
+  const funds = app.holds.funds(account.id, key.id);
+  const plan = funds && planHold(order, funds);
+  // A smaller hold, or none, has to be true of this moment: the account may have been topped up since.
+  if (!plan || 'outcome' in plan || !plan.is_full) return holdWhatIsThere(app, order);
+  return app.holds.pledge(requestOf(app, order, plan)) ? plan.max_tokens : holdWhatIsThere(app, order, plan);
 }
 
-/** A hold for all that the call may cost. */
-function requestOf(app: App, order: CallOrder): HoldRequest {
+function requestOf(app: App, order: CallOrder, { amount, cost_max }: HoldPlan): HoldRequest {
   const { caller, request_id, model } = order;
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
   return {
@@ -35,44 +34,38 @@ function requestOf(app: App, order: CallOrder): HoldRequest {
     key_id: caller.key.id,
     budget_id: caller.key.budget_id,
     ref: request_id,
-    amount: holdFor(order.pricing, order.input_tokens_estimated, order.output_tokens_held),
+    amount,
+    cost_max,
     model: model.id,
     kind: model.kind,
     expires_in_ms: routes_ms + grace_ms,
   };
 }
 
-async function holdWhatIsThere(app: App, order: CallOrder, request: HoldRequest): Promise<number> {
-  const { pricing, input_tokens_estimated, ask } = order;
-  let { amount } = request;
+async function holdWhatIsThere(app: App, order: CallOrder, first?: HoldPlan): Promise<number> {
+  let plan = first ?? planHold(order, await readFunds(app, order));
   for (let tries = 1; ; tries++) {
-    const answer = await app.holds.hold({ ...request, amount });
-    if (answer.outcome === 'held' || answer.outcome === 'exists') {
-      return tries === 1 ? order.max_tokens : Math.min(order.max_tokens, tokensFor(order, amount));
-    }
-    const { available, remaining } = answer;
-    const output_tokens_least = Math.min(order.output_tokens_held, ask.n * output_tokens_min);
-    const least = holdFor(pricing, input_tokens_estimated, output_tokens_least);
-    const affordable = remaining !== null && remaining < available ? remaining : available;
-    if (available < least) throw refusal(order, 'insufficient', least, available);
-    if (affordable < least) throw refusal(order, 'over_limit', least, affordable);
-    if (tries === tries_max) throw refusal(order, answer.outcome, least, affordable);
-    amount = affordable;
+    if ('outcome' in plan) throw refusal(order, plan);
+    const answer = await app.holds.hold(requestOf(app, order, plan));
+    const { outcome } = answer;
+    if (outcome === 'held' || outcome === 'exists') return plan.max_tokens;
+    if (tries === tries_max) throw refusal(order, { ...shortageOf(order, answer), outcome });
+    plan = planHold(order, answer);
   }
 }
 
-/** How many tokens of output, of each of the answers, a hold of this amount pays for. */
-function tokensFor(order: CallOrder, amount: Money): number {
-  const { pricing, input_tokens_estimated, ask } = order;
-  const for_input = holdFor(pricing, input_tokens_estimated, 0);
-  const for_output = amount - for_input;
-  const per_million = holdFor(pricing, input_tokens_estimated, 1_000_000) - for_input;
-  if (per_million <= 0n) return order.max_tokens;
-  return Math.max(output_tokens_min, Number((for_output * 1_000_000n) / per_million / BigInt(ask.n)));
+function readFunds(app: App, { caller, request_id, model }: CallOrder): ReturnType<App['holds']['readFunds']> {
+  return app.holds.readFunds({
+    account_id: caller.account.id,
+    key_id: caller.key.id,
+    ref: request_id,
+    model: model.id,
+    kind: model.kind,
+  });
 }
 
-function refusal(order: CallOrder, outcome: 'insufficient' | 'over_limit', least: Money, affordable: Money): ApiError {
-  const { currency } = order.caller.account;
+function refusal({ caller }: CallOrder, { outcome, least, affordable }: Shortage): ApiError {
+  const { currency } = caller.account;
   const needed = `${estimateView(least, currency).amount} ${currency}`;
   const left = `${balanceView(affordable, currency).amount} ${currency}`;
   if (outcome === 'insufficient') {

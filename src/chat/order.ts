@@ -1,13 +1,16 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
-import type { Model } from '../catalog/model.ts';
+import type { Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
 import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
 import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
 import type { CallerStyle, CallStyle } from '../styles/conversation.ts';
 import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
-import { countInput, estimateInput, pricingOf } from './price.ts';
+import { quirksOf } from '../styles/quirks.ts';
+import { responses_output_min } from '../styles/responses-body.ts';
+import { answer_tokens_min } from '../styles/thinking.ts';
+import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 
 /** Kinds of models that answer in the call itself. */
 export type CallKind = 'chat' | 'embedding';
@@ -19,20 +22,32 @@ export type CallOrder = {
   ask: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
   model: Model;
   pricing: Pricing;
-  /** For the hold. */
+  /** For the hold: about as many as it will be, and the most that it can be. */
   input_tokens_estimated: number;
+  input_tokens_most: number;
   /** For the charge, where the upstream tells none. */
   input_tokens_counted: number;
-  /** What upstreams are told; never more than the model's maximum. */
+  output: OutputBounds;
+  /** Sent to upstreams as the most that each answer may have: `output.most`, until the hold says how much is paid for. */
   max_tokens: number;
-  /** Held for, over all answers. */
-  output_tokens_held: number;
+};
+
+/** How long each answer may be, in tokens, for whoever holds the money for it. */
+export type OutputBounds = {
+  /** By the caller, else by the model. */
+  wanted: number;
+  /** With plenty of money: never more than the model's maximum. */
+  most: number;
+  /** With some money. Less than `most` if the caller set no bound. */
+  usual: number;
+  /** With less than this for the answer, a call is refused rather than begun. */
+  least: number;
+  /** Sent for less, since the upstream takes no less. */
+  sent_min: number;
 };
 
 /** A chat request that has passed all checks that need no database. */
 export type ChatOrder = CallOrder & { ask: Ask; links: readonly FoundLink[] };
-
-const max_output_tokens_default = 131_072;
 
 /** Reads a body of either chat path. Throws ApiError: 400 naming the field, 404 for the model. */
 export function readOrder(
@@ -45,8 +60,7 @@ export function readOrder(
   const links = findLinks(ask);
   judgeLinks(links, app.addressRules());
   const { settings } = app.catalog.current;
-  const { max_output_tokens = max_output_tokens_default, default_output_tokens = 4_096 } = model.limits;
-  const max_tokens = Math.min(ask.max_tokens ?? max_output_tokens, max_output_tokens);
+  const output = boundsOf(ask, model);
   const input_size = inputSize(ask);
   return {
     caller: call.caller,
@@ -56,10 +70,34 @@ export function readOrder(
     model,
     pricing: pricingOf(model, call.caller.account.currency, settings),
     input_tokens_estimated: estimateInput(input_size),
+    input_tokens_most: mostInput(input_size),
     input_tokens_counted: countInput(input_size),
-    max_tokens,
-    output_tokens_held: ask.n * Math.min(ask.max_tokens ?? default_output_tokens, max_tokens),
+    output,
+    max_tokens: output.most,
   };
+}
+
+/** Upper bound for a plausible answer, where nobody states the model's maximum: money is made of this number. */
+const output_tokens_max = 100_000_000;
+
+function boundsOf({ max_tokens: asked, thinking_budget, style }: Ask, { limits, routes }: Model): OutputBounds {
+  const { max_output_tokens, default_output_tokens = 4_096 } = limits;
+  const within = (tokens: number) => Math.min(tokens, max_output_tokens ?? output_tokens_max);
+  const room = Math.min(asked ?? answer_tokens_min, answer_tokens_min) + thinking_budget;
+  const usual = within(asked ?? Math.max(default_output_tokens, room));
+  const most = within(asked ?? max_output_tokens ?? usual);
+  return {
+    wanted: asked ?? most,
+    most,
+    usual,
+    least: Math.min(usual, room),
+    sent_min: style !== 'responses' && routes.some(isAskedInResponses) ? responses_output_min : 1,
+  };
+}
+
+function isAskedInResponses({ options }: Route): boolean {
+  const { responses } = quirksOf(options);
+  return responses === 'tools' || responses === 'always';
 }
 
 /** The model of this name and kind, or 404; that of another kind's model names the right endpoint. */

@@ -7,6 +7,8 @@ import type { Socket } from 'node:net';
  * socket.
  */
 export class Outlet {
+  /** For the answer, whole or streamed; complete when it begins. */
+  readonly headers: Record<string, string> = {};
   #is_open = false;
   #written_at_ms = performance.now();
   #waiting: (() => void)[] = [];

@@ -1,6 +1,17 @@
 import type { Model, Settings, Unit } from '../catalog/model.ts';
-import { freezePricing, heldFor, measuredCost, pricingOfInput, type Pricing, type Units } from '../catalog/price.ts';
-import { money_max, type Money } from '../money/money.ts';
+import {
+  dearest,
+  freezePricing,
+  measuredCost,
+  priceOf,
+  pricingOfInput,
+  rateOf,
+  type Pricing,
+  type Units,
+} from '../catalog/price.ts';
+import { assert } from '../lib/assert.ts';
+import { rememberByObject } from '../lib/remember.ts';
+import { divideUp, million, money_max, times, type Money } from '../money/money.ts';
 import type { InputSize } from '../styles/ask.ts';
 import type { Usage } from '../styles/conversation.ts';
 import { tokensOf } from '../styles/text-size.ts';
@@ -16,12 +27,19 @@ const document_tokens_max = 200_000;
 /** As many as an upstream may tell: what a body of nothing but pictures comes to is a number still, not a joke. */
 const tokens_max = 1_000_000_000;
 
-/** The input's tokens for the hold: rather too many, since what is not needed goes back. */
+/** The input's tokens for the hold of an account that has plenty: rather too many, since what is not needed goes back. */
 export function estimateInput(size: InputSize): number {
-  const large = Math.min(size.document_bytes / document_bytes_per_token, size.documents * document_tokens_max);
-  const documents = Math.max(size.documents * document_tokens, large);
-  const images = size.images * image_tokens;
-  return Math.min(tokens_max, Math.ceil(size.ascii_bytes / 2.5 + size.other_bytes + images + documents));
+  return Math.min(tokens_max, Math.ceil(size.ascii_bytes / 2.5 + size.other_bytes + mediaTokens(size)));
+}
+
+/** The most that the input may come to: some texts make a token of every byte, and no text makes more. */
+export function mostInput(size: InputSize): number {
+  return Math.min(tokens_max, Math.ceil(size.ascii_bytes + size.other_bytes + mediaTokens(size)));
+}
+
+function mediaTokens({ images, documents, document_bytes }: InputSize): number {
+  const large = Math.min(document_bytes / document_bytes_per_token, documents * document_tokens_max);
+  return images * image_tokens + Math.max(documents * document_tokens, large);
 }
 
 /** The input's tokens where the upstream told nothing: as they usually come out. */
@@ -57,11 +75,49 @@ export function costOf(pricing: Pricing, units: Units): Money {
   return measuredCost(pricingOfInput(pricing, input_tokens), units, {});
 }
 
-/** What is held for so many tokens: rounded up; for more than any balance, as much as the largest has. */
+/**
+ * What is held for so many tokens: each at the dearest price that it may have, since nobody knows before how much of the
+ * input comes out of the upstream's cache or is written there. Rounded up; for more than any balance, as much as the
+ * largest has.
+ */
 export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: number): Money {
-  const units: Units = { request: '1', input_token: String(input_tokens), output_token: String(output_tokens) };
-  const amount = heldFor(pricingOfInput(pricing, input_tokens), units);
+  const { request, input, output, denominator } = ratesFor(pricing, input_tokens);
+  const sum = request + input * BigInt(input_tokens) + output * BigInt(output_tokens);
+  const amount = divideUp(sum, denominator);
   return amount < money_max ? amount : money_max;
+}
+
+/** How many tokens of output this money buys beside so many of input; undefined if they cost nothing. */
+export function outputTokensFor(pricing: Pricing, input_tokens: number, money: Money): bigint | undefined {
+  const { request, input, output, denominator } = ratesFor(pricing, input_tokens);
+  const left = money * denominator - request - input * BigInt(input_tokens);
+  return output === 0n ? undefined : left / output;
+}
+
+/** Prices in millionths as whole numbers over one denominator: a call looks at them several times. */
+type Rates = { above: number; request: bigint; input: bigint; output: bigint; denominator: bigint };
+
+/** For inputs of more than `above` tokens each, the smallest first. */
+const ratesOf = rememberByObject((pricing: Pricing): readonly Rates[] => {
+  const steps = new Set([-1, ...pricing.rows.map((row) => row.above_input_tokens ?? -1)]);
+  return [...steps].sort((a, b) => a - b).map((above) => ratesAbove(pricing, above));
+});
+
+/** The dearest prices up to this step: an input that was estimated to pass it may turn out not to. */
+function ratesAbove({ rows, rate }: Pricing, above: number): Rates {
+  const passed = rows.filter((row) => (row.above_input_tokens ?? -1) <= above);
+  const priceIn = (units: readonly Unit[]) =>
+    times(dearest(passed.filter(({ unit }) => units.includes(unit)).map(priceOf)), rateOf(rate));
+  const [request, input, output] = [priceIn(['request']), priceIn(input_units), priceIn(['output_token'])];
+  const denominator = request.denominator * input.denominator * output.denominator;
+  const whole = ({ numerator, denominator: own }: typeof input) => (numerator * million * denominator) / own;
+  return { above, request: whole(request), input: whole(input), output: whole(output), denominator };
+}
+
+function ratesFor(pricing: Pricing, input_tokens: number): Rates {
+  const rates = ratesOf(pricing).findLast(({ above }) => above < input_tokens);
+  assert(rates, 'there is a price for every input');
+  return rates;
 }
 
 type Frozen = { settings: Settings; by_currency: Map<string, Pricing> };

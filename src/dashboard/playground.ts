@@ -5,7 +5,7 @@ import { estimate, weigh, weighHold, type Weighed } from '../api/estimate.ts';
 import { handleUpload } from '../api/uploads.ts';
 import type { App } from '../app.ts';
 import { readOrder as readChatOrder } from '../chat/order.ts';
-import { holdFor } from '../chat/price.ts';
+import { planHold } from '../chat/plan.ts';
 import { ApiError } from '../errors.ts';
 import { withCallerSpool } from '../files/caller-spool.ts';
 import { createTask, readOrder } from '../tasks/create.ts';
@@ -100,8 +100,11 @@ const estimateIn = (style: ChatStyle) =>
   );
 
 async function weighChat(app: App, style: ChatStyle, call: Call): Promise<Weighed> {
-  const { pricing, input_tokens_estimated, output_tokens_held } = readChatOrder(app, style, call);
-  return weighHold(app, call.caller, holdFor(pricing, input_tokens_estimated, output_tokens_held));
+  const order = readChatOrder(app, style, call);
+  return weighHold(app, call.caller, (funds) => {
+    const plan = planHold(order, funds);
+    return 'outcome' in plan ? plan.least : plan.amount;
+  });
 }
 
 export const chat_runs = [chatIn('completions'), chatIn('messages'), estimateIn('completions'), estimateIn('messages')];

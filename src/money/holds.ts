@@ -14,6 +14,8 @@ export type HoldRequest = {
   ref: string;
   /** Never below zero; more than any account can have is refused like more than this one has. */
   amount: Money;
+  /** What its end may cost at the most, if that is more (chat): `Pledges` keeps the difference free, the database knows nothing of it. */
+  cost_max?: Money;
   model: string;
   kind: string;
   /** A chat hold whose node died is released after this, by the database's clock; a task's hold stays. */

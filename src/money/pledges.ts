@@ -1,6 +1,6 @@
 import { isLocked, isUnavailable } from '../db/database.ts';
 import type { CloseAnswer, CloseRequest, HoldAnswer, HoldBatcher, HoldRequest } from './holds.ts';
-import type { Money } from './money.ts';
+import { money_max, type Money } from './money.ts';
 
 /**
  * Holds and closes, of which most holds are pledged: answered out of what this process knows of the account, and
@@ -12,7 +12,10 @@ export type Pledges = {
    * is asked for once: that it had a hold before is not noticed until its end, which happens once in any case.
    */
   hold(request: HoldRequest): Promise<HoldAnswer>;
-  /** The same, if it can be answered at once, which is nearly always; else undefined, and nothing is held. */
+  /** What a hold may take, if that is known; and asked of the database. What calls under way may cost beyond their holds is not in it. */
+  funds(account_id: string, whose: KeyName): Funds | undefined;
+  readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds>;
+  /** A hold that can be answered at once, which is nearly always; else undefined, and nothing is held. */
   pledge(request: HoldRequest): HoldAnswer | undefined;
   /**
    * Settles or releases; on the disk when it resolves. `pledge` is what was held, for an end whose call was of another
@@ -32,6 +35,12 @@ export type Pledges = {
   /** Writes no more by itself. */
   stop(): void;
 };
+
+/** What an account has available, and what its key may still spend this month: null without a limit. */
+export type Funds = Pick<HoldAnswer, 'available' | 'remaining'>;
+
+/** A key, by what has its limit. */
+type KeyName = Pick<HoldRequest, 'key_id' | 'budget_id'>;
 
 /** On which migrations/0040_pledges.sql tells the account whose money an operator took out or limited. */
 export const money_channel = 'money_changed';
@@ -69,10 +78,13 @@ type Account = {
   open: Map<string, Pledge>;
   /** Of each call under way whose hold is booked, what was asked for. */
   booked: Map<string, HoldRequest>;
+  /** What calls under way may cost beyond their holds: all of them together, and each by its ref. */
+  exposed: Money;
+  exposures: Map<string, { key: Key; amount: Money }>;
 };
 
-/** What a key may spend this month, null without a limit; and what of it is pledged. */
-type Key = { remaining: Known<Money | null>; pledged: Money };
+/** What a key may spend this month, null without a limit; what of it is pledged, and what its calls may cost beyond their holds. */
+type Key = { remaining: Known<Money | null>; pledged: Money; exposed: Money };
 
 type Pledge = {
   request: HoldRequest;
@@ -107,11 +119,27 @@ class HoldPledges implements Pledges {
     this.#elapsed_ms = elapsed_ms;
   }
 
+  funds(account_id: string, whose: KeyName): Funds | undefined {
+    const account = this.#accounts.get(account_id);
+    const key = account?.keys.get(budgetOf(whose));
+    const is_known = account && key && !this.#is_silent() && isAllKnown(account, key, this.#elapsed_ms());
+    return is_known ? leftOf(account, key, lastAnswer(account, key)) : undefined;
+  }
+
+  /** By a hold that nobody can have: it is answered in its turn, like all that takes money, and changes nothing. */
+  async readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds> {
+    const account = this.#find(whose.account_id);
+    const request = { ...whose, amount: money_max + 1n };
+    const { available, remaining } = await this.#ask(account, request, 0n, this.#batcher.hold(request));
+    return leftOf(account, keyOf(account, whose), { available, remaining });
+  }
+
   pledge(request: HoldRequest): HoldAnswer | undefined {
     const account = this.#find(request.account_id);
     if (this.#is_silent() || !pledgeOf(account, request, this.#elapsed_ms())) return undefined;
     this.#arm(unwritten_ms);
-    return { outcome: 'held', ...leftOf(account, budgetOf(request)) };
+    const key = keyOf(account, request);
+    return { outcome: 'held', ...leftOf(account, key, lastAnswer(account, key)) };
   }
 
   async hold(request: HoldRequest): Promise<HoldAnswer> {
@@ -119,9 +147,17 @@ class HoldPledges implements Pledges {
     if (pledged) return pledged;
     const account = this.#find(request.account_id);
     this.#writeUnwritten(account); // so that the database knows of it when it comes to this one
-    const answer = await this.#ask(account, request, request.amount, this.#batcher.hold(request));
-    if (answer.outcome === 'held' || answer.outcome === 'exists') account.booked.set(request.ref, request);
-    return answer;
+    expose(account, request);
+    let is_held = false;
+    try {
+      const answer = await this.#ask(account, request, request.amount, this.#batcher.hold(request));
+      is_held = answer.outcome === 'held' || answer.outcome === 'exists';
+      if (!is_held) return { outcome: answer.outcome, ...leftOf(account, keyOf(account, request), answer) };
+      account.booked.set(request.ref, request);
+      return answer;
+    } finally {
+      if (!is_held) cover(account, request.ref);
+    }
   }
 
   heldFor(account_id: string, ref: string): HoldRequest | undefined {
@@ -142,6 +178,7 @@ class HoldPledges implements Pledges {
       (kept) => {
         if (pledge) endPledge(pledge);
         account.booked.delete(end.ref);
+        cover(account, end.ref);
         const { remaining: _, ...answer } = kept;
         return answer;
       },
@@ -202,7 +239,7 @@ class HoldPledges implements Pledges {
     asking: Promise<A>,
   ): Promise<A> {
     const { epoch } = account;
-    const key = whose && keyOf(account, budgetOf(whose));
+    const key = whose && keyOf(account, whose);
     if (this.#asked++ === 0) this.#heard_at_ms = this.#elapsed_ms();
     count(account, key, amount);
     const answered = () => {
@@ -238,7 +275,9 @@ class HoldPledges implements Pledges {
     const writing: Promise<void> = this.#ask(account, request, 0n, this.#batcher.hold(request)).then(
       ({ outcome }) => {
         if (outcome !== 'held' && outcome !== 'exists') this.#refused(pledge);
-        else if (endPledge(pledge) && !pledge.has_failed) account.booked.set(request.ref, request);
+        else if (!endPledge(pledge)) return;
+        else if (pledge.has_failed) cover(account, request.ref);
+        else account.booked.set(request.ref, request);
       },
       (error: unknown) => (isUnavailable(error) ? this.#putOff(pledge, writing, error) : this.#refused(pledge)),
     );
@@ -258,13 +297,13 @@ class HoldPledges implements Pledges {
 
   #refused(pledge: Pledge): void {
     pledge.is_refused = true;
-    if (pledge.has_failed) endPledge(pledge);
+    if (pledge.has_failed) giveUp(pledge);
   }
 
   /** Its end was not booked. What can be written is, for the sweep to find should the end not come again. */
   #failed(pledge: Pledge, keeping: Promise<unknown>, error: unknown): void {
     pledge.has_failed = true;
-    if (pledge.is_refused) endPledge(pledge);
+    if (pledge.is_refused) giveUp(pledge);
     else this.#putOff(pledge, keeping, error);
   }
 
@@ -309,18 +348,21 @@ function newAccount(): Account {
     asides: 0,
     open: new Map(),
     booked: new Map(),
+    exposed: 0n,
+    exposures: new Map(),
   };
 }
 
-function budgetOf({ key_id, budget_id = key_id }: HoldRequest): string {
+function budgetOf({ key_id, budget_id = key_id }: KeyName): string {
   return budget_id;
 }
 
-function keyOf(account: Account, key_id: string): Key {
-  const found = account.keys.get(key_id);
+function keyOf(account: Account, whose: KeyName): Key {
+  const id = budgetOf(whose);
+  const found = account.keys.get(id);
   if (found) return found;
-  const made: Key = { remaining: { value: null, ...unknown }, pledged: 0n };
-  account.keys.set(key_id, made);
+  const made: Key = { remaining: { value: null, ...unknown }, pledged: 0n, exposed: 0n };
+  account.keys.set(id, made);
   return made;
 }
 
@@ -334,20 +376,19 @@ function dropIdle(accounts: Map<string, Account>): void {
 }
 
 /**
- * A pledge, if with it no more than half of what the account and the key are known to have is pledged: beyond that
- * the database decides, so that who has money for exactly a hundred calls gets exactly a hundred.
+ * A pledge, if with it no more than half of what the account and the key are known to have is pledged or may be taken
+ * beyond holds: beyond that the database decides, so that who has money for exactly a hundred calls gets exactly a hundred.
  */
 function pledgeOf(account: Account, request: HoldRequest, made_at_ms: number): Pledge | undefined {
   const key = account.keys.get(budgetOf(request));
-  const is_known =
-    key && isKnown(account, account.available, made_at_ms) && isKnown(account, key.remaining, made_at_ms);
-  if (!is_known || account.asides > 0) return undefined;
-  const { amount, ref } = request;
+  if (!key || !isAllKnown(account, key, made_at_ms)) return undefined;
+  const { amount, cost_max = amount, ref } = request;
   const { value: remaining } = key.remaining;
-  if ((account.pledged + amount) * 2n > account.available.value) return undefined;
-  if (remaining !== null && (key.pledged + amount) * 2n > remaining) return undefined;
+  if ((account.pledged + account.exposed + cost_max) * 2n > account.available.value) return undefined;
+  if (remaining !== null && (key.pledged + key.exposed + cost_max) * 2n > remaining) return undefined;
   if (account.open.has(ref) || account.booked.has(ref)) return undefined;
   count(account, key, amount);
+  expose(account, request);
   const pledge = {
     request,
     account,
@@ -364,7 +405,7 @@ function pledgeOf(account: Account, request: HoldRequest, made_at_ms: number): P
 /** It is booked, and the database counts it from now on; or it never will be. True if it was a pledge until now. */
 function endPledge({ account, request }: Pledge): boolean {
   const was_open = account.open.delete(request.ref);
-  if (was_open) count(account, keyOf(account, budgetOf(request)), -request.amount);
+  if (was_open) count(account, keyOf(account, request), -request.amount);
   return was_open;
 }
 
@@ -377,12 +418,46 @@ function isKnown({ epoch }: Account, known: Known<unknown>, now_ms: number): boo
   return known.epoch === epoch && known.until_ms > now_ms;
 }
 
-function leftOf(account: Account, key_id: string): Pick<HoldAnswer, 'available' | 'remaining'> {
-  const { remaining, pledged } = keyOf(account, key_id);
+function isAllKnown(account: Account, key: Key, now_ms: number): boolean {
+  return account.asides === 0 && isKnown(account, account.available, now_ms) && isKnown(account, key.remaining, now_ms);
+}
+
+/** What the database said last. */
+function lastAnswer(account: Account, key: Key): Funds {
+  return { available: account.available.value, remaining: key.remaining.value };
+}
+
+/** What is left of what the database said for one more hold. */
+function leftOf(account: Account, key: Key, { available, remaining }: Funds): Funds {
   return {
-    available: account.available.value - account.pledged,
-    remaining: remaining.value === null ? null : remaining.value - pledged,
+    available: available - account.pledged - account.exposed,
+    remaining: remaining === null ? null : remaining - key.pledged - key.exposed,
   };
+}
+
+/** What a call may cost beyond its hold is for no other hold, until the call has ended. */
+function expose(account: Account, request: HoldRequest): void {
+  const { ref, amount, cost_max = amount } = request;
+  if (cost_max <= amount || account.exposures.has(ref)) return;
+  const key = keyOf(account, request);
+  const beyond = cost_max - amount;
+  account.exposures.set(ref, { key, amount: beyond });
+  account.exposed += beyond;
+  key.exposed += beyond;
+}
+
+function cover(account: Account, ref: string): void {
+  const exposure = account.exposures.get(ref);
+  if (!exposure) return;
+  account.exposures.delete(ref);
+  account.exposed -= exposure.amount;
+  exposure.key.exposed -= exposure.amount;
+}
+
+/** Nothing of it was booked, and nothing will be. */
+function giveUp(pledge: Pledge): void {
+  endPledge(pledge);
+  cover(pledge.account, pledge.request.ref);
 }
 
 function learn(account: Account, key: Key | undefined, answer: Answered, since: Omit<Known<unknown>, 'value'>): void {

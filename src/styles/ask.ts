@@ -15,6 +15,8 @@ export type Ask = {
   wants_usage: boolean;
   /** Undefined if the caller set none. */
   max_tokens: number | undefined;
+  /** How many of them the model is to think with; 0 if the caller set no budget. */
+  thinking_budget: number;
   /** How many answers. */
   n: number;
 };
@@ -47,14 +49,32 @@ export function readAsk(style: CallerStyle, body: unknown, purpose: 'answer' | '
   if (style === 'messages') {
     const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 0);
     if (max_tokens === undefined && purpose === 'answer') throw mistake('max_tokens', 'is required');
-    return { style, body, model, stream, wants_usage: true, max_tokens, n: 1 };
+    return { style, body, model, stream, wants_usage: true, max_tokens, thinking_budget: thinkingBudget(body), n: 1 };
   }
   const n = readCount(body, 'n', 'n', 1) ?? 1;
   if (n > choices_max) throw mistake('n', `must be at most ${choices_max}`);
   const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 1);
   const max_completion_tokens = readCount(body, 'max_completion_tokens', 'max_completion_tokens', 1);
   const wants_usage = readWantsUsage(body, stream);
-  return { style, body, model, stream, wants_usage, max_tokens: max_completion_tokens ?? max_tokens, n };
+  return {
+    style,
+    body,
+    model,
+    stream,
+    wants_usage,
+    max_tokens: max_completion_tokens ?? max_tokens,
+    thinking_budget: thinkingBudget(body),
+    n,
+  };
+}
+
+/** In `thinking`, as the messages style has it, or in `reasoning`, as some vendors of chat completions do. */
+function thinkingBudget({ thinking, reasoning }: JsonObject): number {
+  const budgets = [
+    isObject(thinking) && thinking['type'] !== 'disabled' ? thinking['budget_tokens'] : undefined,
+    isObject(reasoning) && reasoning['enabled'] !== false ? reasoning['max_tokens'] : undefined,
+  ];
+  return Math.max(0, ...budgets.filter((each) => Number.isSafeInteger(each)).map(Number));
 }
 
 /**

@@ -10,6 +10,7 @@ type ResponsesAsk = {
   stream: boolean;
   wants_usage: true;
   max_tokens: number | undefined;
+  thinking_budget: 0;
   n: 1;
 };
 
@@ -30,7 +31,7 @@ export function readResponsesAsk(body: JsonObject): ResponsesAsk {
   if (readObject(body, 'stream_options', 'stream_options') && !stream)
     throw mistake('stream_options', 'is only allowed with "stream": true');
   const max_tokens = readCount(body, 'max_output_tokens', 'max_output_tokens', 1);
-  return { style: 'responses', body, model, stream, wants_usage: true, max_tokens, n: 1 };
+  return { style: 'responses', body, model, stream, wants_usage: true, max_tokens, thinking_budget: 0, n: 1 };
 }
 
 /** Fields about what was stored before, or is to run and stay behind. */

@@ -15,7 +15,7 @@ import { ToolNames } from './tool-names.ts';
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
 /** Less than this the upstream refuses. */
-const output_tokens_min = 16;
+export const responses_output_min = 16;
 
 const id_length_max = 64;
 
@@ -33,7 +33,7 @@ export function writeResponses(conversation: Conversation, ask: Ask, target: Tar
   const body: JsonObject = {
     model: target.model,
     ...writeInput(conversation.turns, plan, names),
-    max_output_tokens: Math.max(output_tokens_min, max_tokens),
+    max_output_tokens: Math.max(responses_output_min, max_tokens),
     store: false,
     ...(quirks.reasoning_effort !== false && { include: [encrypted_reasoning] }),
     ...(has_sampling && temperature !== undefined && { temperature }),

@@ -3,7 +3,7 @@ import type { Ask } from './ask.ts';
 import { isObject } from './fields.ts';
 import type { Quirks, Target } from './quirks.ts';
 import { isForeign } from './seal.ts';
-import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, readEffort } from './thinking.ts';
+import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, fitBudget, readEffort } from './thinking.ts';
 
 /**
  * The caller's body for an upstream of the same style: a shallow copy with the few fields changed that must
@@ -35,7 +35,19 @@ function limitCompletions(body: JsonObject, ask: Ask, target: Target): void {
   const field = target.quirks.max_tokens_field ?? used ?? 'max_tokens';
   // What stands in its place is not deleted first: V8 keeps an object with holes as a dictionary, which is slower to write.
   for (const name of names) if (name !== field && typeof body[name] === 'number') delete body[name];
-  body[field] = Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens);
+  const max_tokens = Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens);
+  body[field] = max_tokens;
+  if (ask.thinking_budget > max_tokens) limitReasoning(body, max_tokens);
+}
+
+/** Some servers count what is thought beside the answer. */
+function limitReasoning(body: JsonObject, max_tokens: number): void {
+  const budgets = { reasoning: 'max_tokens', thinking: 'budget_tokens' } as const;
+  for (const [holder, name] of Object.entries(budgets)) {
+    const held = body[holder];
+    if (!isObject(held) || typeof held[name] !== 'number') continue;
+    body[holder] = { ...held, [name]: fitBudget(held[name], max_tokens) };
+  }
 }
 
 function dropSampling(body: JsonObject): void {

@@ -3,7 +3,7 @@ import type { Conversation, Effort } from './conversation.ts';
 import type { Quirks } from './quirks.ts';
 import { isForeign } from './seal.ts';
 import type { JsonPlan } from './structured.ts';
-import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget } from './thinking.ts';
+import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, fitBudget } from './thinking.ts';
 
 export type ThinkingPlan = { is_on: boolean; thinking?: JsonObject; output_config?: JsonObject };
 
@@ -60,8 +60,8 @@ export function planContentsThinking(
   const shown = { includeThoughts: true };
   if (kind !== 'budget') return effort === undefined ? shown : { ...shown, thinkingLevel: level(effort) };
   if (effort === undefined) return shown;
-  const wanted = Math.min(budget_tokens ?? budgetOf(effort), contents_budget_max, max_tokens - answer_tokens_min);
-  return { ...shown, thinkingBudget: Math.max(wanted, budget_tokens_min) };
+  const wanted = Math.max(budget_tokens_min, Math.min(budget_tokens ?? budgetOf(effort), contents_budget_max));
+  return { ...shown, thinkingBudget: fitBudget(wanted, max_tokens) };
 }
 
 /** Not all models know `MINIMAL`. */

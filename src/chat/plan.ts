@@ -1,0 +1,72 @@
+import type { Money } from '../money/money.ts';
+import type { Funds } from '../money/pledges.ts';
+import type { CallOrder } from './order.ts';
+import { holdFor, outputTokensFor } from './price.ts';
+
+/** What is held for a call, and what its upstream is sent for it. */
+export type HoldPlan = {
+  amount: Money;
+  /** The most that it can cost: above the amount only where there is plenty of money. */
+  cost_max: Money;
+  max_tokens: number;
+  /** More money would change nothing. */
+  is_full: boolean;
+};
+
+/** Why a call cannot be held for: what it needs at least, and what is there for it. */
+export type Shortage = { outcome: 'insufficient' | 'over_limit'; least: Money; affordable: Money };
+
+/** So many times the hold have to be there for an input to be held for as it usually comes out. */
+const plenty = 20n;
+
+/**
+ * The hold of a call by the money of its account and what its key may spend. With plenty, for the input as it usually
+ * comes out and the longest answer that may be; without, for the usual answer and every byte as a token, as far as the
+ * money goes. So no call costs more than was held for it, or than there is beside all other holds.
+ */
+export function planHold(order: CallOrder, funds: Funds): HoldPlan | Shortage {
+  const affordable = affordableOf(funds);
+  return generousPlan(order, affordable) ?? tightPlan(order, affordable) ?? shortageOf(order, funds);
+}
+
+/** What a call needs at least and there is not. To be told to the caller. */
+export function shortageOf(order: CallOrder, funds: Funds): Shortage {
+  const { output, input_tokens_most } = order;
+  const least = costAtMost(order, input_tokens_most, output.least);
+  const { available } = funds;
+  return available < least
+    ? { outcome: 'insufficient', least, affordable: available }
+    : { outcome: 'over_limit', least, affordable: affordableOf(funds) };
+}
+
+function affordableOf({ available, remaining }: Funds): Money {
+  return remaining !== null && remaining < available ? remaining : available;
+}
+
+function costAtMost({ pricing, ask, output }: CallOrder, input_tokens: number, max_tokens: number): Money {
+  return holdFor(pricing, input_tokens, ask.n * Math.max(max_tokens, output.sent_min));
+}
+
+function generousPlan(order: CallOrder, affordable: Money): HoldPlan | undefined {
+  const { output, input_tokens_estimated, input_tokens_most } = order;
+  for (const max_tokens of output.most === output.usual ? [output.most] : [output.most, output.usual]) {
+    const amount = costAtMost(order, input_tokens_estimated, max_tokens);
+    if (amount * plenty > affordable) continue;
+    const cost_max = costAtMost(order, input_tokens_most, max_tokens);
+    if (cost_max <= affordable) return { amount, cost_max, max_tokens, is_full: max_tokens === output.most };
+  }
+  return undefined;
+}
+
+function tightPlan(order: CallOrder, affordable: Money): HoldPlan | undefined {
+  const { output, ask, pricing, input_tokens_most } = order;
+  const planFor = (max_tokens: number): HoldPlan | undefined => {
+    const amount = costAtMost(order, input_tokens_most, max_tokens);
+    return amount <= affordable ? { amount, cost_max: amount, max_tokens, is_full: false } : undefined;
+  };
+  const usual = planFor(output.usual);
+  if (usual) return usual;
+  const bought = outputTokensFor(pricing, input_tokens_most, affordable) ?? 0n;
+  const max_tokens = Number(bought / BigInt(ask.n));
+  return max_tokens >= output.least ? planFor(max_tokens) : undefined;
+}

@@ -1,0 +1,120 @@
+import type { ChatUpstream, Script } from '../helpers/chat-upstream.ts';
+import { completion, generated, message } from './setup.ts';
+import { chunk, done, event, messageStart, usageChunk } from './streams.ts';
+
+/** What an upstream billed, in millionths, and the most output that it was sent. */
+export type Bill = { model: string; max_tokens: number; output_tokens: number; cost: number };
+
+/** In the base currency, for a million tokens. */
+export const prices = { input: 5, cache_write: 6.25, output: 25 };
+
+/**
+ * Upstreams of all styles that always use all that they may: every byte of a text is a token that is written to the
+ * cache (Gemini's tells of no writes), and each answer has as many tokens as it may have.
+ */
+export function playGreedy(upstream: ChatUpstream, models: readonly string[], pause_ms = () => 0): Bill[] {
+  const bills: Bill[] = [];
+  for (const model of models) {
+    upstream.script(model, ({ path, body }) => {
+      const input_tokens = bytesIn(body);
+      const max_tokens = boundOf(body);
+      const output_tokens = max_tokens * answersOf(body);
+      const input_price = path.includes('enerateContent') ? prices.input : prices.cache_write;
+      const cost = Math.round(input_tokens * input_price + output_tokens * prices.output);
+      bills.push({ model, max_tokens, output_tokens, cost });
+      return answer(path, body, input_tokens, output_tokens, pause_ms());
+    });
+  }
+  return bills;
+}
+
+export function costOf(bills: readonly Bill[]): number {
+  return bills.reduce((sum, { cost }) => sum + cost, 0);
+}
+
+type Body = Record<string, unknown>;
+
+function isBody(value: unknown): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Of everything that the model reads as text. */
+function bytesIn(value: unknown, is_text = false): number {
+  if (typeof value === 'string') return is_text ? Buffer.byteLength(value) : 0;
+  if (Array.isArray(value)) return value.reduce((sum: number, each) => sum + bytesIn(each, is_text), 0);
+  if (!isBody(value)) return 0;
+  const texts = new Set(['text', 'content', 'system', 'instructions', 'input', 'description']);
+  return Object.entries(value).reduce((sum, [key, each]) => sum + bytesIn(each, texts.has(key)), 0);
+}
+
+function boundOf(body: Body): number {
+  const config = isBody(body['generationConfig']) ? body['generationConfig'] : {};
+  const names = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
+  const bounds = [...names.map((name) => body[name]), config['maxOutputTokens']].filter((each) => each !== undefined);
+  if (bounds.length !== 1) throw new Error(`an upstream is sent one bound, not ${JSON.stringify(bounds)}`);
+  const { thinking, reasoning } = body;
+  const thinkingConfig = isBody(config['thinkingConfig']) ? config['thinkingConfig'] : {};
+  const budgets = [
+    isBody(thinking) ? thinking['budget_tokens'] : 0,
+    isBody(reasoning) ? reasoning['max_tokens'] : 0,
+    thinkingConfig['thinkingBudget'],
+  ];
+  return Math.max(Number(bounds[0]), ...budgets.map((budget) => Number(budget ?? 0)));
+}
+
+function answersOf(body: Body): number {
+  const config = isBody(body['generationConfig']) ? body['generationConfig'] : {};
+  return Number(body['n'] ?? config['candidateCount'] ?? 1);
+}
+
+function answer(path: string, body: Body, input: number, output: number, pause_ms: number): Script {
+  const stream = body['stream'] === true || path.includes('streamGenerateContent');
+  const slowly = (first: string, ...parts: string[]): Script => ({ stream: [first, pause_ms, ...parts] });
+  if (path.endsWith('/messages')) {
+    const usage = { input_tokens: 0, cache_creation_input_tokens: input, output_tokens: output };
+    if (!stream) return { json: message('x', usage) };
+    const delta = { stop_reason: 'max_tokens', stop_sequence: null };
+    return slowly(
+      messageStart({ ...usage, output_tokens: 1 }),
+      event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+      event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } }),
+      event({ type: 'content_block_stop', index: 0 }),
+      event({ type: 'message_delta', delta, usage: { output_tokens: output } }),
+      event({ type: 'message_stop' }),
+    );
+  }
+  if (path.endsWith('/responses')) return { json: response(input, output) };
+  if (path.includes('enerateContent')) {
+    const usage = { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output };
+    const whole = generated([{ text: 'x' }], usage);
+    return stream ? slowly(`data: ${JSON.stringify(whole)}\r\n\r\n`) : { json: whole };
+  }
+  const usage = {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: input },
+  };
+  if (!stream) return { json: completion('x', usage) };
+  const counted = usageChunk(input, output).replace(/"usage":\{[^}]*\}/, `"usage":${JSON.stringify(usage)}`);
+  return slowly(chunk({ role: 'assistant', content: 'x' }), chunk({}, {}, 'length'), counted, done);
+}
+
+function response(input: number, output: number): object {
+  const content = [{ type: 'output_text', text: 'x', annotations: [] }];
+  return {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1_700_000_000,
+    status: 'completed',
+    model: 'native',
+    output: [{ type: 'message', id: 'msg_1', status: 'completed', role: 'assistant', content }],
+    usage: {
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: 0, cache_write_tokens: input },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: input + output,
+    },
+  };
+}

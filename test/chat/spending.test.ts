@@ -1,0 +1,299 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { credit } from '../../src/money/ledger.ts';
+import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
+import { costOf, playGreedy, prices, type Bill } from './greedy.ts';
+import { hello, setStage, type Stage } from './setup.ts';
+
+/** Upstreams use all that they may: what they bill is what callers have, to the millionth. */
+
+let stage: Stage;
+
+const price = `[
+      { unit: input_token, per: 1000000, amount: "${prices.input}" },
+      { unit: cached_input_token, per: 1000000, amount: "0.5" },
+      { unit: cache_write_token, per: 1000000, amount: "${prices.cache_write}" },
+      { unit: output_token, per: 1000000, amount: "${prices.output}" }]`;
+
+const model = (id: string, provider: string, more: string, options = '{}') => `
+  - { id: greedy/${id}, kind: chat, ${more} price: ${price},
+      routes: [{ provider: ${provider}, upstream_model: ${id}, options: ${options} }] }`;
+
+const more = [
+  model('large', 'oai', 'max_output_tokens: 128000,'),
+  model('small', 'oai', 'max_output_tokens: 1000,'),
+  model('unstated', 'oai', ''),
+  model('short', 'oai', 'default_output_tokens: 300,', '{ max_tokens_field: max_completion_tokens }'),
+  model('native', 'oai', 'max_output_tokens: 5000,', '{ responses: always }'),
+  model('messages', 'ant', 'max_output_tokens: 20000,', '{ thinking: budget }'),
+  model('contents', 'gem', 'max_output_tokens: 3000,', '{ thinking: budget }'),
+].join('');
+const names = ['large', 'small', 'unstated', 'short', 'native', 'messages', 'contents'];
+
+beforeAll(async () => {
+  stage = await setStage({ more });
+});
+afterEach(() => expectExactBooks(stage.test.app));
+afterAll(() => stage.stop());
+
+const ask = (client: Client, body: object, path = 'chat/completions'): Promise<Answered> =>
+  client.call('POST', `/v1/${path}`, { model: 'greedy/large', messages: hello, ...body });
+
+const millionths = (amount: string | undefined) => Math.round(Number(amount) * 1e6);
+
+/** What was spent by a key, what is left of its account's money, and what the operator has lost. */
+async function standing({ account_id, call }: Client): Promise<{ spent: number; balance: number; lost: number }> {
+  await expect.poll(async () => (await call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
+  const { balance, key } = (await call('GET', '/v1/balance')).json;
+  const [row] = await stage.test.app.db.query<{ lost: string }>(
+    'select coalesce(-sum(loss), 0)::text as lost from ledger_entries where account_id = $1',
+    [account_id],
+  );
+  return { spent: millionths(key.spent.exact), balance: millionths(balance.exact), lost: Number(row?.lost) };
+}
+
+async function topUp({ account_id }: Client, amount: bigint): Promise<void> {
+  const { db, clock } = stage.test.app;
+  const payment = { account_id, type: 'topup', amount, ref: randomUUID(), reason: 'paid' } as const;
+  expect((await credit(db, payment, new Date(clock.now()))).outcome).toBe('booked');
+}
+
+/** As many tokens as bytes. */
+const dense = (bytes: number) => [{ role: 'user', content: '\u0001~'.repeat(bytes / 2) }];
+
+describe('calls without max_tokens', () => {
+  it('at once never cost more than the balance', async () => {
+    const bills = playGreedy(stage.upstream, names);
+    const client = await stage.test.client({ credit: '2.00' });
+    await Promise.all(Array.from({ length: 8 }, () => ask(client, { messages: dense(9_000) })));
+    const { spent, balance, lost } = await standing(client);
+    expect({ billed: costOf(bills), lost }).toEqual({ billed: spent, lost: 0 });
+    expect(spent + balance).toBe(2_000_000);
+    expect(bills).toHaveLength(8);
+  });
+
+  it('never cost more than the limit of their key', async () => {
+    const bills = playGreedy(stage.upstream, names);
+    const client = await stage.test.client({ limit: '1.00' });
+    await Promise.all(Array.from({ length: 8 }, () => ask(client, { messages: dense(9_000) })));
+    const { spent, lost } = await standing(client);
+    expect({ billed: costOf(bills), lost }).toEqual({ billed: spent, lost: 0 });
+    expect(spent).toBeLessThanOrEqual(1_000_000);
+    expect(spent).toBeGreaterThan(800_000);
+  });
+
+  it('never cost more than a limit that buys a part of an answer', async () => {
+    const bills = playGreedy(stage.upstream, names);
+    const client = await stage.test.client({ limit: '0.02' });
+    expect((await ask(client, {})).status).toBe(200);
+    const { spent, lost } = await standing(client);
+    expect({ billed: costOf(bills), lost }).toEqual({ billed: spent, lost: 0 });
+    expect(spent).toBeLessThanOrEqual(20_000);
+  });
+});
+
+/** The bound that an upstream is sent, and what the caller is told of it. */
+async function boundOf(client: Client, body: object, path?: string): Promise<[number | undefined, string | null]> {
+  const bills = playGreedy(stage.upstream, names);
+  const answer = await ask(client, body, path);
+  expect(answer.status, answer.text).toBe(200);
+  return [bills[0]?.max_tokens, answer.headers.get('x-max-tokens')];
+}
+
+describe('what an upstream is sent', () => {
+  it('is the model’s maximum where a twentieth of the money and of the limit covers it', async () => {
+    const rich = await stage.test.client({ credit: '100' }); // 128,000 tokens are 3.20
+    expect(await boundOf(rich, {})).toEqual([128_000, null]);
+    expect(await boundOf(rich, {})).toEqual([128_000, null]);
+  });
+
+  it.each([{ credit: '50' }, { limit: '50' }])('is default_output_tokens where it does not: %j', async (options) => {
+    const client = await stage.test.client(options);
+    expect(await boundOf(client, {})).toEqual([4_096, '4096']);
+    expect(await boundOf(client, {})).toEqual([4_096, '4096']);
+  });
+
+  it('is the model’s maximum as soon as the account is topped up', async () => {
+    const client = await stage.test.client({ credit: '50' });
+    expect(await boundOf(client, {})).toEqual([4_096, '4096']);
+    await topUp(client, 100_000_000n);
+    expect(await boundOf(client, {})).toEqual([128_000, null]);
+  });
+
+  it('is default_output_tokens where nobody stated a maximum, however much money there is', async () => {
+    const client = await stage.test.client({ credit: '10000' });
+    expect(await boundOf(client, { model: 'greedy/unstated' })).toEqual([4_096, null]);
+    expect(await boundOf(client, { model: 'greedy/short' })).toEqual([300, null]);
+    expect(await boundOf(client, { model: 'greedy/unstated', max_tokens: 9_000 })).toEqual([9_000, null]);
+  });
+
+  it.each([
+    ['completions', 'chat/completions', 'large', { max_tokens: 200_000 }],
+    ['completions with the new name', 'chat/completions', 'short', { max_completion_tokens: 50_000 }],
+    ['messages', 'messages', 'messages', { max_tokens: 50_000 }],
+    ['responses', 'responses', 'native', { input: 'Hello', messages: undefined, max_output_tokens: 50_000 }],
+    ['gemini', 'chat/completions', 'contents', { max_tokens: 50_000 }],
+  ])('is what the money buys of a long answer, and the caller is told: %s', async (_style, path, id, body) => {
+    const client = await stage.test.client({ credit: '0.05' });
+    const [sent, told] = await boundOf(client, { model: `greedy/${id}`, ...body }, path);
+    expect(told).toBe(String(sent));
+    expect(sent).toBeGreaterThan(1_950);
+    expect(sent).toBeLessThan(2_000);
+    expect(await standing(client)).toMatchObject({ lost: 0 });
+  });
+
+  it('is told to who reads a stream, too', async () => {
+    playGreedy(stage.upstream, names);
+    const client = await stage.test.client({ credit: '0.05' });
+    for (const [path, id] of [
+      ['chat/completions', 'large'],
+      ['messages', 'messages'],
+    ] as const) {
+      // prettier-ignore
+      const answer = await ask(client, { model: `greedy/${id}`, stream: true, max_tokens: 50_000 }, path);
+      expect(answer.status).toBe(200);
+      expect(Number(answer.headers.get('x-max-tokens'))).toBeGreaterThan(250);
+      await topUp(client, 50_000n);
+    }
+  });
+
+  it('has room for thinking as well: with less, 402', async () => {
+    const thinking = { type: 'enabled', budget_tokens: 2_000 };
+    const body = { model: 'greedy/messages', max_tokens: 4_000, thinking };
+    const bills = playGreedy(stage.upstream, names);
+    const poor = await stage.test.client({ credit: '0.055' }); // 2,200 tokens
+    expect((await ask(poor, body, 'messages')).status).toBe(402);
+    const enough = await stage.test.client({ credit: '0.058' });
+    const answer = await ask(enough, body, 'messages');
+    expect(answer.status).toBe(200);
+    expect(bills[0]?.max_tokens).toBeGreaterThanOrEqual(2_256);
+    expect(stage.upstream.asked.at(-1)?.body['thinking']).toEqual(thinking);
+  });
+
+  it('is at least 256 tokens, or what was asked for, for each of n answers', async () => {
+    const bills = playGreedy(stage.upstream, names);
+    const client = await stage.test.client({ credit: '0.019' });
+    expect((await ask(client, { n: 3, max_tokens: 300 })).status).toBe(402); // 768 tokens are 0.0192
+    expect((await ask(client, { n: 3, max_tokens: 100 })).status).toBe(200);
+    expect(bills).toMatchObject([{ max_tokens: 100, output_tokens: 300 }]);
+  });
+
+  it('is never more than was held for where the upstream takes no less', async () => {
+    const bills = playGreedy(stage.upstream, names);
+    const client = await stage.test.client({ credit: '0.0003' });
+    const body = { model: 'greedy/native', messages: [{ role: 'user', content: 'x' }], max_tokens: 5 };
+    const refused = await ask(client, body);
+    expect([refused.status, bills.length]).toEqual([402, 0]); // 16 tokens and the words around the text are 0.0005
+  });
+});
+
+describe('an input', () => {
+  const bytes = 10_000;
+  const held = async (client: Client) => {
+    playGreedy(stage.upstream, names);
+    const answer = await ask(client, { messages: dense(bytes), max_tokens: 10 });
+    expect(answer.status).toBe(200);
+    const { data } = (await client.call('GET', '/v1/balance/transactions')).json;
+    return millionths(data.find(({ type }) => type === 'hold')?.amount.exact);
+  };
+
+  it('is held for by 2.5 bytes to a token, at the price of writing it to a cache, where there is plenty', async () => {
+    const amount = await held(await stage.test.client({ credit: '1' }));
+    expect(amount).toBeGreaterThanOrEqual((bytes / 2.5) * 6.25);
+    expect(amount).toBeLessThan((bytes / 2.5) * 6.25 + 400);
+  });
+
+  it.each([{ credit: '0.5' }, { limit: '0.5' }])(
+    'counts a token for every byte where there is not: %j',
+    async (poor) => {
+      const amount = await held(await stage.test.client(poor));
+      expect(amount).toBeGreaterThanOrEqual(bytes * 6.25);
+      expect(amount).toBeLessThan(bytes * 6.25 + 500);
+    },
+  );
+});
+
+type Asked = {
+  id: string;
+  path: 'chat/completions' | 'messages';
+  key: number;
+  bytes: number;
+  text: string;
+  stream: boolean;
+  max_tokens: number | undefined;
+  n: number;
+  budget: number;
+  cached: boolean;
+};
+
+const asked = fc.record<Asked>({
+  id: fc.constantFrom(...names),
+  path: fc.constantFrom('chat/completions', 'messages'),
+  key: fc.nat({ max: 2 }),
+  bytes: fc.oneof(fc.nat({ max: 300 }), fc.nat({ max: 20_000 })),
+  text: fc.constantFrom('x', '~\u0001', 'é', '漢'),
+  stream: fc.boolean(),
+  max_tokens: fc.option(fc.oneof(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 200_000 })), {
+    nil: undefined,
+  }),
+  n: fc.constantFrom(1, 1, 1, 2, 5),
+  budget: fc.constantFrom(0, 0, 0, 1_024, 3_000),
+  cached: fc.boolean(),
+});
+
+function bodyOf({ id, path, bytes, text, stream, max_tokens, n, budget, cached }: Asked): object {
+  const part = { type: 'text', text: text.repeat(1 + bytes / Buffer.byteLength(text)) };
+  const content = [{ ...part, ...(cached && path === 'messages' && { cache_control: { type: 'ephemeral' } }) }];
+  const thinking = budget > 0 && { thinking: { type: 'enabled', budget_tokens: budget } };
+  const common = { model: `greedy/${id}`, messages: [{ role: 'user', content }], ...thinking };
+  // These are answered whole by the upstream of this test, or take one answer only.
+  if (path === 'messages') return { ...common, max_tokens: max_tokens ?? 700, stream: stream && id !== 'native' };
+  const takes_several = ['large', 'small', 'unstated', 'short'].includes(id);
+  const streams = stream && id !== 'native';
+  return { ...common, ...(takes_several && { n }), stream: streams, ...(max_tokens !== undefined && { max_tokens }) };
+}
+
+const money = fc.oneof(
+  fc.integer({ min: 0, max: 50_000 }),
+  fc.integer({ min: 0, max: 3_000_000 }),
+  fc.constant(60_000_000),
+);
+
+test('whatever is called at once: no key spends more than its limit, no account more than its balance, the operator loses nothing', async () => {
+  let served = 0;
+  const pauses = [0, 0, 20, 400];
+  await fc.assert(
+    fc.asyncProperty(
+      money,
+      fc.array(fc.option(money), { minLength: 3, maxLength: 3 }),
+      fc.array(asked, { minLength: 1, maxLength: 30 }),
+      async (balance, limits, calls) => {
+        let turn = 0;
+        const bills: Bill[] = playGreedy(stage.upstream, names, () => pauses[turn++ % pauses.length] ?? 0);
+        const [first, ...others] = limits;
+        const text = (amount: number) => (amount / 1e6).toFixed(6);
+        const options = (limit: number | null | undefined) => (limit == null ? {} : { limit: text(limit) });
+        const owner = await stage.test.client({ credit: text(balance), ...options(first) });
+        const { account_id } = owner;
+        const keys = [owner];
+        for (const limit of others) keys.push(await stage.test.client({ account_id, ...options(limit) }));
+        const answers = await Promise.all(calls.map((each) => ask(keys[each.key] ?? owner, bodyOf(each), each.path)));
+        for (const { status, text: told } of answers) expect([200, 402, 403], told).toContain(status);
+        served += answers.filter(({ status }) => status === 200).length;
+        const standings = [];
+        for (const key of keys) standings.push(await standing(key));
+        const spent = standings.reduce((sum, each) => sum + each.spent, 0);
+        expect({ lost: standings[0]?.lost, balance: standings[0]?.balance, billed: costOf(bills) }).toEqual({
+          lost: 0,
+          balance: balance - spent,
+          billed: spent,
+        });
+        for (const [index, limit] of limits.entries())
+          if (limit !== null) expect(standings[index]?.spent).toBeLessThanOrEqual(limit);
+      },
+    ),
+    { numRuns: 40 },
+  );
+  expect(served).toBeGreaterThan(100);
+}, 120_000);
