@@ -403,7 +403,8 @@ const model = section(
         minimum: 1,
         maximum: 100_000_000,
         default: 4096,
-        description: 'Chat: held for without max_tokens.',
+        description:
+          'Chat: sent and held for without max_tokens, where no max_output_tokens is stated or the money is less than twenty times the hold for it.',
       }),
     ),
     input_schema: Type.Optional(freeObject({ description: "JSON Schema 2020-12 of the task's `input`." })),

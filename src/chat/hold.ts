@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { balanceView, estimateView } from '../money/money.ts';
+import type { Funds } from '../money/pledges.ts';
 import type { CallOrder } from './order.ts';
 import { planHold, shortageOf, type HoldPlan, type Shortage } from './plan.ts';
 
@@ -43,18 +44,24 @@ function requestOf(app: App, order: CallOrder, { amount, cost_max }: HoldPlan): 
 }
 
 async function holdWhatIsThere(app: App, order: CallOrder, first?: HoldPlan): Promise<number> {
-  let plan = first ?? planHold(order, await readFunds(app, order));
+  let plan = first ?? planNow(app, order, await readFunds(app, order));
   for (let tries = 1; ; tries++) {
     if ('outcome' in plan) throw refusal(order, plan);
     const answer = await app.holds.hold(requestOf(app, order, plan));
     const { outcome } = answer;
     if (outcome === 'held' || outcome === 'exists') return plan.max_tokens;
     if (tries === tries_max) throw refusal(order, { ...shortageOf(order, answer), outcome });
-    plan = planHold(order, answer);
+    plan = planNow(app, order, answer);
   }
 }
 
-function readFunds(app: App, { caller, request_id, model }: CallOrder): ReturnType<App['holds']['readFunds']> {
+/** Others may have been answered along with this one, and have taken their part by now. */
+function planNow({ holds }: App, order: CallOrder, answered: Funds): HoldPlan | Shortage {
+  const { account, key } = order.caller;
+  return planHold(order, holds.funds(account.id, key.id) ?? answered);
+}
+
+function readFunds(app: App, { caller, request_id, model }: CallOrder): Promise<Funds> {
   return app.holds.readFunds({
     account_id: caller.account.id,
     key_id: caller.key.id,

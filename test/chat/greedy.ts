@@ -17,6 +17,7 @@ export function playGreedy(upstream: ChatUpstream, models: readonly string[], pa
   for (const model of models) {
     upstream.script(model, ({ path, body }) => {
       const input_tokens = bytesIn(body);
+      if (path.endsWith('/messages') && budgetOf(body) >= Number(body['max_tokens'])) return too_large_a_budget;
       const max_tokens = boundOf(body);
       const output_tokens = max_tokens * answersOf(body);
       const input_price = path.includes('enerateContent') ? prices.input : prices.cache_write;
@@ -52,15 +53,24 @@ function boundOf(body: Body): number {
   const names = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
   const bounds = [...names.map((name) => body[name]), config['maxOutputTokens']].filter((each) => each !== undefined);
   if (bounds.length !== 1) throw new Error(`an upstream is sent one bound, not ${JSON.stringify(bounds)}`);
-  const { thinking, reasoning } = body;
-  const thinkingConfig = isBody(config['thinkingConfig']) ? config['thinkingConfig'] : {};
+  return Math.max(Number(bounds[0]), budgetOf(body));
+}
+
+/** Of thinking, which some servers count beside the answer. */
+function budgetOf({ thinking, reasoning, generationConfig }: Body): number {
+  const { thinkingConfig } = isBody(generationConfig) ? generationConfig : {};
   const budgets = [
     isBody(thinking) ? thinking['budget_tokens'] : 0,
     isBody(reasoning) ? reasoning['max_tokens'] : 0,
-    thinkingConfig['thinkingBudget'],
+    isBody(thinkingConfig) ? thinkingConfig['thinkingBudget'] : 0,
   ];
-  return Math.max(Number(bounds[0]), ...budgets.map((budget) => Number(budget ?? 0)));
+  return Math.max(...budgets.map((budget) => Number(budget ?? 0)));
 }
+
+const too_large_a_budget: Script = {
+  status: 400,
+  json: { type: 'error', error: { type: 'invalid_request_error', message: 'budget_tokens: must be below max_tokens' } },
+};
 
 function answersOf(body: Body): number {
   const config = isBody(body['generationConfig']) ? body['generationConfig'] : {};

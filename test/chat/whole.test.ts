@@ -202,7 +202,7 @@ test('parallel calls against a balance for a few: never overdrawn', async () => 
   stage.upstream.script('gpt-x', {
     json: completion('x', { prompt_tokens: 10, completion_tokens: 100, total_tokens: 110 }),
   });
-  const client = await stage.test.client({ credit: '0.0103' }); // ten calls of 0.00102
+  const client = await stage.test.client({ credit: '0.0105' }); // ten calls of 0.001048
   const call = () =>
     client.call('POST', '/v1/chat/completions', { model: 'acme/oai', messages: hello, max_tokens: 100 });
   const answers = await Promise.all(Array.from({ length: 64 }, call));

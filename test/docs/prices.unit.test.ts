@@ -137,8 +137,8 @@ describe('docs/prices.md', () => {
   it('a hold of a call is for the price of its length', () => {
     const pricing = freezePricing(modelOf('anthropic/claude-haiku-5-5'), {}, usd.currency, usd);
     expect([exact(holdFor(pricing, 100_000, 1_000)), exact(holdFor(pricing, 100_001, 1_000))]).toEqual([
-      '0.010500',
-      '0.052501',
+      '0.013000',
+      '0.065001',
     ]);
   });
 });

@@ -14,6 +14,9 @@ const more = `
       - { unit: input_token, per: 1000000, amount: "1.00" }
       - { unit: output_token, per: 1000000, amount: "1.00" }
     routes: [{ provider: oai, upstream_model: plain }]
+  - { id: test/cached, kind: chat, routes: [{ provider: oai, upstream_model: plain }], price: [
+      { unit: input_token, per: 1000000, amount: "1.00" }, { unit: cached_input_token, per: 1000000, amount: "0.10" },
+      { unit: cache_write_token, per: 1000000, amount: "3.00" }, { unit: output_token, per: 1000000, amount: "1.00" }] }
   - { id: test/short, kind: chat, max_output_tokens: 1000, default_output_tokens: 700, price: *token,
       routes: [{ provider: oai, upstream_model: plain }] }
   - { id: test/ant, kind: chat, max_output_tokens: 1000, price: *token, routes: [{ provider: ant, upstream_model: ant }] }
@@ -102,9 +105,10 @@ it('D-chat-4 the hold has room for n answers of max_tokens', async () => {
   expect((await holdOf({ max_tokens: 100, n: 3 })) - one).toBe(200);
 });
 
-it('D-chat-5 without max_tokens: for the default_output_tokens of the model', async () => {
-  const least = await holdOf({ model: 'test/short', max_tokens: 1 });
-  expect((await holdOf({ model: 'test/short', max_tokens: null })) - least).toBe(699);
+it('D-chat-5 without max_tokens: for the default_output_tokens of the model, where money is short of twenty times its maximum', async () => {
+  const client = await stage.test.client({ credit: '0.015' }); // 1,000 tokens are 0.001
+  const least = await holdOf({ model: 'test/short', max_tokens: 1 }, client);
+  expect((await holdOf({ model: 'test/short', max_tokens: null }, client)) - least).toBe(699);
 });
 
 it('D-chat-6 which are 4096 where the model names none', async () => {
@@ -123,7 +127,8 @@ it('D-chat-8 nor for more than the available money buys', async () => {
 
 it('D-chat-9 that has to be 256 tokens at least, else 402', async () => {
   stage.upstream.script('plain', { json: completion('x') });
-  const least = (await holdOf({ max_tokens: 256 })) / 1e6;
+  const measured = await stage.test.client({ credit: '0.001' });
+  const least = (await holdOf({ max_tokens: 256 }, measured)) / 1e6;
   stage.upstream.script('plain', { json: completion('x') });
   const poor = await stage.test.client({ credit: (least - 0.000001).toFixed(6) });
   expect(await completions({}, poor)).toMatchObject({ status: 402, json: { error: { type: 'insufficient_balance' } } });
@@ -200,4 +205,58 @@ it('D-chat-18 cached and cache-write tokens without a price of their own cost as
   };
   stage.upstream.script('plain', { json: completion('x', usage) });
   expect(costOf(await completions({}))).toBe(1_005);
+});
+
+it('D-chat-51 where money or limit is less than twenty times the hold, every byte of text counts as a token', async () => {
+  const text = say('x'.repeat(1_000)); // 400 tokens, or 1,000
+  const rich = await holdOf(text);
+  for (const options of [{ credit: '0.008' }, { limit: '0.008' }]) {
+    const client = await stage.test.client(options);
+    expect((await holdOf(text, client)) - rich).toBeGreaterThanOrEqual(600);
+  }
+});
+
+it('D-chat-52 the input is held for at the dearest price that the request can cause', async () => {
+  const of = async (model: string, bytes: number) => holdOf({ model, ...say('x'.repeat(bytes)) });
+  expect((await of('test/cached', 25_500)) - (await of('test/cached', 500))).toBe(30_000);
+});
+
+/** The max_tokens that an upstream is sent. */
+async function sentFor(body: object, client: Client): Promise<unknown> {
+  stage.upstream.script('plain', { json: completion('x') });
+  expect((await completions(body, client)).status).toBe(200);
+  return stage.upstream.asked.at(-1)?.body['max_tokens'];
+}
+
+it('D-chat-53 without max_tokens an upstream is sent the maximum of the model where a twentieth of money and limit covers it', async () => {
+  const enough = { credit: '0.0205', limit: '0.0205' }; // a twentieth: 1,000 tokens, and 25 for "user", "Hello" and 10 bytes
+  expect(await sentFor({ model: 'test/short' }, await stage.test.client(enough))).toBe(1_000);
+  for (const less of [{ credit: '0.02' }, { limit: '0.02' }])
+    expect(await sentFor({ model: 'test/short' }, await stage.test.client(less))).toBe(700);
+});
+
+it('D-chat-54 default_output_tokens are sent and held for where nobody stated a maximum', async () => {
+  expect(await sentFor({}, stage.client)).toBe(4_096);
+});
+
+it('D-chat-55 a lowered value is told in the header x-max-tokens', async () => {
+  const client = await stage.test.client({ credit: '0.002' });
+  for (const stream of [false, true]) {
+    const part = chunk({ content: 'x' }, { usage: { prompt_tokens: 0, completion_tokens: 0 } }, 'stop');
+    stage.upstream.script('plain', stream ? { stream: [part, 'data: [DONE]\n\n'] } : { json: completion('x', {}) });
+    const { headers } = await completions({ max_tokens: 10_000, stream }, client);
+    const sent = Number(stage.upstream.asked.at(-1)?.body['max_tokens']);
+    expect(headers.get('x-max-tokens')).toBe(String(sent));
+    expect(sent).toBeLessThan(2_000);
+  }
+  expect((await completions({ max_tokens: 300 }, client)).headers.get('x-max-tokens')).toBeNull();
+});
+
+it('D-chat-56 there has to be room for 256 tokens and any thinking budget, else 402', async () => {
+  stage.upstream.script('ant', { json: message('x') });
+  const body = { model: 'test/ant', max_tokens: 1_000, messages: hello };
+  const thinking = { type: 'enabled', budget_tokens: 500 };
+  const client = await stage.test.client({ credit: '0.0007' });
+  expect((await client.call('POST', '/v1/messages', { ...body, thinking })).status).toBe(402);
+  expect((await client.call('POST', '/v1/messages', body)).status).toBe(200);
 });

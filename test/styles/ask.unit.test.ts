@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../../src/catalog/model.ts';
+import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import { inputSize, readAsk } from '../../src/styles/ask.ts';
 import type { CallerStyle } from '../../src/styles/conversation.ts';
@@ -28,9 +28,22 @@ describe('what is asked for', () => {
       stream: true,
       wants_usage: true,
       max_tokens: 7,
+      thinking_budget: 0,
       n: 2,
     });
     expect(readAsk('messages', messages_body)).toMatchObject({ stream: false, max_tokens: 100, n: 1 });
+  });
+
+  it.each<[JsonObject, number]>([
+    [{ thinking: { type: 'enabled', budget_tokens: 2_000 } }, 2_000],
+    [{ thinking: { type: 'disabled', budget_tokens: 2_000 } }, 0],
+    [{ thinking: { type: 'adaptive' } }, 0],
+    [{ reasoning: { max_tokens: 3_000 } }, 3_000],
+    [{ reasoning: { max_tokens: 3_000, enabled: false } }, 0],
+    [{ reasoning: { max_tokens: 'many' }, thinking: null }, 0],
+  ])('knows how many tokens the model is to think with: %j', (fields, budget) => {
+    expect(readAsk('completions', { ...chat, ...fields }).thinking_budget).toBe(budget);
+    expect(readAsk('messages', { ...messages_body, ...fields }).thinking_budget).toBe(budget);
   });
 
   it('takes null for "not given", as SDKs in Python send it', () => {

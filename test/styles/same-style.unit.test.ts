@@ -131,11 +131,19 @@ describe('the limit of the output', () => {
     });
     expect(sent('messages', body, {}, 8000)['thinking']).toEqual({
       type: 'enabled',
-      budget_tokens: 7488,
+      budget_tokens: 7744,
       display: 'omitted',
     });
     expect(sent('messages', body, {}, 1100)).not.toHaveProperty('thinking');
     expect(sent('messages', body, {}, 64_000)).toEqual({ ...body, model: 'upstream' });
+  });
+
+  it.each(['reasoning', 'thinking'])('keeps what servers may count beside it within it: %s', (holder) => {
+    const name = holder === 'reasoning' ? 'max_tokens' : 'budget_tokens';
+    const body = chat({ max_tokens: 9000, [holder]: { [name]: 8000, more: true } });
+    expect(sent('completions', body, {}, 9000)[holder]).toEqual({ [name]: 8000, more: true });
+    expect(sent('completions', body, {}, 4000)[holder]).toEqual({ [name]: 3744, more: true });
+    expect(sent('completions', body, {}, 300)[holder]).toEqual({ [name]: 150, more: true });
   });
 
   it('of 0 warms a cache', () => {
@@ -215,7 +223,7 @@ describe('what a model takes differently', () => {
       'messages',
       { max_tokens: 3000, thinking: { type: 'adaptive' }, ...effort },
       { thinking: 'budget' },
-      { thinking: { type: 'enabled', budget_tokens: 2488 } },
+      { thinking: { type: 'enabled', budget_tokens: 2744 } },
       [],
     ],
   ])('%s (%s)', (_, style, fields, quirks, expected, absent) => {

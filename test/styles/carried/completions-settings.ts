@@ -226,7 +226,7 @@ export const completions_settings: readonly Row[] = [
     what: 'changed',
     quirks: { thinking: 'budget' },
     give: { reasoning_effort: 'high' },
-    get: { thinking: { type: 'enabled', budget_tokens: 3488 }, max_tokens: 4000 },
+    get: { thinking: { type: 'enabled', budget_tokens: 3744 }, max_tokens: 4000 },
   },
   {
     field: 'reasoning_effort: none',
