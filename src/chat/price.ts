@@ -100,7 +100,7 @@ type Rates = { above: number; request: bigint; input: bigint; output: bigint; de
 /** For inputs of more than `above` tokens each, the smallest first. */
 const ratesOf = rememberByObject((pricing: Pricing): readonly Rates[] => {
   const steps = new Set([-1, ...pricing.rows.map((row) => row.above_input_tokens ?? -1)]);
-  return [...steps].sort((a, b) => a - b).map((above) => ratesAbove(pricing, above));
+  return [...steps].toSorted((a, b) => a - b).map((above) => ratesAbove(pricing, above));
 });
 
 /** The dearest prices up to this step: an input that was estimated to pass it may turn out not to. */
