@@ -19,8 +19,8 @@ const grace_ms = 300_000;
  * Rejects with ApiError 402 or 403.
  */
 export function takeHold(app: App, order: CallOrder): number | Promise<number> {
-  const { account, key } = order.caller;
-  const funds = app.holds.funds(account.id, key.id);
+  const { account } = order.caller;
+  const funds = app.holds.funds(account.id, keyNameOf(order));
   const plan = funds && planHold(order, funds);
   // A smaller hold, or none, has to be true of this moment: the account may have been topped up since.
   if (!plan || 'outcome' in plan || !plan.is_full) return holdWhatIsThere(app, order);
@@ -32,8 +32,7 @@ function requestOf(app: App, order: CallOrder, { amount, cost_max }: HoldPlan): 
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
   return {
     account_id: caller.account.id,
-    key_id: caller.key.id,
-    budget_id: caller.key.budget_id,
+    ...keyNameOf(order),
     ref: request_id,
     amount,
     cost_max,
@@ -57,14 +56,18 @@ async function holdWhatIsThere(app: App, order: CallOrder, first?: HoldPlan): Pr
 
 /** Others may have been answered along with this one, and have taken their part by now. */
 function planNow({ holds }: App, order: CallOrder, answered: Funds): HoldPlan | Shortage {
-  const { account, key } = order.caller;
-  return planHold(order, holds.funds(account.id, key.id) ?? answered);
+  return planHold(order, holds.funds(order.caller.account.id, keyNameOf(order)) ?? answered);
 }
 
-function readFunds(app: App, { caller, request_id, model }: CallOrder): Promise<Funds> {
+function keyNameOf({ caller }: CallOrder): Pick<HoldRequest, 'key_id' | 'budget_id'> {
+  return { key_id: caller.key.id, budget_id: caller.key.budget_id };
+}
+
+function readFunds(app: App, order: CallOrder): Promise<Funds> {
+  const { caller, request_id, model } = order;
   return app.holds.readFunds({
     account_id: caller.account.id,
-    key_id: caller.key.id,
+    ...keyNameOf(order),
     ref: request_id,
     model: model.id,
     kind: model.kind,
