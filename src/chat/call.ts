@@ -7,7 +7,7 @@ import { takeHold } from './hold.ts';
 import type { CallOrder } from './order.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
-import { withoutWords } from '../providers/scrub.ts';
+import { withoutWords } from '../lib/without-words.ts';
 import { writeRecord } from './record.ts';
 import { retryAfter, routesOf, type NamedRoute, type Routing } from './routes.ts';
 import { chargeOf, settle, type Settled } from './settle.ts';

@@ -23,11 +23,3 @@ export function scrub(message: string, secrets: readonly string[]): string {
   clean = clean.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim();
   return clean.length > length_max ? `${clean.slice(0, length_max)}…` : clean;
 }
-
-/**
- * An upstream's refusal as a log may hold it: what kind it was and its status, without the upstream's words, which
- * may quote what a caller sent. The words stand in the attempt, for whoever may see the task or the call.
- */
-export function withoutWords(reason: string): string {
-  return (/^[^:]*(?:: answered \d{3})?/.exec(reason)?.[0] ?? '').slice(0, 100);
-}

@@ -5,7 +5,7 @@ import { exact } from '../money/money.ts';
 import { lockedBy } from '../money/locked.ts';
 import { useText, type UpstreamCharge } from '../money/upstream.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
-import { withoutWords } from '../providers/scrub.ts';
+import { withoutWords } from '../lib/without-words.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
 import type { Claimed } from './attempts.ts';
 import { dropInputs } from './inputs.ts';

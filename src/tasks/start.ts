@@ -6,7 +6,7 @@ import { fitCosts } from '../catalog/upstream-cost.ts';
 import type { Job, Outcome } from '../engine/engine.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { InputRefused, NotStarted, type Provider, type RunState } from '../providers/provider.ts';
-import { withoutWords } from '../providers/scrub.ts';
+import { withoutWords } from '../lib/without-words.ts';
 import { routeName } from '../routing/health.ts';
 import {
   acceptAttempt,

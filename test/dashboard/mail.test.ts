@@ -93,10 +93,17 @@ it('a mail server that hangs neither breaks nor delays a request', async () => {
   expect((invited.json as { link: string }).link).toContain('/invitation?id=');
 });
 
+/** The tenth of a month that is over by every clock: invoices ask the database for the time, too. */
+function pastMonth(): { day: Date; month: string } {
+  const today = new Date();
+  const day = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 2, 10));
+  return { day, month: day.toISOString().slice(0, 7) };
+}
+
 it('when a month has ended its invoice is made and told of; so is a balance that has become low', async () => {
   const { db } = test.app;
   const { account_id } = owner;
-  const now = new Date('2029-05-10T00:00:00Z');
+  const { day: now, month } = pastMonth();
   const { key } = await createKey(db, { account_id, name: 'Test', limit_month: null }, now);
   await hold(
     db,
@@ -105,15 +112,17 @@ it('when a month has ended its invoice is made and told of; so is a balance that
   );
   await close(db, { account_id, ref: 'task_1', cost: 9_000_000n, beyond_hold: false }, now);
   await setThreshold(db, account_id, 2_000_000n, now);
-  clock.run('2029-06-01T01:00:00Z');
   await startWorker(test.app);
   const toAnna = () => server.mails.filter(({ to }) => to.includes('anna@example.com') && to.length === 1);
   const told = () => toAnna().filter(({ subject }) => !subject.includes('password'));
   await expect.poll(() => told().length, { timeout: 15_000 }).toBe(2);
   const mails = told().toSorted((a, b) => a.subject.localeCompare(b.subject));
-  expect(mails.map(({ subject }) => subject)).toEqual(['Little is left in Gęś', 'Your invoice MED-2029-0001']);
+  expect(mails.map(({ subject }) => subject)).toEqual([
+    'Little is left in Gęś',
+    expect.stringMatching(/^Your invoice MED-\d{4}-0001$/),
+  ]);
   expect(mails[0]?.text).toContain('has 1.00 USD available, which is less than 2.00 USD');
-  expect(mails[1]?.text).toContain('for 2029-05 is ready: 9.00 USD');
+  expect(mails[1]?.text).toContain(`for ${month} is ready: 9.00 USD`);
   expect(mails[1]?.text).toContain(`${test.url}/billing/invoices`);
 });
 
@@ -121,7 +130,7 @@ it('an address that is put off keeps nobody else from being told of their invoic
   const service = await startTestApp({ worker: false, clock, yaml });
   try {
     const { db } = service.app;
-    const now = new Date('2029-07-10T00:00:00Z');
+    const { day: now } = pastMonth();
     for (const name of ['first', 'second']) {
       const { id: account_id } = await createAccount(db, { name, currency: 'USD', initial_credit: 5_000_000n }, now);
       await setDetails(db, account_id, { ...no_details, email: `${name}@example.com` }, now);
@@ -131,12 +140,11 @@ it('an address that is put off keeps nobody else from being told of their invoic
       await close(db, { account_id, ref, cost: 1_000_000n, beyond_hold: false }, now);
     }
     server.be('fail', 'first@example.com');
-    clock.run('2029-08-01T01:00:00Z');
     await startWorker(service.app);
     await expect.poll(() => server.mails.flatMap(({ to }) => to), { timeout: 15_000 }).toEqual(['second@example.com']);
     // In the next run it is tried again.
     await expect
-      .poll(() => untoldInvoices(db, new Date('2029-07-31T00:00:00Z')), { message: 'untold' })
+      .poll(() => untoldInvoices(db, new Date(Date.now() - 86_400_000)), { message: 'untold' })
       .toMatchObject([{ customer: { email: 'first@example.com' } }]);
   } finally {
     await service.stop();

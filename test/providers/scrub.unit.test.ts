@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { scrub, withoutWords } from '../../src/providers/scrub.ts';
+import { withoutWords } from '../../src/lib/without-words.ts';
+import { scrub } from '../../src/providers/scrub.ts';
 
 describe('scrub', () => {
   it.each([

@@ -252,23 +252,36 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     expect(name === '@ai-sdk/openai' ? 'Hm.' : got.thinking).toBe('Hm.');
   });
 
-  test.each([false, true])('abort: the upstream is let go; streamed: %s', async (stream) => {
-    sdk.upstream.script(
-      behind,
-      stream
-        ? { stream: [onWire(upstream, [{ say: 'text', text: 'Half' }], framing).slice(0, -80)], then: 'hang' }
-        : 'hang',
-    );
-    const leave = new AbortController();
-    const asked = caller()
-      .ask({ model, stream, signal: leave.signal })
-      .then(
-        () => 'answered',
-        () => 'aborted',
+  test.each([false, true])(
+    'abort: a stream is ended upstream, a whole answer is waited for; streamed: %s',
+    async (stream) => {
+      sdk.upstream.script(
+        behind,
+        stream
+          ? { stream: [upTo('Half', onWire(upstream, [{ say: 'text', text: 'Half' }], framing))], then: 'hang' }
+          : 'hang',
       );
-    await expect.poll(() => sdk.upstream.open()).toBe(1);
-    leave.abort();
-    expect(await asked).toBe('aborted');
-    await expect.poll(() => sdk.upstream.open(), { timeout: 5_000 }).toBe(0);
-  });
+      const leave = new AbortController();
+      const asked = caller()
+        .ask({ model, stream, signal: leave.signal })
+        .then(
+          () => 'answered',
+          () => 'aborted',
+        );
+      await expect.poll(() => sdk.upstream.open()).toBe(1);
+      leave.abort();
+      expect(await asked).toBe('aborted');
+      if (!stream) sdk.upstream.letGo();
+      await expect.poll(() => sdk.upstream.open(), { timeout: 5_000 }).toBe(0);
+    },
+  );
 });
+
+/** The frames of a stream up to the one with these words: nothing yet says that the answer is finished. */
+function upTo(words: string, stream: string): string {
+  const frame_end = /\r?\n\r?\n/g;
+  frame_end.lastIndex = stream.indexOf(words);
+  const end = frame_end.exec(stream);
+  if (!end) throw new Error(`no frame has ${words}`);
+  return stream.slice(0, frame_end.lastIndex);
+}

@@ -544,5 +544,8 @@ it("D-key-1 GET /v1/key tells the calling key's limits and use", async () => {
     remaining: { amount: '0.46', currency: 'USD', exact: '0.460000' },
     resets_at: expect.stringMatching(/-01T00:00:00\.000Z$/),
     limits: { generate_per_minute: 100_000, chat_per_minute: 600, failed_per_24h: 25 },
+    expires_at: null,
+    scopes: null,
+    addresses: null,
   });
 });
