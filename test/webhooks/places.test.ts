@@ -176,7 +176,7 @@ test('200 receivers that begin to hang, and 300 deliveries for a dead one, do no
           where d.task_id = any ($1)`,
         [ids],
       );
-      expect(rows[0]?.ms).toBeLessThan(2_000);
+      expect(rows[0]?.ms).toBeLessThan(5_000); // behind those that hang it would be 10 s; 3.2 s were seen beside other tests
     } finally {
       for (const one of hanging) await one.stop();
     }
