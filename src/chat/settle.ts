@@ -67,7 +67,7 @@ export function settle(
 
 /** Nobody waits longer for the end of an answer because the database is away. */
 const settle_wait_ms = 3_000;
-const settle_wait_stopping_ms = 300;
+const settle_wait_stopping_ms = 1_500;
 
 class Late extends Error {
   override name = 'Late';
