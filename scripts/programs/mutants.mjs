@@ -1,4 +1,4 @@
-// npm run mutants: plants the one-line fault of each row of docs/spec-coverage.md in a copy of the sources
+// npm run mutants: plants the one-line faults of test/spec/mutants.json, one at a time, in a copy of the sources
 // and expects the test of that row to fail. Plain JavaScript for Node 20; the tests run on the pinned Node.
 //
 //   npm run mutants -- [--only S4.1]… [--jobs 2]
