@@ -14,15 +14,11 @@ const shared = { isolate: false, setupFiles: [helper('shared-process.ts')] };
 const unit = ['test/tidy.test.ts', 'test/**/*.unit.test.ts'];
 
 /**
- * What changes or measures its whole process has one for itself: the monotonic clock, armed failpoints,
- * spies on globals, memory, open files; and what signs people in, since tries are counted in the process. All
- * others share three, for to load the service takes 1.2 s of a core.
+ * A file whose first line begins with `// isolated:` has a process of its own; the line says why. All others share
+ * three, since loading the service takes 1.2 s of a core.
  */
-const own_process =
-  /\b(elapse|stopElapsing|atFailpoint|syncBuiltinESMExports|memoryUsage|eventLoopUtilization)\(|spyOn\(globalThis|proc\/self|\/auth\/|\/(person|people|dashboard|login)\.ts'/;
-const alone = globSync('test/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**', ...unit] }).filter((file) =>
-  own_process.test(readFileSync(join(root, file), 'utf8')),
-);
+const isIsolated = (file: string) => readFileSync(join(root, file), 'utf8').startsWith('// isolated: ');
+const alone = globSync('test/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**', ...unit] }).filter(isIsolated);
 
 /** Begun last, they would be waited for alone. Those that wait stand beside those that compute. */
 const begun_first = [

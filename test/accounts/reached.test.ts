@@ -1,3 +1,4 @@
+// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { openLogin } from '../../src/accounts/login.ts';

@@ -1,3 +1,4 @@
+// isolated: it measures its process
 import { once } from 'node:events';
 import { readdir, readlink } from 'node:fs/promises';
 import { request, type IncomingHttpHeaders } from 'node:http';

@@ -1,3 +1,4 @@
+// isolated: sign-ins are counted in its process
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// isolated: sign-ins are counted in its process
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// isolated: sign-ins are counted in its process
 import type { Browser, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstOperator } from '../../src/accounts/members.ts';

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
 import type { Asked, Script } from '../helpers/chat-upstream.ts';

@@ -1,3 +1,4 @@
+// isolated: it measures its process
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';

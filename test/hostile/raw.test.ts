@@ -1,3 +1,4 @@
+// isolated: it measures its process
 import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dataUrlBytesMax, isDataUrl, readDataUrl, writeDataUrl } from '../../src/lib/data-url.ts';
+import { workedMs } from '../helpers/work.ts';
 
 it.each([
   ['data:image/png;base64,AAEC', 'image/png', [0, 1, 2]],
@@ -76,10 +77,10 @@ it('reads back every byte written as percents', () => {
 
 it('takes no time for texts that are long and wrong', () => {
   const long = 'A'.repeat(20_000_000);
-  const begun_ms = performance.now();
+  const begun_ms = workedMs();
   expect(readDataUrl(`data:image/png;base64,${long}!AAA`)).toBeUndefined();
   expect(readDataUrl(`data:image/png${long}`)).toBeUndefined();
   expect(readDataUrl(`data:image/png;base64,${long}`, 1_000)).toBeUndefined();
   expect(readDataUrl(`data:,${long}%`)).toBeUndefined();
-  expect(performance.now() - begun_ms).toBeLessThan(3_000);
+  expect(workedMs() - begun_ms).toBeLessThan(3_000);
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SseSplitter, SseTooLong, type SseFrame } from '../../src/lib/sse.ts';
+import { workedMs } from '../helpers/work.ts';
 
 const bytes_max = 64_000_000;
 
@@ -153,20 +154,20 @@ describe('T45: huge events', () => {
       const bytes = Buffer.from(`data: ${'水'.repeat(3_333_333)}\n\n`);
       const splitter = new SseSplitter(bytes_max);
       const frames: SseFrame[] = [];
-      const begun_at_ms = performance.now();
+      const begun_at_ms = workedMs();
       for (let at = 0; at < bytes.length; at += piece_bytes)
         frames.push(...splitter.push(bytes.subarray(at, at + piece_bytes)));
       // 20 ms on a free machine; in pieces of 1 kB, joining with each piece would move 50 GB.
-      expect(performance.now() - begun_at_ms).toBeLessThan(3_000);
+      expect(workedMs() - begun_at_ms).toBeLessThan(3_000);
       expect(frames.map(({ raw }) => raw.length)).toEqual([bytes.length]);
     },
   );
 
   test('lines that end with CR alone cost no more than others', () => {
     const text = `${'data: x\r'.repeat(100_000)}\r`;
-    const begun_at_ms = performance.now();
+    const begun_at_ms = workedMs();
     expect(split(Buffer.from(text)).frames).toHaveLength(1);
-    expect(performance.now() - begun_at_ms).toBeLessThan(3_000);
+    expect(workedMs() - begun_at_ms).toBeLessThan(3_000);
   });
 
   test('an event above the limit is refused, however it comes', () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { withoutWords } from '../../src/lib/without-words.ts';
 import { scrub } from '../../src/providers/scrub.ts';
+import { workedMs } from '../helpers/work.ts';
 
 describe('scrub', () => {
   it.each([
@@ -48,7 +49,7 @@ describe('scrub', () => {
   });
 
   it('takes no longer for hostile messages', () => {
-    const started = performance.now();
+    const started = workedMs();
     for (const text of [
       'a'.repeat(60_000),
       'sk-'.repeat(20_000),
@@ -58,7 +59,7 @@ describe('scrub', () => {
       'a.'.repeat(30_000),
     ])
       scrub(text, []);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(workedMs() - started).toBeLessThan(2_000);
   });
 });
 

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
 import { dropUnusedCircuits, openRouteHealth, openRoutes, type RouteHealth } from '../../src/routing/health.ts';

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import Anthropic0 from 'anthropic-0';
 import Anthropic1 from 'anthropic-1';
 import OpenAI6 from 'openai-6';

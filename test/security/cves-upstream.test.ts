@@ -1,3 +1,4 @@
+// isolated: sign-ins are counted in its process
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process, and sign-ins are counted in its process
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';

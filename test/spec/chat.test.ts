@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { completion, hello, message, setStage, type Stage } from '../chat/setup.ts';
 import { chunk, completionsStream, done, event, messagesStream, messageStart } from '../chat/streams.ts';

@@ -1,3 +1,4 @@
+// isolated: it replaces a global of its process
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';

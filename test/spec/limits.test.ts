@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { finish } from '../../src/tasks/finish.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { deleteKey } from '../../src/accounts/keys.ts';
 import { finish } from '../../src/tasks/finish.ts';

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { openAttempt } from '../../src/tasks/attempts.ts';

@@ -1,3 +1,4 @@
+// isolated: it replaces a global of its process
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';

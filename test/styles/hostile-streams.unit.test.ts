@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { JsonEnd } from '../../src/styles/json-end.ts';
 import { openRelay } from '../../src/styles/open-relay.ts';
 import type { Relay } from '../../src/styles/relay.ts';
+import { workedMs } from '../helpers/work.ts';
 
 /** Streams of upstreams, or of models that a caller has told what to say, that took time or memory beyond their size. */
 
@@ -32,9 +33,9 @@ function delta(index: number, called: { name?: string; arguments?: string }): Bu
 /** What callers get, and how long it took. */
 function carry(frames: readonly Buffer[]): { text: string; took_ms: number } {
   const carried = relay();
-  const started = performance.now();
+  const started = workedMs();
   const sent = frames.map((frame) => carried.push(frame) ?? Buffer.alloc(0));
-  const took_ms = performance.now() - started;
+  const took_ms = workedMs() - started;
   return { text: Buffer.concat(sent).toString(), took_ms };
 }
 

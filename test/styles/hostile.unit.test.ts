@@ -6,6 +6,7 @@ import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.t
 import { isStrict, nativeSchema } from '../../src/styles/native-schema.ts';
 import { quirksOf } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
+import { workedMs } from '../helpers/work.ts';
 
 /** Bodies within the limits that took time by the square of their size, on a loop that all callers share. */
 
@@ -17,9 +18,9 @@ const members = (count: number, make: (index: number) => Json) =>
 const patience_ms = 4_000;
 
 function timed<T>(work: () => T): { result: T; took_ms: number } {
-  const started = performance.now();
+  const started = workedMs();
   const result = work();
-  return { result, took_ms: performance.now() - started };
+  return { result, took_ms: workedMs() - started };
 }
 
 const hi = { role: 'user', content: 'hi' };

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process, and it arms failpoints of its process
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/engine/engine.ts';

@@ -1,3 +1,4 @@
+// isolated: it measures its process
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import sharp from 'sharp';

@@ -1,3 +1,4 @@
+// isolated: it moves the monotonic clock of its process
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.ts';

@@ -1,3 +1,4 @@
+// isolated: it arms failpoints of its process
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Account } from '../../src/accounts/accounts.ts';
 import { atFailpoint } from '../../src/lib/failpoint.ts';

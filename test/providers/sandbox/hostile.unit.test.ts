@@ -4,6 +4,7 @@ import { readBytes } from '../../../src/lib/read-bytes.ts';
 import type { ChatCall } from '../../../src/providers/provider.ts';
 import { openSandboxChat } from '../../../src/providers/sandbox/chat.ts';
 import { instanceOf } from '../../../src/providers/sandbox/json-instance.ts';
+import { workedMs } from '../../helpers/work.ts';
 
 const timeout_ms = { connect: 1_000, first_byte: 1_000, idle: 1_000, start: 1_000, total: 1_000 };
 const call = { request_id: 'r', style: 'completions', model: 'chat', headers: {}, timeout_ms, options: {} } as const;
@@ -12,11 +13,6 @@ const list = <T>(count: number, make: (index: number) => T) => Array.from({ leng
 
 /** What took 10 s or more takes less than half a second of this thread, however busy the machine is. */
 const patience_ms = 2_000;
-
-function workedMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
 
 async function tookMs(content: string, more: JsonObject = {}): Promise<number> {
   const tools = [{ type: 'function', function: { name: 'f' } }];

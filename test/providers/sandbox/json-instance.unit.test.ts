@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../../src/catalog/model.ts';
 import { parseExactly } from '../../../src/lib/long-integers.ts';
 import { instanceOf } from '../../../src/providers/sandbox/json-instance.ts';
 import { isObject } from '../../../src/styles/fields.ts';
+import { workedMs } from '../../helpers/work.ts';
 
 function complaintsOf(schema: Json): unknown {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -155,7 +156,7 @@ describe('an instance', () => {
   });
 
   it('of hostile schemas ends at once', () => {
-    const started = performance.now();
+    const started = workedMs();
     const double: JsonObject = { $defs: {} };
     const defs = double['$defs'] as JsonObject;
     for (let i = 0; i < 60; i++)
@@ -174,7 +175,7 @@ describe('an instance', () => {
       { type: 'object', minProperties: 1e9 },
     ];
     for (const schema of hostile) expect(() => instanceOf(schema)).not.toThrow();
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(workedMs() - started).toBeLessThan(2_000);
   });
 });
 

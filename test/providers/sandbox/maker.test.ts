@@ -1,3 +1,4 @@
+// isolated: it measures its process
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NotStarted } from '../../../src/providers/provider.ts';
 import { readScript } from '../../../src/providers/sandbox/script.ts';
+import { workedMs } from '../../helpers/work.ts';
 
 const plain = { refuse: false, ending: 'done', delay_ms: undefined };
 
@@ -42,10 +43,10 @@ describe('directives in a prompt', () => {
   });
 
   it('reads a hostile prompt in no time', () => {
-    const before_ms = performance.now();
+    const before_ms = workedMs();
     readScript('[[ '.repeat(300_000), {});
     readScript(`[[delay ${' '.repeat(300_000)}`, {});
-    expect(performance.now() - before_ms).toBeLessThan(1_000);
+    expect(workedMs() - before_ms).toBeLessThan(1_000);
   });
 });
 
