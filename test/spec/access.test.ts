@@ -57,25 +57,25 @@ const paths = listEndpoints()
 /** What comes behind the key: windows are its own, and forms are asked for after it. */
 const let_in = [200, 202, 204, 400, 404, 405, 415, 429];
 
-it('S4-2 all endpoints require authentication', async () => {
+it('S4-2 every endpoint requires an API key', async () => {
   expect(paths.length).toBeGreaterThanOrEqual(15);
   for (const { method, path } of paths) expect(await ask(method, path, {}), path).toMatchObject(unauthenticated);
 });
 
-it('S5-1 every request carries the header Authorization: Bearer with the key', async () => {
+it('S5-1 every endpoint accepts the key in the header Authorization: Bearer', async () => {
   for (const { method, path } of paths) {
     const { status } = await ask(method, path, bearer(client.key));
     expect(let_in, path).toContain(status);
   }
 });
 
-it('S5-2 a missing key gives 401 authentication_error', async () => {
+it('S5-2 a request without a key gets 401 authentication_error', async () => {
   for (const headers of [{}, { authorization: '' }, { authorization: 'Bearer' }, { authorization: 'Bearer ' }]) {
     expect(await ask('GET', '/v1/balance', headers)).toMatchObject(unauthenticated);
   }
 });
 
-it('S5-3 a malformed key gives 401 authentication_error', async () => {
+it('S5-3 a request with a malformed key gets 401 authentication_error', async () => {
   const { key } = client;
   const other_end = key.endsWith('0') ? '1' : '0';
   const malformed = ['x', key.slice(1), key.slice(0, -1), `${key}0`, key.slice(0, -1) + other_end, key.toUpperCase()];
@@ -86,16 +86,16 @@ it('S5-3 a malformed key gives 401 authentication_error', async () => {
   }
 });
 
-it('S5-4 a key that is well-formed and nobody has gives 401 authentication_error', async () => {
+it('S5-4 a request with a well-formed key that nobody has gets 401 authentication_error', async () => {
   expect(await ask('GET', '/v1/balance', bearer(newKeyText()))).toMatchObject(unauthenticated);
 });
 
-it('S5-5 a deleted key gives 401 authentication_error', async () => {
+it('S5-5 a request with a deleted key gets 401 authentication_error', async () => {
   await deleteKey(service.app.db, client.key_id, new Date());
   expect(await ask('GET', '/v1/balance', bearer(client.key))).toMatchObject(unauthenticated);
 });
 
-it('S5-6 a key whose monthly spend limit is reached gives 403 permission_error', async () => {
+it('S5-6 a request with a key whose monthly spend limit is reached gets 403 permission_error', async () => {
   const limited = await service.client({ limit: '0.01' });
   expect((await ask('POST', '/v1/generate', bearer(limited.key))).status).toBe(202);
   expect(await ask('POST', '/v1/generate', bearer(limited.key))).toMatchObject({
@@ -104,7 +104,7 @@ it('S5-6 a key whose monthly spend limit is reached gives 403 permission_error',
   });
 });
 
-it('S5-7 limits on requests are counted per key', async () => {
+it('S5-7 request limits are counted per key', async () => {
   const second = await service.client({ account_id: client.account_id });
   const statuses: number[] = [];
   for (let i = 0; i < 4; i++) statuses.push((await client.call('POST', '/v1/generate', order)).status);
@@ -112,20 +112,20 @@ it('S5-7 limits on requests are counted per key', async () => {
   expect((await second.call('POST', '/v1/generate', order)).status).toBe(202);
 });
 
-it('D-auth-1 the scheme Bearer is written in any case', async () => {
+it('D-auth-1 the scheme Bearer is accepted in upper and lower case', async () => {
   for (const scheme of ['bearer', 'BEARER', 'Bearer', 'bEARER']) {
     expect((await ask('GET', '/v1/balance', { authorization: `${scheme} ${client.key}` })).status).toBe(200);
   }
 });
 
-it('D-auth-2 x-api-key does as well, on every path', async () => {
+it('D-auth-2 the header x-api-key is accepted on every path', async () => {
   for (const { method, path } of paths) {
     const { status } = await ask(method, path, { 'x-api-key': client.key });
     expect(let_in, path).toContain(status);
   }
 });
 
-it('D-auth-3 what is unknown below /v1 asks for the key first', async () => {
+it('D-auth-3 an unknown path below /v1 gets 401 without a key', async () => {
   for (const [method, path] of [
     ['GET', '/v1/nothing'],
     ['GET', '/v1/'],
@@ -138,7 +138,7 @@ it('D-auth-3 what is unknown below /v1 asks for the key first', async () => {
   }
 });
 
-it('D-auth-4 if Authorization is present it alone decides', async () => {
+it('D-auth-4 the header Authorization alone decides when it is present', async () => {
   const stale = { 'x-api-key': 'mdl_stale' };
   expect((await ask('GET', '/v1/balance', { ...bearer(client.key), ...stale })).status).toBe(200);
   for (const authorization of ['Basic x', 'Bearer', '', `Bearer ${newKeyText()}`]) {
@@ -147,7 +147,7 @@ it('D-auth-4 if Authorization is present it alone decides', async () => {
   }
 });
 
-it('D-auth-5 anthropic-version and anthropic-beta are accepted', async () => {
+it('D-auth-5 the headers anthropic-version and anthropic-beta are accepted', async () => {
   const headers = { 'x-api-key': client.key, 'anthropic-version': '2023-06-01', 'anthropic-beta': 'a-2025,b-2026' };
   expect((await ask('GET', '/v1/models', headers)).status).toBe(200);
   const plain = await ask('POST', '/v1/messages', { 'x-api-key': client.key });
@@ -157,7 +157,7 @@ it('D-auth-5 anthropic-version and anthropic-beta are accepted', async () => {
   });
 });
 
-it('D-keys-1 a key is mdl_, 30 random base62 characters and 6 of their CRC32', async () => {
+it('D-keys-1 an API key is mdl_, 30 random base62 characters and 6 characters of their CRC32', async () => {
   const texts = [client.key, ...Array.from({ length: 50 }, () => newKeyText())];
   expect(new Set(texts).size).toBe(51);
   for (const text of texts) {
@@ -166,7 +166,7 @@ it('D-keys-1 a key is mdl_, 30 random base62 characters and 6 of their CRC32', a
   }
 });
 
-it('D-keys-2 only its SHA-256 is stored, its beginning and its last four characters', async () => {
+it('D-keys-2 only the SHA-256, the beginning and the last four characters of a key are stored', async () => {
   const [row] = await service.app.db.query<Record<string, unknown>>('select * from api_keys where id = $1', [
     client.key_id,
   ]);
@@ -175,14 +175,14 @@ it('D-keys-2 only its SHA-256 is stored, its beginning and its last four charact
   for (const value of Object.values(row ?? {})) expect(String(value)).not.toContain(client.key.slice(8));
 });
 
-it('D-keys-3 it is shown once: no answer repeats it', async () => {
+it('D-keys-3 a key is shown once, and no response repeats it', async () => {
   for (const { method, path } of paths) {
     const { text } = await ask(method, path, bearer(client.key));
     expect(text, path).not.toContain(client.key.slice(8, 34));
   }
 });
 
-it('D-keys-4 a deletion is told to every node at once', async () => {
+it('D-keys-4 every node refuses a key at once after its deletion', async () => {
   stopElapsing(true); // nothing that a node remembers grows old
   for (const at of [service, node]) expect((await ask('GET', '/v1/key', bearer(client.key), at)).status).toBe(200);
   await deleteKey(service.app.db, client.key_id, new Date());
@@ -193,14 +193,14 @@ it('D-keys-4 a deletion is told to every node at once', async () => {
   stopElapsing(false);
 });
 
-it('D-keys-5 and no node remembers a key for longer than a second', async () => {
+it('D-keys-5 no node caches a key for longer than a second', async () => {
   expect((await ask('GET', '/v1/key', bearer(client.key), node)).status).toBe(200);
   await deleteKey(service.app.db, client.key_id, new Date());
   elapse(1_000);
   expect(await ask('GET', '/v1/key', bearer(client.key), node)).toMatchObject(unauthenticated);
 });
 
-it('D-keys-6 a limit counts on every node at once', async () => {
+it('D-keys-6 a new limit of a key applies on every node at once', async () => {
   expect((await ask('POST', '/v1/generate', bearer(client.key), node)).status).toBe(202);
   expect(await setLimit(service.app.db, client.key_id, 10_000n)).toBe(true);
   expect((await ask('POST', '/v1/generate', bearer(client.key), node)).status).toBe(403);
@@ -209,7 +209,7 @@ it('D-keys-6 a limit counts on every node at once', async () => {
   });
 });
 
-it('S5-10 the webhook secret is shown in the dashboard, to who may see it', async () => {
+it('S5-10 the dashboard shows the webhook secret to members who may see it', async () => {
   const owner = await ownerOfNew(service);
   const { status, json } = await owner.post(`${owner.base}/webhooks/secret`);
   const [row] = await service.app.db.query<{ secret: string }>(

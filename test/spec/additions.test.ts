@@ -91,7 +91,7 @@ async function film(): Promise<string> {
   return json.id;
 }
 
-it('D-images-1 POST /v1/images/generations answers the pictures, as links or as base64', async () => {
+it('D-images-1 POST /v1/images/generations returns the images as links or as base64', async () => {
   const { status, json, text } = await client.call('POST', '/v1/images/generations', { ...red, n: 2 });
   expect(status).toBe(200);
   expect(json).toMatchObject({ created: expect.any(Number), size: '32x16', output_format: 'png', data: [{}, {}] });
@@ -102,7 +102,7 @@ it('D-images-1 POST /v1/images/generations answers the pictures, as links or as 
   expect(await sharp(bytes).metadata()).toMatchObject({ width: 32, height: 16 });
 });
 
-it('D-images-2 POST /v1/images/edits takes a form with pictures', async () => {
+it('D-images-2 POST /v1/images/edits accepts a form with images', async () => {
   const fields = { model: 'sandbox/edit', prompt: 'redder', size: '32x16' };
   expect(await form('/v1/images/edits', { ...fields, image: picture })).toMatchObject({
     status: 200,
@@ -111,7 +111,7 @@ it('D-images-2 POST /v1/images/edits takes a form with pictures', async () => {
   expect(await form('/v1/images/edits', fields)).toMatchObject({ status: 400, json: { error: { param: 'image' } } });
 });
 
-it('D-media-1 behind each call stands a task, held, charged and told like any other', async () => {
+it('D-media-1 each call of the media paths creates a task that is held, charged and listed like any other', async () => {
   const { headers } = await client.call('POST', '/v1/images/generations', red);
   const { json: task } = await client.call('GET', `/v1/tasks/${headers.get('x-task-id')}`);
   expect(task).toMatchObject({ status: 'succeeded', model: 'sandbox/image', cost: { exact: '0.010000' } });
@@ -119,7 +119,7 @@ it('D-media-1 behind each call stands a task, held, charged and told like any ot
   expect(await spent()).toBe('0.010000');
 });
 
-it('D-media-2 a task that fails is an error here, costs nothing and is not worth a repetition', async () => {
+it('D-media-2 a media call whose task fails gets an error that says not to retry, and costs nothing', async () => {
   const answer = await client.call('POST', '/v1/images/generations', { ...red, prompt: '[[fail]]' });
   expect(answer).toMatchObject({ status: 502, json: { error: { type: 'upstream_error' } } });
   expect(answer.headers.get('x-should-retry')).toBe('false');
@@ -128,14 +128,14 @@ it('D-media-2 a task that fails is an error here, costs nothing and is not worth
   expect(await spent()).toBe('0.000000');
 });
 
-it('D-media-3 a mistake is a 400 that names the parameter, in the chat-completions style', async () => {
+it('D-media-3 a media call with an invalid parameter gets a 400 that names it, in the chat-completions style', async () => {
   const wrong = await client.call('POST', '/v1/images/generations', { ...red, n: 9 });
   expect(wrong).toMatchObject({ status: 400, json: { error: { type: 'invalid_request', param: 'n', code: null } } });
   const other = await client.call('POST', '/v1/images/generations', { ...red, wings: 2 });
   expect(other).toMatchObject({ status: 400, json: { error: { param: 'wings' } } });
 });
 
-it('D-media-4 calls that create share the window of POST /v1/generate', async () => {
+it('D-media-4 media calls that create tasks share the rate limit of POST /v1/generate', async () => {
   const order = { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 } };
   for (let i = 0; i < 2; i++) expect((await client.call('POST', '/v1/generate', order)).status).toBe(202);
   expect((await client.call('POST', '/v1/images/generations', red)).status).toBe(200);
@@ -146,18 +146,18 @@ it('D-media-4 calls that create share the window of POST /v1/generate', async ()
   });
 });
 
-it('D-audio-1 POST /v1/audio/speech answers the sound itself, with its type', async () => {
+it('D-audio-1 POST /v1/audio/speech returns the audio itself with its content type', async () => {
   const body = { model: 'sandbox/audio', input: 'Good morning', voice: 'any' };
   const { status, headers, text } = await client.call('POST', '/v1/audio/speech', body);
   expect([status, headers.get('content-type'), text.slice(0, 4)]).toEqual([200, 'audio/wav', 'RIFF']);
 });
 
-it('D-audio-2 POST /v1/audio/transcriptions answers what is said in a file', async () => {
+it('D-audio-2 POST /v1/audio/transcriptions returns the text that is spoken in a file', async () => {
   const fields = { model: 'sandbox/transcript', file: wav(1), prompt: 'Good morning' };
   expect(await form('/v1/audio/transcriptions', fields)).toMatchObject({ status: 200, json: { text: 'Good morning' } });
 });
 
-it('D-videos-1 POST /v1/videos answers at once, with the id of the task', async () => {
+it('D-videos-1 POST /v1/videos returns at once, with the id of the task', async () => {
   const { status, json, headers } = await client.call('POST', '/v1/videos', {
     model: 'sandbox/video',
     prompt: 'waves [[delay 1s]]',
@@ -168,7 +168,7 @@ it('D-videos-1 POST /v1/videos answers at once, with the id of the task', async 
   expect((await client.call('GET', `/v1/tasks/${json.id}`)).json.model).toBe('sandbox/video');
 });
 
-it('D-videos-2 GET /v1/videos/{id} tells when it is completed, and GET /v1/videos lists it', async () => {
+it('D-videos-2 GET /v1/videos/{id} says when the video is completed, and GET /v1/videos lists it', async () => {
   const id = await film();
   const { json } = await client.call('GET', `/v1/videos/${id}`);
   expect(json).toMatchObject({ id, status: 'completed', progress: 100, seconds: '1' });
@@ -176,7 +176,7 @@ it('D-videos-2 GET /v1/videos/{id} tells when it is completed, and GET /v1/video
   expect(list).toMatchObject({ object: 'list', data: [{ id }], has_more: false });
 });
 
-it('D-videos-3 GET /v1/videos/{id}/content is the film, also in parts', async () => {
+it('D-videos-3 GET /v1/videos/{id}/content returns the video, whole or a range of it', async () => {
   const path = `/v1/videos/${await film()}/content`;
   const whole = await get(path);
   const bytes = Buffer.from(await whole.arrayBuffer());
@@ -191,7 +191,7 @@ it('D-videos-3 GET /v1/videos/{id}/content is the film, also in parts', async ()
   expect([part.status, await part.text()]).toEqual([206, 'ftyp']);
 });
 
-it('D-videos-4 DELETE /v1/videos/{id} removes the film; the task stays', async () => {
+it('D-videos-4 DELETE /v1/videos/{id} removes the video but not its task', async () => {
   const id = await film();
   expect((await client.call('DELETE', `/v1/videos/${id}`)).json).toMatchObject({
     id,
@@ -204,7 +204,7 @@ it('D-videos-4 DELETE /v1/videos/{id} removes the film; the task stays', async (
   expect((await fetch(json.output[0]?.url ?? '')).status).toBe(404);
 });
 
-it('D-embeddings-1 POST /v1/embeddings answers a vector for each text, in their order', async () => {
+it('D-embeddings-1 POST /v1/embeddings returns one vector for each text, in the same order', async () => {
   const ask = async (input: unknown) =>
     (await client.call('POST', '/v1/embeddings', { model: 'sandbox/embedding', input, dimensions: 4 })).json;
   const both = await ask(['red', 'blue']);
@@ -216,7 +216,7 @@ it('D-embeddings-1 POST /v1/embeddings answers a vector for each text, in their 
   expect(vectors(blue)[0]).toHaveLength(4);
 });
 
-it('D-embeddings-2 their tokens are charged, and they share the window of chat', async () => {
+it('D-embeddings-2 an embeddings call is charged by its tokens and counts in the rate limit of chat', async () => {
   const ask = () => client.call('POST', '/v1/embeddings', { model: 'sandbox/embedding', input: 'red '.repeat(500) });
   const { headers } = await ask();
   expect(headers.get('x-cost-amount')).toMatch(/^0\.00005\d$/); // some 500 tokens at 0.10 a million
@@ -240,14 +240,14 @@ it('D-responses-1 POST /v1/responses is chat in the responses style', async () =
   expect(answer.headers.get('x-cost-amount')).toMatch(/^0\.0000\d\d$/);
 });
 
-it('D-responses-2 its streams are named events, from response.created to response.completed', async () => {
+it('D-responses-2 a stream of POST /v1/responses is named events from response.created to response.completed', async () => {
   const { text } = await client.call('POST', '/v1/responses', { model: 'sandbox/chat', input: 'Hello', stream: true });
   const names = [...text.matchAll(/^event: (\S+)$/gm)].map(([, name]) => name);
   expect([names[0], names.at(-1)]).toEqual(['response.created', 'response.completed']);
   expect(names).toContain('response.output_text.delta');
 });
 
-it('D-responses-3 nothing is stored: what names stored things is refused by name, and there is nothing to get', async () => {
+it('D-responses-3 POST /v1/responses stores nothing: parameters that refer to stored responses are refused by name, and GET finds none', async () => {
   const body = { model: 'sandbox/chat', input: 'Hello', previous_response_id: 'resp_1' };
   expect(await client.call('POST', '/v1/responses', body)).toMatchObject({
     status: 400,
@@ -256,7 +256,7 @@ it('D-responses-3 nothing is stored: what names stored things is refused by name
   expect((await client.call('GET', '/v1/responses/resp_1')).status).toBe(404);
 });
 
-it('D-count-1 counting tells the tokens of a request in both styles that have it, for nothing', async () => {
+it('D-count-1 a token count is free and is offered in both styles that define it', async () => {
   const messages = [{ role: 'user', content: 'How many tokens are in this sentence?' }];
   const counted = await client.call('POST', '/v1/messages/count_tokens', { model: 'sandbox/chat', messages });
   const input = await client.call('POST', '/v1/responses/input_tokens', { model: 'sandbox/chat', input: messages });
@@ -268,7 +268,7 @@ it('D-count-1 counting tells the tokens of a request in both styles that have it
   expect((await client.call('GET', '/v1/balance/transactions?type=hold')).json.data).toEqual([]);
 });
 
-it('D-count-2 it is the count that a call would be charged by', async () => {
+it('D-count-2 a token count equals the input tokens that the call is charged for', async () => {
   const messages = [{ role: 'user', content: 'How many tokens are in this sentence?' }];
   const body = { model: 'sandbox/chat', max_tokens: 10, messages };
   const { json: counted } = await client.call('POST', '/v1/messages/count_tokens', { model: 'sandbox/chat', messages });
@@ -277,7 +277,7 @@ it('D-count-2 it is the count that a call would be charged by', async () => {
   expect(counted).toEqual({ input_tokens: usage.input_tokens });
 });
 
-it('D-files-1 POST /v1/files keeps a file, measured from its bytes', async () => {
+it('D-files-1 POST /v1/files stores a file and measures it from its bytes', async () => {
   expect(await form('/v1/files', { purpose: 'user_data', file: picture })).toMatchObject({
     status: 200,
     json: {
@@ -291,7 +291,7 @@ it('D-files-1 POST /v1/files keeps a file, measured from its bytes', async () =>
   });
 });
 
-it('D-files-2 a file is got, listed and downloaded', async () => {
+it('D-files-2 a stored file can be read, listed and downloaded', async () => {
   const id = await upload();
   expect((await client.call('GET', `/v1/files/${id}`)).json).toMatchObject({ id, object: 'file' });
   expect((await client.call('GET', '/v1/files')).json).toMatchObject({ object: 'list', data: [{ id }] });
@@ -299,14 +299,14 @@ it('D-files-2 a file is got, listed and downloaded', async () => {
   expect(bytes.equals(picture)).toBe(true);
 });
 
-it('D-files-3 DELETE /v1/files/{id}: it is gone', async () => {
+it('D-files-3 DELETE /v1/files/{id} removes the file', async () => {
   const id = await upload();
   expect((await client.call('DELETE', `/v1/files/${id}`)).json).toMatchObject({ id, deleted: true });
   for (const path of [`/v1/files/${id}`, `/v1/files/${id}/content`]) expect((await get(path)).status, path).toBe(404);
   expect((await client.call('GET', '/v1/files')).json.data).toEqual([]);
 });
 
-it('D-files-4 a file of another account is as unknown as one that never was, also in an input', async () => {
+it('D-files-4 a file of another account is as unknown as one that never existed, also in an input', async () => {
   const id = await upload();
   const other = await service.client();
   expect((await other.call('GET', `/v1/files/${id}`)).status).toBe(404);
@@ -317,18 +317,18 @@ it('D-files-4 a file of another account is as unknown as one that never was, als
   expect((await client.call('GET', `/v1/files/${id}`)).status).toBe(200);
 });
 
-it('D-files-5 the id of a file does where a model takes a picture, a sound or a film', async () => {
+it('D-files-5 a file id is accepted wherever a model takes an image, audio or a video', async () => {
   const order = { model: 'sandbox/edit', input: { prompt: 'x', images: [await upload()], width: 32, height: 16 } };
   const { status, json } = await client.call('POST', '/v1/generate?wait=20', order);
   expect([status, json.status]).toEqual([202, 'succeeded']);
 });
 
-it('D-files-6 files are kept for 7 days', async () => {
+it('D-files-6 a file is deleted after 7 days', async () => {
   const { json } = await form('/v1/files', { purpose: 'user_data', file: picture });
   expect(Number(json['expires_at']) - Number(json['created_at'])).toBe(7 * 86_400);
 });
 
-it('D-events-1 POST /events/{token}: whatever an upstream sends is answered alike, and changes nothing', async () => {
+it('D-events-1 POST /events/{token} answers every body alike and changes nothing', async () => {
   const order = { model: 'sandbox/image', input: { prompt: '[[delay 2s]]', width: 16, height: 16 } };
   const { json: task } = await client.call('POST', '/v1/generate', order);
   const run = { account_id: client.account_id, task_id: task.id, number: 1 };
@@ -342,7 +342,7 @@ it('D-events-1 POST /events/{token}: whatever an upstream sends is answered alik
   expect([json.output, json.completed_at]).toEqual([[], null]);
 });
 
-it('D-address-11 redirects of downloads are checked anew', async () => {
+it('D-address-11 each redirect of a download is checked like the first address', async () => {
   const order = (prompt: string) => ({ model: 'test/linked', input: { prompt } });
   const led_on = await client.call('POST', '/v1/generate?wait=20', order('open'));
   expect(led_on.json).toMatchObject({ status: 'succeeded', output: [{ width: 20, height: 10 }] });

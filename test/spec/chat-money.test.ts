@@ -81,17 +81,17 @@ async function leaveAfter(parts: (string | number)[], read: number): Promise<str
   return response?.headers.get('x-request-id') ?? '';
 }
 
-it('D-chat-1 the hold counts a token for 2.5 bytes of text', async () => {
+it('D-chat-1 a chat hold counts one token per 2.5 bytes of ASCII text', async () => {
   const long = await holdOf(say('x'.repeat(25_500)));
   expect(long - (await holdOf(say('x'.repeat(500))))).toBe(10_000);
 });
 
-it('D-chat-2 and one for each byte that is not ASCII', async () => {
+it('D-chat-2 a chat hold counts one token per byte of text that is not ASCII', async () => {
   const long = await holdOf(say('é'.repeat(5_250)));
   expect(long - (await holdOf(say('é'.repeat(250))))).toBe(10_000);
 });
 
-it('D-chat-3 images and documents count by a rule of their own', async () => {
+it('D-chat-3 a chat hold counts images and documents by a rule of their own', async () => {
   const text = { type: 'text', text: 'x' };
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(100_000)}` } };
   const file = { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' } };
@@ -100,32 +100,32 @@ it('D-chat-3 images and documents count by a rule of their own', async () => {
   expect((await holdOf(say([text, file]))) - without).toBe(10_000);
 });
 
-it('D-chat-4 the hold has room for n answers of max_tokens', async () => {
+it('D-chat-4 a chat hold covers n answers of max_tokens each', async () => {
   const one = await holdOf({ max_tokens: 100 });
   expect((await holdOf({ max_tokens: 100, n: 3 })) - one).toBe(200);
 });
 
-it('D-chat-5 without max_tokens: for the default_output_tokens of the model, where money is short of twenty times its maximum', async () => {
+it('D-chat-5 a call without max_tokens holds the default_output_tokens of the model when its money is below twenty times the maximum', async () => {
   const client = await stage.test.client({ credit: '0.015' }); // 1,000 tokens are 0.001
   const least = await holdOf({ model: 'test/short', max_tokens: 1 }, client);
   expect((await holdOf({ model: 'test/short', max_tokens: null }, client)) - least).toBe(699);
 });
 
-it('D-chat-6 which are 4096 where the model names none', async () => {
+it('D-chat-6 a model without default_output_tokens has 4096 of them', async () => {
   expect((await holdOf({ max_tokens: null })) - (await holdOf({ max_tokens: 1 }))).toBe(4_095);
 });
 
-it('D-chat-7 and never for more than max_output_tokens of the model', async () => {
+it('D-chat-7 a chat hold covers at most the max_output_tokens of the model', async () => {
   const least = await holdOf({ model: 'test/short', max_tokens: 1 });
   expect((await holdOf({ model: 'test/short', max_tokens: 50_000 })) - least).toBe(999);
 });
 
-it('D-chat-8 nor for more than the available money buys', async () => {
+it('D-chat-8 a chat hold covers at most the output that the available money buys', async () => {
   const client = await stage.test.client({ credit: '0.002' });
   expect(await holdOf({ max_tokens: 10_000 }, client)).toBe(2_000);
 });
 
-it('D-chat-9 that has to be 256 tokens at least, else 402', async () => {
+it('D-chat-9 a call gets 402 when the available money buys less than 256 output tokens', async () => {
   stage.upstream.script('plain', { json: completion('x') });
   const measured = await stage.test.client({ credit: '0.001' });
   const least = (await holdOf({ max_tokens: 256 }, measured)) / 1e6;
@@ -136,7 +136,7 @@ it('D-chat-9 that has to be 256 tokens at least, else 402', async () => {
   expect((await completions({}, enough)).status).toBe(200);
 });
 
-it('D-chat-10 the upstream gets a max_tokens, no larger than the maximum of the model', async () => {
+it('D-chat-10 the upstream gets a max_tokens that is at most the maximum of the model', async () => {
   stage.upstream.script('plain', { json: completion('x') });
   stage.upstream.script('ant', { json: message('x') });
   const asked = () => stage.upstream.asked.at(-1)?.body['max_tokens'];
@@ -150,25 +150,25 @@ it('D-chat-10 the upstream gets a max_tokens, no larger than the maximum of the 
   expect(asked()).toBe(1_000);
 });
 
-it('D-chat-11 the charge is the real cost, by the upstream’s own usage', async () => {
+it('D-chat-11 a call is charged its real cost by the usage that the upstream reports', async () => {
   const usage = { prompt_tokens: 1_234, completion_tokens: 321, total_tokens: 1_555 };
   stage.upstream.script('plain', { json: completion('x', usage) });
   expect(costOf(await completions({}))).toBe(1_555);
 });
 
-it('D-chat-12 if it sends none, the charge is counted from what was relayed', async () => {
+it('D-chat-12 a call whose upstream reports no usage is charged for the text that was relayed', async () => {
   const { usage: _, ...without } = completion('x'.repeat(4_000));
   stage.upstream.script('plain', { json: without });
   expect(costOf(await completions({}))).toBe(1_005); // "user", "Hello" and 10 bytes for the message are 5 tokens
 });
 
-it('D-chat-13 delivered output is never free, whatever the upstream counts', async () => {
+it('D-chat-13 delivered output is never free, whatever usage the upstream reports', async () => {
   const usage = { prompt_tokens: 10, completion_tokens: 0, total_tokens: 10 };
   stage.upstream.script('plain', { json: completion('x'.repeat(4_000), usage) });
   expect(costOf(await completions({}))).toBe(1_010);
 });
 
-it('D-chat-14 what the call costs beyond its hold is taken from what is available', async () => {
+it('D-chat-14 a cost above the hold is taken from the available balance', async () => {
   const client = await stage.test.client({ credit: '0.010000' });
   const usage = { prompt_tokens: 4_000, completion_tokens: 5_000, total_tokens: 9_000 };
   stage.upstream.script('plain', { json: completion('x', usage) });
@@ -176,7 +176,7 @@ it('D-chat-14 what the call costs beyond its hold is taken from what is availabl
   expect(await balanceOf(client)).toEqual({ balance: 1_000, held: 0 });
 });
 
-it('D-chat-15 only what the balance cannot cover is lost; it is never negative', async () => {
+it("D-chat-15 a cost that the balance does not cover is the operator's loss, and the balance is never negative", async () => {
   const client = await stage.test.client({ credit: '0.010000' });
   const usage = { prompt_tokens: 4_000, completion_tokens: 60_000, total_tokens: 64_000 };
   stage.upstream.script('plain', { json: completion('x', usage) });
@@ -184,19 +184,19 @@ it('D-chat-15 only what the balance cannot cover is lost; it is never negative',
   expect(await balanceOf(client)).toEqual({ balance: 0, held: 0 });
 });
 
-it('D-chat-16 the caller is gone: what the upstream produced is charged', async () => {
+it('D-chat-16 a call whose caller disconnects is charged for the output that the upstream produced', async () => {
   const id = await leaveAfter([chunk({ content: 'x'.repeat(4_000) })], 1);
   await expect.poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status).toBe(200);
   expect((await stage.client.call('GET', `/v1/chat/${id}`)).json.cost.exact).toBe('0.001005');
 });
 
-it('D-chat-17 nothing produced: the input that the upstream bills', async () => {
+it('D-chat-17 a call whose caller disconnects before any output is charged for the input that the upstream bills', async () => {
   const { balance } = await balanceOf(stage.client);
   await leaveAfter([chunk({ role: 'assistant', content: '' })], 0);
   expect((await balanceOf(stage.client)).balance).toBe(balance - 5);
 });
 
-it('D-chat-18 cached and cache-write tokens without a price of their own cost as input', async () => {
+it('D-chat-18 cached and cache-write tokens without a price of their own cost as much as input tokens', async () => {
   const usage = {
     prompt_tokens: 1_000,
     completion_tokens: 5,
@@ -207,7 +207,7 @@ it('D-chat-18 cached and cache-write tokens without a price of their own cost as
   expect(costOf(await completions({}))).toBe(1_005);
 });
 
-it('D-chat-51 where money or limit is less than twenty times the hold, every byte of text counts as a token', async () => {
+it('D-chat-51 every byte of text counts as a token when the money or the limit is less than twenty times the hold', async () => {
   const text = say('x'.repeat(1_000)); // 400 tokens, or 1,000
   const rich = await holdOf(text);
   for (const options of [{ credit: '0.008' }, { limit: '0.008' }]) {
@@ -216,7 +216,7 @@ it('D-chat-51 where money or limit is less than twenty times the hold, every byt
   }
 });
 
-it('D-chat-52 the input is held for at the dearest price that the request can cause', async () => {
+it('D-chat-52 the input is held at the highest price that the request can cause', async () => {
   const of = async (model: string, bytes: number) => holdOf({ model, ...say('x'.repeat(bytes)) });
   expect((await of('test/cached', 25_500)) - (await of('test/cached', 500))).toBe(30_000);
 });
@@ -228,18 +228,18 @@ async function sentFor(body: object, client: Client): Promise<unknown> {
   return stage.upstream.asked.at(-1)?.body['max_tokens'];
 }
 
-it('D-chat-53 without max_tokens an upstream is sent the maximum of the model where a twentieth of money and limit covers it', async () => {
+it("D-chat-53 a call without max_tokens sends the model's maximum when it costs at most a twentieth of the money and the limit", async () => {
   const enough = { credit: '0.0205', limit: '0.0205' }; // a twentieth: 1,000 tokens, and 25 for "user", "Hello" and 10 bytes
   expect(await sentFor({ model: 'test/short' }, await stage.test.client(enough))).toBe(1_000);
   for (const less of [{ credit: '0.02' }, { limit: '0.02' }])
     expect(await sentFor({ model: 'test/short' }, await stage.test.client(less))).toBe(700);
 });
 
-it('D-chat-54 default_output_tokens are sent and held for where nobody stated a maximum', async () => {
+it('D-chat-54 a model without a maximum is sent its default_output_tokens, and the hold covers them', async () => {
   expect(await sentFor({}, stage.client)).toBe(4_096);
 });
 
-it('D-chat-55 a lowered value is told in the header x-max-tokens', async () => {
+it('D-chat-55 the header x-max-tokens reports a max_tokens that was lowered', async () => {
   const client = await stage.test.client({ credit: '0.002' });
   for (const stream of [false, true]) {
     const part = chunk({ content: 'x' }, { usage: { prompt_tokens: 0, completion_tokens: 0 } }, 'stop');
@@ -252,7 +252,7 @@ it('D-chat-55 a lowered value is told in the header x-max-tokens', async () => {
   expect((await completions({ max_tokens: 300 }, client)).headers.get('x-max-tokens')).toBeNull();
 });
 
-it('D-chat-56 there has to be room for 256 tokens and any thinking budget, else 402', async () => {
+it('D-chat-56 a call gets 402 unless the money covers 256 output tokens and its thinking budget', async () => {
   stage.upstream.script('ant', { json: message('x') });
   const body = { model: 'test/ant', max_tokens: 1_000, messages: hello };
   const thinking = { type: 'enabled', budget_tokens: 500 };

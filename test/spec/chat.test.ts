@@ -61,7 +61,7 @@ async function recordOf(answer: { headers: Headers }): Promise<Answered> {
   return stage.client.call('GET', path);
 }
 
-it('S4.3-1 chat/completions: request and response bodies follow the chat-completions style', async () => {
+it('S4.3-1 POST /v1/chat/completions takes requests and returns responses of the chat-completions style', async () => {
   stage.upstream.script('claude-x', { json: message('Hi') });
   const { json } = await ask('/v1/chat/completions', { model: 'acme/ant', temperature: 0.5, stop: ['x'] });
   expect(json).toEqual({
@@ -81,7 +81,7 @@ it('S4.3-1 chat/completions: request and response bodies follow the chat-complet
   });
 });
 
-it('S4.3-2 a model id selects the model', async () => {
+it('S4.3-2 the field model of a chat request selects the model', async () => {
   stage.upstream.script('gpt-x', { json: completion('one') });
   stage.upstream.script('claude-x', { json: message('two') });
   for (const path of paths) {
@@ -90,7 +90,7 @@ it('S4.3-2 a model id selects the model', async () => {
   }
 });
 
-it('S4.3-4 its streams are chunks, and end with [DONE]', async () => {
+it('S4.3-4 a stream of POST /v1/chat/completions is chunks that end with [DONE]', async () => {
   stage.upstream.script('claude-x', { stream: messagesStream(['Hi', ' there']) });
   const { text, headers } = await ask('/v1/chat/completions', { model: 'acme/ant', stream: true });
   expect(headers.get('content-type')).toMatch(/^text\/event-stream/);
@@ -100,7 +100,7 @@ it('S4.3-4 its streams are chunks, and end with [DONE]', async () => {
   expect(text.endsWith(done)).toBe(true);
 });
 
-it('S4.4-1 messages: request and response bodies follow the messages style', async () => {
+it('S4.4-1 POST /v1/messages takes requests and returns responses of the messages style', async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   const { json } = await ask('/v1/messages', { model: 'acme/oai', system: 'Be short.', stop_sequences: ['x'] });
   expect(json).toEqual({
@@ -115,7 +115,7 @@ it('S4.4-1 messages: request and response bodies follow the messages style', asy
   });
 });
 
-it('S4.4-2 its streams are events with names, from message_start to message_stop', async () => {
+it('S4.4-2 a stream of POST /v1/messages is named events from message_start to message_stop', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hi', ' there'], [10, 5]) });
   const { text } = await ask('/v1/messages', { model: 'acme/oai', stream: true });
   expect(namesOf(text)).toEqual([
@@ -129,27 +129,27 @@ it('S4.4-2 its streams are events with names, from message_start to message_stop
   ]);
 });
 
-it('S6-2 chat endpoints emit no events', async () => {
+it('S6-2 chat endpoints send no webhook events', async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   const answer = await ask('/v1/chat/completions', { model: 'acme/oai', webhook_url: 'https://example.com/hook' });
   expect((await recordOf(answer)).json.status).toBe(200);
   expect(await stage.test.app.db.query('select from deliveries')).toHaveLength(0);
 });
 
-it('D-models-12 a chat model on generate is 404 not_found, and the message names the right endpoint', async () => {
+it('D-models-12 POST /v1/generate with a chat model gets a 404 not_found that names the right endpoint', async () => {
   const answer = await stage.client.call('POST', '/v1/generate', { model: 'acme/oai', input: {} });
   expect(answer).toMatchObject({ status: 404, json: { error: { type: 'not_found' } } });
   expect(answer.json.error.message).toMatch(/\/v1\/chat\/completions.*\/v1\/messages/);
 });
 
-it('D-auth-6 the client’s version and betas go through to an upstream of the same style', async () => {
+it("D-auth-6 the caller's anthropic-version and anthropic-beta are passed to an upstream of the same style", async () => {
   stage.upstream.script('claude-x', { json: message('Hi') });
   const headers = { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'claude-code-20250219,effort-2025-11-24' };
   await ask('/v1/messages', { model: 'acme/ant' }, headers);
   expect(stage.upstream.asked.at(-1)?.headers).toMatchObject(headers);
 });
 
-it('D-errors-15 an upstream’s message about the request is kept: 400, 404, 413, 422', async () => {
+it("D-errors-15 the message of an upstream's 400, 404, 413 or 422 about the request is passed to the caller", async () => {
   for (const status of [400, 404, 413, 422]) {
     stage.upstream.script('gpt-x', { status, json: { error: { message: 'messages.3: the file is too large' } } });
     const { status: told, json } = await ask('/v1/chat/completions', { model: 'acme/oai' });
@@ -158,21 +158,21 @@ it('D-errors-15 an upstream’s message about the request is kept: 400, 404, 413
   }
 });
 
-it('D-errors-16 scrubbed of keys, URLs and account ids', async () => {
+it("D-errors-16 an upstream's message is passed on without its keys, URLs and account ids", async () => {
   const words = 'Bad input for org-0123456789abcdef by sk-upstream-secret-0123456789, see https://x.y/z';
   stage.upstream.script('gpt-x', { status: 400, json: { error: { message: words } } });
   const { json } = await ask('/v1/chat/completions', { model: 'acme/oai' });
   expect(json.error.message).toBe('Bad input for [id] by [key], see [link]');
 });
 
-it('D-errors-17 otherwise it is generic', async () => {
+it("D-errors-17 an upstream's other errors get a generic message", async () => {
   stage.upstream.script('gpt-x', { status: 500, json: { error: { message: 'db-internal-7 exploded' } } });
   const { status, text } = await ask('/v1/chat/completions', { model: 'acme/oai' });
   expect(status).toBe(502);
   expect(text).not.toContain('db-internal');
 });
 
-it('D-errors-18 an upstream’s 429 on all routes is our 502, with Retry-After', async () => {
+it("D-errors-18 an upstream's 429 on all routes becomes a 502 with Retry-After", async () => {
   const limited = { status: 429, headers: { 'retry-after': '7' }, json: { error: { message: 'slow down' } } };
   stage.upstream.script('first', limited);
   stage.upstream.script('second', limited);
@@ -180,7 +180,7 @@ it('D-errors-18 an upstream’s 429 on all routes is our 502, with Retry-After',
   expect([status, json.error.type, headers.get('retry-after')]).toEqual([502, 'upstream_error', '7']);
 });
 
-it('D-errors-19 its 401 and 403 are our 502', async () => {
+it("D-errors-19 an upstream's 401 or 403 becomes a 502", async () => {
   for (const status of [401, 403]) {
     await forgetHealth();
     stage.upstream.script('gpt-x', { status, json: { error: { message: 'no access' } } });
@@ -189,12 +189,12 @@ it('D-errors-19 its 401 and 403 are our 502', async () => {
   }
 });
 
-it('D-chat-19 /v1/messages/count_tokens exists', async () => {
+it('D-chat-19 POST /v1/messages/count_tokens returns the input tokens of a request', async () => {
   const answer = await stage.client.call('POST', '/v1/messages/count_tokens', { model: 'acme/oai', messages: hello });
   expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { input_tokens: expect.any(Number) }]);
 });
 
-it('D-chat-20 both styles reach every chat model, whatever its upstream speaks', async () => {
+it('D-chat-20 both styles reach every chat model, whatever style its upstream speaks', async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   stage.upstream.script('claude-x', { json: message('Hi') });
   for (const path of paths) {
@@ -209,7 +209,7 @@ it('D-chat-20 both styles reach every chat model, whatever its upstream speaks',
   }
 });
 
-it('D-chat-21 the status line is sent at the first content', async () => {
+it('D-chat-21 the status line of a stream is sent with the first content', async () => {
   stage.upstream.script('gpt-x', {
     stream: [chunk({ role: 'assistant', content: '' }), 700, ...completionsStream(['Hi'])],
   });
@@ -219,7 +219,7 @@ it('D-chat-21 the status line is sent at the first content', async () => {
   await response.text();
 });
 
-it('D-chat-22 or after 15 s of silence, whichever comes first', async () => {
+it('D-chat-22 the status line of a stream is sent after 15 s without content', async () => {
   stage.upstream.script('gpt-x', { stream: [5_000, ...completionsStream(['late'])] });
   const opening = open('/v1/chat/completions', 'acme/oai');
   const asked_before = stage.upstream.asked.length;
@@ -231,7 +231,7 @@ it('D-chat-22 or after 15 s of silence, whichever comes first', async () => {
   expect(await (await opening).text()).toContain('late');
 });
 
-it('D-chat-23 then comments or ping every 15 s', async () => {
+it('D-chat-23 a silent stream gets a comment or a ping every 15 s', async () => {
   stage.upstream.script('gpt-x', { stream: [5_000, ...completionsStream(['late'])] });
   stage.upstream.script('claude-x', { stream: [5_000, ...messagesStream(['late'])] });
   const asked_before = stage.upstream.asked.length;
@@ -246,7 +246,7 @@ it('D-chat-23 then comments or ping every 15 s', async () => {
   expect((await second.text()).startsWith(`${ping}${ping}event: message_start`)).toBe(true);
 });
 
-it('D-chat-24 a failure before any content goes to the next route', async () => {
+it('D-chat-24 a stream that fails before any content goes to the next route', async () => {
   stage.upstream.script('second', { json: message('from the second') });
   stage.upstream.script('first', { status: 500, json: {} });
   expect((await ask('/v1/messages', { model: 'acme/two' })).text).toContain('from the second');
@@ -267,14 +267,14 @@ async function failAfterSign(path: Path): Promise<string> {
   return (await opening).text();
 }
 
-it('D-chat-25 also after pings', async () => {
+it('D-chat-25 a stream that fails after pings but before any content goes to the next route', async () => {
   stage.upstream.script('second', { stream: messagesStream(['from the second']) });
   const text = await failAfterSign('/v1/messages');
   expect(text).toMatch(/^event: ping\n/);
   expect(text).toContain('from the second');
 });
 
-it('D-chat-26 when all have failed: a real HTTP error if nothing was sent', async () => {
+it('D-chat-26 a stream whose routes all fail before a byte was sent gets an HTTP error', async () => {
   stage.upstream.script('gpt-x', { stream: [chunk({ role: 'assistant', content: '' })], then: 'cut' });
   for (const path of paths) {
     const { status, json } = await ask(path, { model: 'acme/oai', stream: true });
@@ -282,7 +282,7 @@ it('D-chat-26 when all have failed: a real HTTP error if nothing was sent', asyn
   }
 });
 
-it('D-chat-27 else the error event of the style', async () => {
+it('D-chat-27 a stream whose routes all fail after pings gets the error event of its style', async () => {
   stage.upstream.script('second', { status: 500, json: {} });
   expect(await failAfterSign('/v1/messages')).toMatch(
     /^event: ping\n.*\n\nevent: error\ndata: \{"type":"error","error":\{"type":"upstream_error",.*\n\n$/,
@@ -298,7 +298,7 @@ const half = [
   event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'Half' } }),
 ];
 
-it('D-chat-28 after content: the error event, never a clean end', async () => {
+it('D-chat-28 a stream that fails after content ends with an error event, never with a clean end', async () => {
   stage.upstream.script('claude-x', { stream: half });
   expect(namesOf((await ask('/v1/messages', { model: 'acme/ant', stream: true })).text).at(-1)).toBe('error');
   const { text } = await ask('/v1/chat/completions', { model: 'acme/ant', stream: true });
@@ -306,7 +306,7 @@ it('D-chat-28 after content: the error event, never a clean end', async () => {
   expect(text).not.toContain('[DONE]');
 });
 
-it('D-chat-29 and never a replay', async () => {
+it('D-chat-29 a stream that fails after content is never sent to another route', async () => {
   stage.upstream.script('first', { stream: [chunk({ content: 'Half' })], then: 'cut' });
   stage.upstream.script('second', { stream: messagesStream(['from the second']) });
   // The second route speaks messages: of their style the call could go there as it is.
@@ -319,7 +319,7 @@ it('D-chat-29 and never a replay', async () => {
   }
 });
 
-it('D-chat-30 each call leaves a record: model, routes, tokens, times, finish, status, cost', async () => {
+it('D-chat-30 each call leaves a record of its model, routes, tokens, times, finish reason, status and cost', async () => {
   stage.upstream.script('first', { status: 500, json: {} });
   stage.upstream.script('second', { stream: messagesStream(['Hi']) });
   const { json } = await recordOf(await ask('/v1/messages', { model: 'acme/two', stream: true }));
@@ -338,7 +338,7 @@ it('D-chat-30 each call leaves a record: model, routes, tokens, times, finish, s
   });
 });
 
-it('D-chat-31 and nothing of what was said', async () => {
+it('D-chat-31 the record of a call holds nothing of its content', async () => {
   stage.upstream.script('gpt-x', { json: completion('a secret answer') });
   await recordOf(
     await ask('/v1/chat/completions', { model: 'acme/oai', messages: [{ role: 'user', content: 'a secret wish' }] }),
@@ -349,13 +349,13 @@ it('D-chat-31 and nothing of what was said', async () => {
   expect(rows.map(({ row }) => row).join()).not.toContain('secret');
 });
 
-it('D-chat-32 an answer that is not streamed tells its exact cost in x-cost-amount and x-cost-currency', async () => {
+it('D-chat-32 a response that is not streamed reports its exact cost in x-cost-amount and x-cost-currency', async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   const { headers } = await ask('/v1/chat/completions', { model: 'acme/oai' });
   expect([headers.get('x-cost-amount'), headers.get('x-cost-currency')]).toEqual(['0.000070', 'USD']);
 });
 
-it('D-chat-33 that of a stream is told by GET /v1/chat/{request_id}', async () => {
+it('D-chat-33 GET /v1/chat/{request_id} reports the exact cost of a stream', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
   const answer = await ask('/v1/chat/completions', { model: 'acme/oai', stream: true });
   expect(answer.headers.has('x-cost-amount')).toBe(false);
@@ -371,7 +371,7 @@ async function openRoute(cause: string, retry_in_ms: number): Promise<void> {
   elapse(1_100);
 }
 
-it('D-chat-34 a chat model whose every route is open: one call at a time of an account passes, others get 502 after two seconds', async () => {
+it('D-chat-34 a chat model whose circuits are all open serves one call of an account at a time; others get 502 after two seconds', async () => {
   for (const path of paths) {
     stage.upstream.script('gpt-x', { stream: [2_500, ...completionsStream(['Hi'], [10, 5])] });
     await forgetHealth();
@@ -386,14 +386,14 @@ it('D-chat-34 a chat model whose every route is open: one call at a time of an a
   }
 });
 
-it('D-chat-35 a route whose pause is over lets a call through, which heals it', async () => {
+it('D-chat-35 a half-open route lets one call through, and its success closes the circuit', async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   await openRoute('upstream_error', -1);
   expect((await ask('/v1/chat/completions', { model: 'acme/oai' })).status).toBe(200);
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
 });
 
-it('D-chat-36 a failure that a directive of the sandbox caused feeds no breaker', async () => {
+it('D-chat-36 a failure that a sandbox directive causes opens no circuit', async () => {
   const say = (content: string) =>
     ask('/v1/chat/completions', { model: 'sandbox/chat', messages: [{ role: 'user', content }] });
   for (let i = 0; i < 6; i++) expect((await say('[[error 503]]')).status).toBe(502);

@@ -90,7 +90,7 @@ function expectError(answer: Answered, name: string): void {
   expect(answer.json.error.message).toMatch(/^\S.{8,}/);
 }
 
-it('S7-1 any status but 2xx carries a JSON body with an error type', async () => {
+it('S7-1 every status but 2xx carries a JSON body with an error type', async () => {
   for (const name of Object.keys(failures)) {
     client = await service.client();
     const answer = await failed(name);
@@ -99,7 +99,7 @@ it('S7-1 any status but 2xx carries a JSON body with an error type', async () =>
   }
 });
 
-it('S7.1-1 generate, tasks, models and balance: { error: { type, message } }', async () => {
+it('S7.1-1 errors of generate, tasks, models and balance have the form { error: { type, message } }', async () => {
   const answers = [
     await generate({}),
     await client.call('GET', '/v1/tasks/x'),
@@ -115,13 +115,13 @@ it('S7.1-1 generate, tasks, models and balance: { error: { type, message } }', a
 
 const conversation = [{ role: 'user', content: 'x' }];
 
-it('S7.1-2 chat/completions: { error: { message, type } }', async () => {
+it('S7.1-2 errors of chat/completions have the form { error: { message, type } }', async () => {
   const { status, json } = await post(client, '/v1/chat/completions', { model: 'no/such', messages: conversation });
   expect([status, Object.keys(json)]).toEqual([404, ['error']]);
   expect(json.error).toMatchObject({ message: expect.any(String), type: 'not_found' });
 });
 
-it('S7.1-3 messages: { type: error, error: { type, message } }', async () => {
+it('S7.1-3 errors of messages have the form { type: error, error: { type, message } }', async () => {
   const { status, json } = await post(client, '/v1/messages', {
     model: 'no/such',
     max_tokens: 5,
@@ -131,47 +131,47 @@ it('S7.1-3 messages: { type: error, error: { type, message } }', async () => {
   expect(json).toMatchObject({ type: 'error', error: { type: 'not_found', message: expect.any(String) } });
 });
 
-it('S7.2-1 400 invalid_request: malformed request, broken JSON or no model', async () => {
+it('S7.2-1 a request with broken JSON or without a model gets 400 invalid_request', async () => {
   for (const body of ['{"model":', '', '[]', 'null', '"x"', { input: {} }, '{"model":"\xff"}\u0000']) {
     expectError(await generate(body), '400 invalid_request');
   }
 });
 
-it('S7.2-2 401 authentication_error: missing, malformed or deleted key', async () => {
+it('S7.2-2 a missing, malformed or deleted key gets 401 authentication_error', async () => {
   expectError(await failed('401 authentication_error'), '401 authentication_error');
 });
 
-it('S7.2-3 402 insufficient_balance: available is lower than the hold', async () => {
+it('S7.2-3 a request whose hold exceeds the available balance gets 402 insufficient_balance', async () => {
   const answer = await failed('402 insufficient_balance');
   expectError(answer, '402 insufficient_balance');
   expect(answer.json.error.message).toContain('0.01 USD');
 });
 
-it('S7.2-4 403 permission_error: the monthly spend limit of the key is reached', async () => {
+it('S7.2-4 a key at its monthly spend limit gets 403 permission_error', async () => {
   expectError(await failed('403 permission_error'), '403 permission_error');
 });
 
-it('S7.2-5 403 says to create a key with a higher limit or use another key', async () => {
+it('S7.2-5 the message of a 403 says to create a key with a higher limit or use another key', async () => {
   const { message } = (await failed('403 permission_error')).json.error;
   expect(message).toMatch(/monthly spend limit is reached.*Create a key with a higher limit or use another key\./);
 });
 
-it('S7.2-6 404 not_found: unknown model id or task id', async () => {
+it('S7.2-6 an unknown model or task gets 404 not_found', async () => {
   expectError(await generate({ ...order, model: 'no/such' }), '404 not_found');
   expectError(await client.call('GET', `/v1/tasks/${newId('task')}`), '404 not_found');
 });
 
-it("S7.2-7 422 invalid_request: input does not match the model's schema, the message names the field", async () => {
+it("S7.2-7 input that does not match the model's schema gets a 422 invalid_request that names the field", async () => {
   const answer = await generate({ ...order, input: { prompt: 'x', width: 'wide' } });
   expectError(answer, '422 invalid_request');
   expect(answer.json.error.message).toContain('input.width');
 });
 
-it('S7.2-8 429 rate_limit: too many requests for this key', async () => {
+it('S7.2-8 a key with too many requests gets 429 rate_limit', async () => {
   expectError(await failed('429 rate_limit'), '429 rate_limit');
 });
 
-it('S7.2-9 429 rate_limit_error: too many failed generations, with Retry-After in seconds', async () => {
+it('S7.2-9 an account with too many failed generations gets 429 rate_limit_error with Retry-After in seconds', async () => {
   const answer = await failed('429 rate_limit_error');
   expectError(answer, '429 rate_limit_error');
   const retry_after_s = Number(answer.headers.get('retry-after'));
@@ -179,15 +179,15 @@ it('S7.2-9 429 rate_limit_error: too many failed generations, with Retry-After i
   expect(retry_after_s).toBeLessThanOrEqual(86_400);
 });
 
-it('S7.2-10 502 upstream_error: the model provider failed', async () => {
+it('S7.2-10 a call whose model provider fails gets 502 upstream_error', async () => {
   expectError(await failed('502 upstream_error'), '502 upstream_error');
 });
 
-it('S7.2-11 504 timeout: the model did not answer in time', async () => {
+it('S7.2-11 a call whose model does not answer in time gets 504 timeout', async () => {
   expectError(await failed('504 timeout'), '504 timeout');
 });
 
-it('S7.3-1 a generation that starts and fails is no HTTP error: 202, and then status failed', async () => {
+it('S7.3-1 a generation that starts and fails gets 202, and its task becomes failed', async () => {
   const { status, json: task } = await generate({ model: 'sandbox/image', input: { prompt: '[[fail]] x' } });
   expect([status, task.status]).toEqual([202, 'queued']);
   const ended = () => client.call('GET', `/v1/tasks/${task.id}`);
@@ -197,7 +197,7 @@ it('S7.3-1 a generation that starts and fails is no HTTP error: 202, and then st
   expect([balance.held.exact, balance.available.exact]).toEqual(['0.000000', '100.000000']);
 });
 
-it('S7.3-2 400, 401, 402, 403, 404 and 422 fail the same way until something changes', async () => {
+it('S7.3-2 a request that got 400, 401, 402, 403, 404 or 422 gets it again until something changes', async () => {
   for (const name of Object.keys(failures).filter((each) => /^40[0-4]|^422/.test(each))) {
     client = await service.client();
     const again = await failures[name]?.();
@@ -207,7 +207,7 @@ it('S7.3-2 400, 401, 402, 403, 404 and 422 fail the same way until something cha
   }
 });
 
-it('D-errors-1 unknown paths have the format of the path that they are under', async () => {
+it('D-errors-1 errors of unknown paths have the form of the path above them', async () => {
   const service_format = await client.call('GET', '/v1/unknown');
   expect([service_format.status, Object.keys(service_format.json)]).toEqual([404, ['error']]);
   const completions = await client.call('GET', '/v1/chat/completions/unknown');
@@ -216,7 +216,7 @@ it('D-errors-1 unknown paths have the format of the path that they are under', a
   expect([messages.status, messages.json.type]).toEqual([404, 'error']);
 });
 
-it('D-errors-2 code, param and request_id stand inside of error', async () => {
+it('D-errors-2 code, param and request_id are inside the error object', async () => {
   const broken = await generate('{');
   expect(broken.json.error).toMatchObject({ code: 'invalid_json', request_id: broken.headers.get('x-request-id') });
   const { error } = (await generate({})).json;
@@ -224,28 +224,28 @@ it('D-errors-2 code, param and request_id stand inside of error', async () => {
   expect(error.param).toBe('model');
 });
 
-it('D-errors-3 chat-completions style always carries param and code, null allowed', async () => {
+it('D-errors-3 errors of the chat-completions style always carry param and code, which may be null', async () => {
   const { json } = await client.call('GET', '/v1/chat/completions/unknown');
   expect(json.error).toMatchObject({ param: null, code: null, request_id: expect.any(String) });
 });
 
-it('D-errors-4 messages style carries request_id beside error', async () => {
+it('D-errors-4 errors of the messages style carry request_id beside error', async () => {
   const { json, headers } = await post(client, '/v1/messages', { model: 'no/such' });
   expect(Object.keys(json).toSorted()).toEqual(['error', 'request_id', 'type']);
   expect(json).toMatchObject({ request_id: headers.get('x-request-id') });
 });
 
-it('D-errors-5 a wrong method is 405, and says which are right', async () => {
+it('D-errors-5 a wrong method gets a 405 that lists the allowed ones', async () => {
   const answer = await client.call('DELETE', '/v1/generate');
   expectError(answer, '405 invalid_request');
   expect(answer.headers.get('allow')).toBe('POST');
 });
 
-it('D-errors-6 a body that is too large is 413', async () => {
+it('D-errors-6 a body that is too large gets 413', async () => {
   expectError(await failed('413 invalid_request'), '413 invalid_request');
 });
 
-it('S4-1 request bodies are JSON: another content type is 415', async () => {
+it('S4-1 a body of another content type than JSON gets 415', async () => {
   for (const type of ['text/plain', 'multipart/form-data', 'application/x-www-form-urlencoded', '']) {
     expectError(await generate(JSON.stringify(order)).then(() => withType(type)), '415 invalid_request');
   }
@@ -254,13 +254,13 @@ it('S4-1 request bodies are JSON: another content type is 415', async () => {
 
 const withType = (type: string) => post(client, '/v1/generate', JSON.stringify(order), { 'content-type': type });
 
-it('D-errors-7 a conflict is 409 with code conflict', async () => {
+it('D-errors-7 a conflict gets 409 with the code conflict', async () => {
   const answer = await failed('409 invalid_request');
   expectError(answer, '409 invalid_request');
   expect(answer.json.error.code).toBe('conflict');
 });
 
-it('D-errors-8 a surprise is 500 internal_error, without its detail', async () => {
+it('D-errors-8 an unexpected failure gets 500 internal_error without its details', async () => {
   await service.app.db.query('alter table budgets rename to lost_budgets');
   const answer = await client.call('GET', '/v1/key');
   await service.app.db.query('alter table lost_budgets rename to budgets');
@@ -268,7 +268,7 @@ it('D-errors-8 a surprise is 500 internal_error, without its detail', async () =
   expect(answer.text).not.toContain('budgets');
 });
 
-it('D-errors-9 402, 403 and the failures pause carry x-should-retry: false, the others do not', async () => {
+it('D-errors-9 402, 403 and the failure pause carry x-should-retry: false, and other errors do not', async () => {
   for (const name of Object.keys(failures)) {
     client = await service.client();
     const final = ['402', '403'].includes(name.slice(0, 3)) || name === '429 rate_limit_error';
@@ -276,7 +276,7 @@ it('D-errors-9 402, 403 and the failures pause carry x-should-retry: false, the 
   }
 });
 
-it('D-errors-10 every answer has an x-request-id of its own', async () => {
+it('D-errors-10 every response has its own x-request-id', async () => {
   const answers = [
     await generate(order),
     await generate({}),
@@ -289,7 +289,7 @@ it('D-errors-10 every answer has an x-request-id of its own', async () => {
   expect(new Set(ids).size).toBe(answers.length);
 });
 
-it('D-errors-11 and on /v1/messages a request-id', async () => {
+it('D-errors-11 every response of /v1/messages also has a request-id', async () => {
   const { headers } = await post(client, '/v1/messages', { model: 'no/such' });
   expect(headers.get('request-id')).toBe(headers.get('x-request-id'));
   expect((await client.call('GET', '/v1/models')).headers.get('request-id')).toBeNull();
@@ -300,7 +300,7 @@ it("D-errors-12 the caller's x-client-request-id is echoed", async () => {
   expect(headers.get('x-client-request-id')).toBe('mine 7');
 });
 
-it('D-models-0 a media model on a chat path is 404 not_found, and the message names the right endpoint', async () => {
+it('D-models-0 a chat path with a media model gets a 404 not_found that names the right endpoint', async () => {
   for (const path of ['/v1/chat/completions', '/v1/messages']) {
     const messages = [{ role: 'user', content: 'x' }];
     const answer = await post(client, path, { model: 'sandbox/image', max_tokens: 16, messages });
@@ -315,31 +315,31 @@ function bodyOf(size_bytes: number, model: string): string {
   return JSON.stringify({ model, input: { prompt: 'x'.repeat(size_bytes - frame.length) } });
 }
 
-it('D-sizes-1 generate takes 20 MB', async () => {
+it('D-sizes-1 POST /v1/generate accepts bodies of up to 20 MB', async () => {
   expectError(await generate(bodyOf(20_000_000, 'sandbox/image')), '422 invalid_request'); // too long a prompt
   expectError(await generate(bodyOf(20_000_001, 'sandbox/image')), '413 invalid_request');
 });
 
-it('D-sizes-2 chat takes 32 MB', async () => {
+it('D-sizes-2 chat accepts bodies of up to 32 MB', async () => {
   expectError(await post(client, '/v1/messages', bodyOf(32_000_000, 'no/such')), '400 invalid_request'); // no messages
   expectError(await post(client, '/v1/messages', bodyOf(32_000_001, 'no/such')), '413 invalid_request');
 });
 
-it('D-sizes-3 JSON is nested at most 64 deep', async () => {
+it('D-sizes-3 JSON is accepted up to 64 levels deep', async () => {
   const nested = (depth: number) => `{"model":"no/such","input":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
   expectError(await generate(nested(64)), '404 not_found');
   expectError(await generate(nested(65)), '400 invalid_request');
   expectError(await generate(nested(1_000_000)), '400 invalid_request');
 });
 
-it('D-sizes-4 headers take 64 KiB together', async () => {
+it('D-sizes-4 headers of up to 64 KiB together are accepted', async () => {
   const padded = (length: number) => client.call('GET', '/v1/models', undefined, { 'x-padding': 'x'.repeat(length) });
   expect((await padded(64_000)).status).toBe(200);
   const answer = await padded(66_000);
   expectError(answer, '400 invalid_request');
 });
 
-it('D-sizes-5 URLs have at most 2,048 characters', async () => {
+it('D-sizes-5 URLs of up to 2,048 characters are accepted', async () => {
   const path = (length: number) => `/v1/models/${'x'.repeat(length - '/v1/models/'.length)}`;
   expectError(await client.call('GET', path(2_048)), '404 not_found');
   expectError(await client.call('GET', path(2_049)), '400 invalid_request');
@@ -348,7 +348,7 @@ it('D-sizes-5 URLs have at most 2,048 characters', async () => {
   expectError(await generate({ ...order, webhook_url: hook(2_049) }), '422 invalid_request');
 });
 
-it('D-sizes-6 bodies with NUL or lone surrogates are stored as text, never a 500', async () => {
+it('D-sizes-6 text with NUL or lone surrogates is stored and never causes a 500', async () => {
   const odd = 'a\u0000b\ud800c\udfff\u2028\ufeff';
   const body = { model: 'sandbox/image', input: { prompt: odd, width: 16, height: 16 }, metadata: { k: 'x\ud800' } };
   const { status, json: task } = await generate(body, client, '?wait=20');

@@ -43,7 +43,7 @@ const count = async (by: Client) => (await by.call('GET', '/v1/tasks?limit=100')
 const held = async (by: Client) => (await by.call('GET', '/v1/balance')).json.held.exact;
 const refusal = (status: number, param: string) => ({ status, json: { error: { type: 'invalid_request', param } } });
 
-it("S2.5-1 input is an object that must match its own model's input_schema", async () => {
+it('S2.5-1 input is an object that must match the input_schema of its model', async () => {
   const timed = { prompt: 'x', duration: 2 };
   expect((await post(quiet, { model: 'sandbox/video', input: timed })).status).toBe(202);
   expect(await post(quiet, { model: 'sandbox/image', input: timed })).toMatchObject(refusal(422, 'input.duration'));
@@ -52,18 +52,18 @@ it("S2.5-1 input is an object that must match its own model's input_schema", asy
   }
 });
 
-it('S2.5-2 a video model takes prompt, aspect_ratio, resolution and duration', async () => {
+it('S2.5-2 a video model accepts prompt, aspect_ratio, resolution and duration', async () => {
   const input = { prompt: 'x', aspect_ratio: 'adaptive', resolution: '720p', duration: 1.5 };
   expect((await post(quiet, { model: 'sandbox/video', input })).status).toBe(202);
   const wrong = { ...input, resolution: '720' };
   expect(await post(quiet, { model: 'sandbox/video', input: wrong })).toMatchObject(refusal(422, 'input.resolution'));
 });
 
-it('S2.5-3 an image model takes prompt', async () => {
+it('S2.5-3 an image model accepts prompt', async () => {
   expect((await post(quiet, { model: 'sandbox/image', input: { prompt: 'x' } })).status).toBe(202);
 });
 
-it('S2.6-1 a model is named by its id, an unknown id gives 404', async () => {
+it('S2.6-1 the id of a model selects it, and an unknown id gets 404', async () => {
   const { json: list } = await quiet.call('GET', '/v1/models');
   const drawn = list.data.filter(({ input_schema }) => String(input_schema.required) === 'prompt');
   expect(drawn.length).toBeGreaterThan(3);
@@ -76,7 +76,7 @@ it('S2.6-1 a model is named by its id, an unknown id gives 404', async () => {
   });
 });
 
-it('S2.7-1 an account has several keys, and all of them act for it', async () => {
+it('S2.7-1 an account has several keys, and each acts for the whole account', async () => {
   const second = await idle.client({ account_id: quiet.account_id });
   expect(second.key).not.toBe(quiet.key);
   const { json: task } = await post(quiet, order('x'));
@@ -84,36 +84,36 @@ it('S2.7-1 an account has several keys, and all of them act for it', async () =>
   expect(await held(second)).toBe('0.010000');
 });
 
-it('S2.7-2 each key may have a monthly spend limit of its own', async () => {
+it('S2.7-2 each key may have its own monthly spend limit', async () => {
   const limited = await idle.client({ account_id: quiet.account_id, limit: '0.01' });
   expect((await post(limited, order('x'))).status).toBe(202);
   expect((await post(limited, order('x'))).status).toBe(403);
   expect((await post(quiet, order('x'))).status).toBe(202);
 });
 
-it('S4.1-1 creates a task and holds its estimated cost', async () => {
+it('S4.1-1 POST /v1/generate creates a task and holds its estimated cost', async () => {
   const { json: task } = await post(quiet, { model: 'sandbox/image', input: { prompt: 'x', n: 3 } });
   expect((await get(quiet, task.id)).json.id).toBe(task.id);
   expect([task.estimated_cost.exact, await held(quiet)]).toEqual(['0.030000', '0.030000']);
 });
 
-it('S4.1-2 wait=60 asks the call to wait for the end', async () => {
+it('S4.1-2 POST /v1/generate?wait=60 returns when the task is finished', async () => {
   const { json: task } = await post(client, order('[[delay 700ms]] x'), '?wait=60');
   expect(task).toMatchObject({ status: 'succeeded', error: null });
 });
 
-it('S4.1-3 model is required: 400 invalid_request', async () => {
+it('S4.1-3 POST /v1/generate without model gets 400 invalid_request', async () => {
   expect(await post(quiet, { input: { prompt: 'x' } })).toMatchObject(refusal(400, 'model'));
   for (const model of [null, '', 7, ['sandbox/image']]) {
     expect(await post(quiet, { model, input: { prompt: 'x' } })).toMatchObject(refusal(400, 'model'));
   }
 });
 
-it('S4.1-4 input is required', async () => {
+it('S4.1-4 POST /v1/generate without input gets 400 invalid_request', async () => {
   expect(await post(quiet, { model: 'sandbox/image' })).toMatchObject(refusal(400, 'input'));
 });
 
-it('S4.1-5 input that does not match gives 422 invalid_request, and the message names the field', async () => {
+it('S4.1-5 POST /v1/generate with input that does not match gets a 422 invalid_request that names the field', async () => {
   const answer = await post(quiet, { model: 'sandbox/image', input: { prompt: 'x', width: 3 } });
   expect(answer).toMatchObject(refusal(422, 'input.width'));
   expect(answer.json.error.message).toContain('input.width');
@@ -127,19 +127,19 @@ it('S4.1-6 webhook_url is optional and must be reachable from the internet', asy
   expect(local).toMatchObject(refusal(422, 'webhook_url'));
 });
 
-it('S4.1-8 the answer is 202 with the task', async () => {
+it('S4.1-8 POST /v1/generate returns 202 with the task', async () => {
   const answer = await post(quiet, order('x'));
   expect(answer).toMatchObject({ status: 202, json: { status: 'queued', model: 'sandbox/image' } });
 });
 
-it('S4.1-9 each successful call creates a new task and holds funds', async () => {
+it('S4.1-9 each successful POST /v1/generate creates a new task and holds its cost', async () => {
   const ids = new Set<string>();
   for (let i = 0; i < 3; i++) ids.add((await post(quiet, order('the same'))).json.id);
   expect(ids.size).toBe(3);
   expect(await held(quiet)).toBe('0.030000');
 });
 
-it('D-wait-1 wait counts whole seconds, 0 answers at once', async () => {
+it('D-wait-1 wait is a number of whole seconds, and wait=0 returns at once', async () => {
   const started_ms = performance.now();
   await post(client, order('[[delay 20s]] x'), '?wait=0');
   expect(performance.now() - started_ms).toBeLessThan(5_000);
@@ -151,7 +151,7 @@ it('D-wait-1 wait counts whole seconds, 0 answers at once', async () => {
 /** Scheduled jobs have a timer of their own, should they hang. */
 const duty_limit_ms = 600_000;
 
-it('D-wait-2 more than 300 is treated as 300', async () => {
+it('D-wait-2 wait above 300 counts as 300', async () => {
   for (const wait of ['301', '86400', '1000000000', '99999999999999999999']) {
     const timeouts = vi.spyOn(globalThis, 'setTimeout');
     expect((await post(client, order('[[delay 100ms]] x'), `?wait=${wait}`)).json.status).toBe('succeeded');
@@ -162,7 +162,7 @@ it('D-wait-2 more than 300 is treated as 300', async () => {
   }
 });
 
-it('D-wait-3 not a whole number from 0: 400 invalid_request naming wait', async () => {
+it('D-wait-3 wait that is not a whole number from 0 up gets a 400 invalid_request that names it', async () => {
   for (const wait of ['-1', '-0', '1.5', '1e2', '0x10', 'abc', '', 'true', '%201', '1%0A', 'NaN', 'Infinity']) {
     const answer = await post(quiet, order('x'), `?wait=${wait}`);
     expect(answer).toMatchObject(refusal(400, 'wait'));
@@ -171,19 +171,19 @@ it('D-wait-3 not a whole number from 0: 400 invalid_request naming wait', async 
   expect(await count(quiet)).toBe(0);
 });
 
-it('D-wait-4 the answer is the final task if it finished in time', async () => {
+it('D-wait-4 a call with wait returns the final task if it finishes in time', async () => {
   const { json: task } = await post(client, order('x'), '?wait=20');
   expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'image' }] });
   expect((await get(client, task.id)).json).toEqual(task);
 });
 
-it('D-wait-5 else it is 202 with the task as it is by then', async () => {
+it('D-wait-5 a call with wait returns 202 with the unfinished task when the time is over', async () => {
   const { status, json: task } = await post(client, order('[[delay 20s]] x'), '?wait=1');
   expect(status).toBe(202);
   expect(task).toMatchObject({ status: 'running', output: [], completed_at: null });
 });
 
-it('D-wait-6 a dropped connection does not cancel the task', async () => {
+it('D-wait-6 a caller that disconnects while it waits does not cancel the task', async () => {
   const dropped = new AbortController();
   const request = fetch(`${service.url}/v1/generate?wait=20`, {
     method: 'POST',
@@ -199,7 +199,7 @@ it('D-wait-6 a dropped connection does not cancel the task', async () => {
   expect(await tasks()).toMatchObject([{ status: 'succeeded' }]);
 });
 
-it('D-wait-7 those who wait hold no database connection', async () => {
+it('D-wait-7 waiting calls hold no database connection', async () => {
   const waiting = Array.from({ length: 30 }, () => post(quiet, order('x'), '?wait=3'));
   await vi.waitUntil(async () => (await count(quiet)) === 30, { interval: 20, timeout: 3_000 });
   const started_ms = performance.now();
@@ -211,14 +211,14 @@ it('D-wait-7 those who wait hold no database connection', async () => {
 const keyed = (by: Client, key: string, body: unknown = order('x')): Promise<Answered> =>
   post(by, body, '', { 'idempotency-key': key });
 
-it('D-idempotency-1 the key has 1 to 255 characters', async () => {
+it('D-idempotency-1 an Idempotency-Key has 1 to 255 characters', async () => {
   expect((await keyed(quiet, 'a')).status).toBe(202);
   expect((await keyed(quiet, 'b'.repeat(255))).status).toBe(202);
   expect(await keyed(quiet, 'c'.repeat(256))).toMatchObject(refusal(400, 'idempotency-key'));
   expect(await keyed(quiet, '')).toMatchObject(refusal(400, 'idempotency-key'));
 });
 
-it('D-idempotency-2 the same key and body: the same task, and idempotency-replayed: true', async () => {
+it('D-idempotency-2 a repeated Idempotency-Key with the same body returns the same task with idempotency-replayed: true', async () => {
   const first = await keyed(quiet, 'order 7');
   const second = await keyed(quiet, 'order 7');
   expect([first.status, second.status]).toEqual([202, 202]);
@@ -227,13 +227,13 @@ it('D-idempotency-2 the same key and body: the same task, and idempotency-replay
   expect([await count(quiet), await held(quiet)]).toEqual([1, '0.010000']);
 });
 
-it('D-idempotency-3 another body: 422', async () => {
+it('D-idempotency-3 a repeated Idempotency-Key with another body gets 422', async () => {
   await keyed(quiet, 'k');
   expect(await keyed(quiet, 'k', order('another'))).toMatchObject(refusal(422, 'idempotency-key'));
   expect(await count(quiet)).toBe(1);
 });
 
-it('D-idempotency-4 still in flight: 409 with Retry-After: 1', async () => {
+it('D-idempotency-4 a repeated Idempotency-Key gets 409 with Retry-After: 1 while the first call is in flight', async () => {
   const name = `${quiet.account_id} k`;
   await idle.app.db.tx(async (tx) => {
     await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]); // as the first request holds it
@@ -248,7 +248,7 @@ it('D-idempotency-4 still in flight: 409 with Retry-After: 1', async () => {
   expect(await count(quiet)).toBe(1);
 });
 
-it('D-idempotency-5 keys belong to an account: another has its own, its second API key does not', async () => {
+it('D-idempotency-5 an Idempotency-Key is shared by the API keys of one account and by no other account', async () => {
   const other = await idle.client();
   const same = await idle.client({ account_id: quiet.account_id });
   const first = await keyed(quiet, 'k');
@@ -258,7 +258,7 @@ it('D-idempotency-5 keys belong to an account: another has its own, its second A
   expect((await keyed(same, 'k')).json.id).toBe(first.json.id);
 });
 
-it('D-idempotency-6 they are kept 24 hours', async () => {
+it('D-idempotency-6 an Idempotency-Key is remembered for 24 hours', async () => {
   clock.stop('2031-05-10T12:00:00.000Z');
   const { json: first } = await keyed(quiet, 'k');
   clock.pass(86_400_000 - 1);
@@ -270,7 +270,7 @@ it('D-idempotency-6 they are kept 24 hours', async () => {
   expect(again.json.id).not.toBe(first.id);
 });
 
-it('D-idempotency-7 they are stored only once all checks have passed', async () => {
+it('D-idempotency-7 an Idempotency-Key is stored only after all checks have passed', async () => {
   const poor = await idle.client({ credit: '0.01' });
   expect((await keyed(poor, 'k', { model: 'sandbox/image', input: { prompt: 'x', n: 2 } })).status).toBe(402);
   expect((await keyed(poor, 'k', { model: 'sandbox/image', input: {} })).status).toBe(422);
@@ -279,7 +279,7 @@ it('D-idempotency-7 they are stored only once all checks have passed', async () 
 
 const withMetadata = (metadata: unknown): Promise<Answered> => post(quiet, { ...order('x'), metadata });
 
-it('D-task-7 metadata is echoed', async () => {
+it('D-task-7 metadata is returned with the task', async () => {
   const metadata = { order: '17', 'ключ ✓': '', ['__proto__']: 'own' };
   const { json: created } = await withMetadata(metadata);
   expect(created.metadata).toEqual(metadata);
@@ -311,7 +311,7 @@ it('D-task-11 metadata values are strings', async () => {
     expect(await withMetadata(metadata)).toMatchObject(refusal(400, 'metadata'));
 });
 
-it('D-task-12 metadata holds no NUL', async () => {
+it('D-task-12 metadata with NUL is refused', async () => {
   expect(await withMetadata({ k: 'a\0b' })).toMatchObject(refusal(400, 'metadata'));
   expect(await withMetadata({ 'a\0b': 'v' })).toMatchObject(refusal(400, 'metadata'));
 });

@@ -60,18 +60,18 @@ async function failMinutely(count: number): Promise<void> {
 
 const retryAfter = (answer: Answered) => answer.headers.get('retry-after');
 
-it('S8-1 POST /v1/generate: 60 requests per minute, then 429 rate_limit', async () => {
+it('S8-1 a key that sends more than 60 requests per minute to POST /v1/generate gets 429 rate_limit', async () => {
   expect(await fire(60, () => generate())).toEqual({ 202: 60 });
   expect(await generate()).toMatchObject({ status: 429, json: { error: { type: 'rate_limit' } } });
 });
 
-it('S8-2 chat: 600 requests per minute, then 429 rate_limit', async () => {
+it('S8-2 a key that sends more than 600 chat requests per minute gets 429 rate_limit', async () => {
   const chat = () => client.call('POST', '/v1/chat/completions', { model: 'no/such' });
   expect(await fire(600, chat)).toEqual({ 400: 600 });
   expect(await chat()).toMatchObject({ status: 429, json: { error: { type: 'rate_limit' } } });
 });
 
-it('S8-3 25 failed generations in 24 hours: 429 rate_limit_error with Retry-After', async () => {
+it('S8-3 an account with 25 failed generations in 24 hours gets 429 rate_limit_error with Retry-After', async () => {
   for (let i = 0; i < 24; i++) await failOne();
   expect((await generate()).status).toBe(202);
   await failOne();
@@ -80,7 +80,7 @@ it('S8-3 25 failed generations in 24 hours: 429 rate_limit_error with Retry-Afte
   expect(retryAfter(refused)).toBe('86400');
 });
 
-it('S8-4 they count per account: whatever key made them, and no other account is paused', async () => {
+it('S8-4 failed generations count per account, whichever key made them', async () => {
   const second = await service.client({ account_id: client.account_id });
   const other = await service.client();
   for (let i = 0; i < 13; i++) await failOne();
@@ -90,7 +90,7 @@ it('S8-4 they count per account: whatever key made them, and no other account is
   ]);
 });
 
-it('S8-5 new tasks are paused until that time passes', async () => {
+it('S8-5 an account may create tasks again after the pause for failed generations', async () => {
   for (let i = 0; i < 25; i++) await failOne();
   clock.pass(86_400_000 - 1);
   expect(retryAfter(await generate())).toBe('1');
@@ -98,7 +98,7 @@ it('S8-5 new tasks are paused until that time passes', async () => {
   expect((await generate()).status).toBe(202);
 });
 
-it('S8-6 a monthly spend limit that is reached: 403 permission_error, and the next month begins anew', async () => {
+it('S8-6 a key at its monthly spend limit gets 403 permission_error until the next month', async () => {
   clock.stop('2031-01-31T23:59:59.000Z');
   const limited = await service.client({ limit: '0.03' });
   const { json: task } = await generate(limited, 3); // exactly the limit
@@ -113,7 +113,7 @@ it('S8-6 a monthly spend limit that is reached: 403 permission_error, and the ne
   expect((await generate(limited)).status).toBe(202);
 });
 
-it('S8-7 the available balance must cover the hold, else 402', async () => {
+it('S8-7 a task whose hold exceeds the available balance gets 402', async () => {
   const exact = await service.client({ credit: '0.02' });
   expect((await generate(exact, 2)).status).toBe(202);
   const short = await service.client({ credit: '0.019999' });
@@ -132,7 +132,7 @@ it('D-fail-5 Retry-After is the whole seconds, rounded up, until the 25th newest
   expect((await generate()).status).toBe(202);
 });
 
-it('D-limits-1 never more than 60 are accepted in any 60 seconds', async () => {
+it('D-limits-1 at most 60 requests are accepted in any 60 seconds', async () => {
   expect(await fire(30, () => generate())).toEqual({ 202: 30 });
   elapse(30_000);
   expect(await fire(40, () => generate())).toEqual({ 202: 30, 429: 10 });
@@ -144,7 +144,7 @@ it('D-limits-1 never more than 60 are accepted in any 60 seconds', async () => {
   expect(await fire(40, () => generate())).toEqual({ 202: 30, 429: 10 });
 });
 
-it('D-limits-2 only requests that the window itself refused do not count', async () => {
+it('D-limits-2 only requests that the rate limit itself refused do not count in it', async () => {
   const poor = await service.client({ credit: '0' });
   const refused = [
     () => poor.call('POST', '/v1/generate', {}),
@@ -158,19 +158,19 @@ it('D-limits-2 only requests that the window itself refused do not count', async
   expect(await fire(61, () => generate(poor))).toEqual({ 402: 60, 429: 1 });
 });
 
-it('D-limits-3 both chat paths share one window', async () => {
+it('D-limits-3 both chat paths share one rate limit', async () => {
   const chat = (i: number) =>
     client.call('POST', i % 2 === 0 ? '/v1/messages' : '/v1/chat/completions', { model: 'no/such' });
   expect(await fire(600, chat)).toEqual({ 400: 600 });
   expect([(await chat(0)).status, (await chat(1)).status]).toEqual([429, 429]);
 });
 
-it('D-limits-4 everything else has 600 per minute', async () => {
+it('D-limits-4 all other paths accept 600 requests per minute', async () => {
   expect(await fire(600, () => client.call('GET', '/v1/key'))).toEqual({ 200: 600 });
   expect((await client.call('GET', '/v1/key')).status).toBe(429);
 });
 
-it('D-limits-5 it shares one window: reads, estimate, cancel, links, count_tokens', async () => {
+it('D-limits-5 reads, estimate, cancel, links and count_tokens share one rate limit', async () => {
   const others = [
     () => client.call('GET', '/v1/balance'),
     () => client.call('POST', '/v1/estimate', order()),
@@ -185,7 +185,7 @@ it('D-limits-5 it shares one window: reads, estimate, cancel, links, count_token
   expect((await generate()).headers.get('x-ratelimit-remaining-requests')).toBe('59');
 });
 
-it('D-limits-6 windows in memory start empty after a restart', async () => {
+it('D-limits-6 rate limits in memory start empty after a restart', async () => {
   expect(await fire(61, () => generate())).toEqual({ 202: 60, 429: 1 });
   const restarted = await service.beside({ clock });
   const answer = await fetch(`${restarted.url}/v1/generate`, {
@@ -197,7 +197,7 @@ it('D-limits-6 windows in memory start empty after a restart', async () => {
   expect([answer.status, answer.headers.get('x-ratelimit-remaining-requests')]).toEqual([202, '59']);
 });
 
-it('D-errors-13 limited paths tell limit, remaining and reset', async () => {
+it('D-errors-13 responses of paths with a rate limit carry its limit, the remaining requests and the reset time', async () => {
   const told = ({ headers }: Answered) =>
     ['limit', 'remaining', 'reset'].map((name) => headers.get(`x-ratelimit-${name}-requests`));
   const format = expect.stringMatching(/^(\d+m)?\d+s$/); // such as 1s or 6m0s

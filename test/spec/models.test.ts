@@ -43,7 +43,7 @@ const refusal = (param: string) => ({ status: 400, json: { error: { type: 'inval
 
 const deep = { id: 'deep/er/model', display_name: 'A deeper model' };
 
-it('S2.6-2 a model has an id and an input_schema, a JSON Schema of 2020-12', async () => {
+it('S2.6-2 a model has an id and an input_schema, which is a JSON Schema of 2020-12', async () => {
   const { data } = (await list()).json;
   for (const { id, input_schema, modality } of data) {
     expect(id).toMatch(/^[a-z]/);
@@ -62,7 +62,7 @@ it('S2.6-2 a model has an id and an input_schema, a JSON Schema of 2020-12', asy
   }
 });
 
-it('D-models-1 all models are listed by default', async () => {
+it('D-models-1 GET /v1/models lists all models by default', async () => {
   const { json } = await list();
   const ids = json.data.map(({ id }) => id);
   expect(ids.slice(0, count)).toEqual(names);
@@ -70,53 +70,53 @@ it('D-models-1 all models are listed by default', async () => {
   expect([json.object, json.has_more, json.first_id, json.last_id]).toEqual(['list', false, ids[0], ids.at(-1)]);
 });
 
-it('D-models-2 limit is a whole number from 1 to 1000', async () => {
+it('D-models-2 the limit of GET /v1/models is a whole number from 1 to 1000', async () => {
   expect(await idsOf('?limit=2')).toEqual(names.slice(0, 2));
   expect((await list('?limit=2')).json).toMatchObject({ has_more: true, first_id: names[0], last_id: names[1] });
   expect((await list('?limit=1000')).status).toBe(200);
   for (const limit of ['0', '1001', '-1', 'x']) expect(await list(`?limit=${limit}`)).toMatchObject(refusal('limit'));
 });
 
-it('D-models-3 after_id: what follows this model', async () => {
+it('D-models-3 after_id lists the models that follow this one', async () => {
   expect(await idsOf(`?limit=3&after_id=${names[4]}`)).toEqual(names.slice(5, 8));
   expect((await idsOf(`?after_id=${names[4]}`)).slice(0, 25)).toEqual(names.slice(5));
   expect(await list('?after_id=no/such')).toMatchObject(refusal('after_id'));
 });
 
-it('D-models-4 before_id: what is right before this model', async () => {
+it('D-models-4 before_id lists the models right before this one', async () => {
   expect(await idsOf(`?limit=3&before_id=${names[4]}`)).toEqual(names.slice(1, 4));
   expect(await idsOf(`?before_id=${names[2]}`)).toEqual(names.slice(0, 2));
   expect(await list('?before_id=no/such')).toMatchObject(refusal('before_id'));
 });
 
-it('D-models-5 modality: only models of this kind', async () => {
+it('D-models-5 modality lists only the models of this kind', async () => {
   expect(await idsOf('?modality=video')).toEqual(['sandbox/video']);
   expect(await idsOf('?modality=audio')).toEqual(['sandbox/audio', 'sandbox/transcript']);
   expect(await idsOf('?modality=chat')).toEqual(['sandbox/chat']);
   expect(await list('?modality=text')).toMatchObject(refusal('modality'));
 });
 
-it('D-models-6 one model by its id, the slashes in it plain', async () => {
+it('D-models-6 GET /v1/models/{id} accepts an id with plain slashes', async () => {
   expect(await client.call('GET', '/v1/models/deep/er/model')).toMatchObject({ status: 200, json: deep });
   expect(await client.call('GET', '/v1/models/deep/er')).toMatchObject({ status: 404 });
 });
 
-it('D-models-7 or as %2F', async () => {
+it('D-models-7 GET /v1/models/{id} accepts an id with slashes written as %2F', async () => {
   expect(await client.call('GET', '/v1/models/deep%2Fer%2fmodel')).toMatchObject({ status: 200, json: deep });
   expect(await client.call('GET', '/v1/models/deep%2Fer/model')).toMatchObject({ status: 200, json: deep });
 });
 
-it('D-models-8 a record has what SDKs of the chat-completions style read', async () => {
+it('D-models-8 a model has the fields that SDKs of the chat-completions style read', async () => {
   const { json } = await client.call('GET', '/v1/models/deep/er/model');
   expect(json).toMatchObject({ id: deep.id, object: 'model', created: 1_749_254_400, owned_by: 'somebody' });
 });
 
-it('D-models-9 and what SDKs of the messages style read', async () => {
+it('D-models-9 a model has the fields that SDKs of the messages style read', async () => {
   const { json } = await client.call('GET', '/v1/models/deep/er/model');
   expect(json).toMatchObject({ type: 'model', display_name: 'A deeper model', created_at: '2025-06-07T00:00:00.000Z' });
 });
 
-it('D-models-10 then modality, description, output_types, limits, capabilities and status', async () => {
+it('D-models-10 a model has modality, description, output_types, limits, capabilities and status', async () => {
   const { json } = await client.call('GET', '/v1/models/deep/er/model');
   expect(json).toMatchObject({
     modality: 'image',
@@ -128,7 +128,7 @@ it('D-models-10 then modality, description, output_types, limits, capabilities a
   });
 });
 
-it('D-models-13 status tells of its routes: all take tasks, some do, none does', async () => {
+it('D-models-13 the status of a model says whether all, some or none of its routes accept tasks', async () => {
   const { db } = service.app;
   const pause = (route: string) =>
     db.query(
@@ -151,7 +151,7 @@ it('D-models-13 status tells of its routes: all take tasks, some do, none does',
   expect([await statusOf(deep.id), await statusOf('sandbox/failover')]).toEqual(['available', 'available']);
 });
 
-it('D-models-11 and pricing: unit, amount as decimal text, per, currency, when', async () => {
+it('D-models-11 the pricing of a model has unit, amount as decimal text, per, currency and when', async () => {
   const { json } = await client.call('GET', '/v1/models/deep/er/model');
   expect(json.pricing).toEqual([
     { unit: 'image', amount: '0.2', per: 1, currency: 'USD', when: { prompt: 'x' } },
@@ -159,12 +159,12 @@ it('D-models-11 and pricing: unit, amount as decimal text, per, currency, when',
   ]);
 });
 
-it('D-health-1 /livez and /readyz need no key', async () => {
+it('D-health-1 GET /livez and GET /readyz need no key', async () => {
   expect(await (await fetch(`${service.url}/livez`)).json()).toEqual({ status: 'ok' });
   expect(await (await fetch(`${service.url}/readyz`)).json()).toMatchObject({ status: 'ready' });
 });
 
-it('D-health-2 /openapi.json and /docs are public', async () => {
+it('D-health-2 GET /openapi.json and GET /docs need no key', async () => {
   expect(await (await fetch(`${service.url}/openapi.json`)).json()).toMatchObject({
     openapi: expect.stringMatching(/^3\.1/),
   });
@@ -172,7 +172,7 @@ it('D-health-2 /openapi.json and /docs are public', async () => {
   expect([docs.status, docs.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
 });
 
-it('D-health-3 no CORS unless server.cors_origins names the origin', async () => {
+it('D-health-3 responses carry no CORS headers unless server.cors_origins names the origin', async () => {
   const from = (origin: string) =>
     client
       .call('GET', '/v1/models?limit=1', undefined, { origin })

@@ -113,13 +113,13 @@ const usageOf = async (by: Client, query: string): Promise<Body> => (await by.ca
 const millionths = (exact: string): bigint => BigInt(exact.replace('.', ''));
 const refusal = (param: string) => ({ status: 400, json: { error: { type: 'invalid_request', param } } });
 
-it('D-money-1 amounts are millionths of the unit: a picture may cost less than a cent', async () => {
+it('D-money-1 amounts are millionths of the currency unit, so an image may cost less than a cent', async () => {
   const task = await generate({ kind: 'cheap' });
   expect([task.cost.exact, task.estimated_cost.exact]).toEqual(['0.001234', '0.001234']);
   expect((await balanceOf(client)).balance.exact).toBe('99.998766');
 });
 
-it('D-money-2 units × price × rate is one exact rational, rounded once', async () => {
+it('D-money-2 units × price × rate is one exact fraction that is rounded once', async () => {
   const task = await generate({ kind: 'tiny', n: 4 }); // 0.0000056: each picture by itself would be 1 or 2 millionths
   expect([task.estimated_cost.exact, task.cost.exact]).toEqual(['0.000006', '0.000006']);
   const zloty = await service.client({ currency: 'PLN' });
@@ -132,12 +132,12 @@ it('D-money-3 a charge is rounded half up', async () => {
   expect((await generate({ kind: 'tiny', n: 4 })).cost.exact).toBe('0.000006'); // 0.0000056
 });
 
-it('D-money-4 the hold is rounded up', async () => {
+it('D-money-4 a hold is rounded up', async () => {
   expect((await hold({ kind: 'tiny', n: 3 })).json.estimated_cost.exact).toBe('0.000005'); // 0.0000042
   expect((await balanceOf(quiet)).held.exact).toBe('0.000005');
 });
 
-it('D-money-5 amount shows a cost in two digits, half up', async () => {
+it('D-money-5 the amount of a cost has two digits, rounded half up', async () => {
   expect((await generate({ kind: 'half' })).cost).toMatchObject({ amount: '0.02', exact: '0.015000' });
   expect((await generate({ kind: 'below' })).cost).toMatchObject({ amount: '0.01', exact: '0.014999' });
 });
@@ -146,12 +146,12 @@ it('D-money-6 a positive cost never shows 0.00', async () => {
   expect((await generate({ kind: 'mite' })).cost).toMatchObject({ amount: '0.01', exact: '0.000001' });
 });
 
-it('D-money-7 estimates are shown rounded up', async () => {
+it('D-money-7 an estimate is shown rounded up', async () => {
   const { json } = await hold({ kind: 'below' });
   expect(json.estimated_cost).toMatchObject({ amount: '0.02', exact: '0.014999' });
 });
 
-it('D-money-8 balances, available and remaining are shown rounded down', async () => {
+it('D-money-8 balance, available and remaining are shown rounded down', async () => {
   const limited = await idle.client({ credit: '1.019999', limit: '0.509999' });
   await hold({ kind: 'mite' }, limited);
   expect(await balanceOf(limited)).toMatchObject({
@@ -162,7 +162,7 @@ it('D-money-8 balances, available and remaining are shown rounded down', async (
   });
 });
 
-it('D-money-9 exact is what the ledger books, six digits', async () => {
+it('D-money-9 exact is the amount in the ledger, with six digits', async () => {
   const { id, cost } = await generate({ kind: 'cheap' });
   expect(cost.exact).toMatch(/^\d+\.\d{6}$/);
   const [entry] = await service.app.db.query<{ revenue: bigint }>(
@@ -185,7 +185,7 @@ it('D-money-10 sums are made of exact values only', async () => {
   expect((await usageOf(quiet, '?group_by=key')).total).toMatchObject({ amount: '0.01', exact: '0.007404' });
 });
 
-it('D-money-11 the price is frozen at creation', async () => {
+it('D-money-11 the price of a task is frozen at its creation', async () => {
   const { json: created } = await client.call('POST', '/v1/generate', {
     model: 'test/image',
     input: { prompt: '[[delay 500ms]] x' },
@@ -200,7 +200,7 @@ it('D-money-11 the price is frozen at creation', async () => {
 
 const taskOf = async (id: string, by = client): Promise<Body> => (await by.call('GET', `/v1/tasks/${id}`)).json;
 
-it('D-money-12 so is the rate', async () => {
+it('D-money-12 the exchange rate of a task is frozen at its creation', async () => {
   const zloty = await idle.client({ currency: 'PLN' });
   const { json: created } = await hold({}, zloty);
   await idle.configure(yaml('0.02', '2'));
@@ -209,7 +209,7 @@ it('D-money-12 so is the rate', async () => {
   expect((await taskOf(created.id, zloty)).cost.exact).toBe('0.073000');
 });
 
-it('D-money-13 units measured from a file are rounded to the millisecond', async () => {
+it('D-money-13 units that are measured from a file are rounded to the millisecond', async () => {
   const { output, cost } = await generate({ duration: 1.23456 }, 'test/melody');
   const { data } = await usageOf(client, '?group_by=model');
   const measured = Number(data[0]?.units['second']);
@@ -218,18 +218,18 @@ it('D-money-13 units measured from a file are rounded to the millisecond', async
   expect(cost.exact).toBe('0.012350');
 });
 
-it('D-money-14 a measurement hardly above the held units is charged as held', async () => {
+it('D-money-14 units that are measured slightly above the held ones are charged as held', async () => {
   expect((await generate({ width: 1 }, 'test/mixed')).cost.exact).toBe('1.010000'); // 1.01 MP of 1, 1 image of 2
   expect((await generate({ width: 2 }, 'test/mixed')).cost.exact).toBe('1.020000'); // 1.03 MP, up to the hold
 });
 
-it('D-money-15 a task is never charged above its hold', async () => {
+it('D-money-15 a task is never charged more than its hold', async () => {
   const task = await generate({ duration: 4 }, 'test/melody');
   expect(task.output[0]?.duration).toBeCloseTo(4, 1);
   expect([task.status, task.estimated_cost.exact, task.cost.exact]).toEqual(['succeeded', '0.020000', '0.020000']);
 });
 
-it('D-money-22 an output that is worth more than its hold is booked as a loss, and told in the log', async () => {
+it('D-money-22 an output that costs more than its hold is booked as a loss and logged', async () => {
   const { id } = await generate({ duration: 3 }, 'test/melody');
   const rows = await service.app.db.query(
     `select revenue, loss from ledger_entries where ref = $1 and type = 'settle'`,
@@ -240,7 +240,7 @@ it('D-money-22 an output that is worth more than its hold is booked as a loss, a
   expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 50, loss: '0.010000', currency: 'USD' });
 });
 
-it('D-money-16 an account pays in one of the configured currencies, USD and PLN by default', async () => {
+it('D-money-16 an account pays in one of the configured currencies, which are USD and PLN by default', async () => {
   const zloty = await service.client({ currency: 'PLN', credit: '10' });
   const order = { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 } };
   const { json: task } = await zloty.call('POST', '/v1/generate?wait=20', order);
@@ -254,7 +254,7 @@ it('D-money-16 an account pays in one of the configured currencies, USD and PLN 
   await plain.stop();
 });
 
-it('D-money-17 the price book is in the base currency, whoever reads it', async () => {
+it('D-money-17 prices are shown in the base currency to every account', async () => {
   const zloty = await service.client({ currency: 'PLN' });
   const { json } = await zloty.call('GET', '/v1/models/sandbox/image');
   expect(json.pricing).toMatchObject([{ unit: 'image', amount: '0.01', currency: 'USD' }]);
@@ -281,14 +281,14 @@ it('D-money-19 open holds count in the current month', async () => {
   expect((await hold({}, limited)).status).toBe(403);
 });
 
-it('D-money-20 money takes the time as a parameter', async () => {
+it('D-money-20 money functions take the time as a parameter', async () => {
   clock.stop('2031-07-01T10:20:30.400Z');
   await charge({});
   const times = (await movementsOf(quiet)).slice(0, 2).map((entry) => entry.created_at);
   expect(times).toEqual(['2031-07-01T10:20:30.400Z', '2031-07-01T10:20:30.400Z']);
 });
 
-it('D-money-21 a unit without a price costs nothing, and the check of the file warns', async () => {
+it('D-money-21 a unit without a price costs nothing, and config check warns about it', async () => {
   const file = yaml('0.02').replace('      - { unit: image, amount: "0.02" }\n', '');
   await idle.configure(file);
   const free = (await hold({ n: 4 })).json.estimated_cost;
@@ -301,7 +301,7 @@ it('D-money-21 a unit without a price costs nothing, and the check of the file w
   ]);
 });
 
-it('D-ledger-1 double entry: every movement adds up to nothing', async () => {
+it('D-ledger-1 every movement of the ledger is double entry and adds up to zero', async () => {
   await charge({ n: 3 });
   const copy = `insert into ledger_entries select (jsonb_populate_record(e, $2)).* from ledger_entries e
      where account_id = $1 and type = 'settle'`;
@@ -313,7 +313,7 @@ it('D-ledger-1 double entry: every movement adds up to nothing', async () => {
   expect(sum?.sum).toBe('0');
 });
 
-it('D-ledger-2 append-only: entries are never changed or deleted', async () => {
+it('D-ledger-2 entries of the ledger are never changed or deleted', async () => {
   await charge({});
   const where = `where account_id = '${quiet.account_id}'`;
   for (const change of ['update ledger_entries set reason = $$x$$', 'delete from ledger_entries']) {
@@ -322,7 +322,7 @@ it('D-ledger-2 append-only: entries are never changed or deleted', async () => {
   await expect(idle.app.db.query('truncate ledger_entries')).rejects.toThrow('never changed or deleted');
 });
 
-it('D-ledger-3 the balances of the system accounts are sums', async () => {
+it('D-ledger-3 the balances of the system accounts are the sums of their entries', async () => {
   await charge({ n: 3 });
   const [sums] = await idle.app.db.query<Record<string, bigint>>(
     `select sum(topup_source)::bigint as topup_source, sum(revenue)::bigint as revenue,
@@ -333,7 +333,7 @@ it('D-ledger-3 the balances of the system accounts are sums', async () => {
   expect(sums).toEqual({ topup_source: -100_000_000n, revenue: 20_000n, available: 99_980_000n, held: 0n });
 });
 
-it('D-ledger-4 every movement happens once, settle and release share one key', async () => {
+it('D-ledger-4 every movement happens once, and settle and release share one key', async () => {
   const id = await charge({});
   const again = `insert into ledger_entries select (jsonb_populate_record(e, $2)).* from ledger_entries e
      where account_id = $1 and type = 'settle'`;
@@ -344,7 +344,7 @@ it('D-ledger-4 every movement happens once, settle and release share one key', a
   expect((await movementsOf(quiet)).filter((entry) => entry.reference_id === id)).toHaveLength(2);
 });
 
-it('D-balance-1 the balance object has these keys', async () => {
+it('D-balance-1 GET /v1/balance returns balance, held, available, currency, key and updated_at', async () => {
   const balance = await balanceOf(quiet);
   expect(balance).toEqual({
     object: 'balance',
@@ -357,7 +357,7 @@ it('D-balance-1 the balance object has these keys', async () => {
   });
 });
 
-it('D-balance-2 available is balance − held', async () => {
+it('D-balance-2 available is balance minus held', async () => {
   await hold({ n: 3 });
   await charge({});
   expect(await balanceOf(quiet)).toMatchObject({
@@ -367,7 +367,7 @@ it('D-balance-2 available is balance − held', async () => {
   });
 });
 
-it('D-balance-3 key tells the limit of the calling key, what it spent, what remains and until when', async () => {
+it('D-balance-3 GET /v1/balance shows the limit of the calling key, what it spent, what remains and when it resets', async () => {
   clock.stop('2031-12-31T23:00:00Z');
   const limited = await idle.client({ limit: '1' });
   await charge({}, limited);
@@ -380,7 +380,7 @@ it('D-balance-3 key tells the limit of the calling key, what it spent, what rema
   });
 });
 
-it('D-transactions-1 the ledger is listed by cursor, newest first', async () => {
+it('D-transactions-1 GET /v1/balance/transactions lists the ledger by cursor, newest first', async () => {
   for (let i = 0; i < 3; i++) await charge({});
   const ids = (await movementsOf(quiet)).map(({ id }) => id);
   expect(ids).toHaveLength(7);
@@ -392,7 +392,7 @@ it('D-transactions-1 the ledger is listed by cursor, newest first', async () => 
   expect(await quiet.call('GET', '/v1/balance/transactions?after=x')).toMatchObject(refusal('after'));
 });
 
-it('D-transactions-2 a movement tells direction, type, amount, what is available and held after it, and its reference', async () => {
+it('D-transactions-2 a transaction has direction, type, amount, available_after, held_after and a reference', async () => {
   const id = await charge({ n: 3 });
   const [charged, held, topup] = await movementsOf(quiet);
   expect([charged, held, topup]).toMatchObject([
@@ -416,7 +416,7 @@ it('D-transactions-2 a movement tells direction, type, amount, what is available
   expect(available).toEqual(['99.980000', '99.940000', '100.000000']);
 });
 
-it('D-transactions-3 types are topup, hold, release, charge and adjustment', async () => {
+it('D-transactions-3 the types of transactions are topup, hold, release, charge and adjustment', async () => {
   await charge({});
   const { id } = (await hold({})).json;
   await quiet.call('POST', `/v1/tasks/${id}/cancel`);
@@ -431,7 +431,7 @@ it('D-transactions-3 types are topup, hold, release, charge and adjustment', asy
   expect(await quiet.call('GET', '/v1/balance/transactions?type=settle')).toMatchObject(refusal('type'));
 });
 
-it('D-transactions-4 they add up to the balance', async () => {
+it('D-transactions-4 the transactions add up to the balance', async () => {
   await charge({ n: 4 });
   await charge({ kind: 'cheap', n: 2 });
   await hold({ n: 2 });
@@ -448,7 +448,7 @@ it('D-transactions-4 they add up to the balance', async () => {
   expect(movements[0]?.held_after).toEqual(balance.held);
 });
 
-it('D-usage-1 usage by day, in UTC', async () => {
+it('D-usage-1 GET /v1/usage groups by day in UTC', async () => {
   clock.stop('2031-03-30T23:59:59.999Z');
   await charge({});
   clock.stop('2031-03-31T00:00:00.000Z');
@@ -462,7 +462,7 @@ it('D-usage-1 usage by day, in UTC', async () => {
   expect((await usageOf(quiet, '')).data).toEqual(usage.data);
 });
 
-it('D-usage-2 usage by model, by key, by modality, and by several of them', async () => {
+it('D-usage-2 GET /v1/usage groups by model, by key, by modality, and by several of them', async () => {
   const second = await idle.client({ account_id: quiet.account_id });
   await charge({});
   await charge({ kind: 'cheap' }, second);
@@ -478,7 +478,7 @@ it('D-usage-2 usage by model, by key, by modality, and by several of them', asyn
   expect(await quiet.call('GET', '/v1/usage?group_by=color')).toMatchObject(refusal('group_by'));
 });
 
-it('D-usage-3 usage from a time to a time', async () => {
+it('D-usage-3 GET /v1/usage counts only the time between from and to', async () => {
   clock.stop('2031-04-10T12:00:00.000Z');
   await charge({});
   const count = async (from: string, to: string) =>
@@ -491,7 +491,7 @@ it('D-usage-3 usage from a time to a time', async () => {
 
 const estimate = (by: Client, body: unknown): Promise<Answered> => by.call('POST', '/v1/estimate', body);
 
-it('D-estimate-1 POST /v1/estimate takes the body of generate and tells cost, available and allowed', async () => {
+it('D-estimate-1 POST /v1/estimate takes the body of generate and returns estimated_cost, available and allowed', async () => {
   const body = { model: 'test/image', input: { n: 3 }, metadata: { a: '1' }, webhook_url: 'https://example.com' };
   expect(await estimate(quiet, body)).toMatchObject({ status: 200 });
   expect((await estimate(quiet, body)).json).toEqual({
@@ -503,13 +503,13 @@ it('D-estimate-1 POST /v1/estimate takes the body of generate and tells cost, av
   expect((await estimate(quiet, { model: 'test/image', input: { n: 9 } })).status).toBe(422);
 });
 
-it('D-estimate-2 nothing is created or held for it', async () => {
+it('D-estimate-2 POST /v1/estimate creates no task and holds nothing', async () => {
   await estimate(quiet, { model: 'test/image', input: {} });
   expect((await balanceOf(quiet)).held.exact).toBe('0.000000');
   expect((await quiet.call('GET', '/v1/tasks')).json.data).toEqual([]);
 });
 
-it('D-estimate-3 allowed is false where generate would answer 402, 403 or 429', async () => {
+it('D-estimate-3 allowed is false when generate would answer 402, 403 or 429', async () => {
   const body = { model: 'test/image', input: { n: 2 } };
   const poor = await idle.client({ credit: '0.03' });
   const limited = await idle.client({ limit: '0.03' });
@@ -528,7 +528,7 @@ it('D-estimate-3 allowed is false where generate would answer 402, 403 or 429', 
   }
 });
 
-it("D-key-1 GET /v1/key tells the calling key's limits and use", async () => {
+it('D-key-1 GET /v1/key returns the limits and the use of the calling key', async () => {
   const limited = await idle.client({ limit: '0.5' });
   await charge({}, limited);
   await hold({}, limited);

@@ -105,15 +105,16 @@ async function expectFirst(stage: Stage): Promise<void> {
   }
 }
 
-it('D-order-1 401 comes before everything else', () => expectFirst('key'));
-it('D-order-2 then 429 rate_limit', () => expectFirst('window'));
-it('D-order-3 then 400', () => expectFirst('form'));
-it('D-order-4 then 404 for the model', () => expectFirst('model'));
-it('D-order-5 then 422 for the input', () => expectFirst('input'));
-it('D-order-6 then 422 for webhook_url', () => expectFirst('webhook'));
-it('D-order-7 then 502 or 504 when no route is usable', () => expectFirst('routes'));
-it('D-order-8 then 429 rate_limit_error', () => expectFirst('pause'));
-it('D-order-9 then 402, and 403 last', async () => {
+it('D-order-1 the 401 for a key is checked before everything else', () => expectFirst('key'));
+it('D-order-2 the 429 rate_limit is checked before the 400', () => expectFirst('window'));
+it('D-order-3 the 400 is checked before the 404 for the model', () => expectFirst('form'));
+it('D-order-4 the 404 for the model is checked before the 422 for the input', () => expectFirst('model'));
+it('D-order-5 the 422 for the input is checked before the 422 for webhook_url', () => expectFirst('input'));
+it('D-order-6 the 422 for webhook_url is checked before the 502 for unusable routes', () => expectFirst('webhook'));
+it('D-order-7 the 502 or 504 for unusable routes is checked before the 429 rate_limit_error', () =>
+  expectFirst('routes'));
+it('D-order-8 the 429 rate_limit_error is checked before the 402 and the 403', () => expectFirst('pause'));
+it('D-order-9 the 402 is checked before the 403, which is last', async () => {
   await expectFirst('balance');
   await expectFirst('limit');
 });

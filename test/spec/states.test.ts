@@ -112,7 +112,7 @@ async function countsTowardPause(fail: () => Promise<unknown>, by = client): Pro
   return status === 429;
 }
 
-it('S3-1 succeeded and failed are final: what comes later changes nothing', async () => {
+it('S3-1 succeeded and failed are final states, and nothing changes them', async () => {
   routes(['run forever'], ['done']);
   const { json: running } = await generate({}, 0);
   await reaches(running.id, 'running');
@@ -138,7 +138,7 @@ async function expectOneEnding({ app }: TestApp, by: Client, id: string): Promis
   expect((await by.call('GET', `/v1/tasks/${id}`)).text).toBe(winner?.text);
 }
 
-it('S3-2 a run that produced output ends its task as succeeded, from queued or running', async () => {
+it('S3-2 a task whose run produces output becomes succeeded, from queued or running', async () => {
   expect((await generate()).json.status).toBe('succeeded');
   routes(['run'], ['done']);
   const { json: task } = await generate({}, 0);
@@ -147,47 +147,47 @@ it('S3-2 a run that produced output ends its task as succeeded, from queued or r
   expect((await get(task.id)).status).toBe('succeeded');
 });
 
-it('S3-3 on success the real cost is charged against the hold', async () => {
+it('S3-3 a task that succeeds is charged its real cost against the hold', async () => {
   const { json: task } = await generate({ n: 3 });
   expect(task).toMatchObject({ estimated_cost: { exact: '0.090000' }, cost: { exact: '0.030000' } });
   expect(await money()).toEqual({ available: '99.970000', held: '0.000000' });
 });
 
-it('S3-4 on success output is filled', async () => {
+it('S3-4 a task that succeeds has its output filled', async () => {
   expect((await generate()).json.output).toMatchObject([{ type: 'image', width: 64, height: 48 }]);
 });
 
-it('S3-5 on success completed_at is set', async () => {
+it('S3-5 a task that succeeds has completed_at set', async () => {
   routes(['run'], ['done']);
   const { json: task } = await generate();
   expect(Date.parse(task.completed_at ?? '')).toBeGreaterThan(Date.parse(task.started_at ?? ''));
 });
 
-it('S3-6 a run that started and ended in error ends its task as failed, with an error', async () => {
+it('S3-6 a task whose run starts and fails becomes failed with an error', async () => {
   routes(['run then fail'], ['done']);
   const { json: task } = await generate();
   expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error', message: 'The run failed.' } });
   expect(task.started_at).not.toBeNull();
 });
 
-it('S3-7 on failure the hold is released', async () => {
+it('S3-7 the hold of a task that fails is released', async () => {
   routes(['run then fail'], ['done']);
   const { json: task } = await generate();
   expect(await movements(task.id)).toEqual(['release', 'hold']);
   expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
 });
 
-it('S3-8 on failure cost.amount is zero', async () => {
+it('S3-8 the cost.amount of a task that fails is zero', async () => {
   routes(['run then fail'], ['done']);
   expect((await generate()).json.cost).toEqual({ amount: '0.00', currency: 'USD', exact: '0.000000' });
 });
 
-it('S3-9 a failure counts toward the limit of failed generations', async () => {
+it('S3-9 a task that fails counts toward the limit of failed generations', async () => {
   routes(['run then fail'], ['done']);
   expect(await countsTowardPause(() => generate())).toBe(true);
 });
 
-it('S3-10 when a route fails before starting, the next one is tried, and the task does not fail for that', async () => {
+it('S3-10 a task whose route fails before starting goes to the next route and does not fail', async () => {
   routes(['refuse'], ['done']);
   const { json: task } = await generate();
   expect(task).toMatchObject({ status: 'succeeded', error: null });
@@ -202,13 +202,13 @@ it('S7.3-3 a failed task is not retried in a loop', async () => {
   expect((await get(task.id)).status).toBe('failed');
 });
 
-it('D-task-4 a task is created queued', async () => {
+it('D-task-4 a new task is queued', async () => {
   const by = await idle.client();
   const { json: task } = await generate({}, 0, 'test/pair', by);
   expect([task.status, (await get(task.id, by)).status]).toEqual(['queued', 'queued']);
 });
 
-it('D-task-5 it is running when the upstream has started, not when it has only accepted', async () => {
+it('D-task-5 a task is running when its upstream has started, not when it has only accepted', async () => {
   routes(['queue'], ['done']);
   const before = upstream.polls.length;
   const { json: waiting } = await generate({}, 0);
@@ -224,34 +224,34 @@ it('D-task-5 it is running when the upstream has started, not when it has only a
 
 const errorOf = async (made: Promise<Answered>) => (await made).json.error;
 
-it('D-task-14 error.type upstream_error: the provider failed, or returned what is no output', async () => {
+it('D-task-14 error.type is upstream_error when the provider fails or returns no valid output', async () => {
   expect(await errorOf(generate({}, 10, 'test/film'))).toMatchObject({ type: 'upstream_error' });
 });
 
-it('D-task-15 error.type timeout: the run took too long', async () => {
+it('D-task-15 error.type is timeout when the run takes too long', async () => {
   routes(['run forever'], ['done']);
   expect(await errorOf(generate({}, 10, 'test/hasty'))).toMatchObject({ type: 'timeout' });
 });
 
-it('D-task-16 error.type content_policy_violation: the content was refused', async () => {
+it('D-task-16 error.type is content_policy_violation when the content is refused', async () => {
   const body = { model: 'sandbox/image', input: { prompt: '[[moderate]] x' } };
   const answer = client.call('POST', '/v1/generate?wait=10', body);
   expect(await errorOf(answer)).toMatchObject({ type: 'content_policy_violation' });
 });
 
-it('D-task-17 error.type invalid_request: the provider refused the input', async () => {
+it('D-task-17 error.type is invalid_request when the provider refuses the input', async () => {
   routes(['reject input'], ['done']);
   expect(await errorOf(generate())).toEqual({ type: 'invalid_request', message: 'that prompt will not do' });
 });
 
-it('D-task-18 error.type canceled: the caller ended it', async () => {
+it('D-task-18 error.type is canceled when the caller cancels the task', async () => {
   routes(['run forever'], ['done']);
   const { json: task } = await generate({}, 0);
   await reaches(task.id, 'running');
   expect(await errorOf(cancel(task.id))).toMatchObject({ type: 'canceled' });
 });
 
-it('D-task-19 error.type internal_error: the fault is ours', async () => {
+it('D-task-19 error.type is internal_error when the fault is ours', async () => {
   const by = await idle.client();
   const { json: task } = await generate({}, 0, 'test/pair', by);
   const node = await idle.beside({ yaml: 'version: 1\n' }); // the model was taken out of the configuration
@@ -261,40 +261,40 @@ it('D-task-19 error.type internal_error: the fault is ours', async () => {
   expect((await get(task.id, by)).error).toMatchObject({ type: 'internal_error' });
 });
 
-it('D-noroute-1 no route could be started: the task is failed with upstream_error', async () => {
+it('D-noroute-1 a task that no route starts becomes failed with upstream_error', async () => {
   routes(['refuse'], ['refuse']);
   const { status, json: task } = await generate();
   expect(status).toBe(202);
   expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, started_at: null });
 });
 
-it('D-noroute-2 no route could be started: everything is refunded', async () => {
+it('D-noroute-2 a task that no route starts is refunded in full', async () => {
   routes(['refuse'], ['refuse']);
   await generate();
   expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
 });
 
-it('D-noroute-3 no route could be started: it does not count toward the 25', async () => {
+it('D-noroute-3 a task that no route starts does not count toward the 25 failures', async () => {
   routes(['refuse'], ['refuse']);
   expect(await countsTowardPause(() => generate())).toBe(false);
 });
 
-it('D-fail-1 a task counts if its run started and then failed, also by an output that is none', async () => {
+it('D-fail-1 a task that starts and fails counts toward the 25 failures, also when its output is invalid', async () => {
   expect(await countsTowardPause(() => generate({}, 10, 'test/film'))).toBe(true);
 });
 
-it('D-fail-2 cancelled before the start: not counted', async () => {
+it('D-fail-2 a task that is cancelled before its start does not count toward the 25 failures', async () => {
   const by = await idle.client();
   const fail = async () => cancel((await generate({}, 0, 'test/pair', by)).json.id, by);
   expect(await countsTowardPause(fail, by)).toBe(false);
 });
 
-it('D-fail-3 an ambiguous submit is our own outage: not counted', async () => {
+it('D-fail-3 a task with an ambiguous submit does not count toward the 25 failures', async () => {
   routes(['cut'], ['done']);
   expect(await countsTowardPause(() => generate())).toBe(false);
 });
 
-it('D-fail-4 a worker that died while submitting is our own outage: not repeated, not counted', async () => {
+it('D-fail-4 a task whose worker dies while submitting is not submitted again and does not count toward the 25 failures', async () => {
   const { app } = idle;
   const by = await idle.client();
   const orphan = async () => {
@@ -316,7 +316,7 @@ it('D-fail-4 a worker that died while submitting is our own outage: not repeated
   expect((await generate({}, 0, 'test/pair', by)).status).toBe(202);
 });
 
-it('D-cancel-1 a task that has not started is cancelled: 200, failed with canceled, refunded', async () => {
+it('D-cancel-1 a cancel before the start returns 200, and the task is failed, canceled and refunded', async () => {
   const by = await idle.client();
   const { json: task } = await generate({}, 0, 'test/pair', by);
   const answer = await cancel(task.id, by);
@@ -324,7 +324,7 @@ it('D-cancel-1 a task that has not started is cancelled: 200, failed with cancel
   expect(await money(by)).toEqual({ available: '100.000000', held: '0.000000' });
 });
 
-it('D-cancel-2 so is a running one whose upstream confirms that it stopped unbilled', async () => {
+it('D-cancel-2 a cancel of a running task returns 200 when its upstream confirms that it stopped unbilled', async () => {
   routes(['run forever'], ['done']);
   const { json: task } = await generate({}, 0);
   await reaches(task.id, 'running');
@@ -334,7 +334,7 @@ it('D-cancel-2 so is a running one whose upstream confirms that it stopped unbil
   expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
 });
 
-it('D-cancel-3 a final task is not cancelled: 409 with code conflict', async () => {
+it('D-cancel-3 a cancel of a final task gets 409 with the code conflict', async () => {
   const { json: task } = await generate();
   expect(await cancel(task.id)).toMatchObject({
     status: 409,
@@ -343,7 +343,7 @@ it('D-cancel-3 a final task is not cancelled: 409 with code conflict', async () 
   expect((await get(task.id)).status).toBe('succeeded');
 });
 
-it('D-cancel-4 nor is one that its upstream bills anyway: 409, and it goes on', async () => {
+it('D-cancel-4 a cancel of a task that its upstream bills anyway gets 409, and the task goes on', async () => {
   routes(['run forever'], ['done']);
   upstream.stoppable = false;
   const { json: task } = await generate({}, 0);
@@ -354,7 +354,7 @@ it('D-cancel-4 nor is one that its upstream bills anyway: 409, and it goes on', 
   expect((await cancel(task.id)).status).toBe(200);
 });
 
-it('D-cancel-5 a cancel after the start counts toward the 25', async () => {
+it('D-cancel-5 a cancel after the start counts toward the 25 failures', async () => {
   routes(['run forever'], ['done']);
   const stop = async () => {
     const { json: task } = await generate({}, 0);
@@ -364,7 +364,7 @@ it('D-cancel-5 a cancel after the start counts toward the 25', async () => {
   expect(await countsTowardPause(stop)).toBe(true);
 });
 
-it('D-ambiguous-1 a submit without an answer fails the task by default: refunded, on no other route', async () => {
+it('D-ambiguous-1 a submit without an answer fails the task by default, refunds it and tries no other route', async () => {
   routes(['cut'], ['done']);
   const { json: task } = await generate();
   expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
@@ -372,14 +372,14 @@ it('D-ambiguous-1 a submit without an answer fails the task by default: refunded
   expect(await money()).toEqual({ available: '100.000000', held: '0.000000' });
 });
 
-it('D-ambiguous-2 it is written down for the operator', async () => {
+it('D-ambiguous-2 an ambiguous submit is recorded for the operator', async () => {
   routes(['cut'], ['done']);
   const { json: task } = await generate();
   const attempts = await service.app.db.query('select state from attempts where task_id = $1', [task.id]);
   expect(attempts).toEqual([{ state: 'ambiguous' }]);
 });
 
-it('D-ambiguous-3 it goes to the next route where the operator chose that for the route', async () => {
+it('D-ambiguous-3 an ambiguous submit goes to the next route when the operator chose that for the route', async () => {
   routes(['cut'], ['done']);
   const { json: task } = await generate({}, 10, 'test/bold');
   expect(task.status).toBe('succeeded');
@@ -397,7 +397,7 @@ async function openCircuits(cause: 'upstream_error' | 'timeout', pause_ms: numbe
   elapse(1_100);
 }
 
-it('D-circuit-1 every route is open-circuited: 502 upstream_error, nothing created, nothing held', async () => {
+it('D-circuit-1 a model whose circuits are all open gets 502 upstream_error, and nothing is created or held', async () => {
   await openCircuits('upstream_error', 30_000);
   expect(await generate({}, 0, 'test/probed')).toMatchObject({
     status: 502,
@@ -407,12 +407,12 @@ it('D-circuit-1 every route is open-circuited: 502 upstream_error, nothing creat
   expect((await client.call('GET', '/v1/tasks')).json.data).toEqual([]);
 });
 
-it('D-circuit-2 504 timeout if they time out', async () => {
+it('D-circuit-2 a model whose circuits are all open after timeouts gets 504 timeout', async () => {
   await openCircuits('timeout', 30_000);
   expect(await generate({}, 0, 'test/probed')).toMatchObject({ status: 504, json: { error: { type: 'timeout' } } });
 });
 
-it('D-circuit-3 each half-open route lets one request through as a probe, so a model always heals', async () => {
+it('D-circuit-3 a half-open route lets one task through, so that a model always recovers', async () => {
   await openCircuits('upstream_error', -1_000);
   const answers = await Promise.all(Array.from({ length: 6 }, () => generate({}, 10, 'test/probed')));
   const statuses = answers.map(({ status }) => status).toSorted();
@@ -424,7 +424,7 @@ it('D-circuit-3 each half-open route lets one request through as a probe, so a m
   expect(await service.app.db.query('select 1 from route_health')).toEqual([]);
 });
 
-it('D-circuit-4 failures that a directive caused never feed a breaker', async () => {
+it('D-circuit-4 failures that a sandbox directive causes open no circuit', async () => {
   const by = await service.client();
   for (let i = 0; i < 6; i++) {
     const body = { model: 'sandbox/image', input: { prompt: '[[fail before start]] x' } };

@@ -78,14 +78,14 @@ const inEveryState = once(async (): Promise<Record<'queued' | 'running' | 'succe
   return { queued, running, succeeded, failed };
 });
 
-it('S2.1-1 generate and GET answer a task, the same object', async () => {
+it('S2.1-1 POST /v1/generate and GET /v1/tasks/{id} return the same task object', async () => {
   const { json: created } = await image();
   const { json: read } = await get(created.id);
   expect(Object.keys(created).toSorted()).toEqual(task_keys);
   expect(read).toEqual(created);
 });
 
-it('S2.1-2 id begins with task_ and names the task in the path', async () => {
+it('S2.1-2 id begins with task_ and is used in the path of the task', async () => {
   const { json } = await image();
   expect(json.id).toMatch(/^task_[0-9a-z]+$/);
   expect((await get(json.id)).json.id).toBe(json.id);
@@ -101,7 +101,7 @@ it('S2.1-4 model is the id that the task was created with', async () => {
   expect((await image()).json.model).toBe('test/bytes');
 });
 
-it('S2.1-5 output is an array of items, empty where there is none', async () => {
+it('S2.1-5 output is an array of items, empty when there is none', async () => {
   const { queued, running, succeeded, failed } = await inEveryState();
   expect([queued.output, running.output, failed.output]).toEqual([[], [], []]);
   expect(succeeded.output).toHaveLength(1);
@@ -109,7 +109,7 @@ it('S2.1-5 output is an array of items, empty where there is none', async () => 
   expect(two.output).toHaveLength(2);
 });
 
-it('S2.1-6 cost is what was charged, 0.00 for a failed task', async () => {
+it('S2.1-6 cost is the amount that was charged, 0.00 for a failed task', async () => {
   const payer = await service.client({ credit: '1' });
   const order = { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16, n: 3 } };
   const { json: task } = await payer.call('POST', '/v1/generate?wait=20', order);
@@ -118,57 +118,57 @@ it('S2.1-6 cost is what was charged, 0.00 for a failed task', async () => {
   expect((await failure()).json.cost).toEqual({ amount: '0.00', currency: 'USD', exact: '0.000000' });
 });
 
-it('S2.1-7 estimated_cost is on every task, the estimate held at its creation', async () => {
+it('S2.1-7 estimated_cost is on every task and is the estimate held at its creation', async () => {
   const tasks = await inEveryState();
   for (const task of Object.values(tasks)) {
     expect(task.estimated_cost).toEqual({ amount: '0.01', currency: 'USD', exact: '0.010000' });
   }
 });
 
-it('S2.1-8 error is null unless the task has failed', async () => {
+it('S2.1-8 error is null unless the task failed', async () => {
   const { queued, running, succeeded, failed } = await inEveryState();
   expect([queued.error, running.error, succeeded.error]).toEqual([null, null, null]);
   expect(failed.error).toEqual({ type: expect.any(String), message: expect.any(String) });
 });
 
-it('S2.1-9 created_at is the time of creation, ISO 8601 in UTC', async () => {
+it('S2.1-9 created_at is the creation time in ISO 8601, UTC', async () => {
   const before = new Date().toISOString();
   const { json } = await image();
   expect(json.created_at).toMatch(iso);
   expect(before <= json.created_at && json.created_at <= new Date().toISOString()).toBe(true);
 });
 
-it('S2.1-10 completed_at is the time of completion, there when the task is final', async () => {
+it('S2.1-10 completed_at is the completion time and is set on every final task', async () => {
   const { json } = await generate('sandbox/image', { prompt: '[[delay 300ms]] x', width: 16, height: 16 });
   expect(json.completed_at).toMatch(iso);
   expect(Date.parse(json.completed_at ?? '') - Date.parse(json.created_at)).toBeGreaterThanOrEqual(300);
   expect((await failure()).json.completed_at).toMatch(iso);
 });
 
-it('S2.2-1 type is video for a video model, image and audio for those', async () => {
+it('S2.2-1 type of an output item is video, image or audio, by the kind of model', async () => {
   for (const [make, type] of [[film, 'video'] as const, [sound, 'audio'] as const, [drawing, 'image'] as const]) {
     expect((await make()).json.output.map((item) => item.type)).toEqual([type]);
   }
 });
 
-it('S2.2-2 url is a link that downloads the result', async () => {
+it('S2.2-2 url of an output item is a link that downloads the file', async () => {
   const [item] = (await image()).json.output;
   const response = await fetch(item?.url ?? '');
   expect(response.status).toBe(200);
   expect((await response.arrayBuffer()).byteLength).toBe(item?.size_bytes);
 });
 
-it('S2.2-3 duration of a film is a number of seconds', async () => {
+it('S2.2-3 duration of a video is a number of seconds', async () => {
   const { json } = await film();
   expect(json.output[0]?.duration).toBeCloseTo(1.5, 1);
 });
 
-it('S2.2-4 width of a film is a whole number of pixels', async () => {
+it('S2.2-4 width of a video is a whole number of pixels', async () => {
   const { json } = await film();
   expect(json.output[0]?.width).toBe(480);
 });
 
-it('S2.2-5 height of a film is a whole number of pixels', async () => {
+it('S2.2-5 height of a video is a whole number of pixels', async () => {
   const { json } = await film();
   expect(json.output[0]?.height).toBe(854);
 });
@@ -191,7 +191,7 @@ it("S2.3-2 currency is the code of the account's billing currency, dollar or zlo
   expect((await image()).json.cost.currency).toBe('USD');
 });
 
-it('S2.4-1 error.type tells the kind of failure, for example upstream_error', async () => {
+it('S2.4-1 error.type is the kind of failure, for example upstream_error', async () => {
   expect((await failure()).json.error.type).toBe('upstream_error');
 });
 
@@ -199,24 +199,24 @@ it('S2.4-2 error.message is a sentence for people', async () => {
   expect((await failure()).json.error.message).toMatch(/^[A-Z].{10,}\.$/);
 });
 
-it('D-task-1 every key is always present', async () => {
+it('D-task-1 a task always has every field', async () => {
   const tasks = await inEveryState();
   for (const task of Object.values(tasks)) expect(Object.keys(task).toSorted()).toEqual(task_keys);
 });
 
-it('D-task-2 unfinished: no output, no error, not completed, nothing charged so far', async () => {
+it('D-task-2 an unfinished task has no output, no error, no completed_at and a cost of 0.00', async () => {
   const { queued, running } = await inEveryState();
   const unfinished = { output: [], error: null, completed_at: null, cost: { amount: '0.00', exact: '0.000000' } };
   expect([queued, running]).toMatchObject([unfinished, unfinished]);
 });
 
-it('D-task-3 estimated_cost has the shape of a Cost', async () => {
+it('D-task-3 estimated_cost has the form of a Cost', async () => {
   const { json } = await image();
   expect(Object.keys(json.estimated_cost).toSorted()).toEqual(['amount', 'currency', 'exact']);
   expect(json.estimated_cost.exact).toMatch(/^\d+\.\d{6}$/);
 });
 
-it('D-task-6 started_at is when the run started', async () => {
+it('D-task-6 started_at is the time when the run started', async () => {
   const { queued, running, succeeded } = await inEveryState();
   expect(queued.started_at).toBeNull();
   for (const task of [running, succeeded]) {
@@ -225,7 +225,7 @@ it('D-task-6 started_at is when the run started', async () => {
   }
 });
 
-it('D-task-13 ids are task_ and 26 characters, in the order of their time', async () => {
+it('D-task-13 task ids are task_ and 26 characters, and sort by time', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 8; i++) {
     ids.push((await generate('test/bytes', { width: 1 }, '')).json.id);
@@ -235,7 +235,7 @@ it('D-task-13 ids are task_ and 26 characters, in the order of their time', asyn
   expect(ids).toEqual(ids.toSorted());
 });
 
-it('D-item-1 items carry type, url, content_type, size_bytes and expires_at', async () => {
+it('D-item-1 an output item has type, url, content_type, size_bytes and expires_at', async () => {
   const [item] = (await image()).json.output;
   expect(item).toMatchObject({
     type: 'image',
@@ -246,29 +246,29 @@ it('D-item-1 items carry type, url, content_type, size_bytes and expires_at', as
   });
 });
 
-it('D-item-2 a film has duration, width and height', async () => {
+it('D-item-2 a video item has duration, width and height', async () => {
   const [item] = (await film()).json.output;
   expect(measures(item)).toEqual(['duration', 'height', 'width']);
 });
 
-it('D-item-3 a picture has width and height', async () => {
+it('D-item-3 an image item has width and height', async () => {
   const [item] = (await drawing()).json.output;
   expect(item).toMatchObject({ width: 64, height: 32 });
   expect(measures(item)).toEqual(['height', 'width']);
 });
 
-it('D-item-4 sound has a duration', async () => {
+it('D-item-4 an audio item has a duration', async () => {
   const [item] = (await sound()).json.output;
   expect(item?.duration).toBeCloseTo(1, 1);
   expect(measures(item)).toEqual(['duration']);
 });
 
-it('D-item-5 measures come from the file, not from the request', async () => {
+it('D-item-5 duration, width and height are measured from the file, not copied from the request', async () => {
   const [item] = (await generate('test/bytes', { width: 4096 })).json.output;
   expect(item).toMatchObject({ width: 64, height: 48 });
 });
 
-it('D-item-6 links are signed: a changed one opens nothing', async () => {
+it('D-item-6 links are signed, and a changed link opens nothing', async () => {
   const url = (await image()).json.output[0]?.url ?? '';
   const later = url.replace(/exp=(\d+)/, (_, exp: string) => `exp=${Number(exp) + 1}`);
   const other = url.replace(/sig=(.)/, (_, first: string) => `sig=${first === 'A' ? 'B' : 'A'}`);
@@ -295,7 +295,7 @@ it('D-item-8 links are valid for 24 hours', async () => {
   expect(await statusAt(item?.url, valid_s * 1000 - 1)).toBe(200);
 });
 
-it('D-item-9 an expired link answers 404 not_found', async () => {
+it('D-item-9 an expired link gets 404 not_found', async () => {
   const [item] = (await image()).json.output;
   const expires_ms = Date.parse(item?.expires_at ?? '');
   expect(await statusAt(item?.url, expires_ms)).toBe(404);
@@ -305,7 +305,7 @@ it('D-item-9 an expired link answers 404 not_found', async () => {
   expect(answer).toMatchObject({ error: { type: 'not_found' } });
 });
 
-it('D-item-10 the time that links are valid can be configured', async () => {
+it('D-item-10 the lifetime of links can be configured', async () => {
   await service.configure(`${yaml}outputs: { link_ttl: 1h }\n`);
   const { json } = await image();
   await service.configure(yaml);
@@ -314,7 +314,7 @@ it('D-item-10 the time that links are valid can be configured', async () => {
   expect(valid_ms).toBeLessThanOrEqual(3_600_000);
 });
 
-it('D-item-11 links are built on server.base_url', async () => {
+it('D-item-11 links begin with server.base_url', async () => {
   await service.configure(`${yaml}server: { base_url: "https://media.example.com/medley/" }\n`);
   const { json } = await image();
   await service.configure(yaml);
@@ -334,13 +334,13 @@ it('D-item-13 files are served with nosniff', async () => {
   expect((await fetch(item?.url ?? '')).headers.get('x-content-type-options')).toBe('nosniff');
 });
 
-it('D-item-14 files are served with a sandboxing policy', async () => {
+it('D-item-14 files are served with a sandboxing content security policy', async () => {
   const [item] = (await image()).json.output;
   const policy = (await fetch(item?.url ?? '')).headers.get('content-security-policy');
   expect(policy?.split('; ')).toEqual(expect.arrayContaining(['sandbox', "default-src 'none'"]));
 });
 
-it('D-item-15 anything but known media types is an attachment', async () => {
+it('D-item-15 files other than images, videos and audio are served as attachments', async () => {
   const [known] = (await generate('test/bytes', { width: 1 })).json.output;
   const [other] = (await generate('test/bytes', { width: 2 })).json.output;
   expect([known?.content_type, other?.content_type]).toEqual(['image/png', 'image/avif']);

@@ -58,7 +58,7 @@ it('S4.2-1 GET /v1/tasks/{id} returns the task', async () => {
   expect(await get(created.id)).toMatchObject({ status: 200, json: created });
 });
 
-it('S4.2-2 an unknown id gives 404 not_found', async () => {
+it('S4.2-2 GET /v1/tasks/{id} of an unknown id gets 404 not_found', async () => {
   for (const id of [newId('task'), 'task_1', 'x', '%00', 'task_', `${newId('task')}/`]) {
     expect(await get(id)).toMatchObject({ status: 404, json: { error: { type: 'not_found' } } });
   }
@@ -73,7 +73,7 @@ it('S4.2-3 finished tasks stay retrievable', async () => {
   }
 });
 
-it('S4.2-4 a task of another account is as unknown as one that never was, on every path', async () => {
+it('S4.2-4 a task of another account is as unknown as one that never existed, on every path', async () => {
   const { json: mine } = await generate();
   const other = await service.client();
   const paths = listEndpoints().filter((endpoint) => endpoint.path.startsWith('/v1/tasks/{id}'));
@@ -95,7 +95,7 @@ it('S4.2-4 a task of another account is as unknown as one that never was, on eve
   }
 });
 
-it('S4.2-5 nor does any other path tell of what another account has', async () => {
+it('S4.2-5 no path shows anything of another account', async () => {
   const { json: mine } = await generate({ metadata: { secret: 'told to nobody' } });
   const other = await service.client({ credit: '7' });
   for (const name of ['after', 'before']) {
@@ -132,7 +132,7 @@ it('S4.5-1 /v1/tasks, /v1/models and /v1/balance exist, with the errors of 7.1',
   }
 });
 
-it('D-list-1 the list is an object with data, has_more, first_id and last_id', async () => {
+it('D-list-1 a list is an object with data, has_more, first_id and last_id', async () => {
   const { json: empty } = await list();
   expect(empty).toEqual({ object: 'list', data: [], has_more: false, first_id: null, last_id: null });
   const { json: task } = await generate();
@@ -145,12 +145,12 @@ it('D-list-1 the list is an object with data, has_more, first_id and last_id', a
   });
 });
 
-it('D-list-2 newest first', async () => {
+it('D-list-2 a list of tasks begins with the newest', async () => {
   const ids = await several(3);
   expect(await idsOf()).toEqual(ids);
 });
 
-it('D-list-3 20 tasks if limit does not say otherwise', async () => {
+it('D-list-3 a list has 20 tasks by default', async () => {
   const ids = await several(21);
   expect(await idsOf()).toEqual(ids.slice(0, 20));
   expect(await idsOf('?limit=21')).toEqual(ids);
@@ -165,25 +165,25 @@ it('D-list-4 limit is a whole number from 1 to 100', async () => {
   }
 });
 
-it('D-list-5 after: what is further down the list', async () => {
+it('D-list-5 after lists the tasks further down', async () => {
   const ids = await several(4);
   expect(await idsOf(`?after=${ids[1]}`)).toEqual(ids.slice(2));
   expect(await idsOf(`?limit=1&after=${ids[1]}`)).toEqual(ids.slice(2, 3));
 });
 
-it('D-list-6 before: what is right above in the list, in the same order', async () => {
+it('D-list-6 before lists the tasks right above, in the same order', async () => {
   const ids = await several(4);
   expect(await idsOf(`?before=${ids[3]}`)).toEqual(ids.slice(0, 3));
   expect(await idsOf(`?limit=2&before=${ids[3]}`)).toEqual(ids.slice(1, 3));
 });
 
-it('D-list-7 after_id and before_id are aliases', async () => {
+it('D-list-7 after_id and before_id are aliases of after and before', async () => {
   const ids = await several(3);
   expect(await idsOf(`?after_id=${ids[0]}`)).toEqual(ids.slice(1));
   expect(await idsOf(`?before_id=${ids[2]}`)).toEqual(ids.slice(0, 2));
 });
 
-it('D-list-8 status: only tasks in this state', async () => {
+it('D-list-8 status lists only tasks in this state', async () => {
   const { json: failed } = await generate({ prompt: '[[fail]] x' });
   const { json: succeeded } = await generate();
   expect(await idsOf('?status=failed')).toEqual([failed.id]);
@@ -192,7 +192,7 @@ it('D-list-8 status: only tasks in this state', async () => {
   expect(await list('?status=done')).toMatchObject(refusal(400, 'invalid_request', 'status'));
 });
 
-it('D-list-9 model: only tasks of this model', async () => {
+it('D-list-9 model lists only tasks of this model', async () => {
   const [failover] = await several(1, { model: 'sandbox/failover' });
   const [image] = await several(1);
   expect(await idsOf('?model=sandbox/failover')).toEqual([failover]);
@@ -200,7 +200,7 @@ it('D-list-9 model: only tasks of this model', async () => {
   expect(await idsOf('?model=x%00')).toEqual([]);
 });
 
-it('D-list-10 created_after: only tasks created later', async () => {
+it('D-list-10 created_after lists only tasks that were created later', async () => {
   const [first, second] = await twoAnHourApart();
   expect(await idsOf('?created_after=2031-03-01T11:59:59.999Z')).toEqual([second, first]);
   expect(await idsOf('?created_after=2031-03-01T12:00:00Z')).toEqual([second]);
@@ -208,7 +208,7 @@ it('D-list-10 created_after: only tasks created later', async () => {
   expect(await list('?created_after=noon')).toMatchObject(refusal(400, 'invalid_request', 'created_after'));
 });
 
-it('D-list-11 created_before: only tasks created earlier', async () => {
+it('D-list-11 created_before lists only tasks that were created earlier', async () => {
   const [first, second] = await twoAnHourApart();
   expect(await idsOf('?created_before=2031-03-01T13:00:00.001Z')).toEqual([second, first]);
   expect(await idsOf('?created_before=2031-03-01T13:00:00Z')).toEqual([first]);
@@ -222,7 +222,7 @@ async function twoAnHourApart(): Promise<string[]> {
   return [first, ...(await several(1))];
 }
 
-it('D-list-12 metadata[key]: only tasks that carry these pairs', async () => {
+it('D-list-12 metadata[key] lists only tasks that carry these pairs', async () => {
   const [plain] = await several(1, { metadata: { 'size,"color': 'red', note: '{"color":"red",' } });
   const [red] = await several(1, { metadata: { color: 'red', size: 'l' } });
   const [odd] = await several(1, { metadata: { color: 'red\ud800' } }); // what a database would refuse as JSON
@@ -234,12 +234,12 @@ it('D-list-12 metadata[key]: only tasks that carry these pairs', async () => {
   expect(await idsOf()).toEqual([odd, red, plain]);
 });
 
-it('D-list-13 an unknown parameter is a 400 that names it', async () => {
+it('D-list-13 an unknown list parameter gets a 400 that names it', async () => {
   expect(await list('?stauts=failed')).toMatchObject(refusal(400, 'invalid_request', 'stauts'));
   expect(await list('?metadata=x')).toMatchObject(refusal(400, 'invalid_request', 'metadata'));
 });
 
-it('D-list-14 a bad cursor is a 400 that names it', async () => {
+it('D-list-14 an invalid cursor gets a 400 that names it', async () => {
   for (const name of ['after', 'before', 'after_id', 'before_id']) {
     for (const cursor of [newId('task'), 'task_1', '']) {
       expect(await list(`?${name}=${cursor}`)).toMatchObject(refusal(400, 'invalid_request', name));
@@ -247,7 +247,7 @@ it('D-list-14 a bad cursor is a 400 that names it', async () => {
   }
 });
 
-it('D-list-15 has_more tells whether there are further ones in this direction', async () => {
+it('D-list-15 has_more says whether there are more tasks in this direction', async () => {
   const ids = await several(3);
   const more = async (query: string) => (await list(query)).json.has_more;
   expect([await more('?limit=2'), await more('?limit=3')]).toEqual([true, false]);
@@ -260,7 +260,7 @@ it('D-list-16 first_id and last_id are the cursors of the page', async () => {
   expect([json.first_id, json.last_id]).toEqual([ids[0], ids[1]]);
 });
 
-it('D-output-1 DELETE output removes the files, and their URLs answer 404 not_found from then on', async () => {
+it('D-output-1 DELETE /v1/tasks/{id}/output removes the files, and their URLs get 404 not_found', async () => {
   const { json: task } = await generate();
   const url = task.output[0]?.url ?? '';
   expect((await fetch(url)).status).toBe(200);
@@ -272,7 +272,7 @@ it('D-output-1 DELETE output removes the files, and their URLs answer 404 not_fo
   expect((await client.call('DELETE', `/v1/tasks/${task.id}/output`)).status).toBe(204);
 });
 
-it('D-output-2 the body of a task never changes after it is final', async () => {
+it('D-output-2 the body of a final task never changes', async () => {
   const { json, text } = await generate({ metadata: { a: '1' } });
   const seen = [(await get(json.id)).text];
   await client.call('POST', `/v1/tasks/${json.id}/links`);
@@ -290,7 +290,7 @@ it('D-output-2 the body of a task never changes after it is final', async () => 
   expect(new Set(seen)).toEqual(new Set([text]));
 });
 
-it('D-links-1 POST links answers fresh links while files are kept', async () => {
+it('D-links-1 POST /v1/tasks/{id}/links returns fresh links while the files are stored', async () => {
   const { json: task } = await generate();
   clock.pass(25 * 3_600_000);
   expect((await fetch(task.output[0]?.url ?? '')).status).toBe(404);
@@ -302,7 +302,7 @@ it('D-links-1 POST links answers fresh links while files are kept', async () => 
   expect((await fetch(data[0]?.url ?? '')).status).toBe(200);
 });
 
-it('D-links-2 and changes nothing else', async () => {
+it('D-links-2 POST /v1/tasks/{id}/links changes nothing else', async () => {
   const { json: task, text } = await generate();
   const before = (await client.call('GET', '/v1/balance/transactions')).text;
   await client.call('POST', `/v1/tasks/${task.id}/links`);
@@ -311,7 +311,7 @@ it('D-links-2 and changes nothing else', async () => {
   expect((await fetch(task.output[0]?.url ?? '')).status).toBe(200);
 });
 
-it('D-links-3 without files, or before there are any, there are no links', async () => {
+it('D-links-3 POST /v1/tasks/{id}/links gets 404 when the files are removed and 409 before there are any', async () => {
   const { json: task } = await generate();
   await client.call('DELETE', `/v1/tasks/${task.id}/output`);
   expect(await client.call('POST', `/v1/tasks/${task.id}/links`)).toMatchObject(refusal(404, 'not_found'));
@@ -322,7 +322,7 @@ it('D-links-3 without files, or before there are any, there are no links', async
   }
 });
 
-it('D-kept-1 finished tasks are kept 90 days', async () => {
+it('D-kept-1 finished tasks are deleted after 90 days', async () => {
   clock.stop('2031-01-01T00:00:00Z');
   const { json } = await generate();
   clock.stop(Date.parse(json.completed_at ?? '') + 90 * 86_400_000);
@@ -333,7 +333,7 @@ it('D-kept-1 finished tasks are kept 90 days', async () => {
   expect((await get(json.id)).status).toBe(404);
 });
 
-it('D-kept-2 the time that tasks are kept can be configured', async () => {
+it('D-kept-2 the lifetime of finished tasks can be configured', async () => {
   await service.configure(`${yaml}tasks: { keep: 2d }\noutputs: { keep: 1d }\n`);
   clock.stop('2031-06-01T00:00:00Z');
   const { json } = await generate();
@@ -343,7 +343,7 @@ it('D-kept-2 the time that tasks are kept can be configured', async () => {
   expect((await get(json.id)).status).toBe(404);
 });
 
-it('D-kept-3 files are kept 7 days', async () => {
+it('D-kept-3 files of tasks are deleted after 7 days', async () => {
   clock.stop('2031-09-01T00:00:00Z');
   const { json } = await generate();
   const links = () => client.call('POST', `/v1/tasks/${json.id}/links`);

@@ -41,7 +41,7 @@ async function expectRefused(urls: readonly unknown[], at = service): Promise<vo
   }
 }
 
-it('D-address-1 http and https only', async () => {
+it('D-address-1 a webhook_url is http or https', async () => {
   await expectAllowed(['http://example.com', 'https://example.com/hook?a=1', 'HTTPS://EXAMPLE.COM']);
   await expectRefused(['ftp://example.com', 'file:///etc/passwd', 'javascript:alert(1)', 'ws://example.com']);
   await expectRefused([
@@ -56,11 +56,11 @@ it('D-address-1 http and https only', async () => {
   ]);
 });
 
-it('D-address-2 no credentials', async () => {
+it('D-address-2 a webhook_url with credentials is refused', async () => {
   await expectRefused(['https://user:password@example.com', 'https://user@example.com', 'https://:secret@example.com']);
 });
 
-it('D-address-3 any port but a short deny list', async () => {
+it('D-address-3 a webhook_url may have any port but those of a short deny list', async () => {
   await expectAllowed(['https://example.com:8443', 'http://example.com:80', 'http://example.com:3000']);
   await expectRefused(['http://example.com:25', 'https://example.com:22', 'http://example.com:6667']);
 });
@@ -85,20 +85,20 @@ const inside = {
 };
 const urls = (hosts: readonly string[]) => hosts.map((host) => `http://${host}/hook`);
 
-it('D-address-4 literal addresses must be public unicast', async () => {
+it('D-address-4 a webhook_url with a literal address must be public unicast', async () => {
   await expectAllowed(urls(['93.184.215.14', '1.1.1.1', '[2606:4700:4700::1111]']));
   await expectRefused(urls(Object.values(inside).flat()));
 });
 
-it('D-address-6 operators may allow ranges by net.allow, nothing is allowed by default', async () => {
+it('D-address-6 net.allow permits address ranges, and permits none by default', async () => {
   await expectAllowed(urls(['10.1.2.3', '[fd12::1]', '127.0.0.1', 'localhost', '[::ffff:10.1.2.3]']), open);
   await expectRefused(urls(['10.2.0.1', '192.168.1.1', '169.254.169.254', '[::1]']), open);
 });
 
-it('D-address-7 MEDLEY_ALLOW_PRIVATE=1 allows private and loopback addresses', async () => {
+it('D-address-7 MEDLEY_ALLOW_PRIVATE=1 permits private and loopback addresses', async () => {
   await expectAllowed(urls([...inside.loopback, ...inside.names, ...inside.private]), local);
 });
 
-it('D-address-8 but never link-local, metadata or other reserved ones', async () => {
+it('D-address-8 MEDLEY_ALLOW_PRIVATE=1 never permits link-local, metadata or other reserved addresses', async () => {
   await expectRefused(urls([...inside.link_local, ...inside.special, ...inside.wrapped]), local);
 });

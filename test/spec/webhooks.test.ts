@@ -84,7 +84,7 @@ async function accountOf(at: Stage, client = at.client) {
 }
 const secretOf = async (at: Stage, client = at.client) => (await accountOf(at, client)).webhook_secret;
 
-it('S2.7-3 an account has one webhook secret, which signs its webhooks and no other account has', async () => {
+it('S2.7-3 an account has one webhook secret of its own, which signs its webhooks', async () => {
   const clients = [await real.test.client(), await real.test.client()];
   for (const [i, client] of clients.entries()) {
     for (const { received } of [await tell(real, 204, client), await tell(real, 204, client)]) {
@@ -104,7 +104,7 @@ it('S5-8 webhook requests are authenticated by signature, not by API key', async
   for (const kept of [real.client.key, await secretOf(real)]) expect(text).not.toContain(kept);
 });
 
-it('S5-9 the webhook secret is separate from API keys: it opens nothing, and no answer to a key shows it', async () => {
+it('S5-9 the webhook secret is separate from API keys: it opens nothing, and no response to a key shows it', async () => {
   const secret = await secretOf(real);
   for (const headers of [{ authorization: `Bearer ${secret}` }, { authorization: undefined, 'x-api-key': secret }]) {
     const given = Object.fromEntries(Object.entries(headers).flatMap(([k, v]) => (v === undefined ? [] : [[k, v]])));
@@ -114,7 +114,7 @@ it('S5-9 the webhook secret is separate from API keys: it opens nothing, and no 
     expect((await real.client.call('GET', path)).text).not.toContain('whsec_');
 });
 
-it('S6-1 the only events are those of tasks that end: nothing is sent before', async () => {
+it('S6-1 the only webhook events are those of finished tasks', async () => {
   const { client, receiver } = real;
   const body = { model: 'sandbox/image', input: { prompt: '[[hang]] x' }, webhook_url: `${receiver.url}/only` };
   expect((await client.call('POST', '/v1/estimate', body)).status).toBe(200);
@@ -127,7 +127,7 @@ it('S6-1 the only events are those of tasks that end: nothing is sent before', a
   expect(times(real, '/only')).toBe(1);
 });
 
-it('S6.1-1 a webhook is sent if webhook_url was given, else none', async () => {
+it('S6.1-1 a webhook is sent only if webhook_url was set', async () => {
   const { client, app } = real;
   const input = { prompt: '[[fail]] x' };
   const { json: silent } = await client.call('POST', '/v1/generate?wait=20', { model: 'sandbox/image', input });
@@ -136,34 +136,34 @@ it('S6.1-1 a webhook is sent if webhook_url was given, else none', async () => {
   expect((await tell(real)).received.body.toString()).toContain('"failed"');
 });
 
-it('S6.1-2 it is an HTTP POST to that URL', async () => {
+it('S6.1-2 a webhook is an HTTP POST to the webhook_url', async () => {
   const task = await finishTask(real.client, `${real.receiver.url}/hook?token=a%20b`);
   expect(await real.receiver.nth('/hook', 1)).toMatchObject({ method: 'POST', path: '/hook?token=a%20b' });
   await listed(real, task);
 });
 
-it('S6.1-3 its body is what GET /v1/tasks/{id} returns, byte by byte', async () => {
+it('S6.1-3 the body of a webhook is byte for byte the response of GET /v1/tasks/{id}', async () => {
   for (const { task, received } of [await tell(real), await tellSuccess(real)])
     expect(received.body.toString()).toBe((await real.client.call('GET', `/v1/tasks/${task}`)).text);
 });
 
-it('S6.1-4 task.succeeded is sent when the task reaches succeeded', async () => {
+it('S6.1-4 task.succeeded is sent when the task becomes succeeded', async () => {
   const { received } = await tellSuccess(real);
   expect(header(received, 'x-service-event')).toBe('task.succeeded');
   expect(JSON.parse(received.body.toString())).toMatchObject({ status: 'succeeded', output: [{ type: 'image' }] });
 });
 
-it('S6.1-5 task.failed is sent when the task reaches failed', async () => {
+it('S6.1-5 task.failed is sent when the task becomes failed', async () => {
   const { received } = await tell(real);
   expect(header(received, 'x-service-event')).toBe('task.failed');
   expect(JSON.parse(received.body.toString())).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });
 });
 
-it('S6.2-1 Content-Type is application/json', async () => {
+it('S6.2-1 the Content-Type of a webhook is application/json', async () => {
   expect(header((await tell(real)).received, 'content-type')).toBe('application/json');
 });
 
-it('S6.2-2 x-service-event names the event', async () => {
+it('S6.2-2 x-service-event is the name of the event', async () => {
   expect((await tell(real)).received.headers).toMatchObject({ 'x-service-event': 'task.failed' });
 });
 
@@ -171,18 +171,18 @@ it('S6.2-3 x-service-signature is sha256= and lowercase hex', async () => {
   expect(header((await tell(real)).received, 'x-service-signature')).toMatch(/^sha256=[0-9a-f]{64}$/);
 });
 
-it('S6.2-4 it is the HMAC-SHA256 of the raw body by the webhook secret', async () => {
+it('S6.2-4 x-service-signature is the HMAC-SHA256 of the raw body with the webhook secret', async () => {
   const { received } = await tellSuccess(real);
   expect(header(received, 'x-service-signature')).toBe(`sha256=${hmac(await secretOf(real), received.body)}`);
 });
 
-it('S6.3-1 a receiver computes it over the raw bytes as received, whatever is in them', async () => {
+it('S6.3-1 a receiver verifies the signature over the raw bytes as received, whatever they are', async () => {
   const { received } = await tellSuccess(real, { name: 'zażółć 😀 \u2028', 'ключ"': '<&>\\' });
   expect(received.body.toString()).toContain('zażółć 😀');
   expect(header(received, 'x-service-signature')).toBe(`sha256=${hmac(await secretOf(real), received.body)}`);
 });
 
-it('S6.3-2 the receiver of ours compares the whole text in constant time', async () => {
+it('S6.3-2 our example receiver compares the whole signature in constant time', async () => {
   const crypto = process.getBuiltinModule('node:crypto');
   const { syncBuiltinESMExports } = process.getBuiltinModule('node:module');
   const compare = vi.spyOn(crypto, 'timingSafeEqual');
@@ -204,7 +204,7 @@ it('S6.3-2 the receiver of ours compares the whole text in constant time', async
   }
 });
 
-it('S6.3-4 a body that was parsed and written again does not verify: the bytes differ', async () => {
+it('S6.3-4 a body that is parsed and serialized again does not verify, because its bytes differ', async () => {
   const { received } = await tell(real);
   const signature = header(received, 'x-service-signature');
   const written_again = Buffer.from(JSON.stringify(JSON.parse(received.body.toString()), null, 2));
@@ -218,7 +218,7 @@ it('S6.4-1 the first delivery is sent as soon as the task finishes', async () =>
   expect(received.at_ms - completed_at_ms).toBeLessThan(4 * second);
 });
 
-it('S6.4-2 an answer that is no 2xx is followed by a retry', async () => {
+it('S6.4-2 a delivery that is not answered with 2xx is retried', async () => {
   const statuses = [400, 401, 404, 410, 429, 500, 503];
   const told = await Promise.all(statuses.map(async (status) => ({ status, task: (await tell(real, status)).task })));
   for (const { status, task } of told) {
@@ -227,7 +227,7 @@ it('S6.4-2 an answer that is no 2xx is followed by a retry', async () => {
   }
 });
 
-it('S6.4-3 so is no answer at all', async () => {
+it('S6.4-3 a delivery that is not answered at all is retried', async () => {
   const { client, app } = real;
   const refused = await finishTask(client, 'http://127.0.0.9:9998/');
   await final(real, refused);
@@ -249,7 +249,7 @@ async function whileHasty(timeout: string, work: () => Promise<void>): Promise<v
   }
 }
 
-it('S6.4-4 so is a slow answer', () =>
+it('S6.4-4 a delivery that is answered too slowly is retried', () =>
   whileHasty('800ms', async () => {
     const { task, path } = await tell(stage, 'hang');
     expect(await listed(stage, task)).toMatchObject([{ status: null }]);
@@ -299,13 +299,13 @@ it('S6.4-9 the fifth retry comes 2 hours after the previous attempt', async () =
   expect((await schedule()).pauses[4]).toBe(pauses_ms[4]);
 });
 
-it('S6.4-10 there are up to 5 retries', async () => {
+it('S6.4-10 a delivery is retried at most 5 times', async () => {
   const { task, path } = await schedule();
   expect(await listed(stage, task, 6)).toHaveLength(6);
   expect(times(stage, path)).toBe(6);
 });
 
-it('S6.4-11 after the last failed retry the delivery is dropped', async () => {
+it('S6.4-11 a delivery is dropped after its last retry failed', async () => {
   const { task, path } = await schedule();
   expect(await deliveryOf(stage.app, stage.client, task)).toMatchObject({ state: 'dropped', next_at: null });
   await pass(stage, day);
@@ -313,7 +313,7 @@ it('S6.4-11 after the last failed retry the delivery is dropped', async () => {
   expect(times(stage, path)).toBe(6);
 });
 
-it('S6.4-12 the task remains available through GET /v1/tasks/{id}', async () => {
+it('S6.4-12 a task whose delivery is dropped remains available through GET /v1/tasks/{id}', async () => {
   const { task, received } = await schedule();
   expect(await stage.client.call('GET', `/v1/tasks/${task}`)).toMatchObject({
     status: 200,
@@ -321,7 +321,7 @@ it('S6.4-12 the task remains available through GET /v1/tasks/{id}', async () => 
   });
 });
 
-it('S6.5-2 a retry carries the task id of the delivery that was processed, to know it by', async () => {
+it('S6.5-2 a retry carries the same task id as the first delivery, so that receivers can deduplicate', async () => {
   const told = await tell(stage, 500); // processed, and then it failed
   await listed(stage, told.task);
   await pass(stage, 10 * second);
@@ -330,14 +330,14 @@ it('S6.5-2 a retry carries the task id of the delivery that was processed, to kn
   expect(retry.body.equals(told.received.body)).toBe(true);
 });
 
-it('S6.5-3 output urls can be downloaded right away', async () => {
+it('S6.5-3 output URLs can be downloaded as soon as the webhook arrives', async () => {
   const { output } = JSON.parse((await tellSuccess(real)).received.body.toString());
   const file = await fetch(output[0].url);
   expect(file.status).toBe(200);
   expect((await file.bytes()).length).toBe(output[0].size_bytes);
 });
 
-it('D-webhooks-1 x-service-delivery names the delivery', async () => {
+it('D-webhooks-1 x-service-delivery is the id of the delivery', async () => {
   const { task, received } = await tell(real);
   const { id } = await deliveryOf(real.app, real.client, task);
   expect(id).toMatch(/^dlv_[0-9A-Za-z]{26}$/);
@@ -360,7 +360,7 @@ async function expectTimesIn(name: string): Promise<void> {
 it('D-webhooks-2 x-service-timestamp is the time of the attempt in seconds', () =>
   expectTimesIn('x-service-timestamp'));
 
-it('D-webhooks-3 webhook-id names the delivery, the same at each attempt', async () => {
+it('D-webhooks-3 webhook-id is the id of the delivery and the same at each attempt', async () => {
   const told = await tell(real);
   const { id } = await deliveryOf(real.app, real.client, told.task);
   expect([told.received, await again(real, told)].map((one) => header(one, 'webhook-id'))).toEqual([id, id]);
@@ -368,7 +368,7 @@ it('D-webhooks-3 webhook-id names the delivery, the same at each attempt', async
 
 it('D-webhooks-4 webhook-timestamp is the time of the attempt in seconds', () => expectTimesIn('webhook-timestamp'));
 
-it('D-webhooks-5 webhook-signature signs id, time and body: a replay is seen', async () => {
+it('D-webhooks-5 webhook-signature signs id, time and body, so that a replay is detected', async () => {
   const { received } = await tell(real);
   const webhook = new Webhook(await secretOf(real));
   const headers = Object.fromEntries(Object.entries(received.headers).map(([name, value]) => [name, String(value)]));
@@ -378,7 +378,7 @@ it('D-webhooks-5 webhook-signature signs id, time and body: a replay is seen', a
     expect(() => webhook.verify(received.body, changed)).toThrow('No matching signature found');
 });
 
-it('D-webhooks-6 the secret is whsec_ and base64 of 32 bytes', async () => {
+it('D-webhooks-6 a webhook secret is whsec_ and base64 of 32 bytes', async () => {
   const secrets = [await secretOf(real), await secretOf(real, await real.test.client())];
   for (const secret of secrets) {
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -387,7 +387,7 @@ it('D-webhooks-6 the secret is whsec_ and base64 of 32 bytes', async () => {
   expect(secrets[0]).not.toBe(secrets[1]);
 });
 
-it('D-webhooks-7 x-service-signature is keyed with the whole text that is shown', async () => {
+it('D-webhooks-7 x-service-signature is keyed with the whole text of the secret', async () => {
   const { received } = await tell(real);
   const key = Buffer.from(await secretOf(real), 'utf8');
   expect(header(received, 'x-service-signature')).toBe(`sha256=${hmac(key, received.body)}`);
@@ -400,7 +400,7 @@ function standardSignature(received: Received, secret: string): string {
   return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`;
 }
 
-it('D-webhooks-8 webhook-signature is keyed with the decoded bytes', async () => {
+it('D-webhooks-8 webhook-signature is keyed with the decoded bytes of the secret', async () => {
   const { received } = await tell(real);
   expect(header(received, 'webhook-signature')).toBe(standardSignature(received, await secretOf(real)));
 });
@@ -413,14 +413,14 @@ async function rotated(ago_ms: number): Promise<{ client: Client; old: string; f
   return { client, old, fresh: fresh ?? '' };
 }
 
-it('D-webhooks-9 after a rotation x-service-signature uses the new secret at once', async () => {
+it('D-webhooks-9 x-service-signature uses the new secret at once after a rotation', async () => {
   const { client, old, fresh } = await rotated(0);
   const { received } = await tell(real, 204, client);
   expect(fresh).not.toBe(old);
   expect(header(received, 'x-service-signature')).toBe(`sha256=${hmac(fresh, received.body)}`);
 });
 
-it('D-webhooks-10 webhook-signature carries both for 24 hours', async () => {
+it('D-webhooks-10 webhook-signature carries signatures of both secrets for 24 hours after a rotation', async () => {
   for (const ago_ms of [0, day - 60 * second]) {
     const { client, old, fresh } = await rotated(ago_ms);
     const { received } = await tell(real, 204, client);
@@ -429,7 +429,7 @@ it('D-webhooks-10 webhook-signature carries both for 24 hours', async () => {
   }
 });
 
-it('D-webhooks-11 and then the new one only', async () => {
+it('D-webhooks-11 webhook-signature carries only that of the new secret 24 hours after a rotation', async () => {
   const { client, fresh } = await rotated(day);
   const { received } = await tell(real, 204, client);
   expect(header(received, 'webhook-signature')).toBe(standardSignature(received, fresh));
@@ -440,7 +440,7 @@ it('D-webhooks-11 and then the new one only', async () => {
 /** An operator command starts a process, which a busy machine lets wait. */
 const in_a_process = { concurrent: true, timeout: 60_000 };
 
-it('D-webhooks-12 a connection is given 5 s', { concurrent: true }, async () => {
+it('D-webhooks-12 a delivery may take 5 s to connect', { concurrent: true }, async () => {
   const deaf = await startDeafHost('127.0.0.21');
   try {
     const task = await finishTask(real.client, deaf.url);
@@ -454,7 +454,7 @@ it('D-webhooks-12 a connection is given 5 s', { concurrent: true }, async () => 
   }
 });
 
-it('D-webhooks-13 a whole attempt is given 10 s', { concurrent: true }, async () => {
+it('D-webhooks-13 a whole attempt of a delivery may take 10 s', { concurrent: true }, async () => {
   const { task } = await tell(real, 'hang');
   const [attempt] = await listed(real, task);
   expect(attempt?.status).toBe(null);
@@ -474,7 +474,7 @@ it('D-webhooks-19 a retry is at most 10 % and 1 s late', { concurrent: true }, a
   expect(received.at_ms).toBeLessThanOrEqual(first?.ended_at.getTime() ?? 0);
 });
 
-it('S6.3-3 the receiver of ours answers 401 to a signature that does not match', in_a_process, async () => {
+it('S6.3-3 our example receiver answers 401 to a signature that does not match', in_a_process, async () => {
   const { database_url = '', data_dir } = real.app.config;
   const spare = await startReceiver();
   const { port } = new URL(spare.url);
@@ -488,7 +488,7 @@ it('S6.3-3 the receiver of ours answers 401 to a signature that does not match',
   expect(JSON.parse((await listening).out)).toMatchObject({ received: [{ delivery: id, verified: false }] });
 });
 
-it('D-webhooks-20 attempts are listed with time, status and milliseconds', in_a_process, async () => {
+it('D-webhooks-20 attempts of a delivery are listed with time, status and milliseconds', in_a_process, async () => {
   const slow = () => new Promise<number>((done) => setTimeout(() => done(201), 60));
   const { task, received } = await tell(real, slow);
   await listed(real, task);
@@ -499,14 +499,14 @@ it('D-webhooks-20 attempts are listed with time, status and milliseconds', in_a_
   expect(Math.abs((attempt?.started_at.getTime() ?? 0) - received.at_ms)).toBeLessThan(2 * second);
 });
 
-it('D-webhooks-24 it can be sent to any allowed URL, to no other', in_a_process, async () => {
+it('D-webhooks-24 a test delivery can be sent to any permitted URL and to no other', in_a_process, async () => {
   const commands = commandsBeside(real.test);
   const words = ['webhook', 'test', '--account', real.client.account_id, '--url'];
   expect(await commands.fails(2, ...words, 'http://127.0.0.1:22/')).toMatch(/^--url must not use port 22/);
   expect(await commands.ok(...words, `${real.receiver.url}/any`)).toMatchObject({ delivered: true });
 });
 
-it('D-webhooks-14 redirects are not followed', { concurrent: true }, async () => {
+it('D-webhooks-14 redirects of a receiver are not followed', { concurrent: true }, async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     const { task } = await tell(real, status);
     expect(await listed(real, task)).toMatchObject([{ status }]);
@@ -514,7 +514,7 @@ it('D-webhooks-14 redirects are not followed', { concurrent: true }, async () =>
   expect(times(real, '/elsewhere')).toBe(0);
 });
 
-it('D-webhooks-15 only 2xx is success', { concurrent: true }, async () => {
+it('D-webhooks-15 only a 2xx answer of a receiver is success', { concurrent: true }, async () => {
   for (const status of [200, 201, 204, 299, 300, 304, 307]) {
     const { task } = await tell(real, status);
     await listed(real, task);
@@ -523,15 +523,19 @@ it('D-webhooks-15 only 2xx is success', { concurrent: true }, async () => {
   }
 });
 
-it('D-webhooks-16 at most 16 kB of an answer are read: the rest need not come', { concurrent: true }, async () => {
-  const { task, path } = await tell(real, 'stuck');
-  const [attempt] = await listed(real, task);
-  expect(attempt).toMatchObject({ status: 200, error: null });
-  expect(attempt?.duration_ms).toBeLessThan(9 * second);
-  await until('the connection is let go', () => real.receiver.open(path) === 0);
-});
+it(
+  "D-webhooks-16 at most 16 kB of a receiver's answer are read, and the rest need not arrive",
+  { concurrent: true },
+  async () => {
+    const { task, path } = await tell(real, 'stuck');
+    const [attempt] = await listed(real, task);
+    expect(attempt).toMatchObject({ status: 200, error: null });
+    expect(attempt?.duration_ms).toBeLessThan(9 * second);
+    await until('the connection is let go', () => real.receiver.open(path) === 0);
+  },
+);
 
-it('D-webhooks-17 delays count from the end of the previous attempt', async () => {
+it('D-webhooks-17 retry delays count from the end of the previous attempt', async () => {
   const { task, path } = await tell(stage, 'hang');
   await pass(stage, 3 * second);
   stage.receiver.release(path, 500);
@@ -556,19 +560,19 @@ it('D-webhooks-18 a retry is never early', async () => {
   await stage.receiver.nth(path, 2);
 });
 
-it('D-webhooks-21 and with the first 2 kB of the answer', async () => {
+it('D-webhooks-21 attempts of a delivery are listed with the first 2 kB of the answer', async () => {
   const { task } = await tell(real, 'stuck');
   expect(await listed(real, task)).toMatchObject([{ answer: 'x'.repeat(2_048) }]);
   const short = await tell(real, 503);
   expect(await listed(real, short.task)).toMatchObject([{ answer: 'answer 503' }]);
 });
 
-it('D-webhooks-22 a delivery can be sent again, the same bytes', async () => {
+it('D-webhooks-22 a delivery can be sent again with the same bytes', async () => {
   const told = await tell(real);
   expect((await again(real, told)).body.equals(told.received.body)).toBe(true);
 });
 
-it('D-webhooks-23 a test payload is signed, with output []', async () => {
+it('D-webhooks-23 a test delivery is signed and has an empty output', async () => {
   const account = await accountOf(real);
   const body = testBody('USD', new Date(real.clock.now()));
   expect(await sendTest(real.app, account, `${real.receiver.url}/test`, body)).toMatchObject({ delivered: true });
@@ -604,7 +608,7 @@ async function expectFlying(receiver: Receiver, path: string, open: number, park
   await vi.waitUntil(reached, { interval: 20, timeout: 8_000 });
 }
 
-it('D-webhooks-25 at most 4 are in flight to a URL', () =>
+it('D-webhooks-25 at most 4 deliveries are in flight to one URL', () =>
   onHost(11, async (receiver) => {
     receiver.answer('/a', 'hang');
     await finishTasks(6, () => url(receiver, '/a'));
@@ -615,14 +619,14 @@ it('D-webhooks-25 at most 4 are in flight to a URL', () =>
     expect(receiver.most('/a')).toBe(4);
   }));
 
-it('D-webhooks-26 whatever its query is', () =>
+it('D-webhooks-26 URLs that differ only in their query share the 4 deliveries in flight', () =>
   onHost(12, async (receiver) => {
     receiver.answer('/a', 'hang');
     await finishTasks(6, (i) => url(receiver, `/a?task=${i}`));
     await expectFlying(receiver, '/a', 4, 2);
   }));
 
-it('D-webhooks-27 each account has its own 4', () =>
+it('D-webhooks-27 each account has its own 4 deliveries in flight to a URL', () =>
   onHost(13, async (receiver) => {
     receiver.answer('/a', 'hang');
     const other = await stage.test.client();
@@ -631,14 +635,14 @@ it('D-webhooks-27 each account has its own 4', () =>
     await expectFlying(receiver, '/a', 8, 2);
   }));
 
-it('D-webhooks-28 at most 64 are in flight to a host', () =>
+it('D-webhooks-28 at most 64 deliveries are in flight to one host', () =>
   onHost(14, async (receiver) => {
     for (let i = 0; i < 67; i++) receiver.answer(`/${i}`, 'hang');
     await finishTasks(67, (i) => url(receiver, `/${i}`));
     await expectFlying(receiver, '', 64, 3);
   }));
 
-it('D-webhooks-29 they are shared fairly: who has few there goes before who has many', () =>
+it('D-webhooks-29 the 64 deliveries to a host are shared fairly: an account with few goes before one with many', () =>
   onHost(15, async (receiver) => {
     for (let i = 0; i < 67; i++) receiver.answer(`/${i}`, 'hang');
     await finishTasks(67, (i) => url(receiver, `/${i}`));
@@ -652,7 +656,7 @@ it('D-webhooks-29 they are shared fairly: who has few there goes before who has 
     expect(receiver.received.at(-1)?.path).toBe('/small');
   }));
 
-it('D-webhooks-30 a URL whose last attempt timed out gets 1', () =>
+it('D-webhooks-30 a URL whose last attempt timed out gets 1 delivery at a time', () =>
   onHost(16, (receiver) =>
     whileHasty('600ms', async () => {
       receiver.answer('/a', 'hang');
@@ -693,7 +697,7 @@ async function tellName(name: string): Promise<{ task: string; path: string; sta
   return { task, path, status: attempt?.status };
 }
 
-it('D-address-5 every resolved address must be allowed', async () => {
+it('D-address-5 every address that a webhook host resolves to must be permitted', async () => {
   names.set('good.test', () => ['127.0.0.1']);
   names.set('mixed.test', () => ['127.0.0.1', '10.0.0.1']);
   expect(await tellName('good.test')).toMatchObject({ status: 204 });
@@ -702,14 +706,14 @@ it('D-address-5 every resolved address must be allowed', async () => {
   expect(await listed(real, task)).toMatchObject([{ error: expect.stringContaining('address') }]);
 });
 
-it('D-address-9 what was resolved is pinned: nobody asks for it again', async () => {
+it('D-address-9 a resolved webhook address is pinned, and the name is not resolved again', async () => {
   const answers = [['127.0.0.1'], ['10.0.0.1']];
   names.set('turned.test', () => answers.shift() ?? []);
   expect(await tellName('turned.test')).toMatchObject({ status: 204 });
   expect(answers).toHaveLength(1);
 });
 
-it('D-address-10 it is checked again at each send', async () => {
+it('D-address-10 a webhook address is checked again at each send', async () => {
   names.set('moved.test', () => ['127.0.0.1']);
   const { task, path, status } = await tellName('moved.test');
   expect(status).toBe(204);
