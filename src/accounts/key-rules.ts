@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { ApiError } from '../errors.ts';
-import { isWithin } from '../lib/address.ts';
+import { isWithin } from '../net/address.ts';
 import { parseDuration } from '../lib/duration.ts';
 
 /** What a key may do: call chat models, make media, read what the account has and did. */

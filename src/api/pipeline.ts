@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fastify, type FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.ts';
-import { isWithin } from '../lib/address.ts';
+import { isWithin } from '../net/address.ts';
 import { AssertionError } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
 import { bodiesBytesMax, openBodyRooms } from './body-rooms.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import { networkOf } from '../lib/address.ts';
+import { networkOf } from '../net/address.ts';
 import type { Windows } from '../limits/window.ts';
 import type { PublicEndpoint, RequestHead } from './endpoint.ts';
 

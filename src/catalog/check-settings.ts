@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { addressAllowed } from '../lib/address.ts';
+import { addressAllowed } from '../net/address.ts';
 import { rational } from '../money/money.ts';
 import type { JsonObject, Kind } from './model.ts';
 import type { Path } from './problem.ts';

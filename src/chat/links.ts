@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { makeFairBudget, type Share } from '../lib/budget.ts';
-import { GuardError } from '../lib/guard.ts';
+import { GuardError } from '../net/guard.ts';
 import { mistake } from '../styles/fields.ts';
 import type { Link } from '../styles/quirks.ts';
 import { sniff, sniff_bytes, type Container } from '../storage/sniff.ts';

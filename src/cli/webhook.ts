@@ -6,7 +6,7 @@ import type { App } from '../app.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { withDatabase } from '../app/data.ts';
 import { readCommandConfig } from '../app/running.ts';
-import { checkUserUrl } from '../lib/address.ts';
+import { checkUserUrl } from '../net/address.ts';
 import { makeGate } from '../lib/gate.ts';
 import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';

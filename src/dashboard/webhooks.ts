@@ -3,7 +3,7 @@ import type { Answer } from '../api/endpoint.ts';
 import { oneOf, wholeNumber } from '../api/query.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import { checkUserUrl } from '../lib/address.ts';
+import { checkUserUrl } from '../net/address.ts';
 import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';
 import { resend, sendTest } from '../webhooks/by-hand.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ProviderConfig } from '../catalog/model.ts';
-import type { Guard } from '../lib/guard.ts';
+import type { Guard } from '../net/guard.ts';
 import type { StopSignal } from '../lib/stop.ts';
 import { ask, type UpstreamAnswer } from './answer-body.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';

@@ -1,4 +1,4 @@
-import { GuardError, type Guard } from '../lib/guard.ts';
+import { GuardError, type Guard } from '../net/guard.ts';
 import { NotStarted } from './provider.ts';
 import { Pool } from './undici-pool.ts';
 

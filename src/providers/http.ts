@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { Json, JsonObject, ProviderConfig } from '../catalog/model.ts';
-import type { Guard } from '../lib/guard.ts';
+import type { Guard } from '../net/guard.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { openBucket, type Bucket, type Pace, type Pacer } from './bucket.ts';
 import { openConnections, readRefusal, unreached, type Connections } from './connections.ts';

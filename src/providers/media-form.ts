@@ -1,4 +1,4 @@
-import { openGuard } from '../lib/guard.ts';
+import { openGuard } from '../net/guard.ts';
 import type { Adapter } from './provider.ts';
 
 /**

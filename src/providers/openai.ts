@@ -1,5 +1,5 @@
 import type { ProviderConfig } from '../catalog/model.ts';
-import type { Guard } from '../lib/guard.ts';
+import type { Guard } from '../net/guard.ts';
 import { openChatClient } from './chat-http.ts';
 import { chatOptionProblems } from './chat-options.ts';
 import { openMedia } from './openai/media.ts';

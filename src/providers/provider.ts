@@ -1,7 +1,7 @@
 import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
-import type { Guard } from '../lib/guard.ts';
+import type { Guard } from '../net/guard.ts';
 import type { Bytes } from '../lib/read-bytes.ts';
 import type { StopSignal } from '../lib/stop.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../catalog/model.ts';
 import { parseExactly } from '../lib/long-integers.ts';
-import type { SseFrame } from '../lib/sse.ts';
+import type { SseFrame } from '../net/sse.ts';
 import type { ChatEvent } from './conversation.ts';
 import { isObject } from './fields.ts';
 import {

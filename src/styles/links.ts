@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import { checkUserUrl, type AddressRules } from '../lib/address.ts';
+import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import type { Ask } from './ask.ts';
 import type { CallerStyle } from './conversation.ts';
 import { isObject, mistake } from './fields.ts';

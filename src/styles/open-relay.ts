@@ -1,4 +1,4 @@
-import { SseSplitter, type SseFrame } from '../lib/sse.ts';
+import { SseSplitter, type SseFrame } from '../net/sse.ts';
 import type { CallStyle, ChatEvent } from './conversation.ts';
 import { makeReader } from './read-stream.ts';
 import type { Relay, RelayOptions } from './relay.ts';

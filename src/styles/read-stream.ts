@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { SseFrame } from '../lib/sse.ts';
+import type { SseFrame } from '../net/sse.ts';
 import { readFinish, readThinking, textOf } from './completions-answer.ts';
 import type { ChatEvent, UpstreamStyle } from './conversation.ts';
 import { isObject } from './fields.ts';

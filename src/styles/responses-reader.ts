@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { SseFrame } from '../lib/sse.ts';
+import type { SseFrame } from '../net/sse.ts';
 import type { ChatEvent } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { readResponsesFinish } from './responses-answer.ts';

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Line, SseFrame } from '../lib/sse.ts';
+import type { Line, SseFrame } from '../net/sse.ts';
 import { textOf } from './completions-answer.ts';
 import type { Usage } from './conversation.ts';
 import { isObject } from './fields.ts';

@@ -5,7 +5,7 @@ import { isMediaKind, type JsonObject, type Model } from '../catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, measuredUnits, type Pricing, type Units } from '../catalog/price.ts';
 import { wrongKind } from '../catalog/wrong-kind.ts';
 import { ApiError } from '../errors.ts';
-import { checkUserUrl } from '../lib/address.ts';
+import { checkUserUrl } from '../net/address.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';

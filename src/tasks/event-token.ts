@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { checkUserUrl } from '../lib/address.ts';
+import { checkUserUrl } from '../net/address.ts';
 import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
 import type { TaskRef } from './task.ts';

@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { unitsOfOutputs, type Units } from '../catalog/price.ts';
 import { contentOf, withSpool, type Spool } from '../files/spool.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import { GuardError } from '../lib/guard.ts';
+import { GuardError } from '../net/guard.ts';
 import type { RemoteFile, RunFile, TextFile } from '../providers/provider.ts';
 import { storageKey } from '../storage/key.ts';
 import { makeLink } from '../storage/links.ts';

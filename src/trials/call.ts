@@ -1,6 +1,6 @@
 import { freezePricing } from '../catalog/price.ts';
 import { costOf, unitsOf } from '../chat/price.ts';
-import { openGuard } from '../lib/guard.ts';
+import { openGuard } from '../net/guard.ts';
 import { newId } from '../lib/ids.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { exact } from '../money/money.ts';

@@ -8,7 +8,7 @@ import {
   type MeasuredOutput,
   type Units,
 } from '../catalog/price.ts';
-import { GuardError, openGuard, type Guard } from '../lib/guard.ts';
+import { GuardError, openGuard, type Guard } from '../net/guard.ts';
 import { isDataUrl } from '../lib/data-url.ts';
 import { exact } from '../money/money.ts';
 import {

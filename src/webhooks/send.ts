@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Engine, Job, Outcome } from '../engine/engine.ts';
-import type { AddressRules } from '../lib/address.ts';
+import type { AddressRules } from '../net/address.ts';
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import { GuardError, type Guard } from '../lib/guard.ts';
+import { GuardError, type Guard } from '../net/guard.ts';
 import { readDue } from './delivery.ts';
 import type { AfterAttempt, Begun, Ended, Places } from './places.ts';
 import { signedHeaders } from './sign.ts';

@@ -6,7 +6,7 @@ import { deleteKey } from '../../src/accounts/keys.ts';
 import { default_timeouts } from '../../src/api/options.ts';
 import type { Pricing } from '../../src/catalog/price.ts';
 import { countInput, holdFor } from '../../src/chat/price.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { money_max } from '../../src/money/money.ts';
 import { refusalError } from '../../src/providers/refusal.ts';
 import { openai } from '../../src/providers/openai.ts';

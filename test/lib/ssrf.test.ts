@@ -1,9 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { AddressRules } from '../../src/lib/address.ts';
-import { GuardError, openGuard, type Guard } from '../../src/lib/guard.ts';
-import { systemResolve } from '../../src/lib/resolve.ts';
+import type { AddressRules } from '../../src/net/address.ts';
+import { GuardError, openGuard, type Guard } from '../../src/net/guard.ts';
+import { systemResolve } from '../../src/net/resolve.ts';
 import { startDns, type DnsServer } from '../helpers/dns.ts';
 
 /** Nothing leaves to an address that is not public: neither to a listener of ours nor to anywhere else. */

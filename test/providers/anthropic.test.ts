@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { callOf, configOf, never, secret, textOf } from './upstreams.ts';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { callOf, configOf, never, secret, startRaw, textOf, untilClosed } from './upstreams.ts';

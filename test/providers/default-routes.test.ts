@@ -6,7 +6,7 @@ import { fillDefaults, isObject } from '../../src/catalog/input-schema.ts';
 import { isMediaKind, type Json, type JsonObject, type Model, type Route } from '../../src/catalog/model.ts';
 import { sampleInput } from '../../src/catalog/sample.ts';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
 import type { Provider } from '../../src/providers/provider.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { elevenlabs } from '../../src/providers/elevenlabs.ts';
 import type { Provider, RunRequest } from '../../src/providers/provider.ts';
 import { probeMedia } from '../../src/storage/probe.ts';

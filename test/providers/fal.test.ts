@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { fal } from '../../src/providers/fal.ts';
 import type { Provider, RunRequest } from '../../src/providers/provider.ts';
 import { conformance, runOf, runToEnd } from './conformance.ts';

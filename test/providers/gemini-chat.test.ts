@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { gemini } from '../../src/providers/gemini.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { callOf, configOf, never, secret, textOf } from './upstreams.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { gemini } from '../../src/providers/gemini.ts';
 import type { Json, Provider, RunRequest, RunState } from '../../src/providers/provider.ts';
 import { bytesOf, conformance, expectOutcome, runOf, type Conformance } from './conformance.ts';

@@ -3,7 +3,7 @@ import { readCatalogFile } from '../../src/catalog/file.ts';
 import { mapInput } from '../../src/catalog/input.ts';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { showProblem } from '../../src/catalog/problem.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { http_queue } from '../../src/providers/http-queue.ts';
 import { adapters } from '../../src/providers/index.ts';

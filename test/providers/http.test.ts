@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { GuardError, openGuard, type Guard } from '../../src/lib/guard.ts';
+import { GuardError, openGuard, type Guard } from '../../src/net/guard.ts';
 import { openUpstream, type Upstream, type UpstreamOptions } from '../../src/providers/http.ts';
 import { startImitation, type Imitation } from './imitations/imitation.ts';
 import { configOf, never, secret, startRaw, untilClosed } from './upstreams.ts';

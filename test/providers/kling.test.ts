@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { kling } from '../../src/providers/kling.ts';
 import type { Provider, RunRequest } from '../../src/providers/provider.ts';
 import { conformance, expectOutcome, runOf, runToEnd } from './conformance.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { luma } from '../../src/providers/luma.ts';
 import { conformance, runOf, runToEnd } from './conformance.ts';
 import type { Imitation, Reply } from './imitations/imitation.ts';

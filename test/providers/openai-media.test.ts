@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { openai } from '../../src/providers/openai.ts';
 import type { Provider, RunRequest, RunState } from '../../src/providers/provider.ts';
 import { probeMedia } from '../../src/storage/probe.ts';

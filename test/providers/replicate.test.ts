@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import type { Provider, RunRequest } from '../../src/providers/provider.ts';
 import { replicate } from '../../src/providers/replicate.ts';
 import { conformance, runOf, runToEnd } from './conformance.ts';

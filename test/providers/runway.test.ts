@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { runway } from '../../src/providers/runway.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { conformance, expectOutcome, runOf, runToEnd } from './conformance.ts';

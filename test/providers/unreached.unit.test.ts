@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { unreached } from '../../src/providers/connections.ts';
 
 it('a private address of an upstream is refused with the setting that allows it', async () => {

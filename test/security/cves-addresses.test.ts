@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { openGuard, type Guard } from '../../src/lib/guard.ts';
+import { openGuard, type Guard } from '../../src/net/guard.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../../src/webhooks/delivery.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';

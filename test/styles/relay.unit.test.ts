@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SseSplitter } from '../../src/lib/sse.ts';
+import { SseSplitter } from '../../src/net/sse.ts';
 import type { Style } from '../../src/styles/conversation.ts';
 import { withModel } from '../../src/styles/model-name.ts';
 import { openRelay } from '../../src/styles/open-relay.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SseSplitter } from '../../src/lib/sse.ts';
+import { SseSplitter } from '../../src/net/sse.ts';
 import { openRelay } from '../../src/styles/open-relay.ts';
 import type { Relay, RelayOptions } from '../../src/styles/relay.ts';
 import { responsesStream } from '../chat/responses-streams.ts';

@@ -4,8 +4,8 @@ import { inSource, lineAt, memberName, walk, type Finding, type Rule, type Sourc
 
 /** The house from the cellar up: a file imports from its own room or an earlier one (DESIGN, The tree). */
 export const rooms: readonly string[] = (
-  'lib config errors db engine limits storage files money accounts billing catalog webhooks styles providers ' +
-  'routing app tasks chat trials backup api dashboard server worker main cli'
+  'lib json-schema config errors net db embedded-postgres queue limits storage files money accounts billing catalog ' +
+  'webhooks styles providers routing app tasks chat trials backup http api dashboard server worker main cli'
 ).split(' ');
 
 /** What Node is started with. Everything under src/ is reached from here. */

@@ -43,11 +43,14 @@ function nameOf(written = ''): string {
   return written.replaceAll('"', '').toLowerCase();
 }
 
+/** Migrations keep the names that modules had when they were written. */
+const renamed_rooms: Readonly<Record<string, string>> = { engine: 'queue' };
+
 /** The room named in the block of comment lines directly above line `index`. */
 function roomAbove(lines: readonly string[], index: number): string | undefined {
   for (let above = index - 1; above >= 0 && lines[above]?.startsWith('--'); above--) {
     const match = /^-- room: (\w+)\s*$/.exec(lines[above] ?? '');
-    if (match) return match[1];
+    if (match?.[1]) return renamed_rooms[match[1]] ?? match[1];
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import type { ProviderConfig } from '../../catalog/model.ts';
-import type { Guard } from '../../lib/guard.ts';
+import type { Guard } from '../../net/guard.ts';
 import { openChatClient } from '../chat-http.ts';
 import { InputRefused, type ChatProvider } from '../provider.ts';
 import { hints } from './hints.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject, ProviderConfig } from '../../catalog/model.ts';
-import type { Guard } from '../../lib/guard.ts';
+import type { Guard } from '../../net/guard.ts';
 import { assertNotLost } from '../gateways.ts';
 import { openUpstream, type Answer, type Upstream } from '../http.ts';
 import type { Provider, RunRequest, RunState } from '../provider.ts';

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import { SseSplitter } from '../../lib/sse.ts';
+import { SseSplitter } from '../../net/sse.ts';
 import type { Answer } from '../http.ts';
 import { charactersIn, isObject, textIn } from '../reading.ts';
 import { wrapInWav } from '../wav.ts';

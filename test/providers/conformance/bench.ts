@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { openGuard } from '../../../src/lib/guard.ts';
+import { openGuard } from '../../../src/net/guard.ts';
 import type { Json, Provider, RunFile, RunRequest, RunState } from '../../../src/providers/provider.ts';
 import type { Pacer } from '../../../src/providers/bucket.ts';
 import type { Imitation } from '../imitations/imitation.ts';

@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import sharp from 'sharp';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/catalog/model.ts';
-import { SseSplitter } from '../../../src/lib/sse.ts';
+import { SseSplitter } from '../../../src/net/sse.ts';
 import { InputRefused, NotStarted, type ChatCall } from '../../../src/providers/provider.ts';
 import { sandbox } from '../../../src/providers/sandbox.ts';
 import { countTokens } from '../../../src/providers/sandbox/tokens.ts';

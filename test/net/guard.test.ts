@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeAll, afterAll, expect, test } from 'vitest';
-import { GuardError, openGuard, type DownloadOptions, type Guard, type SendOptions } from '../../src/lib/guard.ts';
-import { systemResolve } from '../../src/lib/resolve.ts';
+import { GuardError, openGuard, type DownloadOptions, type Guard, type SendOptions } from '../../src/net/guard.ts';
+import { systemResolve } from '../../src/net/resolve.ts';
 import { startDns, type DnsServer } from '../helpers/dns.ts';
 
 let dns: DnsServer;

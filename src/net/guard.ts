@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { addressAllowed, checkUserUrl, hostOf, isLocalName, type AddressRules } from './address.ts';
-import { Gathered } from './gathered.ts';
+import { Gathered } from '../lib/gathered.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
 
 /** In which phase a guarded request failed. `answer`: the status was not the wanted one. */

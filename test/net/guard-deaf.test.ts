@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
-import { openGuard } from '../../src/lib/guard.ts';
+import { openGuard } from '../../src/net/guard.ts';
 import { startDeafHost } from '../helpers/deaf.ts';
 
 const guard = openGuard({ resolve: async () => ['127.0.0.6', '127.0.0.7'] });

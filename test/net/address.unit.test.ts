@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { expect, it } from 'vitest';
-import { addressAllowed, checkUserUrl, ownAddresses } from '../../src/lib/address.ts';
+import { addressAllowed, checkUserUrl, ownAddresses } from '../../src/net/address.ts';
 
 const own = new Set(['198.41.0.4', '2606:4700::5']);
 

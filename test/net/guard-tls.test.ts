@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import { createServer as createTcp, type AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openGuard, type GuardError } from '../../src/lib/guard.ts';
+import { openGuard, type GuardError } from '../../src/net/guard.ts';
 import { makeCertificate } from '../helpers/certificate.ts';
 
 /** The connection goes to an address that was judged, TLS to the name that was asked for. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SseSplitter, SseTooLong, type SseFrame } from '../../src/lib/sse.ts';
+import { SseSplitter, SseTooLong, type SseFrame } from '../../src/net/sse.ts';
 import { workedMs } from '../helpers/work.ts';
 
 const bytes_max = 64_000_000;
