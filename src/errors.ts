@@ -1,4 +1,4 @@
-import type { FieldError } from './lib/schema-messages.ts';
+import type { FieldError } from './json-schema/sentences.ts';
 
 /**
  * Every error that a caller can see, defined once: HTTP status and `type` of specification 7.2 and

@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { fragmentAt, pointerKeys, valueAt } from '../lib/json-pointer.ts';
-import { complaint } from '../lib/schema-complaints.ts';
+import { complaint } from '../json-schema/validation-messages.ts';
 import type { Json, JsonObject } from './model.ts';
 import type { Path } from './problem.ts';
 

@@ -1,4 +1,4 @@
-import { fieldErrors } from '../lib/schema-messages.ts';
+import { fieldErrors } from '../json-schema/sentences.ts';
 import { compileSchema, fillDefaults, isObject } from './input-schema.ts';
 import type { InputCheck, Json, JsonObject, Route } from './model.ts';
 

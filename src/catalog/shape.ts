@@ -6,7 +6,7 @@ import published_schema from '../../medley.schema.json' with { type: 'json' };
 import { parseDuration } from '../lib/duration.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { pointerKeys, valueAt } from '../lib/json-pointer.ts';
-import { complaint } from '../lib/schema-complaints.ts';
+import { complaint } from '../json-schema/validation-messages.ts';
 import { showValue } from '../lib/show-value.ts';
 import { own, pathIn } from './input-schema.ts';
 import type { Json } from './model.ts';

@@ -1,9 +1,9 @@
 import type { ErrorObject } from 'ajv';
-import { nearest } from './edit-distance.ts';
-import { fragmentAt, pointerKeys, valueAt } from './json-pointer.ts';
-import { pickBranches, schemaOf } from './schema-branches.ts';
-import { complaint, list } from './schema-complaints.ts';
-import { showText, showValue } from './show-value.ts';
+import { nearest } from '../lib/edit-distance.ts';
+import { fragmentAt, pointerKeys, valueAt } from '../lib/json-pointer.ts';
+import { pickBranches, schemaOf } from './branches.ts';
+import { complaint, list } from './validation-messages.ts';
+import { showText, showValue } from '../lib/show-value.ts';
 
 /** One mistake in a request body: the field as the caller wrote it, the rule, a sentence. */
 export type FieldError = { field: string; rule: string; message: string };

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ErrorObject } from 'ajv';
-import { fragmentAt, valueAt } from './json-pointer.ts';
+import { fragmentAt, valueAt } from '../lib/json-pointer.ts';
 
 type SchemaNode = Record<string, unknown>;
 

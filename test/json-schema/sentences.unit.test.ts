@@ -2,7 +2,7 @@ import { Ajv2020, type SchemaObject, type ValidateFunction } from 'ajv/dist/2020
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fieldErrors, type FieldError } from '../../src/lib/schema-messages.ts';
+import { fieldErrors, type FieldError } from '../../src/json-schema/sentences.ts';
 
 const modes = [{ verbose: true }, { verbose: false }];
 

@@ -1,8 +1,8 @@
 import type { ErrorObject } from 'ajv';
-import { nearest } from './edit-distance.ts';
-import { valueAt } from './json-pointer.ts';
-import { schemaOf } from './schema-branches.ts';
-import { jsonType, showValue } from './show-value.ts';
+import { nearest } from '../lib/edit-distance.ts';
+import { valueAt } from '../lib/json-pointer.ts';
+import { schemaOf } from './branches.ts';
+import { jsonType, showValue } from '../lib/show-value.ts';
 
 /** An error of Ajv, what it is about, and how members of that value are called. */
 type Mistake = {
