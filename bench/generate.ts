@@ -10,7 +10,7 @@ import { Pool } from 'undici';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import type { Connection } from '../src/db/embedded.ts';
+import type { Connection } from '../src/embedded-postgres/embedded.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { service_rules } from '../src/chat/books.ts';
 import { cpuOf_us, cpuOfChildren_us } from './cpu.ts';

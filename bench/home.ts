@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbedded, type Embedded } from '../src/db/embedded.ts';
+import { startEmbedded, type Embedded } from '../src/embedded-postgres/embedded.ts';
 import { makeLeash, type Leash } from './leash.ts';
 
 /** Where a bench keeps its files, and its PostgreSQL. */

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import type { Embedded } from '../src/db/embedded.ts';
+import type { Embedded } from '../src/embedded-postgres/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { newId } from '../src/lib/ids.ts';
 import { checkBooks } from '../src/money/books.ts';

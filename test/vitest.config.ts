@@ -27,7 +27,7 @@ const begun_first = [
   'test/browser/pages.test.ts',
   'test/chaos/chaos.test.ts',
   'test/chat/whole.test.ts',
-  'test/db/embedded.test.ts',
+  'test/embedded-postgres/embedded.test.ts',
   'test/providers/two-routes.test.ts',
   'test/lifecycle/kill.test.ts',
   'test/docs/examples.test.ts',

@@ -2,10 +2,10 @@ import { constants } from 'node:os';
 import type pg from 'pg';
 import type { Config } from '../config.ts';
 import { openDatabase, type Db } from '../db/database.ts';
-import { findHome } from '../db/embedded-home.ts';
+import { findHome } from '../embedded-postgres/home.ts';
 import { reach } from '../db/reach.ts';
 import { prepareDataFolder } from './data-folder.ts';
-import { openEmbedded, startEmbedded } from '../db/embedded.ts';
+import { openEmbedded, startEmbedded } from '../embedded-postgres/embedded.ts';
 import { askedOnce, end_signals } from '../lib/end-signals.ts';
 
 /** The two methods of pino that the database uses. */

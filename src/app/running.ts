@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, readConfig, readConfigOver, type Config } from '../config.ts';
-import { isAlive } from '../db/embedded-process.ts';
+import { isAlive } from '../embedded-postgres/process.ts';
 import { isRecord } from '../lib/is-record.ts';
 
 /**

@@ -9,7 +9,7 @@ import { noteRunning } from '../app/running.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig, unknownSettings } from '../config.ts';
-import { EmbeddedError } from '../db/embedded.ts';
+import { EmbeddedError } from '../embedded-postgres/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
 import { UnreachableError } from '../db/reach.ts';
 import { askedOnce } from '../lib/end-signals.ts';

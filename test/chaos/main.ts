@@ -14,7 +14,7 @@ import pg from 'pg';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { openDatabase } from '../../src/db/database.ts';
-import { startEmbedded, type Embedded } from '../../src/db/embedded.ts';
+import { startEmbedded, type Embedded } from '../../src/embedded-postgres/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { failpoints } from '../../src/lib/failpoint.ts';
 import { checkMoney } from './check-money.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import type { Embedded } from '../../src/db/embedded.ts';
+import type { Embedded } from '../../src/embedded-postgres/embedded.ts';
 import { failpoints, type Failpoint } from '../../src/lib/failpoint.ts';
 import { apis, workers, type Fleet, type Name } from './fleet.ts';
 import { openJournal, type FaultNote, type Place, type SecretNote } from './place.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { quick, removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 import { hello, setStage } from './setup.ts';

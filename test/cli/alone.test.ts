@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { embeddedConnection } from '../../src/db/embedded.ts';
+import { embeddedConnection } from '../../src/embedded-postgres/embedded.ts';
 import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 import { commandsOf, medley, readObject, type Commands } from './medley.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '../../src/db/database.ts';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { ask, removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 import { countJobs, testEngine, until } from './engine.ts';

@@ -3,7 +3,7 @@
  * `node embedded-child.ts DATA_FOLDER`. Says one line of JSON when it is ready or has failed, stops
  * at the end of its input. A terminal's Ctrl-C does not end it.
  */
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 
 process.on('SIGINT', () => undefined);
 try {

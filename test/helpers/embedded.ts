@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import pg from 'pg';
-import type { Connection } from '../../src/db/embedded.ts';
-import { findHome } from '../../src/db/embedded-home.ts';
+import type { Connection } from '../../src/embedded-postgres/embedded.ts';
+import { findHome } from '../../src/embedded-postgres/home.ts';
 
 /** A kill ends processes, not the machine: what was written is there, on the disk or not. */
 export const quick = { fsync: 'off' };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { defaultProviders, keyName } from '../../src/catalog/default.ts';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 import { removeFolder, temporaryFolder } from './embedded.ts';
 import { makeTemplates } from './templates.ts';
 

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openDatabase, type Db } from '../../src/db/database.ts';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { service_rules } from '../../src/chat/books.ts';
 import { runCampaign, showFinding, type Finding } from './campaign.ts';

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, vi, type TestContext } from 'vitest';
 import { openDatabase, type Db } from '../../src/db/database.ts';
-import { embeddedConnection } from '../../src/db/embedded.ts';
+import { embeddedConnection } from '../../src/embedded-postgres/embedded.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { service_rules } from '../../src/chat/books.ts';
 import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findUser } from '../../src/db/embedded-process.ts';
+import { findUser } from '../../src/embedded-postgres/process.ts';
 import { is_root, removeFolder } from '../helpers/embedded.ts';
 import { SetupRepository } from '../helpers/setup-repository.ts';
 

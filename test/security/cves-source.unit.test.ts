@@ -18,10 +18,10 @@ test('CVE-2026-40217 no code of a user is run: there is nothing that runs text',
 
 /** The database and the measuring of files, each with a program and words that no request or file names. */
 const spawners = [
-  'src/db/embedded-binaries.ts',
-  'src/db/embedded-cluster.ts',
-  'src/db/embedded-process.ts',
-  'src/db/embedded-server.ts',
+  'src/embedded-postgres/binaries.ts',
+  'src/embedded-postgres/cluster.ts',
+  'src/embedded-postgres/process.ts',
+  'src/embedded-postgres/server.ts',
   'src/storage/probe.ts',
 ];
 

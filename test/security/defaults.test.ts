@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findHome } from '../../src/db/embedded-home.ts';
+import { findHome } from '../../src/embedded-postgres/home.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';

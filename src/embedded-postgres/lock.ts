@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { giveToOwner, writeOwned, type Home } from './embedded-home.ts';
-import { EmbeddedError, isAlive } from './embedded-process.ts';
+import { giveToOwner, writeOwned, type Home } from './home.ts';
+import { EmbeddedError, isAlive } from './process.ts';
 
 /** A service stays; a command of the CLI is over soon and is worth waiting for. */
 export type Purpose = 'service' | 'command';

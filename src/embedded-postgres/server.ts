@@ -24,8 +24,8 @@ import {
   server_environment,
   type ServerCluster,
   type Endpoint,
-} from './embedded-cluster.ts';
-import { giveToOwner, giveToServer, hashOf, writeOwned, type Home } from './embedded-home.ts';
+} from './cluster.ts';
+import { giveToOwner, giveToServer, hashOf, writeOwned, type Home } from './home.ts';
 import {
   canEnter,
   EmbeddedError,
@@ -35,7 +35,7 @@ import {
   isPostgresOf,
   signalProcess,
   waitUntil,
-} from './embedded-process.ts';
+} from './process.ts';
 
 /** A postmaster that accepts connections, or did. */
 export type Server = {

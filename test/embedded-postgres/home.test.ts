@@ -12,9 +12,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startEmbedded } from '../../src/db/embedded.ts';
-import { findHome } from '../../src/db/embedded-home.ts';
-import { findUser, type SystemUser } from '../../src/db/embedded-process.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
+import { findHome } from '../../src/embedded-postgres/home.ts';
+import { findUser, type SystemUser } from '../../src/embedded-postgres/process.ts';
 import {
   ask,
   copyProgram,

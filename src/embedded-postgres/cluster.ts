@@ -4,9 +4,9 @@ import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { randomBase62 } from '../lib/ids.ts';
-import type { Binaries } from './embedded-binaries.ts';
-import { giveToServer, writeOwned, type Home } from './embedded-home.ts';
-import { EmbeddedError } from './embedded-process.ts';
+import type { Binaries } from './binaries.ts';
+import { giveToServer, writeOwned, type Home } from './home.ts';
+import { EmbeddedError } from './process.ts';
 
 /** A cluster on the disk, and how it is to be run. */
 export type Cluster = {

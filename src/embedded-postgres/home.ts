@@ -3,7 +3,7 @@ import { accessSync, chmodSync, chownSync, constants, existsSync, lstatSync, mkd
 import { linkSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { canEnter, EmbeddedError, findUser, isCode, type SystemUser } from './embedded-process.ts';
+import { canEnter, EmbeddedError, findUser, isCode, type SystemUser } from './process.ts';
 
 /**
  * Where the cluster of a data folder lives: `data/` (the cluster), `password`, `lock`, `owner.json`,

@@ -10,7 +10,7 @@ import {
   startEmbedded,
   type Connection,
   type Embedded,
-} from '../../src/db/embedded.ts';
+} from '../../src/embedded-postgres/embedded.ts';
 import { ask, keepBusy, quick, removeFolder, spawnChild, startChild, temporaryFolder } from '../helpers/embedded.ts';
 
 let folder: string;

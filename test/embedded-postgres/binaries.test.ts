@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { linksFromName, makeLinks, packageFor } from '../../src/db/embedded-binaries.ts';
+import { linksFromName, makeLinks, packageFor } from '../../src/embedded-postgres/binaries.ts';
 import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 
 test('each supported machine has its package', () => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { prepareBinaries, removeOldCopies } from './embedded-binaries.ts';
+import { prepareBinaries, removeOldCopies } from './binaries.ts';
 import {
   connectionOf,
   ensureCluster,
@@ -10,10 +10,10 @@ import {
   type Cluster,
   type ServerCluster,
   type Connection,
-} from './embedded-cluster.ts';
-import { findHome, prepareHome, type Home } from './embedded-home.ts';
-import { DataFolderInUse, takeLock, type Lock, type Purpose } from './embedded-lock.ts';
-import { EmbeddedError } from './embedded-process.ts';
+} from './cluster.ts';
+import { findHome, prepareHome, type Home } from './home.ts';
+import { DataFolderInUse, takeLock, type Lock, type Purpose } from './lock.ts';
+import { EmbeddedError } from './process.ts';
 import {
   adoptServer,
   endServer,
@@ -22,7 +22,7 @@ import {
   removeSocketFolder,
   startServer,
   type Server,
-} from './embedded-server.ts';
+} from './server.ts';
 
 export { DataFolderInUse, EmbeddedError };
 export type { Connection };

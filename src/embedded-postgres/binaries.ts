@@ -13,8 +13,8 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import type { Home } from './embedded-home.ts';
-import { EmbeddedError } from './embedded-process.ts';
+import type { Home } from './home.ts';
+import { EmbeddedError } from './process.ts';
 
 /** The programs of one PostgreSQL, ready to run as the home's user. */
 export type Binaries = { initdb: string; postgres: string; pg_ctl: string; version: string };
