@@ -1,9 +1,9 @@
--- The engine's tables belong to pg-boss (schema pgboss, made and upgraded by src/engine/boss.ts).
+-- The engine's tables belong to pg-boss (schema pgboss, made and upgraded by src/queue/pg-boss.ts).
 -- These functions let other functions send a job within their own database call. Their bodies are
 -- read at the first call, so this file may run before the schema pgboss exists.
 
 -- Sends a job within the caller's transaction; null starts it as soon as the transaction commits.
--- Writes exactly the row that pg-boss 12.35 writes (test/engine/send.test.ts compares all columns).
+-- Writes exactly the row that pg-boss 12.35 writes (test/queue/send.test.ts compares all columns).
 -- p_key names the thing the job works for: engine_live_keys() lists the keys that still have a job.
 -- Answers the job's id, or null if the queue allows one job per key and there is one already.
 -- room: engine

@@ -17,7 +17,7 @@ import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
 import { settingOnce } from './db/settings.ts';
-import { openEngine, type Engine } from './engine/engine.ts';
+import { openEngine, type Engine } from './queue/queue.ts';
 import { ownAddresses, type AddressRules } from './net/address.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';

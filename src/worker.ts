@@ -4,7 +4,7 @@ import type { App } from './app.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from './billing/notices.ts';
 import { patient } from './db/database.ts';
-import type { Handler } from './engine/engine.ts';
+import type { Handler } from './queue/queue.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { addUpUsage } from './money/usage.ts';

@@ -2,7 +2,7 @@ import { audit } from '../accounts/audit.ts';
 import type { SessionCall } from '../api/endpoint.ts';
 import type { App } from '../app.ts';
 import type { Queryable } from '../db/database.ts';
-import type { NodeView } from '../engine/engine.ts';
+import type { NodeView } from '../queue/queue.ts';
 import { ApiError } from '../errors.ts';
 import { exact } from '../money/money.ts';
 import { endByHand } from '../tasks/by-hand.ts';

@@ -12,7 +12,7 @@ import { service_rules } from '../chat/books.ts';
 import { isAlive } from './admin-queue.ts';
 import { patient } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
-import type { NodeView } from '../engine/engine.ts';
+import type { NodeView } from '../queue/queue.ts';
 import { checkBooks } from '../money/books.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';

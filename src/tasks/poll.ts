@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { freeOfCharge } from '../catalog/upstream-cost.ts';
-import type { Job, Outcome } from '../engine/engine.ts';
+import type { Job, Outcome } from '../queue/queue.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';

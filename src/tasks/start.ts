@@ -3,7 +3,7 @@ import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import { startableRoutes } from '../catalog/overrides.ts';
 import { fitCosts } from '../catalog/upstream-cost.ts';
-import type { Job, Outcome } from '../engine/engine.ts';
+import type { Job, Outcome } from '../queue/queue.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { InputRefused, NotStarted, type Provider, type RunState } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { live_keys } from '../engine/engine.ts';
+import { live_keys } from '../queue/queue.ts';
 import { sweepSpool } from '../files/spool.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { removeFiles } from './files.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Engine, Handler, Job, Outcome } from '../engine/engine.ts';
+import type { Engine, Handler, Job, Outcome } from '../queue/queue.ts';
 import { makeFairGate } from '../lib/gate.ts';
 import { readRef } from './task.ts';
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine } from '../queue/queue.ts';
 import type { Clock } from '../lib/clock.ts';
 
 type Parts = {

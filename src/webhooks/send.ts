@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
-import type { Engine, Job, Outcome } from '../engine/engine.ts';
+import type { Engine, Job, Outcome } from '../queue/queue.ts';
 import type { AddressRules } from '../net/address.ts';
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';

@@ -20,7 +20,7 @@ import { readConfig } from '../../src/config.ts';
 import { openConnection } from '../../src/db/database.ts';
 import { lockMigrations, migrateWithin, findMigrations } from '../../src/db/migrate.ts';
 import { listTables } from '../../src/db/tables.ts';
-import { kept_tables } from '../../src/engine/backup.ts';
+import { kept_tables } from '../../src/queue/backup.ts';
 import { startServer } from '../../src/server.ts';
 import { openDiskStorage } from '../../src/storage/disk.ts';
 import { startWorker } from '../../src/worker.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { openDatabase, type Db } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openEngine } from '../../src/engine/engine.ts';
+import { openEngine } from '../../src/queue/queue.ts';
 import { admin, dropDatabase, templateOf, urlOf, type TemplateState } from './database.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
-import { signal } from '../engine/engine.ts';
+import { signal } from '../queue/engine.ts';
 
 let service: TestApp;
 beforeAll(async () => {

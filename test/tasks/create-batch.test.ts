@@ -5,7 +5,7 @@ import type { Db } from '../../src/db/database.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { insertTask, type CreateAnswer, type NewTask } from '../../src/tasks/create-batch.ts';
 import { finish } from '../../src/tasks/finish.ts';
-import { until } from '../engine/engine.ts';
+import { until } from '../queue/engine.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
 import { faults, losesNext } from '../money/lossy.ts';

@@ -1,7 +1,7 @@
 // isolated: it moves the monotonic clock of its process, and it arms failpoints of its process
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/engine/engine.ts';
+import type { Outcome } from '../../src/queue/queue.ts';
 import { atFailpoint } from '../../src/lib/failpoint.ts';
 import { NotStarted, type RunState } from '../../src/providers/provider.ts';
 import { cancelTask } from '../../src/tasks/cancel.ts';

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.ts';
-import type { Outcome } from '../../src/engine/engine.ts';
+import type { Outcome } from '../../src/queue/queue.ts';
 import { NotStarted, type RunState } from '../../src/providers/provider.ts';
 import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import type { AddressInfo } from 'node:net';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/engine/engine.ts';
+import type { Outcome } from '../../src/queue/queue.ts';
 import type { RemoteFile, RunState } from '../../src/providers/provider.ts';
 import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Engine, Job } from '../../src/engine/engine.ts';
+import type { Engine, Job } from '../../src/queue/queue.ts';
 import { Turns } from '../../src/tasks/turns.ts';
-import { testEngine, until } from '../engine/engine.ts';
+import { testEngine, until } from '../queue/engine.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 
 /** The order in which accounts with more tasks than places get theirs. */

@@ -2,7 +2,7 @@
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.ts';
-import type { Outcome } from '../../src/engine/engine.ts';
+import type { Outcome } from '../../src/queue/queue.ts';
 import { InputRefused, NotStarted, type RunState } from '../../src/providers/provider.ts';
 import { StorageFull, type Storage } from '../../src/storage/storage.ts';
 import { finish } from '../../src/tasks/finish.ts';

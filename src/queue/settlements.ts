@@ -1,5 +1,5 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import type { Boss } from './boss.ts';
+import type { Boss } from './pg-boss.ts';
 import type { Complaints } from './complaints.ts';
 import type { Claim, Settlement } from './job.ts';
 import { putBack, type PutBack } from './statements.ts';

@@ -1,5 +1,5 @@
 import { openDatabase } from '../../src/db/database.ts';
-import { openEngine } from '../../src/engine/engine.ts';
+import { openEngine } from '../../src/queue/queue.ts';
 
 // A worker of its own process, to be killed: `worker-process.ts URL QUEUE SLOTS ENOUGH`. It tells its
 // parent of each job that it begins, and then hangs; a job begun ENOUGH times before is done at once.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Job } from '../../src/engine/engine.ts';
+import type { Job } from '../../src/queue/queue.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { countJobs, signal, testEngine, until } from './engine.ts';
 

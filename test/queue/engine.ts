@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../../src/db/database.ts';
-import { openEngine, type Engine, type EngineOptions } from '../../src/engine/engine.ts';
+import { openEngine, type Engine, type EngineOptions } from '../../src/queue/queue.ts';
 
 /** An engine for one test; what it logs lies in `lines`. */
 export async function testEngine(

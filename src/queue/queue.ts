@@ -5,7 +5,7 @@ import { assert } from '../lib/assert.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from '../db/notify.ts';
-import { startBoss, type Boss, type QueueOptions, type Supervision } from './boss.ts';
+import { startBoss, type Boss, type QueueOptions, type Supervision } from './pg-boss.ts';
 import { Complaints, type EngineLog } from './complaints.ts';
 import type { Handler, JobData } from './job.ts';
 import {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Complaints } from '../../src/engine/complaints.ts';
-import type { Claim, Handler, Settlement } from '../../src/engine/job.ts';
-import { Slots } from '../../src/engine/slots.ts';
+import { Complaints } from '../../src/queue/complaints.ts';
+import type { Claim, Handler, Settlement } from '../../src/queue/job.ts';
+import { Slots } from '../../src/queue/slots.ts';
 
 function claim(id: string, heartbeat_s = 10): Claim {
   return { id, retry_count: 0, heartbeat_s, data: {} };

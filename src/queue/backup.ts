@@ -17,7 +17,7 @@ export async function engineVersion(client: pg.Client): Promise<number | null> {
 
 /** Makes pg-boss's tables, or brings them up to date, without any queue. */
 export async function makeEngineTables(db: Db, log: EngineLog): Promise<void> {
-  const { startBoss } = await import('./boss.ts'); // 50 modules, which a backup does without
+  const { startBoss } = await import('./pg-boss.ts'); // 50 modules, which a backup does without
   const boss = await startBoss(db, [], { supervise_s: 60, monitor_s: 60 }, new Complaints(log));
   await boss.stop();
 }

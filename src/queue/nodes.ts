@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import type { Boss } from './boss.ts';
+import type { Boss } from './pg-boss.ts';
 
 /** What a process says of itself. */
 export type NodeFacts = { id: string; host: string; pid: number; role: string; version: string };

@@ -1,8 +1,8 @@
 import type { Queryable } from '../db/database.ts';
-import type { Boss } from './boss.ts';
+import type { Boss } from './pg-boss.ts';
 import type { JobData, Settlement } from './job.ts';
 
-// SQL on pg-boss's tables where its own verbs do not reach. test/engine/send.test.ts notices when a
+// SQL on pg-boss's tables where its own verbs do not reach. test/queue/send.test.ts notices when a
 // new version of pg-boss writes or fences differently.
 
 export type SendOptions = {

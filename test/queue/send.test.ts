@@ -1,6 +1,6 @@
 import { PgBoss } from 'pg-boss';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine } from '../../src/engine/engine.ts';
+import type { Engine } from '../../src/queue/queue.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { countJobs, testEngine } from './engine.ts';
 
