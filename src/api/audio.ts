@@ -5,7 +5,7 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { speech_parameters, transcription_parameters } from '../styles/media-calls/parameters.ts';
 import type { Task } from '../tasks/task.ts';
 import { cost_headers } from './chat.ts';
-import type { Answer, Call, Endpoint } from './endpoint.ts';
+import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import {
   begin,
   body_limit_bytes,

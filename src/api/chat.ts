@@ -12,7 +12,7 @@ import { isId } from '../lib/ids.ts';
 import { costView, exact } from '../money/money.ts';
 import type { CallerStyle } from '../styles/conversation.ts';
 import { refuseBlocked } from './blocked.ts';
-import type { Answer, Call, Endpoint } from './endpoint.ts';
+import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 export const body_limit_bytes = 32_000_000;
 

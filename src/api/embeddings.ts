@@ -3,7 +3,7 @@ import { attemptEmbedding, readEmbeddingOrder } from '../chat/embed.ts';
 import { refuseBlocked } from './blocked.ts';
 import { embeddings_answer, embeddings_body } from './call-schemas.ts';
 import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 
 export const embeddings: Endpoint<App> = {
   method: 'POST',

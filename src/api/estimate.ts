@@ -6,7 +6,7 @@ import { balanceView, estimateView, type Cost, type Money } from '../money/money
 import type { Funds } from '../money/pledges.ts';
 import { readOrder } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
-import type { Answer, Call, Endpoint, PublicCall } from './endpoint.ts';
+import type { Answer, Call, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { estimate as estimate_schema, generate_body } from './schemas.ts';
 
 export const estimate: Endpoint<App> = {

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { readToken } from '../tasks/event-token.ts';
 import { noticeEvent } from '../tasks/events.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 
 /**
  * Upstreams call here when something has happened to a run. Nothing that they send is read: whoever calls learns

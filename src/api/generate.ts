@@ -5,7 +5,7 @@ import { createTask, readOrder, type Created } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import { untilFinal } from '../tasks/wait.ts';
 import { refuseBlocked } from './blocked.ts';
-import type { Call, Endpoint } from './endpoint.ts';
+import type { Call, Endpoint } from '../http/endpoint.ts';
 import { generate_body, task } from './schemas.ts';
 
 export const wait_s_max = 300;

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 import { serveFile } from './files.ts';
 
 const prefix = '/files/';

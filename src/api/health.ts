@@ -1,5 +1,5 @@
 import { ApiError, renderError } from '../errors.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 
 /** One thing that must be so before requests make sense: `ok`, or what is wrong. */
 export type Check<App> = (app: App) => Promise<string> | string;

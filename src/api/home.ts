@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { htmlAnswer } from './docs.ts';
-import type { Answer } from './endpoint.ts';
+import { htmlAnswer } from './openapi/docs-page.ts';
+import type { Answer } from '../http/endpoint.ts';
 
 const style = `
   :root { color-scheme: light dark }

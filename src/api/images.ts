@@ -6,7 +6,7 @@ import { edit_parameters, image_parameters } from '../styles/media-calls/paramet
 import { linkOutputs } from '../tasks/outputs.ts';
 import type { StoredFile, Task } from '../tasks/task.ts';
 import { cost_headers } from './chat.ts';
-import type { Answer, Call, Endpoint } from './endpoint.ts';
+import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import {
   begin,
   body_limit_bytes,

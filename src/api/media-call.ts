@@ -12,10 +12,10 @@ import type { Attachment, Attachments } from '../tasks/media.ts';
 import { loadTask, type Task } from '../tasks/task.ts';
 import { untilFinal } from '../tasks/wait.ts';
 import { refuseBlocked } from './blocked.ts';
-import type { Call, ParameterDocs } from './endpoint.ts';
+import type { Call, ParameterDocs } from '../http/endpoint.ts';
 import { readIdempotencyKey, readWait, wait_s_max } from './generate.ts';
 import { givenInForm, givenInJson, withoutOwn, type Given } from './media-given.ts';
-import { measureFile, withForm } from './spooled-form.ts';
+import { measureFile, withForm } from '../http/spooled-form.ts';
 
 /**
  * Calls in the form of the SDKs that make media in one request: a task like any other is created, held for and waited

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { isObject } from '../catalog/input-schema.ts';
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Call } from './endpoint.ts';
-import type { Form } from './form.ts';
+import type { Call } from '../http/endpoint.ts';
+import type { Form } from '../http/form.ts';
 
 /** The parameters of a media call, from JSON or from a form, and the files that came with them. */
 export type Given = {

@@ -5,8 +5,8 @@ import { allRoutes } from '../catalog/overrides.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { ApiError } from '../errors.ts';
 import { routeName, type Standing } from '../routing/health.ts';
-import type { Answer, Call, Endpoint, ParameterDocs, Query } from './endpoint.ts';
-import { oneOf, wholeNumber } from './query.ts';
+import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
+import { oneOf, wholeNumber } from '../http/query.ts';
 import { listOf } from './schemas.ts';
 
 const status_description = [

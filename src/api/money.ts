@@ -6,8 +6,8 @@ import { ApiError } from '../errors.ts';
 import { balanceOf, budgetsOf, listEntries, nextMonth, type Entry, type EntryFilter } from '../money/ledger.ts';
 import { usageOf, type UsageGroup } from '../money/usage.ts';
 import { balanceView, costView, type Cost } from '../money/money.ts';
-import type { Answer, Call, Endpoint } from './endpoint.ts';
-import { moment, oneOf, wholeNumber } from './query.ts';
+import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
+import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { balance, key, listOf, transaction, usage } from './schemas.ts';
 
 /** What the calling key spent this month, and may spend. Costs are shown up, what remains down. */

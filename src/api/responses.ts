@@ -3,7 +3,7 @@ import { countTokens } from '../chat/count.ts';
 import { ApiError } from '../errors.ts';
 import { responses_body } from './call-schemas.ts';
 import { answerChat, body_limit_bytes, callerOf, chat_headers } from './chat.ts';
-import type { Endpoint, EndpointDocs } from './endpoint.ts';
+import type { Endpoint, EndpointDocs } from '../http/endpoint.ts';
 
 export const responses: Endpoint<App> = {
   method: 'POST',

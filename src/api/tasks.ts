@@ -5,8 +5,8 @@ import { cancelTask, unknownTask } from '../tasks/cancel.ts';
 import { freshLinks, removeOutput } from '../tasks/files.ts';
 import { hasTask, listTasks, type TaskFilter } from '../tasks/list.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
-import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
-import { moment, objectParameter, oneOf, wholeNumber } from './query.ts';
+import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
+import { moment, objectParameter, oneOf, wholeNumber } from '../http/query.ts';
 import { links, listOf, task } from './schemas.ts';
 
 const id: Record<string, ParameterDocs> = { id: { description: 'Task id.', schema: { type: 'string' } } };

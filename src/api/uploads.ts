@@ -4,12 +4,12 @@ import { ApiError } from '../errors.ts';
 import { deleteFile, findFile, keepFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
 import { isId } from '../lib/ids.ts';
 import { refuseBlocked } from './blocked.ts';
-import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
+import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
 import { serveStored } from './files.ts';
-import type { Form } from './form.ts';
-import { oneOf, wholeNumber } from './query.ts';
+import type { Form } from '../http/form.ts';
+import { oneOf, wholeNumber } from '../http/query.ts';
 import { uploaded_file, listOf } from './schemas.ts';
-import { measureFile, withForm } from './spooled-form.ts';
+import { measureFile, withForm } from '../http/spooled-form.ts';
 
 /** Files that callers upload, to name them in the inputs of tasks. */
 

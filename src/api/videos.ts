@@ -5,11 +5,11 @@ import { isId } from '../lib/ids.ts';
 import { video_parameters } from '../styles/media-calls/parameters.ts';
 import { removeOutput } from '../tasks/files.ts';
 import { listVideos, loadVideo, type VideoTask } from '../tasks/videos.ts';
-import type { Answer, Call, Endpoint, ParameterDocs } from './endpoint.ts';
+import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
 import { serveStored } from './files.ts';
 import { begin, body_limit_bytes, filesGone, idempotency_header, task_headers, type MediaCall } from './media-call.ts';
 import { video, videos_body, videos_form } from './media-schemas.ts';
-import { oneOf, wholeNumber } from './query.ts';
+import { oneOf, wholeNumber } from '../http/query.ts';
 import { listOf } from './schemas.ts';
 import { videoView } from './video-view.ts';
 

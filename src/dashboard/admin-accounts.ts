@@ -4,7 +4,7 @@ import { findKey, keyState, listKeys } from '../accounts/keys.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
 import { listMembers, ownerOf } from '../accounts/members.ts';
 import { audit } from '../accounts/audit.ts';
-import type { SessionCall } from '../api/endpoint.ts';
+import type { SessionCall } from '../http/endpoint.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { App } from '../app.ts';
 import type { Queryable } from '../db/database.ts';

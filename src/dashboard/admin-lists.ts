@@ -1,7 +1,7 @@
 import { findAccount } from '../accounts/accounts.ts';
 import { audit, listAudit, type AuditEntry, type AuditFilter } from '../accounts/audit.ts';
-import type { Query } from '../api/endpoint.ts';
-import { moment, oneOf } from '../api/query.ts';
+import type { Query } from '../http/endpoint.ts';
+import { moment, oneOf } from '../http/query.ts';
 import type { App } from '../app.ts';
 import { chatFailuresByRoute } from '../chat/failures.ts';
 import { ApiError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import { audit } from '../accounts/audit.ts';
 import { lookAtRoutes } from '../api/models.ts';
-import type { SessionCall } from '../api/endpoint.ts';
+import type { SessionCall } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import { allRoutes, drainRoute, orderRoutes, overrides_channel, switchModel } from '../catalog/overrides.ts';

@@ -1,5 +1,5 @@
 import { audit } from '../accounts/audit.ts';
-import type { SessionCall } from '../api/endpoint.ts';
+import type { SessionCall } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 import type { Queryable } from '../db/database.ts';
 import type { NodeView } from '../queue/queue.ts';

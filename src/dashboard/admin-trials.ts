@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { SessionCall } from '../api/endpoint.ts';
+import type { SessionCall } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { routeName } from '../routing/health.ts';

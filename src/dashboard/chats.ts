@@ -1,5 +1,5 @@
-import type { Answer } from '../api/endpoint.ts';
-import { moment, oneOf, wholeNumber } from '../api/query.ts';
+import type { Answer } from '../http/endpoint.ts';
+import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import type { App } from '../app.ts';
 import { findRecord, listRecords, type RecordLine } from '../chat/record.ts';
 import { ApiError } from '../errors.ts';

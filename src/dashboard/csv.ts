@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Answer } from '../api/endpoint.ts';
+import type { Answer } from '../http/endpoint.ts';
 
 export type Cell = string | number | bigint | Date | null | undefined;
 

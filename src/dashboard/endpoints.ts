@@ -1,4 +1,4 @@
-import type { Endpoint } from '../api/endpoint.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 import {
   admin_account,

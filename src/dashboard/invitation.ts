@@ -1,6 +1,6 @@
 import { admitMember, findInvitation, roleIn, type Invitation } from '../accounts/members.ts';
 import { isMailProof } from '../accounts/email-claims.ts';
-import type { Endpoint } from '../api/endpoint.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { readGiven } from './given.ts';

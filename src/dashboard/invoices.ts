@@ -1,5 +1,5 @@
-import type { Answer } from '../api/endpoint.ts';
-import { wholeNumber } from '../api/query.ts';
+import type { Answer } from '../http/endpoint.ts';
+import { wholeNumber } from '../http/query.ts';
 import type { App } from '../app.ts';
 import { invoice_columns, invoiceRows } from '../billing/invoice-csv.ts';
 import { invoicePdf } from '../billing/invoice-pdf.ts';

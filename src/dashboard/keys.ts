@@ -10,7 +10,7 @@ import {
   rotateKey,
   type ApiKey,
 } from '../accounts/keys.ts';
-import type { Answer } from '../api/endpoint.ts';
+import type { Answer } from '../http/endpoint.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';

@@ -1,8 +1,8 @@
 import { entry_types, readEntryCursor, renderEntry } from '../api/money.ts';
 import { bookingsOf, type Booking } from '../accounts/audit.ts';
 import type { Account } from '../accounts/accounts.ts';
-import type { Answer, Query } from '../api/endpoint.ts';
-import { moment, oneOf, wholeNumber } from '../api/query.ts';
+import type { Answer, Query } from '../http/endpoint.ts';
+import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import type { App } from '../app.ts';
 import { listInvoices, type InvoiceLine } from '../billing/invoices.ts';
 import { isId } from '../lib/ids.ts';

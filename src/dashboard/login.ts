@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { audit } from '../accounts/audit.ts';
 import { login_paths } from '../accounts/login.ts';
 import { checkOrigin } from '../accounts/person.ts';
-import type { Endpoint, PublicCall, RequestHead } from '../api/endpoint.ts';
+import type { Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { readGiven, wrong } from './given.ts';

@@ -1,5 +1,5 @@
 import { audit } from '../accounts/audit.ts';
-import type { SessionCall } from '../api/endpoint.ts';
+import type { SessionCall } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 
 /** Writes down what the person of this call did: with the account of its path, if it has one. */

@@ -1,5 +1,5 @@
 import type { Need } from '../accounts/person.ts';
-import type { Answer, EndpointDocs, SessionCall, SessionEndpoint } from '../api/endpoint.ts';
+import type { Answer, EndpointDocs, SessionCall, SessionEndpoint } from '../http/endpoint.ts';
 import type { Account } from '../accounts/accounts.ts';
 import type { App } from '../app.ts';
 import { assert } from '../lib/assert.ts';

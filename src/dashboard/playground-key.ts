@@ -2,7 +2,7 @@ import type { Account } from '../accounts/accounts.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import { findPlaygroundKey, openPlaygroundKey } from '../accounts/keys.ts';
 import type { WindowName } from '../limits/window.ts';
-import { windowError } from '../api/window-headers.ts';
+import { windowError } from '../http/window-headers.ts';
 import type { App } from '../app.ts';
 import { million } from '../money/money.ts';
 

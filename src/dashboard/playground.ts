@@ -1,6 +1,6 @@
 import { refuseBlocked } from '../api/blocked.ts';
 import { answerChat, body_limit_bytes as chat_body_limit_bytes } from '../api/chat.ts';
-import type { Call } from '../api/endpoint.ts';
+import type { Call } from '../http/endpoint.ts';
 import { estimate, weigh, weighHold, type Weighed } from '../api/estimate.ts';
 import { handleUpload } from '../api/uploads.ts';
 import type { App } from '../app.ts';

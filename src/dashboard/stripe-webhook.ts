@@ -1,6 +1,6 @@
 import { findAccount } from '../accounts/accounts.ts';
 import { audit } from '../accounts/audit.ts';
-import type { Answer, Endpoint, PublicCall, RequestHead } from '../api/endpoint.ts';
+import type { Answer, Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 import { findSession, paidSessionId, readEvent, StripeError, type StripeSession } from '../billing/stripe.ts';
 import type { StripeConfig } from '../config.ts';

@@ -1,7 +1,7 @@
 import { findPlaygroundKey, listKeys } from '../accounts/keys.ts';
 import { serveStored } from '../api/files.ts';
-import type { Answer, Query } from '../api/endpoint.ts';
-import { moment, oneOf, wholeNumber } from '../api/query.ts';
+import type { Answer, Query } from '../http/endpoint.ts';
+import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';

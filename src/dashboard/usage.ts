@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/accounts.ts';
-import type { Answer, Query } from '../api/endpoint.ts';
-import { moment, oneOf } from '../api/query.ts';
+import type { Answer, Query } from '../http/endpoint.ts';
+import { moment, oneOf } from '../http/query.ts';
 import type { App } from '../app.ts';
 import { units as known_units } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';

@@ -5,7 +5,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Answer, Endpoint, PublicCall } from '../api/endpoint.ts';
+import type { Answer, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { homeAnswer } from '../api/home.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import { findAccount, rotateWebhookSecret, type Account } from '../accounts/accounts.ts';
-import type { Answer } from '../api/endpoint.ts';
-import { oneOf, wholeNumber } from '../api/query.ts';
+import type { Answer } from '../http/endpoint.ts';
+import { oneOf, wholeNumber } from '../http/query.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { checkUserUrl } from '../net/address.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { KeyRuleError, readAddresses, readExpiry, readScopes } from '../../src/accounts/key-rules.ts';
-import { scopesOf } from '../../src/api/scopes.ts';
+import { scopesOf } from '../../src/http/scopes.ts';
 import { listEndpoints } from '../../src/server.ts';
 
 const now = new Date('2026-11-15T12:00:00Z');

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import { request } from 'undici';
 import type { Caller } from '../../src/accounts/authenticate.ts';
-import type { Endpoint } from '../../src/api/endpoint.ts';
-import type { PipelineOptions } from '../../src/api/options.ts';
-import { makePipeline, type Pipeline } from '../../src/api/pipeline.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import type { PipelineOptions } from '../../src/http/options.ts';
+import { makePipeline, type Pipeline } from '../../src/http/pipeline.ts';
 import { ApiError } from '../../src/errors.ts';
 import { memoryWindows } from '../../src/limits/window.ts';
 

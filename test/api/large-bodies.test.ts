@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { Answer, Call, Endpoint } from '../../src/api/endpoint.ts';
+import type { Answer, Call, Endpoint } from '../../src/http/endpoint.ts';
 import { type Harness, type SendOptions, startHarness, type TestApp } from './harness.ts';
 
 // Of 10 MB for all large bodies one account has what is left: half of it, if it is alone.

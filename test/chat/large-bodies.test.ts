@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { makePipeline, type Pipeline } from '../../src/api/pipeline.ts';
+import { makePipeline, type Pipeline } from '../../src/http/pipeline.ts';
 import type { App } from '../../src/app.ts';
 import { memoryWindows } from '../../src/limits/window.ts';
 import { listEndpoints } from '../../src/server.ts';

@@ -3,7 +3,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { setAccountStatus } from '../../src/accounts/accounts.ts';
 import { deleteKey } from '../../src/accounts/keys.ts';
-import { default_timeouts } from '../../src/api/options.ts';
+import { default_timeouts } from '../../src/http/options.ts';
 import type { Pricing } from '../../src/catalog/price.ts';
 import { countInput, holdFor } from '../../src/chat/price.ts';
 import { openGuard } from '../../src/net/guard.ts';

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { readBody } from '../../src/api/body.ts';
+import { readBody } from '../../src/http/body.ts';
 import { Gathered } from '../../src/lib/gathered.ts';
 import { readBytes } from '../../src/lib/read-bytes.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Endpoint } from '../../src/api/endpoint.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { App } from '../../src/app.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Answer, Call, Endpoint } from '../../src/api/endpoint.ts';
+import type { Answer, Call, Endpoint } from '../../src/http/endpoint.ts';
 import { ApiError } from '../../src/errors.ts';
 import { isId } from '../../src/lib/ids.ts';
 import type { Stop } from '../../src/lib/stop.ts';
-import { authenticate, type Harness, parseRaw, startHarness, type TestApp, until } from './harness.ts';
+import { authenticate, type Harness, parseRaw, startHarness, type TestApp, until } from '../api/harness.ts';
 
 const docs = { tag: 'Test', summary: 'Test', responses: { 200: { description: 'ok' } } };
 const with_body = { ...docs, body: { schema: { type: 'object' } } };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { shortDuration, windowError, windowHeaders } from '../../src/api/window-headers.ts';
+import { shortDuration, windowError, windowHeaders } from '../../src/http/window-headers.ts';
 
 describe('shortDuration', () => {
   test.each([

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Endpoint } from '../../src/api/endpoint.ts';
-import { startHarness, type TestApp } from './harness.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import { startHarness, type TestApp } from '../api/harness.ts';
 
 const open: Endpoint<TestApp> = {
   method: 'GET',

@@ -1,13 +1,13 @@
-import package_json from '../../package.json' with { type: 'json' };
-import type { ErrorFormat } from '../errors.ts';
-import type { Endpoint, EndpointDocs, ParameterDocs, ResponseDocs } from './endpoint.ts';
-import { model_schema } from './models.ts';
-import { inputComponents, type MediaModel, perModelBody } from './openapi-inputs.ts';
-import { completions_error, error_descriptions, introduction, messages_error, service_error } from './openapi-texts.ts';
-import { isObjectSchema } from './query.ts';
-import * as bodies from './schemas.ts';
+import package_json from '../../../package.json' with { type: 'json' };
+import type { ErrorFormat } from '../../errors.ts';
+import type { Endpoint, EndpointDocs, ParameterDocs, ResponseDocs } from '../../http/endpoint.ts';
+import { model_schema } from '../models.ts';
+import { inputComponents, type MediaModel, perModelBody } from './inputs.ts';
+import { completions_error, error_descriptions, introduction, messages_error, service_error } from './texts.ts';
+import { isObjectSchema } from '../../http/query.ts';
+import * as bodies from '../schemas.ts';
 
-export type { MediaModel } from './openapi-inputs.ts';
+export type { MediaModel } from './inputs.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type JsonObject = { [key: string]: Json };

@@ -1,7 +1,7 @@
-import type { App } from '../app.ts';
-import { isMediaKind } from '../catalog/model.ts';
-import type { Endpoint } from './endpoint.ts';
-import { buildOpenApi, type MediaModel } from './openapi.ts';
+import type { App } from '../../app.ts';
+import { isMediaKind } from '../../catalog/model.ts';
+import type { Endpoint } from '../../http/endpoint.ts';
+import { buildOpenApi, type MediaModel } from './document.ts';
 
 /** GET /openapi.json: the endpoints of this service with the models that it has right now. */
 export function openApiEndpoint(endpoints: () => readonly Endpoint<App>[]): Endpoint<App> {

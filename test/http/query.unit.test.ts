@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { moment, objectParameter, oneOf, parseQuery, wholeNumber } from '../../src/api/query.ts';
+import { moment, objectParameter, oneOf, parseQuery, wholeNumber } from '../../src/http/query.ts';
 import { ApiError } from '../../src/errors.ts';
 
 const query = (text: string) => parseQuery(text, undefined);

@@ -1,6 +1,6 @@
 import { gzip } from 'node:zlib';
 import { promisify } from 'node:util';
-import type { Answer, Endpoint } from './endpoint.ts';
+import type { Answer, Endpoint } from '../../http/endpoint.ts';
 
 /**
  * What the page may do: its own script, its own origin. Scalar asks its makers' servers for fonts,
@@ -79,7 +79,7 @@ export function docsEndpoints<App>(): Endpoint<App>[] {
   });
   return [
     get('/docs', () => htmlAnswer(pageAt({ root: '', docs: 'docs/' }), content_security_policy)),
-    get('/docs/', () => htmlAnswer(pageAt({ root: '../', docs: '' }), content_security_policy)),
+    get('/docs/', () => htmlAnswer(pageAt({ root: '../../', docs: '' }), content_security_policy)),
     get('/docs/start.js', () => ({ status: 200, body: start, headers: scriptHeaders })),
     get('/docs/scalar.js', async () => ({
       status: 200,

@@ -61,7 +61,7 @@ export function fastifyPath(path: string): string {
 
 function pathRegex(path: string): RegExp {
   const source = path
-    .replaceAll('.', '\\.')
+    .replaceAll('../api', '\\.')
     .replace(/\{\+\w+\}$/, '.+')
     .replaceAll(/\{\w+\}/g, '[^/]+');
   return new RegExp(`^${source}$`, 's'); // an id may hold a line break, however wrong it is

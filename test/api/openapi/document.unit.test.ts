@@ -2,16 +2,16 @@ import { fileURLToPath } from 'node:url';
 import { validate } from '@scalar/openapi-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint } from '../../src/api/endpoint.ts';
-import { buildOpenApi, type MediaModel } from '../../src/api/openapi.ts';
-import { mediaModels } from '../../src/api/reference.ts';
-import { openCatalog } from '../../src/catalog/catalog.ts';
-import { ApiError, type ErrorFormat, renderError } from '../../src/errors.ts';
-import { listEndpoints } from '../../src/server.ts';
-import { formattedJson } from '../helpers/formatted-json.ts';
-import { asObject } from './harness.ts';
+import type { Endpoint } from '../../../src/http/endpoint.ts';
+import { buildOpenApi, type MediaModel } from '../../../src/api/openapi/document.ts';
+import { mediaModels } from '../../../src/api/openapi/reference.ts';
+import { openCatalog } from '../../../src/catalog/catalog.ts';
+import { ApiError, type ErrorFormat, renderError } from '../../../src/errors.ts';
+import { listEndpoints } from '../../../src/server.ts';
+import { formattedJson } from '../../helpers/formatted-json.ts';
+import { asObject } from '../harness.ts';
 
-const published = fileURLToPath(new URL('../../openapi.json', import.meta.url));
+const published = fileURLToPath(new URL('../../../openapi.json', import.meta.url));
 const base_url = 'http://127.0.0.1:8080';
 
 let models: MediaModel[];

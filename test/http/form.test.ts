@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint } from '../../src/api/endpoint.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { ApiError } from '../../src/errors.ts';
-import { parseRaw, startHarness, type Harness, type TestApp } from './harness.ts';
+import { parseRaw, startHarness, type Harness, type TestApp } from '../api/harness.ts';
 
 /** Forms and bodies that nobody reads, on the wire. What uploads make of them: uploads.test.ts. */
 
