@@ -1,7 +1,7 @@
 import type { CatalogOptions } from '../catalog/catalog.ts';
 import { takesMedia } from './media-form.ts';
 import type { Adapter } from './provider.ts';
-import { embeddingOptionProblems } from './chat-options.ts';
+import { embeddingOptionProblems } from './http/chat-options.ts';
 
 /** What the catalogue has to know of the adapters that there are. */
 export function adapterFacts(

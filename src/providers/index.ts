@@ -1,17 +1,17 @@
-import { anthropic } from './anthropic.ts';
-import { bfl } from './bfl.ts';
-import { elevenlabs } from './elevenlabs.ts';
-import { fal } from './fal.ts';
-import { gemini } from './gemini.ts';
-import { http_queue } from './http-queue.ts';
-import { kling } from './kling.ts';
-import { luma } from './luma.ts';
-import { minimax } from './minimax.ts';
-import { openai } from './openai.ts';
+import { anthropic } from './adapters/anthropic/adapter.ts';
+import { bfl } from './adapters/bfl/adapter.ts';
+import { elevenlabs } from './adapters/elevenlabs/adapter.ts';
+import { fal } from './adapters/fal/adapter.ts';
+import { gemini } from './adapters/gemini/adapter.ts';
+import { http_queue } from './adapters/http-queue/adapter.ts';
+import { kling } from './adapters/kling/adapter.ts';
+import { luma } from './adapters/luma/adapter.ts';
+import { minimax } from './adapters/minimax/adapter.ts';
+import { openai } from './adapters/openai/adapter.ts';
 import type { Adapter } from './provider.ts';
-import { replicate } from './replicate.ts';
-import { runway } from './runway.ts';
-import { sandbox } from './sandbox.ts';
+import { replicate } from './adapters/replicate/adapter.ts';
+import { runway } from './adapters/runway/adapter.ts';
+import { sandbox } from './sandbox/adapter.ts';
 
 /** Every adapter of the service by the name that `medley.yaml` gives it. */
 export const adapters: Record<string, Adapter> = {

@@ -5,7 +5,7 @@ import type { Guard } from '../net/guard.ts';
 import type { Bytes } from '../lib/read-bytes.ts';
 import type { StopSignal } from '../lib/stop.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
-import type { Pacer } from './bucket.ts';
+import type { Pacer } from './http/bucket.ts';
 
 /**
  * The contract between a route and the code that speaks an upstream's protocol. An adapter is one

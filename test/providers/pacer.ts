@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Pacer } from '../../src/providers/bucket.ts';
+import type { Pacer } from '../../src/providers/http/bucket.ts';
 
 /** A time that stands still while anybody works, and jumps when all of them sleep. */
 export type JumpingPacer = Pacer & {

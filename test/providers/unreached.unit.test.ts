@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { openGuard } from '../../src/net/guard.ts';
-import { unreached } from '../../src/providers/connections.ts';
+import { unreached } from '../../src/providers/http/connections.ts';
 
 it('a private address of an upstream is refused with the setting that allows it', async () => {
   const rules = { allow: [], allow_private: false };

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import type { CallerStyle, CallStyle } from '../../src/styles/conversation.ts';
 import { allowed_betas, sdk_members, withheld_betas } from '../../src/styles/known-members.ts';
-import { chatOptionProblems } from '../../src/providers/chat-options.ts';
+import { chatOptionProblems } from '../../src/providers/http/chat-options.ts';
 import {
   allowedBetas,
   allowedBody,

@@ -293,7 +293,7 @@ export const good: readonly Example[] = [
     why: 'what adapters have in common',
     files: {
       'src/providers/index.ts': "import { acme } from './acme.ts';\nimport type { Adapter } from './provider.ts';",
-      'src/providers/refusal.ts': '',
+      'src/providers/http/refusal.ts': '',
       'src/app.ts': "f('refusal', 'provider');",
     },
   },

@@ -12,7 +12,7 @@ import { readMessages } from '../../styles/messages-request.ts';
 import { errorEvent } from '../../styles/open-relay.ts';
 import { echoOf, writeResponsesAnswer } from '../../styles/responses-answer.ts';
 import { readResponses } from '../../styles/responses-request.ts';
-import { refusalError } from '../refusal.ts';
+import { refusalError } from '../http/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../provider.ts';
 import { answerTo, hasForgedThinking, momentOf } from './chat-answer.ts';
 import { countInput } from './chat-count.ts';

@@ -1,6 +1,6 @@
 /** Transcripts without ears: what the hint says was said, from the first to the last moment of the recording. */
 import { assert } from '../../lib/assert.ts';
-import { secondsOf } from '../listening.ts';
+import { secondsOf } from '../http/listening.ts';
 import { InputRefused, type Json, type TextFile } from '../provider.ts';
 
 const forms = ['text', 'json', 'verbose_json', 'srt', 'vtt'] as const;

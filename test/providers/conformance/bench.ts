@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { openGuard } from '../../../src/net/guard.ts';
 import type { Json, Provider, RunFile, RunRequest, RunState } from '../../../src/providers/provider.ts';
-import type { Pacer } from '../../../src/providers/bucket.ts';
+import type { Pacer } from '../../../src/providers/http/bucket.ts';
 import type { Imitation } from '../imitations/imitation.ts';
 import { jumpingPacer, type JumpingPacer } from '../pacer.ts';
 import { configOf, never } from '../upstreams.ts';

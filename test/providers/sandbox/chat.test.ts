@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/catalog/model.ts';
 import { SseSplitter } from '../../../src/net/sse.ts';
 import { InputRefused, NotStarted, type ChatCall } from '../../../src/providers/provider.ts';
-import { sandbox } from '../../../src/providers/sandbox.ts';
+import { sandbox } from '../../../src/providers/sandbox/adapter.ts';
 import { countTokens } from '../../../src/providers/sandbox/tokens.ts';
 import { readCompletionsAnswers } from '../../../src/styles/completions-answer.ts';
 import type { ChatAnswer, ChatEvent, Style } from '../../../src/styles/conversation.ts';

@@ -1,0 +1,117 @@
+import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import { filesAt, inPath, newId, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
+import { openUpstream, type Upstream } from '../../http/http.ts';
+import { withBareBase64 } from '../../http/inline-media.ts';
+import { optionProblems } from '../../http/options.ts';
+import type { Adapter, AdapterParts, Provider, RunContext, RunRequest, RunState } from '../../provider.ts';
+import { objectIn, textIn, textsOf } from '../../http/reading.ts';
+import type { RunTrouble } from '../../http/refusal.ts';
+import { costProblems, creditCost } from '../../http/upstream-cost.ts';
+import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+
+const default_base_url = 'https://api.bfl.ai';
+
+/** A run is asked for at the cluster that has it, `api.us1.bfl.ai`. */
+const hosts = ['*.bfl.ai'];
+
+/** 24 runs at once are allowed, each asked for twice a second. */
+const calls = { per_minute: 3_000, burst: 100 };
+
+const paces: Record<'image' | 'video', PollPace> = {
+  image: { min_ms: 500, max_ms: 5_000 },
+  video: { min_ms: 2_000, max_ms: 10_000 },
+};
+
+/** What the provider sells its credits for, unless the route says otherwise. */
+const usual_price = { credit_price: '0.01', cost_currency: 'USD' };
+
+/** Codes of runs that failed for what they were given. */
+const callers = /invalid_image|invalid_input|validation/i;
+
+/**
+ * Black Forest Labs. `upstream_model` is the end of the path: `flux-2-pro`, `flux-kontext-max`, `flux-3-video`.
+ * The input is the body: for pictures prompt, width, height, aspect_ratio, seed, safety_tolerance, output_format,
+ * prompt_upsampling, steps, guidance, raw, input_image, input_image_2 … (files), image and mask (files); for films
+ * mode, prompt, aspect_ratio, duration, resolution, generate_audio, keyframes (files), start_video (a file).
+ * Options: `credit_price` and `cost_currency`, what a credit costs where that is not 0.01 USD.
+ */
+export const bfl = {
+  serves: (kind) => kind === 'image' || kind === 'video',
+  checkOptions: (options) => [
+    ...optionProblems(options, { credit_price: undefined, cost_currency: undefined }),
+    ...costProblems(options),
+  ],
+  open,
+} satisfies Adapter;
+
+function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+  const base_url = withoutVersion(config.base_url ?? default_base_url, /\/v1$/);
+  const headers = { accept: 'application/json', ...(config.api_key !== undefined && { 'x-key': config.api_key }) };
+  const upstream = openUpstream({ ...config, base_url }, guard, { headers, hosts, pace: calls, pacer });
+  return {
+    media: 'either',
+    start: (run, signal) => start(upstream, run, signal),
+    poll: async (run, ref, signal) => poll(upstream, run, readWatch(ref), signal),
+    close: () => upstream.close(),
+  };
+}
+
+async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): Promise<RunState> {
+  const { input, model, now_ms, events_url } = run;
+  const json = { ...withBareBase64(input), ...(events_url !== undefined && { webhook_url: events_url }) };
+  const answer = await upstream.call({ method: 'POST', path: `/v1/${inPath(model)}`, json, signal });
+  if (!answer.ok) throw upstream.refusal(answer);
+  const told = answer.object();
+  const url = upstream.link(told['polling_url']);
+  const { cost } = told;
+  const about = { ...(url !== undefined && { url }), ...(cost !== undefined && { cost }) };
+  return goingOn({ id: newId(told, 'id'), started_at_ms: now_ms, ...about }, 'waiting', now_ms, paceOf(run));
+}
+
+function paceOf({ kind }: RunContext): PollPace {
+  return kind === 'video' ? paces.video : paces.image;
+}
+
+async function poll(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
+  const url = upstream.link(watch['url']);
+  const place = url === undefined ? { path: '/v1/get_result' } : { url };
+  const query = { id: textIn(watch, 'id') ?? '' };
+  const answer = await upstream.call({ method: 'GET', ...place, query, signal });
+  if (answer.status === 404) return unknownRun(watch, run.now_ms, paceOf(run));
+  if (!answer.ok) throw unanswered(answer);
+  return stateOf(upstream, run, watch, answer.object());
+}
+
+function stateOf(upstream: Upstream, run: RunContext, watch: Watch, told: JsonObject): RunState {
+  const status = statusIn(told, 'status', 'state');
+  switch (status) {
+    case 'ready': {
+      const upstream_cost = creditCost(told['cost'] ?? watch['cost'], { ...usual_price, ...run.options });
+      const files = filesAt([textIn(objectIn(told, 'result'), 'sample')]);
+      return { phase: 'done', files, ...(upstream_cost && { upstream_cost }) };
+    }
+    case 'request moderated':
+    case 'content moderated':
+      return upstream.failure({ code: 'moderation', message: reasonsOf(told) });
+    case 'error':
+    case 'failed':
+      return upstream.failure(troubleOf(told), { callers });
+    case 'task not found':
+      return unknownRun(watch, run.now_ms, paceOf(run));
+    case '':
+      throw new Error('the answer to the poll has no status');
+    default:
+      return goingOn(watch, 'running', run.now_ms, paceOf(run)); // pending covers the queue and the work
+  }
+}
+
+/** Why the content was not wanted, of the input or of the result: neither is billed. */
+function reasonsOf(told: JsonObject): string {
+  const reasons = textsOf(objectIn(told, 'details')['Moderation Reasons']);
+  return reasons.length === 0 ? '' : `The model provider found the content unfit: ${reasons.join(', ')}.`;
+}
+
+function troubleOf(told: JsonObject): RunTrouble {
+  const message = textIn(told, 'message') ?? textIn(told, 'details') ?? textIn(objectIn(told, 'details'), 'error');
+  return { code: textIn(told, 'error') ?? '', message: message ?? '' };
+}

@@ -1,0 +1,29 @@
+import type { JsonObject } from '../../../catalog/model.ts';
+import type { Answer, Upstream } from '../../http/http.ts';
+import type { RunContext, RunRequest, RunState } from '../../provider.ts';
+
+/** One call to the upstream: what it made, or the answer that it gave instead. */
+export type Work = (upstream: Upstream, run: RunRequest, signal: AbortSignal) => Promise<RunState | Answer>;
+
+export const operations = ['text-to-speech', 'sound-generation', 'music', 'speech-to-text'] as const;
+
+export type Operation = (typeof operations)[number];
+
+/** What a run does: as the route says, else by the name of its model. */
+export function operationOf({ model, options }: RunContext): Operation {
+  const told = operations.find((operation) => operation === options['operation']);
+  if (told !== undefined) return told;
+  if (model.startsWith('scribe')) return 'speech-to-text';
+  if (model.startsWith('music')) return 'music';
+  return model.startsWith('eleven_text_to_sound') ? 'sound-generation' : 'text-to-speech';
+}
+
+/** The input with the model, without the fields that are `taken` or null. */
+export function bodyOf({ model, input }: RunRequest, taken: readonly string[]): JsonObject {
+  const kept = Object.entries(input).filter(([name, value]) => value !== null && !taken.includes(name));
+  return { ...Object.fromEntries(kept), model_id: model };
+}
+
+export function loggingOf({ options }: RunContext): Record<string, string> {
+  return options['enable_logging'] === false ? { enable_logging: 'false' } : {};
+}

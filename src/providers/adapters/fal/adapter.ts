@@ -1,0 +1,191 @@
+import type { OptionProblem } from '../../../catalog/check-settings.ts';
+import type { Json, JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import { inPath, newId, statusIn, unanswered } from '../../http/answers.ts';
+import type { Answer, Upstream } from '../../http/http.ts';
+import { openUpstream } from '../../http/http.ts';
+import { optionProblems } from '../../http/options.ts';
+import {
+  NotStarted,
+  type Adapter,
+  type AdapterParts,
+  type Provider,
+  type RunContext,
+  type RunFile,
+  type RunRequest,
+  type RunState,
+} from '../../provider.ts';
+import { isObject, objectIn, objectsIn, textIn } from '../../http/reading.ts';
+import { toldBy, type Hints } from '../../http/refusal.ts';
+import { fileOf, outputProblems, resultsOf } from '../../http/results.ts';
+import { costProblems, creditCost } from '../../http/upstream-cost.ts';
+import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+
+const default_base_url = 'https://queue.fal.run';
+
+/** No limit is documented; its own library asks twice a second for each run. */
+const calls = { per_minute: 3_000, burst: 100 };
+
+const paces: { readonly [kind in RunContext['kind']]: PollPace } = {
+  image: { min_ms: 500, max_ms: 5_000 },
+  audio: { min_ms: 500, max_ms: 5_000 },
+  video: { min_ms: 2_000, max_ms: 10_000 },
+};
+
+/** Errors of the queue after which no runner has begun with the run. */
+const before_the_start = /^(?:startup_timeout|runner_scheduling_failure|runner_connection_(?:timeout|refused|error))$/i;
+
+const ran_too_long = /^(?:request_timeout|generation_timeout)$/i;
+
+/** Errors of a model that are its own trouble though the status says that the request is wrong. */
+const own_trouble = /^(?:internal_server_error|downstream_service_\w+|generation_timeout)$/i;
+
+const hints: Hints = {
+  moderation: /content_policy_violation|\bnsfw\b|flagged/i,
+  about_us: /user is locked|exhausted balance/i,
+};
+
+/**
+ * The queue of fal. `upstream_model` is the endpoint, `owner/alias/sub/path`; the input is the model's own.
+ * Options: `priority` (normal, low); `credit_price` is what a billable unit costs, in `cost_currency` (USD).
+ */
+export const fal = {
+  serves: (kind) => kind === 'image' || kind === 'video' || kind === 'audio',
+  checkOptions,
+  open,
+} satisfies Adapter;
+
+function checkOptions(options: JsonObject, output: JsonObject = {}): OptionProblem[] {
+  const known = { priority: ['normal', 'low'], credit_price: undefined, cost_currency: undefined };
+  return [...optionProblems(options, known), ...costProblems(options), ...outputProblems(output)];
+}
+
+function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+  const base_url = config.base_url ?? default_base_url;
+  const headers: Record<string, string> =
+    config.api_key === undefined ? {} : { authorization: `Key ${config.api_key}` };
+  const upstream = openUpstream({ ...config, base_url }, guard, { headers, pace: calls, pacer });
+  return {
+    media: 'either',
+    start: (run, signal) => start(upstream, run, signal),
+    poll: async (run, ref, signal) => poll(upstream, run, readWatch(ref), signal),
+    cancel: (run, ref, signal) => cancel(upstream, run, readWatch(ref), signal),
+    close: () => upstream.close(),
+  };
+}
+
+async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): Promise<RunState> {
+  const { model, input, options, events_url, start_limit_ms, now_ms, kind } = run;
+  const { priority } = options;
+  const headers = {
+    // In the queue, not at work: what has not begun by then is given up there, unbilled.
+    'x-fal-request-timeout': String(Math.max(1, Math.ceil(start_limit_ms / 1_000))),
+    ...(typeof priority === 'string' && { 'x-fal-queue-priority': priority }),
+  };
+  const query: Record<string, string> = events_url === undefined ? {} : { fal_webhook: events_url };
+  const answer = await upstream.call({
+    method: 'POST',
+    path: `/${inPath(model)}`,
+    query,
+    headers,
+    json: input,
+    signal,
+  });
+  if (!answer.ok) throw upstream.refusal(answer, hints);
+  const told = answer.object();
+  const watch: Watch = { id: newId(told, 'request_id'), started_at_ms: now_ms };
+  for (const name of ['status_url', 'response_url', 'cancel_url']) {
+    const url = upstream.link(told[name]);
+    if (url !== undefined) watch[name] = url;
+  }
+  return goingOn(watch, 'waiting', now_ms, paces[kind]);
+}
+
+/** The link that the submit named, or its usual place, which is below the app and not below its sub-path. */
+function placeOf(upstream: Upstream, { model }: RunContext, watch: Watch, name: string, end: string) {
+  const url = upstream.link(watch[name]);
+  if (url !== undefined) return { url };
+  const app = model.split('/').slice(0, 2).join('/');
+  return { path: `/${inPath(app)}/requests/${inPath(textIn(watch, 'id') ?? '')}${end}` };
+}
+
+async function poll(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
+  const place = placeOf(upstream, run, watch, 'status_url', '/status');
+  const answer = await upstream.call({ method: 'GET', ...place, signal });
+  if (answer.status === 404) return unknownRun(watch, run.now_ms, paces[run.kind]);
+  if (!answer.ok) throw unanswered(answer);
+  const status = statusIn(answer.object(), 'status');
+  if (status === '') throw new Error('the answer to the poll has no status');
+  if (status === 'completed') return fetchResult(upstream, run, watch, signal);
+  return goingOn(watch, status === 'in_queue' ? 'waiting' : 'running', run.now_ms, paces[run.kind]);
+}
+
+/** With `sync_mode` the files are within the answer, as data URLs. */
+const answer_bytes_max = 64 * 1_048_576;
+
+/** Completed is what has worked and what has not: this answer decides. */
+async function fetchResult(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
+  const place = placeOf(upstream, run, watch, 'response_url', '');
+  const answer = await upstream.call({ method: 'GET', ...place, signal, answer_bytes_max });
+  if (answer.ok) return succeeded(upstream, run, answer);
+  if (answer.status === 404) return unknownRun(watch, run.now_ms, paces[run.kind]);
+  const told = toldBy(answer.text());
+  const is_of_the_run = (told.message !== '' || told.type !== '') && ![401, 403, 429].includes(answer.status);
+  if (!is_of_the_run) throw unanswered(answer);
+  if (/still in progress/i.test(told.message)) return goingOn(watch, 'running', run.now_ms, paces[run.kind]);
+  return failed(upstream, answer, { ...told, type: answer.headers['x-fal-error-type'] ?? told.type });
+}
+
+function failed(upstream: Upstream, answer: Answer, told: { message: string; type: string }): RunState {
+  const { message, type } = told;
+  const by_our_limit = answer.headers['x-fal-request-timeout-type'] === 'user';
+  if (by_our_limit) throw new NotStarted('timeout', 'it did not start within the limit that it was given');
+  if (before_the_start.test(type)) throw new NotStarted('unavailable', `ended before its start: ${type}`);
+  const is_callers = answer.status < 500 && !own_trouble.test(type);
+  const state: RunState & { phase: 'failed' } = ran_too_long.test(type)
+    ? { phase: 'failed', type: 'timeout', message: 'The model did not finish in time.' }
+    : upstream.failure({ code: type, message }, is_callers ? { ...hints, callers: /(?:)/ } : hints);
+  return answer.status < 500 ? state : { ...state, upstream_cost: nothing };
+}
+
+/** Its own faults it never bills; what else has failed it may, by the time that it took. */
+const nothing = { amount: '0', currency: 'USD' };
+
+function succeeded(upstream: Upstream, run: RunContext, answer: Answer): RunState {
+  const told = answer.object();
+  const flags = told['has_nsfw_concepts'];
+  const files = filesIn(told, run, Array.isArray(flags) ? flags : []);
+  if (files === 'moderated') return upstream.failure({ code: 'content_policy_violation' });
+  const upstream_cost = creditCost(answer.headers['x-fal-billable-units'], run.options);
+  return { phase: 'done', files, ...(upstream_cost && { upstream_cost }) };
+}
+
+/** Files are objects with a `url`; where there is none, a model has written a text. Flagged pictures are black. */
+function filesIn(told: JsonObject, { kind, output }: RunContext, flags: Json[]): RunFile[] | 'moderated' {
+  if (output['files'] !== undefined) return resultsOf(told, output);
+  const images = objectsIn(told, 'images');
+  const pictures = images.length > 0 ? images : [objectIn(told, 'image')];
+  const black = pictures.filter((_, index) => flags[index] === true);
+  const clean = objectsWithUrl(told).filter((file) => !black.includes(file));
+  if (clean.length === 0 && black.length > 0) return 'moderated';
+  const wanted = clean.filter((file) => textIn(file, 'content_type')?.startsWith(`${kind}/`) ?? true);
+  const files = (wanted.length > 0 ? wanted : clean).flatMap((file) => fileOf(textIn(file, 'url') ?? ''));
+  const text = textIn(told, 'text') ?? textIn(told, 'output');
+  return files.length > 0 || text === undefined ? files : [{ text, content_type: 'text/plain' }];
+}
+
+const depth_max = 6;
+
+function objectsWithUrl(value: Json, depth = 0): JsonObject[] {
+  if (typeof value !== 'object' || value === null || depth > depth_max) return [];
+  if (isObject(value) && textIn(value, 'url') !== undefined) return [value];
+  return Object.values(value).flatMap((member) => objectsWithUrl(member, depth + 1));
+}
+
+/** Only what was still in the queue is stopped for certain; a runner that was told to stop may be charged. */
+async function cancel(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal) {
+  const place = placeOf(upstream, run, watch, 'cancel_url', '/cancel');
+  const answer = await upstream.call({ method: 'PUT', ...place, signal });
+  const words = answer.text().toLowerCase();
+  const is_removed = answer.status === 200 && !words.includes('cancellation_requested') && !words.includes('completed');
+  return is_removed ? 'stopped' : 'billed';
+}

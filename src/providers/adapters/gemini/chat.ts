@@ -1,0 +1,47 @@
+import type { ProviderConfig } from '../../../catalog/model.ts';
+import type { Guard } from '../../../net/guard.ts';
+import { openChatClient } from '../../http/chat-http.ts';
+import { InputRefused, type ChatProvider } from '../../provider.ts';
+import { hints } from './hints.ts';
+import { modelPath, pathPrefix } from './paths.ts';
+import { readCount } from '../../http/token-count.ts';
+import { unsealedBody } from './seals.ts';
+
+const default_base_url = 'https://generativelanguage.googleapis.com';
+
+/**
+ * Gemini's own way to chat: `generateContent`, which names the model in its path. The route's option
+ * `safety_settings`, a list as the API takes it, goes along with every request.
+ */
+export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
+  const base_url = config.base_url ?? default_base_url;
+  const client = openChatClient({ ...config, base_url }, guard, hints);
+  const prefix = pathPrefix(base_url);
+  const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
+  return {
+    styles: ['contents'],
+    send: async ({ model, body, stream, timeout_ms, options: { safety_settings } }, signal) => {
+      const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+      const headers = { ...key, accept: stream ? 'text/event-stream' : 'application/json' };
+      const options = { signal, connect_timeout_ms: timeout_ms.connect };
+      const sent = safety_settings === undefined ? body : { ...body, safetySettings: safety_settings };
+      const path = `${prefix}/${modelPath(model)}:${method}`;
+      try {
+        return await client.post(path, headers, sent, options);
+      } catch (error) {
+        // A conversation goes on after its route has changed, thinking a little anew.
+        const unsealed = error instanceof InputRefused ? unsealedBody(sent, error.message) : undefined;
+        if (!unsealed) throw error;
+        return client.post(path, headers, unsealed, options);
+      }
+    },
+    countTokens: async ({ model, body, timeout_ms }, signal) => {
+      const path = modelPath(model);
+      const options = { signal, connect_timeout_ms: timeout_ms.connect };
+      const generateContentRequest = { model: path, ...body };
+      const counted = await client.post(`${prefix}/${path}:countTokens`, key, { generateContentRequest }, options);
+      return readCount(counted, 'totalTokens');
+    },
+    close: () => client.close(),
+  };
+}

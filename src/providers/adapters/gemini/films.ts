@@ -1,0 +1,96 @@
+import type { Json, JsonObject } from '../../../catalog/model.ts';
+import { newId, unanswered } from '../../http/answers.ts';
+import type { Upstream } from '../../http/http.ts';
+import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.ts';
+import { isObject, objectIn, objectsIn, textIn, textsOf } from '../../http/reading.ts';
+import { goingOn, readWatch, unknownRun } from '../../http/watch.ts';
+import { media_hints } from './hints.ts';
+import { bytesIn, inlinePicture, otherFields, pathOf, type GeminiUpstream, type Work } from './work.ts';
+
+/** As often as the official clients ask. */
+const poll_pace = { min_ms: 10_000, max_ms: 20_000 };
+
+/** Submits may work while every question after them is answered 403, or 404, for minutes. */
+const missing_max_ms = 300_000;
+
+/** Begins a film: an operation that is asked for until it is over. */
+export const startFilms: Work = async (upstream, run, signal) => {
+  const answer = await upstream.call({ method: 'POST', path: pathOf(upstream, run), json: bodyOf(run), signal });
+  if (!answer.ok) return answer;
+  const operation = newId(answer.object(), 'name');
+  if (!is_operation.test(operation)) throw new Error('the operation has a name that is none');
+  return goingOn({ operation, started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_pace);
+};
+
+/** It becomes a part of a path. */
+const is_operation = /^(?:[\w-][\w.-]*\/)*operations\/[\w-][\w.-]*$/;
+
+const instance_fields = ['prompt', 'image', 'lastFrame', 'referenceImages'];
+
+function bodyOf({ input, options, events_url }: RunRequest): JsonObject {
+  const { prompt, image, lastFrame, referenceImages } = input;
+  const references = textsOf(referenceImages).map((picture): JsonObject => ({
+    image: inlinePicture('referenceImages', picture),
+    referenceType: 'asset',
+  }));
+  const instance: JsonObject = {
+    ...(typeof prompt === 'string' && { prompt }),
+    ...(typeof image === 'string' && { image: inlinePicture('image', image) }),
+    ...(typeof lastFrame === 'string' && { lastFrame: inlinePicture('lastFrame', lastFrame) }),
+    ...(references.length > 0 && { referenceImages: references }),
+  };
+  return {
+    instances: [instance],
+    parameters: parametersOf(otherFields(input, instance_fields)),
+    ...(options['webhooks'] === true && events_url !== undefined && { webhookConfig: { uris: [events_url] } }),
+  };
+}
+
+/** The length is a number to it; a route may have it as a text. */
+function parametersOf(fields: JsonObject): JsonObject {
+  const { durationSeconds, ...others } = fields;
+  return durationSeconds === undefined ? others : { ...others, durationSeconds: Number(durationSeconds) };
+}
+
+/** It does not tell waiting from running: what answers is at work. */
+export async function pollFilms(
+  upstream: GeminiUpstream,
+  { now_ms }: RunContext,
+  ref: Json,
+  signal: AbortSignal,
+): Promise<RunState> {
+  const watch = readWatch(ref);
+  const answer = await upstream.call({
+    method: 'GET',
+    path: `${upstream.prefix}/${textIn(watch, 'operation') ?? ''}`,
+    signal,
+  });
+  if (answer.status === 403 || answer.status === 404) return unknownRun(watch, now_ms, poll_pace, missing_max_ms);
+  if (!answer.ok) throw unanswered(answer);
+  const operation = answer.object();
+  if (operation['done'] !== true) return goingOn(watch, 'running', now_ms, poll_pace);
+  const { error } = operation;
+  if (!isObject(error)) return readFilms(upstream, objectIn(operation, 'response'));
+  return upstream.failure({ code: String(error['code'] ?? ''), message: textIn(error, 'message') ?? '' }, media_hints);
+}
+
+/** Films that were found unfit are counted, with reasons; the others are a result. */
+function readFilms(upstream: GeminiUpstream, response: JsonObject): RunState {
+  const films = isObject(response['generateVideoResponse']) ? response['generateVideoResponse'] : response;
+  const samples = [...objectsIn(films, 'generatedSamples'), ...objectsIn(films, 'generatedVideos')];
+  const files = samples.flatMap((sample) => fileOf(upstream, objectIn(sample, 'video')));
+  if (files.length > 0) return { phase: 'done', files };
+  const filtered = Number(films['raiMediaFilteredCount'] ?? 0);
+  const [reason = ''] = textsOf(films['raiMediaFilteredReasons']);
+  if (filtered > 0 || reason !== '') return upstream.failure({ code: 'moderation', message: reason });
+  return { phase: 'done', files: [] };
+}
+
+/** Films are downloaded with the key, which goes to the upstream's own hosts only. */
+function fileOf({ link, key }: Pick<Upstream, 'link'> & Pick<GeminiUpstream, 'key'>, video: JsonObject): RunFile[] {
+  const url = textIn(video, 'uri');
+  const bytes = bytesIn(video, 'encodedVideo') ?? bytesIn(video, 'bytesBase64Encoded');
+  if (url === undefined) return bytes ? [{ bytes }] : [];
+  const own = link(url);
+  return own === undefined ? [{ url }] : [{ url: own, credentials: { origin: new URL(own).origin, headers: key } }];
+}

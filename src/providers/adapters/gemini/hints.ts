@@ -1,0 +1,13 @@
+import type { Hints } from '../../http/refusal.ts';
+
+/** What the Gemini API says with status 400 that has nothing to do with the request. */
+export const hints: Hints = {
+  about_us: /API_KEY_|FAILED_PRECONDITION|BILLING_DISABLED|SERVICE_DISABLED|CONSUMER_|api key (?:expired|not found)/i,
+};
+
+/** And how it tells of pictures and films that it does not want to make. */
+export const media_hints: Hints = {
+  ...hints,
+  moderation: /responsible ai|usage guidelines|sensitive words|unsafe_generation|prohibited content/i,
+  callers: /^(?:3|INVALID_ARGUMENT)\b/,
+};

@@ -1,0 +1,40 @@
+import type { ProviderConfig } from '../../../catalog/model.ts';
+import { openUpstream } from '../../http/http.ts';
+import type { AdapterParts, Provider } from '../../provider.ts';
+import { pollFilms, startFilms } from './films.ts';
+import { media_hints } from './hints.ts';
+import { makeImages } from './images.ts';
+import { predictImages } from './imagen.ts';
+import { pathPrefix } from './paths.ts';
+import { methodOf, type GeminiUpstream } from './work.ts';
+
+const default_base_url = 'https://generativelanguage.googleapis.com';
+
+/** Links to films lead there, also those that come through another `base_url`. */
+const hosts = ['generativelanguage.googleapis.com'];
+
+/** No quota of operations is documented; the official clients ask for each film every ten seconds. */
+const pace = { per_minute: 300, burst: 30 };
+
+/** Pictures, which come in the answer to the submit, and films, which are operations. */
+export function openMedia(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+  const base_url = config.base_url ?? default_base_url;
+  const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
+  const upstream: GeminiUpstream = {
+    ...openUpstream({ ...config, base_url }, guard, { headers: key, hosts, pace, pacer }),
+    prefix: pathPrefix(base_url),
+    key,
+  };
+  return {
+    media: 'data',
+    start: async (run, signal) => {
+      const method = methodOf(run);
+      const work = method === 'generateContent' ? makeImages : method === 'predict' ? predictImages : startFilms;
+      const state = await work(upstream, run, signal);
+      if ('phase' in state) return state;
+      throw upstream.refusal(state, media_hints);
+    },
+    poll: (run, ref, signal) => pollFilms(upstream, run, ref, signal),
+    close: () => upstream.close(),
+  };
+}

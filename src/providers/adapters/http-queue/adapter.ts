@@ -1,0 +1,208 @@
+import type { OptionProblem } from '../../../catalog/check-settings.ts';
+import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import type { Units } from '../../../catalog/price.ts';
+import { firstAt } from '../../http/answer-path.ts';
+import { idIn, inPath, unanswered } from '../../http/answers.ts';
+import { openUpstream, type Answer, type Upstream, type UpstreamRequest } from '../../http/http.ts';
+import { isFile, refusalIn, troubleIn, troubleOf, wordAt, wordsAt, type Trouble } from './judge.ts';
+import { readPlan, told_units, type Call, type Plan, type Status } from './plan.ts';
+import { fill, fillAll, fillBody, type Words } from './template.ts';
+import {
+  NotStarted,
+  type Adapter,
+  type AdapterParts,
+  type Provider,
+  type RunContext,
+  type RunFile,
+  type RunRequest,
+  type RunState,
+  type UpstreamCost,
+} from '../../provider.ts';
+import { isObject } from '../../http/reading.ts';
+import { outputProblems, resultsOf } from '../../http/results.ts';
+import { costOf, creditCost, decimalOf } from '../../http/upstream-cost.ts';
+import { goingOn, readWatch, unknownRun, type Watch } from '../../http/watch.ts';
+
+/** What a call is made with: the provider's part, and the route's. */
+type Talk = { upstream: Upstream; key: string | undefined; plan: Plan; run: RunContext; signal: AbortSignal };
+
+/**
+ * Any upstream that takes runs over HTTP, has an id for each, and tells how it goes: driven by the route's
+ * options alone. They are described in docs/http-queue.md.
+ */
+export const http_queue = {
+  serves: (kind) => kind === 'image' || kind === 'video' || kind === 'audio',
+  checkOptions,
+  open,
+} satisfies Adapter;
+
+function checkOptions(options: JsonObject, output: JsonObject): OptionProblem[] {
+  return [...readPlan(options).problems, ...outputProblems(output, { required: options['status'] !== undefined })];
+}
+
+function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+  const { base_url, api_key: key } = config;
+  if (base_url === undefined) throw new Error(`the provider ${config.name} needs a base_url`);
+  const upstream = openUpstream({ ...config, base_url }, guard, { pacer });
+  const talk = (run: RunContext, signal: AbortSignal): Talk => ({ upstream, key, plan: planOf(run), run, signal });
+  return {
+    media: 'either',
+    start: async (run, signal) => {
+      const [wrong] = mistakesIn(run);
+      if (wrong) throw new NotStarted('refused', `the options of the route: ${wrong.field} ${wrong.message}`);
+      return start(talk(run, signal), run);
+    },
+    poll: async (run, ref, signal) => poll(talk(run, signal), readWatch(ref)),
+    cancel: async (run, ref, signal) => cancel(talk(run, signal), readWatch(ref)),
+    close: () => upstream.close(),
+  };
+}
+
+/** Files are checked when they are read; the options of a run that goes on are those of its submit. */
+function mistakesIn({ options, output }: RunContext): OptionProblem[] {
+  return checkOptions(options, output).filter(({ known }) => !known);
+}
+
+function planOf({ options }: RunContext): Plan {
+  const { plan } = readPlan(options);
+  if (!plan) throw new Error('the options of the route are wrong');
+  return plan;
+}
+
+async function start(talk: Talk, { input, events_url, now_ms }: RunRequest): Promise<RunState> {
+  const { plan, upstream } = talk;
+  const answer = await call(talk, plan.submit, { events_url }, { asks: false, input });
+  const trouble = troubleIn(answer, plan.errors);
+  if (trouble) throw upstream.refusal(refusalIn(answer, trouble));
+  if (!plan.status) return done(talk, answer);
+  const told = answer.object();
+  const id = idIn({ id: (plan.submit.id && firstAt(told, plan.submit.id)) ?? null }, 'id');
+  if (id === undefined) throw new Error('the answer to the submit names no run');
+  const cost = costIn(talk, answer);
+  const watch: Watch = { id, started_at_ms: now_ms, ...(cost && { cost }) };
+  return goingOn(watch, 'waiting', now_ms, plan.poll);
+}
+
+async function poll(talk: Talk, watch: Watch): Promise<RunState> {
+  const { plan, upstream, run } = talk;
+  if (!plan.status) throw new Error('the route has no status any more');
+  const answer = await call(talk, plan.status, { id: idIn(watch, 'id') }, { asks: true });
+  if (answer.status === 404) return unknownRun(watch, run.now_ms, plan.poll);
+  const trouble = troubleIn(answer, plan.errors);
+  if (trouble && !isOfTheRun(trouble)) throw unanswered(answer);
+  if (trouble) return failed(upstream, trouble);
+  return stateOf(talk, plan.status, watch, answer);
+}
+
+/** Whether it is the run that something is wrong with, or only our question. */
+function isOfTheRun({ meaning }: Trouble): boolean {
+  return meaning === 'moderation' || meaning === 'input' || meaning === 'failed';
+}
+
+async function stateOf(talk: Talk, status: Status, watch: Watch, answer: Answer): Promise<RunState> {
+  const { plan, upstream, run } = talk;
+  const told = answer.object();
+  const word = wordAt(told, status.state);
+  if (word === '') throw new Error('the answer to the poll has no state');
+  const { states } = status;
+  if (states.waiting.includes(word)) return goingOn(watch, 'waiting', run.now_ms, plan.poll);
+  if (states.dropped.includes(word)) throw new NotStarted('unavailable', `the run was dropped: ${word}`);
+  if (states.failed.includes(word)) {
+    return failed(upstream, troubleOf(wordAt(told, status.code), wordsAt(told, status.message), plan.errors));
+  }
+  if (!states.done.includes(word)) return goingOn(watch, 'running', run.now_ms, plan.poll);
+  if (!plan.result) return done(talk, answer, watch);
+  const result = await call(talk, plan.result, { id: idIn(watch, 'id') }, { asks: true });
+  if (troubleIn(result, plan.errors)) throw unanswered(result);
+  return done(talk, result, watch);
+}
+
+function failed(upstream: Upstream, { code, message, meaning }: Trouble): RunState {
+  if (meaning === 'moderation') return upstream.failure({ code: 'content_policy_violation', message });
+  return upstream.failure({ code, message }, meaning === 'input' ? { callers: /(?:)/ } : {});
+}
+
+function done(talk: Talk, answer: Answer, watch?: Watch): RunState {
+  if (isFile(answer)) return { phase: 'done', files: [{ bytes: answer.bytes }] };
+  const { plan, run } = talk;
+  const told = answer.object();
+  const units: Units = {};
+  for (const unit of told_units) {
+    const path = plan.units[unit];
+    const count = path && decimalOf(firstAt(told, path));
+    if (count !== undefined) units[unit] = count;
+  }
+  const upstream_cost = costIn(talk, answer) ?? costOfSubmit(watch);
+  return {
+    phase: 'done',
+    files: resultsOf(told, run.output).map((file) => withKey(talk, file)),
+    ...(Object.keys(units).length > 0 && { units }),
+    ...(upstream_cost && { upstream_cost }),
+  };
+}
+
+/** The provider's own files may want the key. */
+function withKey({ upstream, plan, run, key }: Talk, file: RunFile): RunFile {
+  if (run.output['key'] !== true || !('url' in file) || upstream.link(file.url) === undefined) return file;
+  return { ...file, credentials: { origin: new URL(file.url).origin, headers: fillAll(plan.headers, { key }) } };
+}
+
+function costIn({ plan, run }: Talk, answer: Answer): UpstreamCost | undefined {
+  const told = answer.object();
+  const { amount, credits } = plan.cost;
+  if (amount) return costOf(decimalOf(firstAt(told, amount)), run.options);
+  return credits && creditCost(firstAt(told, credits), run.options);
+}
+
+/** Some tell the price as they take the run. */
+function costOfSubmit(watch: Watch | undefined): UpstreamCost | undefined {
+  const cost = watch?.['cost'];
+  if (!isObject(cost)) return undefined;
+  const { amount, currency } = cost;
+  return typeof amount === 'string' && typeof currency === 'string' ? { amount, currency } : undefined;
+}
+
+async function cancel(talk: Talk, watch: Watch): Promise<'stopped' | 'billed'> {
+  const { plan } = talk;
+  if (!plan.cancel) return 'billed';
+  const answer = await call(talk, plan.cancel, { id: idIn(watch, 'id') }, { asks: false });
+  if (troubleIn(answer, plan.errors)) return 'billed';
+  const { unbilled } = plan.cancel;
+  const is_unbilled = unbilled === 'always' || (unbilled === 'waiting' && watch.seen_running !== true);
+  return is_unbilled ? 'stopped' : 'billed';
+}
+
+/** One call as the options say it. The key goes into headers only, and to the provider's own host only. */
+async function call(
+  talk: Talk,
+  wanted: Call,
+  words: Words,
+  { asks, input = {} }: { asks: boolean; input?: JsonObject },
+): Promise<Answer> {
+  const { upstream, plan, run, key, signal } = talk;
+  const known: Words = { ...words, model: run.model, task_id: run.task_id };
+  // A model may be `owner/name`; an id is one part of the path, whatever is in it.
+  const path = fill(wanted.path, {
+    ...known,
+    id: words.id === undefined ? undefined : encodeURIComponent(words.id),
+    model: inPath(run.model),
+  });
+  if (path === undefined) throw new Error('the path of a call has a word without a value');
+  const headers = fillAll({ accept: 'application/json', ...plan.headers, ...wanted.headers }, { ...known, key });
+  const body = wanted.body === undefined ? undefined : fillBody(wanted.body, input, known);
+  const request: UpstreamRequest = {
+    method: wanted.method,
+    asks,
+    path,
+    query: fillAll(wanted.query, known),
+    headers,
+    signal,
+    pace: plan.poll.pace,
+    answer_bytes_max,
+    ...(isObject(body) && { json: body }),
+  };
+  return upstream.call(request);
+}
+
+/** Files may be within the answer, as base64. */
+const answer_bytes_max = 64 * 1_048_576;

@@ -1,0 +1,155 @@
+import type { Json, JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import { filesAt, idIn, newId, statusIn, unanswered } from '../../http/answers.ts';
+import { openUpstream, type Upstream } from '../../http/http.ts';
+import { inlineMedia, withoutHollow } from '../../http/inline-media.ts';
+import { optionProblems } from '../../http/options.ts';
+import { NotStarted, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
+import type { RunContext, RunRequest, RunState } from '../../provider.ts';
+import { isObject, objectIn, objectsIn, textIn } from '../../http/reading.ts';
+import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+
+/** The API of Ray 3 and Uni. Its predecessor, Dream Machine, is told by the path of `base_url`. */
+const default_base_url = 'https://agents.lumalabs.ai/v1';
+const dream_machine = /\/dream-machine(\/|$)/;
+
+const calls = { per_minute: 1_200, burst: 60 };
+
+const paces: Record<'image' | 'video', PollPace> = {
+  image: { min_ms: 1_000, max_ms: 5_000 },
+  video: { min_ms: 3_000, max_ms: 10_000 },
+};
+
+const moderation = /moderat|content (policy|guidelines)|nsfw|inappropriate/i;
+const callers = /^(image_too_large|unsupported_format|corrupt_input|invalid_request)/;
+
+/**
+ * Luma. With its present API (`base_url` absent, or `https://agents.lumalabs.ai/v1`) `upstream_model` is `ray-3.2`,
+ * `uni-1` or `uni-1-max`, and the input the rest of the body: prompt, aspect_ratio, type (by itself video, image, or
+ * image_edit with `source`; also video_edit, video_reframe), output_format, style, web_search, image_ref (a list of
+ * `{ url }`), source (`{ url }`), video: { resolution, duration ("5s"), loop, hdr, start_frame: { url }, end_frame:
+ * { url }, keyframes, keyframe_indexes, edit }.
+ * With Dream Machine (`base_url: https://api.lumalabs.ai/dream-machine/v1`) it is `ray-2`, `ray-flash-2`, `photon-1`
+ * or `photon-flash-1`: prompt, aspect_ratio, resolution, duration ("5s"), loop, concepts, keyframes: { frame0: { type:
+ * image, url }, frame1 }; for pictures format, image_ref, style_ref, character_ref, modify_image_ref. Its files are
+ * links. What should carry a `url` and has none is left out, so a mapping may name files that the caller need not
+ * give.
+ */
+export const luma = {
+  serves: (kind) => kind === 'image' || kind === 'video',
+  checkOptions: (options) => optionProblems(options, {}),
+  open,
+} satisfies Adapter;
+
+/** What the two APIs do differently. */
+type Dialect = {
+  media: 'link' | 'either';
+  path(run: RunRequest): string;
+  body(run: RunRequest): JsonObject;
+  links(told: JsonObject): (string | undefined)[];
+};
+
+function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+  const base_url = config.base_url ?? default_base_url;
+  const dialect = dream_machine.test(new URL(base_url).pathname) ? dreams : agents;
+  const headers = {
+    accept: 'application/json',
+    ...(config.api_key !== undefined && { authorization: `Bearer ${config.api_key}` }),
+  };
+  const upstream = openUpstream({ ...config, base_url }, guard, { headers, pace: calls, pacer });
+  return {
+    media: dialect.media,
+    start: (run, signal) => start(upstream, dialect, run, signal),
+    poll: async (run, ref, signal) => poll(upstream, dialect, run, readWatch(ref), signal),
+    close: () => upstream.close(),
+  };
+}
+
+async function start(upstream: Upstream, dialect: Dialect, run: RunRequest, signal: AbortSignal): Promise<RunState> {
+  const answer = await upstream.call({ method: 'POST', path: dialect.path(run), json: dialect.body(run), signal });
+  if (!answer.ok) throw upstream.refusal(answer, { moderation });
+  const watch = { id: newId(answer.object(), 'id'), started_at_ms: run.now_ms };
+  return goingOn(watch, 'waiting', run.now_ms, paceOf(run));
+}
+
+function paceOf({ kind }: RunContext): PollPace {
+  return kind === 'video' ? paces.video : paces.image;
+}
+
+async function poll(
+  upstream: Upstream,
+  dialect: Dialect,
+  run: RunContext,
+  watch: Watch,
+  signal: AbortSignal,
+): Promise<RunState> {
+  const path = `/generations/${encodeURIComponent(idIn(watch, 'id') ?? '')}`;
+  const answer = await upstream.call({ method: 'GET', path, signal });
+  if (answer.status === 404) return unknownRun(watch, run.now_ms, paceOf(run));
+  if (!answer.ok) throw unanswered(answer);
+  const told = answer.object();
+  switch (statusIn(told, 'state')) {
+    case 'queued':
+    case 'pending':
+      return goingOn(watch, 'waiting', run.now_ms, paceOf(run));
+    case 'completed':
+      return { phase: 'done', files: filesAt(dialect.links(told)) };
+    case 'failed':
+      return failureOf(upstream, watch, told);
+    case '':
+      throw new Error('the answer to the poll has no state');
+    default:
+      return goingOn(watch, 'running', run.now_ms, paceOf(run)); // dreaming, processing
+  }
+}
+
+function failureOf(upstream: Upstream, watch: Watch, told: JsonObject): RunState {
+  const code = textIn(told, 'failure_code') ?? '';
+  if (code === 'rate_limited' && watch.seen_running !== true) throw new NotStarted('rate_limited', `failed: ${code}`);
+  return upstream.failure({ code, message: textIn(told, 'failure_reason') ?? '' }, { moderation, callers });
+}
+
+const agents: Dialect = {
+  media: 'either',
+  path: () => '/generations',
+  body: ({ kind, model, input }) => {
+    const body = withMediaTypes(withoutHollow(input, isHollow));
+    const type = kind === 'video' ? 'video' : 'source' in body ? 'image_edit' : 'image';
+    return { type, ...body, model };
+  },
+  links: (told) => objectsIn(told, 'output').map((item) => textIn(item, 'url')),
+};
+
+const dreams: Dialect = {
+  media: 'link',
+  path: ({ kind }) => `/generations/${kind}`,
+  body: ({ model, input, events_url }) => ({
+    ...withoutHollow(input, isHollow),
+    model,
+    ...(events_url !== undefined && { callback_url: events_url }),
+  }),
+  links: (told) => {
+    const assets = objectIn(told, 'assets');
+    return [textIn(assets, 'video') ?? textIn(assets, 'image')];
+  },
+};
+
+/** What should carry a link and does not. */
+function isHollow(object: JsonObject): boolean {
+  return Object.entries(object).every(([name, value]) => name === 'weight' || (name === 'type' && value === 'image'));
+}
+
+/** A file that is in the request itself is `{ data, media_type }`, not `{ url }`. */
+function withMediaTypes(object: JsonObject): JsonObject {
+  const { url, ...others } = object;
+  const members = Object.entries(others).map(([name, value]): [string, Json] => [name, mediaTyped(value)]);
+  const file = inlineMedia(url);
+  const reference: JsonObject = file
+    ? { data: file.bytes.toString('base64'), media_type: file.content_type }
+    : { ...(url !== undefined && { url }) };
+  return { ...Object.fromEntries(members), ...reference };
+}
+
+function mediaTyped(value: Json): Json {
+  if (Array.isArray(value)) return value.map(mediaTyped);
+  return isObject(value) ? withMediaTypes(value) : value;
+}

@@ -1,0 +1,55 @@
+import type { ProviderConfig } from '../../../catalog/model.ts';
+import type { Guard } from '../../../net/guard.ts';
+import { openChatClient } from '../../http/chat-http.ts';
+import { chatOptionProblems } from '../../http/chat-options.ts';
+import { openMedia } from './media.ts';
+import { mediaOptionProblems } from './options.ts';
+import type { Adapter, ChatProvider, Provider } from '../../provider.ts';
+
+const default_base_url = 'https://api.openai.com/v1';
+
+/**
+ * Any server that speaks chat completions: OpenAI itself, vLLM, Ollama, OpenRouter and many others. Pictures,
+ * speech and transcripts come in the answer to the submit: the route's `timeout.start` has to be as long as the
+ * work takes (pictures 180 s, speech and transcripts 120 s), and an answer that was lost is never asked for again.
+ *
+ * What a route's input is made of; fields that are not named here go through as they are.
+ * - image: `prompt`, `n`, `size`, `quality`, `background`, `output_format`, `output_compression`, `moderation`,
+ *   `style`; with `image` (a file of the caller's or a list of them) it is an edit, which may have `mask` and
+ *   `input_fidelity`. Option `response_format` (b64_json, url, none): by itself b64_json for dall-e, else none.
+ * - audio, speech: `input`, `voice`, `instructions`, `speed`, `response_format` (mp3, opus, aac, flac, wav; pcm
+ *   is given out as WAV). Option `stream_format: sse` has the upstream count the tokens (not tts-1).
+ * - audio, transcription: `file` (of the caller's), `language`, `prompt`, `temperature`, `response_format` (text,
+ *   json, verbose_json, diarized_json, srt, vtt; absent: text). Which of both it is, says the option `operation`
+ *   (speech, transcription), or the presence of `file`.
+ *
+ * Units: `input_token`, `cached_input_token`, `output_token` of pictures, transcripts and streamed speech,
+ * `character` of speech, `second` of what was listened to. Option `token_prices` makes tokens an upstream
+ * cost, in `cost_currency` (USD).
+ */
+export const openai = {
+  serves: (kind) => kind !== 'video',
+  checkChatOptions: chatOptionProblems,
+  checkOptions: mediaOptionProblems,
+  open: (config, { guard }): Provider => openMedia({ ...config, base_url: config.base_url ?? default_base_url }, guard),
+  openChat,
+} satisfies Adapter;
+
+function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
+  const client = openChatClient({ ...config, base_url: config.base_url ?? default_base_url }, guard);
+  const key: Record<string, string> = config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
+  const takes_json = { ...key, accept: 'application/json' };
+  const takes_events = { ...key, accept: 'text/event-stream' };
+  return {
+    styles: config.base_url === undefined ? ['completions', 'responses'] : ['completions'],
+    styles_by_option: ['responses'],
+    send: ({ style, body, stream, timeout_ms }, signal) => {
+      const headers = stream ? takes_events : takes_json;
+      const path = style === 'responses' ? '/responses' : '/chat/completions';
+      return client.post(path, headers, body, { signal, connect_timeout_ms: timeout_ms.connect });
+    },
+    embed: ({ body, timeout_ms }, signal) =>
+      client.post('/embeddings', takes_json, body, { signal, connect_timeout_ms: timeout_ms.connect }),
+    close: () => client.close(),
+  };
+}

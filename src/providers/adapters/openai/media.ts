@@ -1,0 +1,52 @@
+import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import type { Guard } from '../../../net/guard.ts';
+import { assertNotLost } from '../../http/gateways.ts';
+import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
+import type { Provider, RunRequest, RunState } from '../../provider.ts';
+import { objectIn, textIn } from '../../http/reading.ts';
+import { makeImages } from './images.ts';
+import { speak } from './speech.ts';
+import { transcribe } from './transcription.ts';
+import type { Work } from './work.ts';
+
+/** Pictures, speech and transcripts: the upstream answers a submit with the result, and keeps nothing. */
+export function openMedia(config: ProviderConfig & { base_url: string }, guard: Guard): Provider {
+  const headers: Record<string, string> =
+    config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
+  const upstream = openUpstream(config, guard, { headers });
+  return {
+    media: 'data',
+    start: async (run, signal) => {
+      const answer = await workOf(run)(upstream, run, signal);
+      return 'phase' in answer ? answer : refused(upstream, answer);
+    },
+    poll: async () => {
+      throw new Error('a run of this upstream is over when its start has answered');
+    },
+    close: () => upstream.close(),
+  };
+}
+
+function workOf({ kind, input, options }: RunRequest): Work {
+  if (kind !== 'audio') return makeImages;
+  const operation = options['operation'] ?? ('file' in input ? 'transcription' : 'speech');
+  return operation === 'transcription' ? transcribe : speak;
+}
+
+/** Content that was found unfit when the picture was there is a run that failed; else the run did not start. */
+function refused(upstream: Upstream, answer: Answer): RunState {
+  assertNotLost(answer);
+  const error = errorOf(answer);
+  if (textIn(objectIn(error, 'moderation_details'), 'moderation_stage') === 'output') {
+    return upstream.failure({ code: 'moderation_blocked', message: textIn(error, 'message') ?? '' });
+  }
+  throw upstream.refusal(answer);
+}
+
+function errorOf(answer: Answer): JsonObject {
+  try {
+    return objectIn(answer.object(), 'error');
+  } catch {
+    return {}; // HTML of a proxy, or nothing
+  }
+}

@@ -1,0 +1,17 @@
+import type { OptionProblem } from '../../../catalog/check-settings.ts';
+import type { JsonObject } from '../../../catalog/model.ts';
+import { optionProblems } from '../../http/options.ts';
+import { costProblems, tokenPriceProblems } from '../../http/upstream-cost.ts';
+
+const known = {
+  operation: ['speech', 'transcription'],
+  response_format: ['b64_json', 'url', 'none'],
+  stream_format: ['sse', 'audio'],
+  token_prices: undefined,
+  cost_currency: undefined,
+};
+
+/** What is wrong with the options of a route that makes media. */
+export function mediaOptionProblems(options: JsonObject): OptionProblem[] {
+  return [...optionProblems(options, known), ...costProblems(options), ...tokenPriceProblems(options)];
+}

@@ -1,0 +1,47 @@
+import type { JsonObject } from '../../../catalog/model.ts';
+import type { RunState } from '../../provider.ts';
+import { countIn, objectIn } from '../../http/reading.ts';
+import { decimalOf, tokenCost, type TokenCounts } from '../../http/upstream-cost.ts';
+
+type Counted = Pick<RunState & { phase: 'done' }, 'units' | 'upstream_cost'>;
+
+/** What comes out of a call. */
+type Made = 'text' | 'image' | 'audio';
+
+/** Units and cost by a `usage` object: tokens with their kinds, or the seconds of an input. */
+export function readTokens(made: Made, usage: JsonObject | undefined, options: JsonObject): Counted {
+  if (!usage) return {};
+  const seconds = decimalOf(usage['seconds']);
+  if (seconds !== undefined) return { units: { second: seconds } };
+  const [input, output] = [countIn(usage, 'input_tokens'), countIn(usage, 'output_tokens')];
+  if (input === undefined || output === undefined) return {};
+  const details = { ...objectIn(usage, 'input_token_details'), ...objectIn(usage, 'input_tokens_details') };
+  const cached = Math.min(countIn(details, 'cached_tokens') ?? 0, input);
+  const cost = tokenCost(kindsOf(made, usage, details, { input, output, cached }), options);
+  return {
+    units: {
+      input_token: String(input - cached),
+      output_token: String(output),
+      ...(cached > 0 && { cached_input_token: String(cached) }),
+    },
+    ...(cost && { upstream_cost: cost }),
+  };
+}
+
+type Counts = { input: number; output: number; cached: number };
+
+/** What is told of no kind is text in the input, and in the output what was asked for. */
+function kindsOf(made: Made, usage: JsonObject, details: JsonObject, { input, output, cached }: Counts): TokenCounts {
+  const image_input = countIn(details, 'image_tokens') ?? 0;
+  const audio_input = countIn(details, 'audio_tokens') ?? 0;
+  const told = countIn(objectIn(usage, 'output_tokens_details'), 'text_tokens') ?? 0;
+  const text_output = made === 'text' ? output : Math.min(told, output);
+  return {
+    text_input: Math.max(0, input - image_input - audio_input - cached),
+    image_input,
+    audio_input,
+    cached_input: cached,
+    text_output,
+    ...(made !== 'text' && { [`${made}_output` as const]: output - text_output }),
+  };
+}

@@ -1,0 +1,49 @@
+import type { Answer } from '../../http/http.ts';
+import { secondsOf } from '../../http/listening.ts';
+import { appendFields, appendFile } from '../../http/multipart.ts';
+import type { RunRequest, RunState } from '../../provider.ts';
+import { textIn } from '../../http/reading.ts';
+import { decimalOf } from '../../http/upstream-cost.ts';
+import { bodyOf, usageOf, type Work } from './work.ts';
+import { readTokens } from './tokens.ts';
+
+/** Words of ten hours with their times. */
+const answer_bytes_max = 67_108_864;
+
+/** Writes down what is said in `file`. */
+export const transcribe: Work = async (upstream, run, signal) => {
+  const wanted = formatOf(run);
+  const form = new FormData();
+  appendFields(form, bodyOf(run, ['file', 'stream', 'response_format']));
+  form.append('response_format', wanted.asked);
+  appendFile(form, 'file', 'file', run.input['file']);
+  const answer = await upstream.call({ method: 'POST', path: '/audio/transcriptions', form, signal, answer_bytes_max });
+  if (!answer.ok) return answer;
+  const { content_type } = wanted;
+  const made = content_type === undefined ? readJson(run, answer) : { files: [{ text: answer.text(), content_type }] };
+  const second = made.units?.second ?? (await secondsOf(run.input['file']));
+  return { phase: 'done', ...made, units: { ...made.units, ...(second !== undefined && { second }) } };
+};
+
+type Format = { asked: string; content_type?: string };
+
+/** Bare words are asked for as JSON, which is the only form of some models, and tells what it cost. */
+function formatOf({ input }: RunRequest): Format {
+  const format = input['response_format'] ?? 'text';
+  if (format === 'srt') return { asked: 'srt', content_type: 'application/x-subrip' };
+  if (format === 'vtt') return { asked: 'vtt', content_type: 'text/vtt' };
+  return { asked: typeof format === 'string' && format !== 'text' ? format : 'json' };
+}
+
+type Made = Omit<RunState & { phase: 'done' }, 'phase'>;
+
+function readJson({ input, options }: RunRequest, answer: Answer): Made {
+  const transcript = answer.object();
+  const is_bare = (input['response_format'] ?? 'text') === 'text';
+  const file = is_bare
+    ? { text: textIn(transcript, 'text') ?? '', content_type: 'text/plain' }
+    : { text: JSON.stringify(transcript), content_type: 'application/json' };
+  const told = readTokens('text', usageOf(transcript), options);
+  const second = decimalOf(transcript['duration']);
+  return { files: [file], ...told, units: { ...(second !== undefined && { second }), ...told.units } };
+}

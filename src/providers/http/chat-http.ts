@@ -1,0 +1,74 @@
+import { Readable } from 'node:stream';
+import type { ProviderConfig } from '../../catalog/model.ts';
+import type { Guard } from '../../net/guard.ts';
+import type { StopSignal } from '../../lib/stop.ts';
+import { ask, type UpstreamAnswer } from './answer-body.ts';
+import { openConnections, readRefusal, unreached } from './connections.ts';
+import type { ChatReply } from '../provider.ts';
+import { refusalError, type Hints } from './refusal.ts';
+
+/** The HTTP of upstreams that chat: connections of their own, kept open, judged like every other. */
+export type ChatClient = {
+  /** Posts JSON; resolves when a 2xx has come. Throws NotStarted, InputRefused, or that no answer came. */
+  post(path: string, headers: Record<string, string>, body: object, options: PostOptions): Promise<ChatReply>;
+  close(): Promise<void>;
+};
+
+type PostOptions = { signal: StopSignal; connect_timeout_ms: number };
+
+/** The client keeps a body for as long as its answer is streamed; a larger one it gets piece by piece. */
+const kept_bytes_max = 65_536;
+
+const refusal_limits = { bytes_max: 65_536, wait_ms: 3_000 };
+
+export function openChatClient(
+  config: ProviderConfig & { base_url: string },
+  guard: Guard,
+  hints: Hints = {},
+): ChatClient {
+  const { origin, pathname } = new URL(config.base_url);
+  const prefix = pathname.replace(/\/+$/, '');
+  const connections = openConnections(guard, config);
+  const secrets = config.api_key === undefined ? [] : [config.api_key];
+  return {
+    post: async (path, headers, body, { signal, connect_timeout_ms }) => {
+      const bytes = Buffer.from(JSON.stringify(body));
+      const request = {
+        path: prefix + path,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'content-length': String(bytes.length),
+          'user-agent': 'Medley',
+          ...headers,
+        },
+        body: bytes.length > kept_bytes_max ? sentOnce(bytes) : bytes,
+      } as const;
+      const pool = connections.to(origin, { connect_timeout_ms, keep_alive: true });
+      let reached: UpstreamAnswer;
+      try {
+        reached = await ask(pool, request, signal);
+      } catch (error) {
+        unreached(error);
+      }
+      const { status, headers: told, body: answer } = reached;
+      if (status < 300) return { body: answer, secrets };
+      const refusal = (await readRefusal(answer, refusal_limits)).toString('utf8');
+      const [retry_after] = [told['retry-after']].flat();
+      throw refusalError({ status, retry_after, body: refusal }, secrets, hints);
+    },
+    close: () => connections.close(),
+  };
+}
+
+/** A body that nobody holds any more once it was sent. */
+function sentOnce(bytes: Buffer): Readable {
+  let rest: Buffer | undefined = bytes;
+  return new Readable({
+    read() {
+      const next = rest?.subarray(0, kept_bytes_max) ?? null;
+      rest = rest && rest.length > kept_bytes_max ? rest.subarray(kept_bytes_max) : undefined;
+      this.push(next);
+    },
+  });
+}

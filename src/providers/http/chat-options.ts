@@ -1,0 +1,35 @@
+import type { OptionProblem } from '../../catalog/check-settings.ts';
+import type { JsonObject } from '../../catalog/model.ts';
+import { readAllowance } from '../../styles/allowed.ts';
+import { quirk_names, readQuirks } from '../../styles/quirks.ts';
+
+const allowance_names: readonly string[] = ['pass', 'refuse', 'pass_fields', 'pass_betas'];
+
+const names: readonly string[] = [...quirk_names, ...allowance_names];
+
+/** What is wrong with the options of a route to embeddings: only what may go on to its upstream is said there. */
+export function embeddingOptionProblems(options: JsonObject): OptionProblem[] {
+  const unknown = Object.keys(options).filter((field) => !allowance_names.includes(field));
+  return [
+    ...readAllowance(options).problems,
+    ...unknown.map((field) => ({
+      field,
+      message: 'is no option of a route to embeddings, and does nothing',
+      known: allowance_names,
+    })),
+  ];
+}
+
+/** What is wrong with a chat route's options: what its upstream takes differently, and what may go on to it. */
+export function chatOptionProblems(options: JsonObject): OptionProblem[] {
+  const unknown = Object.keys(options).filter((field) => !names.includes(field));
+  return [
+    ...readQuirks(options).problems,
+    ...readAllowance(options).problems,
+    ...unknown.map((field) => ({
+      field,
+      message: 'is no option of a chat route, and does nothing',
+      known: names,
+    })),
+  ];
+}

@@ -1,0 +1,116 @@
+import { GuardError, type Guard } from '../../net/guard.ts';
+import { NotStarted } from '../provider.ts';
+import { Pool } from './undici-pool.ts';
+
+/** Connections to upstreams, judged like every other. */
+export type Connections = {
+  to(origin: string, options: PoolOptions): Pool;
+  /** Carries out what was asked for before; refuses what comes later. */
+  close(): Promise<void>;
+};
+
+export type PoolOptions = {
+  connect_timeout_ms: number;
+  /**
+   * Without it each request has a connection of its own. A kept one may be closed by its peer just when it is
+   * used again, and then nobody knows whether the request was taken.
+   */
+  keep_alive: boolean;
+};
+
+/** Of each pool; streams and long answers stay open, so there are many connections. */
+const connections_max = 1_024;
+/**
+ * Of servers that do not say how long they keep a connection: many close it after 5 s without a word (Node, uvicorn),
+ * and nobody knows what became of a request that meets its end. Those that say it are believed.
+ */
+const keep_alive_ms = 4_000;
+
+/** An upstream may name any host of its own: the pool that is oldest makes room. */
+const pools_max = 32;
+
+export function openConnections(guard: Guard, options: { allow_private: boolean }): Connections {
+  const rules = { allow: [], allow_private: options.allow_private };
+  const pools = new Map<string, Pool>();
+  let is_closed = false;
+  const open = (origin: string, { connect_timeout_ms, keep_alive }: PoolOptions) =>
+    new Pool(origin, {
+      connections: connections_max,
+      pipelining: keep_alive ? 1 : 0,
+      headersTimeout: 0, // whoever calls keeps the time
+      bodyTimeout: 0,
+      keepAliveTimeout: keep_alive_ms,
+      connect: (_, callback) => {
+        guard.connect(origin, { rules, connect_timeout_ms }).then(
+          (socket) => callback(null, socket),
+          (error: Error) => callback(error, null),
+        );
+      },
+    });
+  return {
+    to: (origin, wanted) => {
+      const name = `${origin} ${wanted.connect_timeout_ms} ${wanted.keep_alive}`;
+      const known = pools.get(name);
+      if (known) return known;
+      const [oldest] = pools;
+      if (oldest && pools.size >= pools_max) {
+        pools.delete(oldest[0]);
+        void oldest[1].close();
+      }
+      const pool = open(origin, wanted);
+      pools.set(name, pool);
+      if (is_closed) void pool.close();
+      return pool;
+    },
+    close: async () => {
+      is_closed = true;
+      await Promise.all([...pools.values()].map((pool) => pool.close()));
+    },
+  };
+}
+
+const private_remedy = 'If this upstream is your own, set allow_private: true for its provider in medley.yaml';
+
+/** Without a connection nothing was sent: NotStarted; else the error as it is. */
+export function unreached(error: unknown): never {
+  if (error instanceof GuardError) {
+    const remedy = error.code === 'address_refused' ? `. ${private_remedy}` : '';
+    throw new NotStarted(error.code === 'timeout' ? 'timeout' : 'unreachable', error.message + remedy, {
+      cause: error,
+    });
+  }
+  if (!isClosed(error)) throw error;
+  const message = 'the configuration of its provider was replaced before the request was sent';
+  throw new NotStarted('unavailable', message, { simulated: true, cause: error }); // health does not count it
+}
+
+/**
+ * So undici says of requests that come to a pool after its `close`. Those that came before are carried out first, and
+ * we never call `destroy`, which would break them off with the second of these words.
+ */
+function isClosed(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED';
+}
+
+/** What there is of the explanation of a refusal: its status says what to do, its words may be late or never end. */
+export async function readRefusal(
+  body: AsyncIterable<Buffer> & { destroy(): void },
+  limits: { bytes_max: number; wait_ms: number },
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size_bytes = 0;
+  const late = setTimeout(() => body.destroy(), limits.wait_ms);
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      size_bytes += chunk.length;
+      if (size_bytes >= limits.bytes_max) break;
+    }
+  } catch {
+    // What there is of the explanation will do.
+  } finally {
+    clearTimeout(late);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,211 @@
+import type { Dispatcher } from 'undici';
+import type { Json, JsonObject, ProviderConfig } from '../../catalog/model.ts';
+import type { Guard } from '../../net/guard.ts';
+import { readBytes } from '../../lib/read-bytes.ts';
+import { openBucket, type Bucket, type Pace, type Pacer } from './bucket.ts';
+import { openConnections, readRefusal, unreached, type Connections } from './connections.ts';
+import type { InputRefused, NotStarted, RunState } from '../provider.ts';
+import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } from './refusal.ts';
+
+/** The HTTP of an upstream that makes media: one key, its own hosts, its pace. */
+export type Upstream = {
+  /**
+   * One request; redirects and refusals are answers like any other. Throws NotStarted when a submit was not sent;
+   * any other error means that nobody knows whether it was taken. `signal` closes the connection.
+   */
+  call(request: UpstreamRequest): Promise<Answer>;
+  /**
+   * A link that the upstream named, if the key may go there: to the origin of `base_url`, or by https to one
+   * of `hosts`. Else undefined: the adapter makes the path from the run's id.
+   */
+  link(given: Json | undefined): string | undefined;
+  /** What an answer that is no 2xx means for a submit; its words are free of our key. */
+  refusal(answer: Answer, hints?: Hints): NotStarted | InputRefused;
+  /** A run that started and failed, in words that the caller may see. */
+  failure(trouble: RunTrouble, hints?: Hints): RunState & { phase: 'failed' };
+  /** What must never be told of: the key, and the parts of one that has two. */
+  readonly secrets: readonly string[];
+  close(): Promise<void>;
+};
+
+export type UpstreamOptions = {
+  /** Sent with every call: the key, a version. A function if they are made anew for each. */
+  headers?: Record<string, string> | (() => Record<string, string>);
+  /** Hosts beside that of `base_url` which get the key, by https: `api.example.com`, or `*.example.com` for any below. */
+  hosts?: readonly string[];
+  /** For calls with GET: how often this key may ask. */
+  pace?: Pace;
+  pacer?: Pacer | undefined;
+};
+
+export type UpstreamRequest = {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+  /** It is about a run that exists, as every GET is unless this says no: its failure tells nothing of the run. */
+  asks?: boolean;
+  /** For one that asks, instead of the upstream's; calls with the same pace share it. */
+  pace?: Pace;
+  /** One of these three at most. `body` wants a `content-type` header. */
+  json?: JsonObject;
+  body?: Buffer;
+  form?: FormData;
+  signal: AbortSignal;
+  /** More of a 2xx is an error. */
+  answer_bytes_max?: number;
+} & (
+  | {
+      /** Below the path of `base_url`, from its slash on, each part encoded. */
+      path: string;
+    }
+  | {
+      /** One that `link` gave. */
+      url: string;
+    }
+);
+
+export type Answer = {
+  status: number;
+  /** 2xx. */
+  ok: boolean;
+  /** By lower-case names, the first of each. */
+  headers: Record<string, string | undefined>;
+  bytes: Buffer;
+  text(): string;
+  /** Throws if the answer is no JSON: the HTML of a proxy, or half of it. */
+  json(): Json;
+  /** The same, and it has to be an object. */
+  object(): JsonObject;
+};
+
+const connect_timeout_ms = 10_000;
+const answer_bytes_max = 4_194_304;
+/** Some say the whole input again beside what is wrong with it. */
+const refusal_limits = { bytes_max: 2_097_152, wait_ms: 5_000 };
+
+export function openUpstream(
+  config: ProviderConfig & { base_url: string },
+  guard: Guard,
+  options: UpstreamOptions = {},
+): Upstream {
+  const base = new URL(config.base_url);
+  const prefix = base.pathname.replace(/\/+$/, '');
+  const connections = openConnections(guard, config);
+  const bucketOf = openBuckets(options.pacer);
+  const secrets = secretsOf(config.api_key);
+  const link = (given: Json | undefined) => ownLink(given, base.origin, options.hosts ?? []);
+  return {
+    call: async (request) => {
+      const asks = request.asks ?? request.method === 'GET';
+      const target = 'path' in request ? below(base.origin + prefix, request.path) : new URL(request.url);
+      if (link(target.href) === undefined) throw new Error('the upstream named an address that is not its own');
+      for (const [name, value] of Object.entries(request.query ?? {})) target.searchParams.set(name, value);
+      const bucket = asks ? bucketOf(request.pace ?? options.pace) : undefined;
+      await bucket?.take(request.signal);
+      const own = typeof options.headers === 'function' ? options.headers() : options.headers;
+      const headers = { ...own, ...request.headers };
+      const answer = await exchange(connections, target, { ...request, headers, asks });
+      if (!answer.ok) bucket?.pause(pauseAfter(answer));
+      return answer;
+    },
+    link,
+    refusal: (answer, hints) => refusalError(refusalOf(answer), secrets, hints),
+    failure: (trouble, hints) => runFailure(trouble, secrets, hints),
+    secrets,
+    close: () => connections.close(),
+  };
+}
+
+/** An upstream's id is in the path: it must stay where it is put. */
+function below(base: string, path: string): URL {
+  const url = new URL(base + path);
+  if (url.href.startsWith(`${base}/`) && !dots.test(path)) return url;
+  throw new Error('a part of the path leads out of it');
+}
+
+const dots = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/** One bucket for each pace: what configuration alone drives may have several. */
+function openBuckets(pacer: Pacer | undefined): (pace: Pace | undefined) => Bucket | undefined {
+  const buckets = new Map<string, Bucket>();
+  return (pace) => {
+    if (pace === undefined) return undefined;
+    const name = `${pace.per_minute} ${pace.burst}`;
+    const bucket = buckets.get(name) ?? openBucket(pace, pacer);
+    buckets.set(name, bucket);
+    return bucket;
+  };
+}
+
+/** A key of two parts, `ACCESS:SECRET`, is as secret in its parts. */
+function secretsOf(api_key: string | undefined): string[] {
+  if (api_key === undefined) return [];
+  return [api_key, ...api_key.split(':').filter((part) => part.length >= 8 && part !== api_key)];
+}
+
+function ownLink(given: Json | undefined, origin: string, hosts: readonly string[]): string | undefined {
+  if (typeof given !== 'string' || !URL.canParse(given)) return undefined;
+  const url = new URL(given);
+  if (url.username !== '' || url.password !== '') return undefined;
+  if (url.origin === origin) return url.href;
+  const is_own = url.protocol === 'https:' && url.port === '' && hosts.some((host) => fits(url.hostname, host));
+  return is_own ? url.href : undefined;
+}
+
+function fits(hostname: string, host: string): boolean {
+  return host.startsWith('*.') ? hostname.endsWith(host.slice(1)) : hostname === host;
+}
+
+/** A poll that was refused for its pace is a word to all polls of this key; without that word there is no pause. */
+function pauseAfter(answer: Answer): number {
+  const is_told = answer.status === 429 || answer.headers['retry-after'] !== undefined;
+  return is_told ? retryAfter(refusalOf(answer)) : 0;
+}
+
+function refusalOf({ status, headers, bytes }: Answer) {
+  return { status, retry_after: headers['retry-after'], body: bytes.toString('utf8') };
+}
+
+async function exchange(
+  connections: Connections,
+  target: URL,
+  request: UpstreamRequest & { asks: boolean },
+): Promise<Answer> {
+  const { method, json, body, form, signal, asks } = request;
+  const headers: Record<string, string> = { 'user-agent': 'Medley', ...request.headers };
+  if (json !== undefined) headers['content-type'] = 'application/json';
+  const path = target.pathname + target.search;
+  const sent = form ? await encodeForm(form, headers) : json === undefined ? (body ?? null) : JSON.stringify(json);
+  // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
+  const pool = connections.to(target.origin, { connect_timeout_ms, keep_alive: method === 'GET' });
+  const sending = pool.request({ path, method, headers, body: sent, signal });
+  const answer = await (asks ? sending : sending.catch(unreached));
+  return readAnswer(answer, request.answer_bytes_max ?? answer_bytes_max);
+}
+
+/** The form as bytes; the headers get its type, which names what stands between its parts. */
+async function encodeForm(form: FormData, headers: Record<string, string>): Promise<Buffer> {
+  const encoded = new Response(form);
+  headers['content-type'] = encoded.headers.get('content-type') ?? '';
+  return Buffer.from(await encoded.arrayBuffer());
+}
+
+async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, bytes_max: number): Promise<Answer> {
+  const ok = statusCode >= 200 && statusCode < 300;
+  const bytes = ok ? await readBytes(body, bytes_max) : await readRefusal(body, refusal_limits);
+  const first = Object.entries(headers).map(([name, value]) => [name, [value].flat()[0]] as const);
+  const json = (): Json => JSON.parse(bytes.toString('utf8'));
+  return {
+    status: statusCode,
+    ok,
+    headers: Object.fromEntries(first),
+    bytes,
+    text: () => bytes.toString('utf8'),
+    json,
+    object: () => {
+      const value = json();
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+      throw new Error('the answer is no JSON object');
+    },
+  };
+}

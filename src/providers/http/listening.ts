@@ -1,0 +1,13 @@
+import type { Json } from '../../catalog/model.ts';
+import { readDataUrl } from '../../lib/data-url.ts';
+import { probeMedia } from '../../storage/probe.ts';
+import { decimalOf } from './upstream-cost.ts';
+
+/** How many seconds the caller's file has, for upstreams that do not say what they listened to; to the millisecond. */
+export async function secondsOf(file: Json | undefined): Promise<string | undefined> {
+  const given = typeof file === 'string' ? readDataUrl(file) : undefined;
+  if (!given) return undefined;
+  const result = await probeMedia(given.bytes);
+  const duration = result.ok ? result.probe.duration : undefined;
+  return decimalOf(duration);
+}

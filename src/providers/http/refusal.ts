@@ -1,0 +1,218 @@
+import { InputRefused, NotStarted, type RunState } from '../provider.ts';
+import { scrub } from './scrub.ts';
+
+/** An answer that is no 2xx. */
+export type Refusal = { status: number; retry_after: string | undefined; body: string };
+
+/** What only one upstream says, beside what all of them say. */
+export type Hints = {
+  /** In a code, a type or the words: the content is not wanted. */
+  moderation?: RegExp;
+  /** In a code or a type, or at the start of the words: it is our key, our balance, our permission. */
+  about_us?: RegExp;
+  /** In a code, a type or the words: the upstream's own trouble, whatever the status is. */
+  unavailable?: RegExp;
+  /** In a code, a type or the words of a run that failed: the caller's own mistake. */
+  callers?: RegExp;
+};
+
+/** What a run that started and failed is said to have died of. */
+export type RunTrouble = { code?: string; message?: string };
+
+/** Fields are called `safety_tolerance` and the like: those are no word about a content. */
+const policy = /content_policy|content_filter|moderation|\bsafety(?:\b|_violation)|responsible_ai/i;
+const flagged = /content_policy|content_filter|moderation|flagged/i;
+
+/**
+ * An upstream that does not want us, in its own code or at the very start of its message: what follows may
+ * be the caller's words, such as the name of a tool, and nobody may close a route with those.
+ */
+const codes_about_us =
+  /^(insufficient_quota|billing_error|billing_hard_limit_reached|invalid_api_key|authentication_error)$/i;
+const messages_about_us =
+  /^(your credit balance|you exceeded your current quota|you have run out of credits|insufficient credits|payment required|api key not valid|(incorrect|invalid) api key)/i;
+
+/**
+ * One request that alone is more than our limit of tokens per minute. It never fits, and no customer's large
+ * prompts may keep the small ones of all others waiting.
+ */
+const too_large = /^request too large\b/i;
+
+/** What only names something of the caller's that is not there, rather than a model of ours. */
+const not_a_model = /\b(file|container|skill|image|attachment)s?\b/i;
+
+/**
+ * What a refusal means: the caller's own mistake (InputRefused, with the upstream's words), or ours or the
+ * upstream's trouble (NotStarted: another route may be tried). 404 is a model that is gone.
+ */
+export function refusalError(
+  refusal: Refusal,
+  secrets: readonly string[],
+  hints: Hints = {},
+): NotStarted | InputRefused {
+  const { status } = refusal;
+  const told = toldBy(refusal.body);
+  // Who says when to come back speaks of a pace, in whatever words.
+  const about_us = isAboutUs(told, hints) && !(status === 429 && waitIn(refusal.body) !== undefined);
+  const is_theirs = says(hints.unavailable, told);
+  const detail = `answered ${status}${told.message === '' ? '' : `: ${scrub(told.message, secrets)}`}`;
+  if (isCallersMistake(status, told, hints) && !about_us && !is_theirs) {
+    const message = scrub(told.message, secrets) || 'The model provider refused the request.';
+    return new InputRefused(
+      isModeration(told, hints) || status === 403 ? 'content_policy_violation' : 'invalid_request',
+      message,
+    );
+  }
+  if (!is_theirs && (status === 401 || status === 402 || status === 403 || (about_us && status < 500)))
+    return new NotStarted('rejected_credentials', detail);
+  if (status === 429 && too_large.test(told.message)) return new NotStarted('refused', detail, { is_blameless: true });
+  if (status === 429) return new NotStarted('rate_limited', detail, { retry_after_ms: retryAfter(refusal) });
+  if (status === 504 || status === 408) return new NotStarted('timeout', detail);
+  return new NotStarted('unavailable', detail, retryOptions(refusal));
+}
+
+/** How a run that started and failed is told: the caller hears the reason only if it lies in the request. */
+export function runFailure(
+  trouble: RunTrouble,
+  secrets: readonly string[],
+  hints: Hints = {},
+): RunState & { phase: 'failed' } {
+  const { code = '', message = '' } = trouble;
+  const told: Told = { code, type: '', message };
+  const reason = scrub(message, secrets);
+  if (isModeration(told, hints)) {
+    const words = reason || 'The model provider found the content unfit.';
+    return { phase: 'failed', type: 'content_policy_violation', message: words };
+  }
+  if (says(hints.callers, told)) {
+    return { phase: 'failed', type: 'invalid_request', message: reason || 'The model could not work with this input.' };
+  }
+  return { phase: 'failed', type: 'upstream_error', message: 'The model provider could not finish the run.' };
+}
+
+function isModeration(told: Told, { moderation }: Hints): boolean {
+  return says(policy, told) || says(moderation, told);
+}
+
+/** Whether one of its parts, from its own start on, has a word of `pattern`. */
+function says(pattern: RegExp | undefined, { code, type, message }: Told): boolean {
+  return pattern !== undefined && [code, type, message].some((part) => pattern.test(part));
+}
+
+function isAboutUs({ code, type, message }: Told, hints: Hints): boolean {
+  if (codes_about_us.test(code) || codes_about_us.test(type) || messages_about_us.test(message)) return true;
+  const start = hints.about_us && new RegExp(`^(?:${hints.about_us.source})`, hints.about_us.flags);
+  return start !== undefined && [code, type, message].some((text) => start.test(text));
+}
+
+/** 403 is how some say that an input was flagged; 404 may mean a file; 431 are the caller's own betas. */
+function isCallersMistake(status: number, told: Told, { moderation }: Hints): boolean {
+  const words = wordsOf(told);
+  if (status === 403) return says(flagged, told) || says(moderation, told);
+  if (status === 404) return not_a_model.test(told.message) && !/\bmodel/i.test(words);
+  return status === 400 || status === 413 || status === 422 || status === 431;
+}
+
+function retryOptions(refusal: Refusal): { retry_after_ms?: number } {
+  return refusal.retry_after === undefined ? {} : { retry_after_ms: retryAfter(refusal) };
+}
+
+const retry_default_ms = 5_000;
+const retry_max_ms = 300_000;
+
+/** Some say it only in words, "Your rate limit resets in ~30s.", or in details, `"retryDelay": "34.4s"`. */
+const waits_in_body = [/\bresets? in ~?(\d+(?:\.\d+)?) ?s/i, /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/];
+
+/** A quota of the whole day, of which some say the time of that of the minute. */
+const daily_quota = /"quotaId"\s*:\s*"[^"]*PerDay/;
+
+function waitIn(body: string): string | undefined {
+  if (daily_quota.test(body)) return String(retry_max_ms / 1000);
+  return waits_in_body.map((form) => form.exec(body)?.[1]).find((text) => text !== undefined);
+}
+
+/** How long to leave the upstream alone: seconds or a date (RFC 9110, 10.2.3) of the header, or its words. */
+export function retryAfter({ retry_after: given, body }: Refusal): number {
+  const text = given ?? waitIn(body);
+  if (text === undefined) return retry_default_ms;
+  const seconds = Number(text);
+  const wait_ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - Date.now();
+  return Number.isFinite(wait_ms) && wait_ms > 0 ? Math.min(wait_ms, retry_max_ms) : retry_default_ms;
+}
+
+/** What an upstream says of an error, as far as it says so. */
+export type Told = { message: string; type: string; code: string };
+
+function wordsOf({ code, type, message }: Told): string {
+  return `${code} ${type} ${message}`;
+}
+
+const untold: Told = { message: '', type: '', code: '' };
+
+/**
+ * The error of an answer in any of the shapes that are about: `{error: {…}}`, `{error: text}`, `{error: code,
+ * message}`, `{message}`, `{detail}` as a text, an object or a list of `{loc, msg, type}`, `{title}`, `{msg}`,
+ * `{errors: [text]}`.
+ */
+export function toldBy(body: string): Told {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    return untold; // HTML of a proxy, or nothing
+  }
+  const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
+  if (!isRecord(first)) return untold;
+  const { error, detail } = first;
+  if (typeof error === 'string') return toldBeside(error, toldIn(first));
+  if (isRecord(error)) return toldIn(error);
+  if (isRecord(detail)) return toldIn(detail);
+  return Array.isArray(detail) ? toldInList(detail) : toldIn(first);
+}
+
+/** An `error` that is a text is the message, or the code of a message beside it. */
+function toldBeside(error: string, beside: Told): Told {
+  if (beside.message === '') return { ...beside, message: error };
+  return { ...beside, code: beside.code === '' ? error : beside.code };
+}
+
+function toldIn(record: Record<string, unknown>): Told {
+  const { errors } = record;
+  const message = ['message', 'detail', 'msg', 'title'].map((name) => textOf(record[name])).find((text) => text !== '');
+  return {
+    message: message ?? (Array.isArray(errors) ? errors.map(textOf).join('; ') : ''),
+    type: textOf(record['type'] ?? record['error_type'] ?? record['status']),
+    code: reasonIn(record['details']) ?? textOf(record['code']),
+  };
+}
+
+/** Google's errors have their status for a code, and what it is about in one of their details. */
+function reasonIn(details: unknown): string | undefined {
+  const list = Array.isArray(details) ? details.filter(isRecord) : [];
+  return list.map(({ reason }) => textOf(reason)).find((reason) => reason !== '');
+}
+
+const complaints_max = 8;
+
+/** What a validator has against the fields: `prompt: field required`. */
+function toldInList(details: unknown[]): Told {
+  const complaints = details.filter(isRecord).slice(0, complaints_max);
+  const message = complaints.map(({ loc, msg }) => {
+    const field = Array.isArray(loc)
+      ? loc
+          .filter((part) => part !== 'body')
+          .map(textOf)
+          .join('..')
+      : '';
+    return field === '' ? textOf(msg) : `${field}: ${textOf(msg)}`;
+  });
+  return { message: message.join('; '), type: textOf(complaints[0]?.['type']), code: '' };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}

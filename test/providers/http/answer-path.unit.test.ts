@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { allAt, firstAt, readPath } from '../../../src/providers/http/answer-path.ts';
+
+const answer = {
+  data: { outputs: [{ url: 'a' }, { url: null }, { url: 'b' }, {}], 'odd name': 7, text: '{"urls":["c","d"],"n":1}' },
+  status: 'ok',
+};
+
+const at = (text: string) => {
+  const path = readPath(text);
+  return path && allAt(answer, path);
+};
+
+describe('a path', () => {
+  it.each<[string, unknown[]]>([
+    ['$', [answer]],
+    ['$.status', ['ok']],
+    ['$.data.outputs[0].url', ['a']],
+    ['$.data.outputs[*].url', ['a', 'b']],
+    ['$.data["odd name"]', [7]],
+    ['$["data"].outputs[2]["url"]', ['b']],
+    ['$.data.text:json.urls[*]', ['c', 'd']],
+    ['$.data.text:json.n', [1]],
+    ['$.status:json', []],
+    ['$.data:json', []],
+    ['$.data.outputs[9]', []],
+    ['$.data.outputs.url', []],
+    ['$.status.length', []],
+    ['$.data.outputs.length', []],
+    ['$.constructor', []],
+    ['$.__proto__', []],
+    ['$[*].outputs[1]', [{ url: null }]],
+  ])('%s', (text, found) => {
+    expect(at(text)).toEqual(found);
+  });
+
+  it.each([
+    '',
+    'data',
+    '.data',
+    '$data',
+    '$.',
+    '$..data',
+    '$.a[',
+    '$.a[b]',
+    '$.a[-1]',
+    '$.a[?(@.x)]',
+    '$.a b',
+    '$[*',
+    '$:yaml',
+    `$${'.a'.repeat(300)}`,
+  ])('%j is none', (text) => {
+    expect(readPath(text)).toBeUndefined();
+  });
+
+  it('tells the first that stands there', () => {
+    expect(firstAt(answer, readPath('$.data.outputs[*].url') ?? [])).toBe('a');
+    expect(firstAt(undefined, readPath('$.data') ?? [])).toBeUndefined();
+  });
+});

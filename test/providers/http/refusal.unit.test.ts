@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest';
+import { refusalError, retryAfter, runFailure, toldBy } from '../../../src/providers/http/refusal.ts';
+import { InputRefused, NotStarted } from '../../../src/providers/provider.ts';
+
+const secret = 'sk-upstream-secret-0123456789';
+
+function refusal(status: number, body: unknown, retry_after?: string): NotStarted | InputRefused {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return refusalError({ status, retry_after, body: text }, [secret]);
+}
+
+const told = (message: string, more: object = {}) => ({ error: { message, ...more } });
+
+describe('trouble of ours or of the upstream’s: another route may be tried', () => {
+  it.each<[number, unknown, NotStarted['reason']]>([
+    [301, '', 'unavailable'],
+    [401, told('Incorrect API key provided', { code: 'invalid_api_key' }), 'rejected_credentials'],
+    [402, told('Insufficient credits'), 'rejected_credentials'],
+    [403, told('Your account may not use this model'), 'rejected_credentials'],
+    [400, told('Your credit balance is too low to access the API'), 'rejected_credentials'],
+    [400, [told('API key not valid. Please pass a valid API key.')], 'rejected_credentials'],
+    [400, told('x', { code: 'insufficient_quota' }), 'rejected_credentials'],
+    [429, told('You exceeded your current quota, please check your billing'), 'rejected_credentials'],
+    [429, told('Rate limit reached'), 'rate_limited'],
+    [429, '', 'rate_limited'],
+    [404, told('The model x does not exist', { code: 'model_not_found' }), 'unavailable'],
+    [404, '<html>404</html>', 'unavailable'],
+    [405, '', 'unavailable'],
+    [408, '', 'timeout'],
+    [409, told('conflict'), 'unavailable'],
+    [500, 'oops', 'unavailable'],
+    [502, '<html><h1>Bad gateway</h1></html>', 'unavailable'],
+    [503, told('overloaded'), 'unavailable'],
+    [504, '', 'timeout'],
+    [529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'unavailable'],
+  ])('%i %j: %s', (status, body, reason) => {
+    const error = refusal(status, body);
+    expect(error).toBeInstanceOf(NotStarted);
+    expect(error).toMatchObject({ reason, simulated: false });
+    expect(error.message).toContain(String(status));
+  });
+});
+
+describe('the caller’s own mistake: in the upstream’s words, in whatever shape they come', () => {
+  it.each<[number, unknown, InputRefused['type'], string]>([
+    [400, told('messages.3: image too large'), 'invalid_request', 'messages.3: image too large'],
+    [
+      400,
+      { type: 'error', error: { type: 'invalid_request_error', message: 'max_tokens: too many' } },
+      'invalid_request',
+      'max_tokens: too many',
+    ],
+    [413, told('Request too large'), 'invalid_request', 'Request too large'],
+    [422, { detail: 'temperature must be a number' }, 'invalid_request', 'temperature must be a number'],
+    [400, { message: 'no tools here' }, 'invalid_request', 'no tools here'],
+    [400, { error: 'unknown field' }, 'invalid_request', 'unknown field'],
+    [400, { error: 'validation_error', message: 'width is too large' }, 'invalid_request', 'width is too large'],
+    [422, { error: 'content_policy_violation', message: 'Not this.' }, 'content_policy_violation', 'Not this.'],
+    [400, [told('first of a list')], 'invalid_request', 'first of a list'],
+    [400, 'no JSON', 'invalid_request', 'The model provider refused the request.'],
+    [400, '', 'invalid_request', 'The model provider refused the request.'],
+    [400, '{"error":', 'invalid_request', 'The model provider refused the request.'],
+    [400, 'null', 'invalid_request', 'The model provider refused the request.'],
+    [
+      400,
+      told('Your request was rejected', { code: 'content_policy_violation' }),
+      'content_policy_violation',
+      'Your request was rejected',
+    ],
+    [
+      400,
+      told('The response was filtered', { code: 'content_filter' }),
+      'content_policy_violation',
+      'The response was filtered',
+    ],
+  ])('%i %j: %s', (status, body, type, message) => {
+    const error = refusal(status, body);
+    expect(error).toBeInstanceOf(InputRefused);
+    expect(error).toMatchObject({ type, message });
+  });
+});
+
+describe('Retry-After', () => {
+  const wait = (status: number, given?: string) => {
+    const error = refusal(status, '', given);
+    return error instanceof NotStarted ? error.retry_after_ms : 'not at all';
+  };
+
+  it('is seconds', () => {
+    expect(wait(429, '7')).toBe(7_000);
+    expect(wait(503, '1.5')).toBe(1_500);
+  });
+
+  it('or a date', () => {
+    const later = new Date(Date.now() + 60_000).toUTCString();
+    expect(wait(429, later)).toBeGreaterThan(57_000);
+    expect(wait(429, later)).toBeLessThanOrEqual(60_000);
+  });
+
+  it('is believed up to 5 minutes', () => {
+    expect(wait(429, '86400')).toBe(300_000);
+  });
+
+  it.each(['soon', '-5', '0', 'NaN', 'Infinity', new Date(0).toUTCString()])('%j says nothing: 5 s', (given) => {
+    expect(wait(429, given)).toBe(5_000);
+  });
+
+  it('without it 5 s after a 429, and nothing after others', () => {
+    expect([wait(429), wait(503)]).toEqual([5_000, undefined]);
+  });
+});
+
+it('keys, links and ids never reach the words that are told or logged', () => {
+  const leak = `Key ${secret} of org-AbCdEf123456 (request req_0123456789abcdef), see https://internal.example/x?token=1 or ask ops@example.com`;
+  for (const status of [400, 401, 404, 429, 500]) {
+    expect(refusal(status, told(leak)).message).not.toMatch(
+      /sk-upstream|AbCdEf|0123456789abcdef|internal\.example|ops@/,
+    );
+  }
+});
+
+describe('the shapes of errors', () => {
+  it.each<[unknown, object]>([
+    [{ detail: 'no credit' }, { message: 'no credit' }],
+    [
+      { title: 'Wrong', detail: 'prompt is required', status: 422 },
+      { message: 'prompt is required', type: '422' },
+    ],
+    [
+      { detail: 'gone', error_type: 'startup_timeout' },
+      { message: 'gone', type: 'startup_timeout' },
+    ],
+    [
+      { detail: [{ loc: ['body', 'size', 0], msg: 'too big', type: 'value_error' }, { msg: 'and more' }] },
+      { message: 'size.0: too big; and more', type: 'value_error' },
+    ],
+    [{ detail: { status: 'quota_exceeded', message: 'no more' } }, { message: 'no more', type: 'quota_exceeded' }],
+    [{ name: 'bad_request', errors: ['a', 'b'] }, { message: 'a; b' }],
+    [
+      { code: 1301, msg: 'no' },
+      { message: 'no', code: '1301' },
+    ],
+    [
+      { error: 'text', type: 'x' },
+      { message: 'text', type: 'x' },
+    ],
+    ['<html>', { message: '', type: '', code: '' }],
+    ['7', { message: '' }],
+  ])('%j', (body, expected) => {
+    expect(toldBy(typeof body === 'string' ? body : JSON.stringify(body))).toMatchObject(expected);
+  });
+});
+
+describe('what only one upstream says', () => {
+  const hints = {
+    moderation: /\bE005\b/,
+    about_us: /user is locked/i,
+    unavailable: /no such version/i,
+    callers: /^too dark/,
+  };
+  it.each<[number, string, object]>([
+    [422, 'flagged (E005)', { type: 'content_policy_violation' }],
+    [403, 'flagged (E005)', { type: 'content_policy_violation' }],
+    [400, 'User is locked.', { reason: 'rejected_credentials' }],
+    [400, 'The prompt says: user is locked', { type: 'invalid_request' }],
+    [422, 'There is no such version', { reason: 'unavailable' }],
+  ])('%i %s', (status, message, expected) => {
+    expect(
+      refusalError({ status, retry_after: undefined, body: JSON.stringify({ message }) }, [], hints),
+    ).toMatchObject(expected);
+  });
+
+  it.each<[string, object]>([
+    ['flagged (E005)', { type: 'content_policy_violation', message: 'flagged (E005)' }],
+    ['too dark', { type: 'invalid_request', message: 'too dark' }],
+    [`gpu-17 lost ${secret}`, { type: 'upstream_error', message: 'The model provider could not finish the run.' }],
+  ])('a run that failed: %s', (message, expected) => {
+    expect(runFailure({ message }, [secret], hints)).toMatchObject({ phase: 'failed', ...expected });
+  });
+
+  it('no key is in the reason that a caller hears', () => {
+    expect(runFailure({ message: `too dark for ${secret}` }, [secret], hints).message).toBe('too dark for [key]');
+  });
+
+  it('a field that is called after safety is a field', () => {
+    const detail = [{ loc: ['body', 'safety_tolerance'], msg: 'must be at most 6', type: 'less_than_equal' }];
+    const error = refusal(422, { detail });
+    expect(error).toMatchObject({ type: 'invalid_request', message: 'safety_tolerance: must be at most 6' });
+    expect(refusal(400, told('Rejected by the safety system'))).toMatchObject({ type: 'content_policy_violation' });
+  });
+
+  it('says when to come back in its words only', () => {
+    const body = JSON.stringify({ detail: 'Request was throttled. Your rate limit resets in ~30s.' });
+    expect(retryAfter({ status: 429, retry_after: undefined, body })).toBe(30_000);
+    expect(retryAfter({ status: 429, retry_after: '2', body })).toBe(2_000);
+  });
+});
