@@ -202,7 +202,7 @@ function toldInList(details: unknown[]): Told {
       ? loc
           .filter((part) => part !== 'body')
           .map(textOf)
-          .join('..')
+          .join('.')
       : '';
     return field === '' ? textOf(msg) : `${field}: ${textOf(msg)}`;
   });

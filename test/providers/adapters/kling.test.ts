@@ -163,7 +163,7 @@ describe('kling', () => {
     const claims = imitation.asked.map((asked) => {
       const [head = '', payload = '', signature] = (asked.headers.authorization ?? '')
         .replace('Bearer ', '')
-        .split('..');
+        .split('.');
       expect(signature).toBe(createHmac('sha256', 'SecretKey01').update(`${head}.${payload}`).digest('base64url'));
       expect(JSON.parse(Buffer.from(head, 'base64url').toString())).toEqual({ alg: 'HS256', typ: 'JWT' });
       return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown;

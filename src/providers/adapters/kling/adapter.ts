@@ -93,7 +93,7 @@ function authorizationOf(api_key: string | undefined, now_ms: number): Record<st
   const claims = { iss, exp: now_seconds + token_seconds, nbf: now_seconds - clock_slack_seconds };
   const signed = [{ alg: 'HS256', typ: 'JWT' }, claims]
     .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('../..');
+    .join('.');
   const signature = createHmac('sha256', secret.join(':')).update(signed).digest('base64url');
   return { authorization: `Bearer ${signed}.${signature}` };
 }
