@@ -98,7 +98,7 @@ function foreignSql(source: Source, owners: Owners): Finding[] {
 
 /** The engine's tables live in a schema of their own, made by pg-boss and not by our migrations. */
 function tableOwner(name: string, owners: Owners): string | undefined {
-  return name.startsWith('pgboss.') ? 'engine' : owners.tables.get(name.replace(/^public\./, ''));
+  return name.startsWith('pgboss.') ? 'queue' : owners.tables.get(name.replace(/^public\./, ''));
 }
 
 const statement =
