@@ -188,12 +188,14 @@ async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise
 
 function rendered(record: ChatRecord): object {
   const { id, cost, currency, attempts, created_at, ...rest } = record;
-  const { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, ...facts } = rest;
+  const { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens, ...others } = rest;
+  const { output_tokens, reasoning_tokens, ...facts } = others;
+  const input = { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens };
   return {
     object: 'chat.call',
     request_id: id,
     ...facts,
-    usage: { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens },
+    usage: { ...input, output_tokens, reasoning_tokens },
     cost: costView(cost, currency),
     attempts: attempts.map(({ route, outcome, duration_ms }) => ({ route, outcome, duration_ms })),
     created_at: created_at.toISOString(),

@@ -27,15 +27,24 @@ export const units = [
   'input_token',
   'cached_input_token',
   'cache_write_token',
+  'cache_write_1h_token',
   'output_token',
 ] as const;
 
 /** What prices are made of. */
 export type Unit = (typeof units)[number];
 
+/** Units of which a call's input is made. */
+export const input_token_units = [
+  'input_token',
+  'cached_input_token',
+  'cache_write_token',
+  'cache_write_1h_token',
+] as const;
+
 /** What a run of each kind can be measured in. */
 export const units_of_kind: { readonly [kind in Kind]: readonly Unit[] } = {
-  chat: ['request', 'input_token', 'cached_input_token', 'cache_write_token', 'output_token'],
+  chat: ['request', 'input_token', 'cached_input_token', 'cache_write_token', 'cache_write_1h_token', 'output_token'],
   embedding: ['request', 'input_token'],
   image: ['request', 'image', 'megapixel', 'character', 'input_token', 'cached_input_token', 'output_token'],
   video: ['request', 'second', 'minute', 'character', 'input_token', 'output_token'],

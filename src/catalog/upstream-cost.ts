@@ -1,6 +1,6 @@
 import { divide, money_max, plus, rational, times, toMoney, zero, type Rational } from '../money/money.ts';
 import type { UpstreamCharge } from '../money/upstream.ts';
-import type { CostRow, JsonObject, Settings } from './model.ts';
+import { input_token_units, type CostRow, type JsonObject, type Settings } from './model.ts';
 import { chargedQuantity, fits, quantity, rowsOfInput, type Units } from './price.ts';
 
 type Rates = Pick<Settings, 'currencies' | 'base_currency'>;
@@ -66,10 +66,8 @@ function byRows(settings: Rates, { rows, units, held_units }: CostGrounds): Rati
   return sum;
 }
 
-const input_units = ['input_token', 'cached_input_token', 'cache_write_token'] as const;
-
 function inputTokens(units: Units): number {
-  return input_units.reduce((sum, unit) => sum + Number(units[unit] ?? 0), 0);
+  return input_token_units.reduce((sum, unit) => sum + Number(units[unit] ?? 0), 0);
 }
 
 function inBase({ currencies }: Rates, amount: Rational | undefined, currency: string): Rational | undefined {

@@ -8,12 +8,13 @@ import { refusalError } from '../providers/http/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { scrub } from '../providers/http/scrub.ts';
-import { allowanceOf, allowedAsk, refuseFields } from '../styles/allowed.ts';
+import { allowanceOf, allowedAsk, refuseFields, type Allowance } from '../styles/allowed.ts';
 import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
 import { Unfinished, unfinished_type } from '../styles/contents-answer.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import type { Ask } from '../styles/ask.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
+import { hasLongCaches, withoutLongCaches } from '../styles/long-caches.ts';
 import { openRelay } from '../styles/open-relay.ts';
 import { quirksOf, type Link, type Quirks } from '../styles/quirks.ts';
 import { mayReason } from '../styles/reasons.ts';
@@ -25,6 +26,7 @@ import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
+import { hasHourPrice } from './price.ts';
 import { Watch, type Leaving, type Phase } from './watch.ts';
 
 /** What a call knows of whoever made it, beyond its order. */
@@ -115,6 +117,7 @@ export async function attemptRoute(
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
+  outcome.writes_for_an_hour = limitCaches(order, style, allowance, sent);
   sent.body = scopeEndUsers(sent.body, { account_id: order.caller.account.id, secret: app.secret });
   const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone, app.stopping);
   const reasons = mayReason(order.model.capabilities, quirks, { asked: order.ask.body, sent: sent.body });
@@ -138,6 +141,17 @@ export async function attemptRoute(
     if (files && 'release' in files) files.release();
     watch.stop();
   }
+}
+
+/**
+ * Marks for an hour go on to upstreams that tell what they have written for an hour, if the model has a price for that
+ * or the route says so; else they are for five minutes. True if any go on.
+ */
+function limitCaches({ model }: ChatOrder, style: UpstreamStyle, allowance: Allowance, sent: UpstreamBody): boolean {
+  if (!hasLongCaches(sent.body)) return false;
+  if (allowance.pass.has('cache_ttl') || (style === 'messages' && hasHourPrice(model))) return true;
+  sent.body = withoutLongCaches(sent.body);
+  return false;
 }
 
 const unasked: RouteFailure = {
@@ -382,12 +396,13 @@ function keep(answer: Kept, outcome: ChatOutcome): void {
 type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish'>;
 
 /** What whoever writes the answer has to know, whole or streamed. */
-function renderOptions({ app, order, sent }: Trial): RenderOptions & { input_tokens_estimated: number } {
+function renderOptions({ app, order, sent, outcome }: Trial): RenderOptions & { input_tokens_estimated: number } {
   return {
     model: order.model.id,
     request_id: order.request_id,
     created: Math.floor(app.clock.now() / 1000),
     input_tokens_estimated: order.input_tokens_counted, // what is charged, unlike the hold's estimate
+    writes_for_an_hour: outcome.writes_for_an_hour,
     ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
     ...(sent.tool_names && { tool_names: sent.tool_names }),
   };

@@ -31,13 +31,15 @@ export function readEmbeddingOrder(
 ): EmbeddingOrder {
   const ask = readEmbeddingAsk(call.body ?? {});
   const model = findModel(app, ask.model, 'embedding');
+  const pricing = pricingOf(model, call.caller.account.currency, app.catalog.current.settings);
   const size = { ...ask.text_size, images: 0, documents: 0, document_bytes: 0 };
   return {
     caller: call.caller,
     request_id: call.request_id,
     ask,
     model,
-    pricing: pricingOf(model, call.caller.account.currency, app.catalog.current.settings),
+    pricing,
+    hold_pricing: pricing,
     input_tokens_estimated: estimateInput(size) + ask.tokens,
     input_tokens_most: mostInput(size) + ask.tokens,
     input_tokens_counted: countInput(size) + ask.tokens,

@@ -10,7 +10,8 @@ import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { responses_output_min } from '../styles/responses-body.ts';
 import { answer_tokens_min } from '../styles/thinking.ts';
-import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
+import { hasLongCaches } from '../styles/long-caches.ts';
+import { countInput, estimateInput, hasHourPrice, mostInput, pricingForHold, pricingOf } from './price.ts';
 
 /** Kinds of models that answer in the call itself. */
 export type CallKind = 'chat' | 'embedding';
@@ -22,6 +23,8 @@ export type CallOrder = {
   ask: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
   model: Model;
   pricing: Pricing;
+  /** Of these the ones that the request can cause, for the hold. */
+  hold_pricing: Pricing;
   /** For the hold: about as many as it will be, and the most that it can be. */
   input_tokens_estimated: number;
   input_tokens_most: number;
@@ -62,13 +65,15 @@ export function readOrder(
   const { settings } = app.catalog.current;
   const output = boundsOf(ask, model);
   const input_size = inputSize(ask);
+  const pricing = pricingOf(model, call.caller.account.currency, settings);
   return {
     caller: call.caller,
     request_id: call.request_id,
     ask,
     links,
     model,
-    pricing: pricingOf(model, call.caller.account.currency, settings),
+    pricing,
+    hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(ask.body)),
     input_tokens_estimated: estimateInput(input_size),
     input_tokens_most: mostInput(input_size),
     input_tokens_counted: countInput(input_size),

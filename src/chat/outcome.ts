@@ -14,6 +14,8 @@ export type ChatOutcome = {
   route: Route | undefined;
   /** What the upstream that gave content told of its usage. */
   usage: Partial<Usage> | undefined;
+  /** The upstream was asked to keep input in its cache for an hour. */
+  writes_for_an_hour: boolean;
   /** The upstream said that its answer is complete. */
   is_complete: boolean;
   has_content: boolean;
@@ -35,6 +37,7 @@ export function newOutcome(): ChatOutcome {
     attempts: [],
     route: undefined,
     usage: undefined,
+    writes_for_an_hour: false,
     is_complete: false,
     has_content: false,
     delivered: { ascii_bytes: 0, other_bytes: 0 },

@@ -43,8 +43,8 @@ function affordableOf({ available, remaining }: Funds): Money {
   return remaining !== null && remaining < available ? remaining : available;
 }
 
-function costAtMost({ pricing, ask, output }: CallOrder, input_tokens: number, max_tokens: number): Money {
-  return holdFor(pricing, input_tokens, ask.n * Math.max(max_tokens, output.sent_min));
+function costAtMost({ hold_pricing, ask, output }: CallOrder, input_tokens: number, max_tokens: number): Money {
+  return holdFor(hold_pricing, input_tokens, ask.n * Math.max(max_tokens, output.sent_min));
 }
 
 function generousPlan(order: CallOrder, affordable: Money): HoldPlan | undefined {
@@ -59,14 +59,14 @@ function generousPlan(order: CallOrder, affordable: Money): HoldPlan | undefined
 }
 
 function tightPlan(order: CallOrder, affordable: Money): HoldPlan | undefined {
-  const { output, ask, pricing, input_tokens_most } = order;
+  const { output, ask, hold_pricing, input_tokens_most } = order;
   const planFor = (max_tokens: number): HoldPlan | undefined => {
     const amount = costAtMost(order, input_tokens_most, max_tokens);
     return amount <= affordable ? { amount, cost_max: amount, max_tokens, is_full: false } : undefined;
   };
   const usual = planFor(output.usual);
   if (usual) return usual;
-  const bought = outputTokensFor(pricing, input_tokens_most, affordable) ?? 0n;
+  const bought = outputTokensFor(hold_pricing, input_tokens_most, affordable) ?? 0n;
   const max_tokens = Number(bought / BigInt(ask.n));
   return max_tokens >= output.least ? planFor(max_tokens) : undefined;
 }

@@ -1,4 +1,4 @@
-import type { Model, Settings, Unit } from '../catalog/model.ts';
+import { input_token_units, type Model, type Settings, type Unit } from '../catalog/model.ts';
 import {
   dearest,
   freezePricing,
@@ -49,7 +49,7 @@ export function countInput(size: InputSize): number {
 
 /**
  * Tokens as the units of a price book. Cached and cache-writing tokens without a price of their own
- * cost as input.
+ * cost as input; those written for an hour as those written for five minutes, if these have one.
  */
 export function unitsOf(pricing: { rows: readonly { unit: Unit }[] }, usage: Omit<Usage, 'reasoning_tokens'>): Units {
   const { rows } = pricing;
@@ -57,8 +57,13 @@ export function unitsOf(pricing: { rows: readonly { unit: Unit }[] }, usage: Omi
   const units: Units = { request: '1', output_token: String(usage.output_tokens) };
   if (isPriced(rows, 'cached_input_token')) units.cached_input_token = String(usage.cached_input_tokens);
   else input += usage.cached_input_tokens;
-  if (isPriced(rows, 'cache_write_token')) units.cache_write_token = String(usage.cache_write_tokens);
-  else input += usage.cache_write_tokens;
+  let written = usage.cache_write_tokens;
+  if (isPriced(rows, 'cache_write_1h_token')) {
+    units.cache_write_1h_token = String(usage.cache_write_1h_tokens);
+    written -= usage.cache_write_1h_tokens;
+  }
+  if (isPriced(rows, 'cache_write_token')) units.cache_write_token = String(written);
+  else input += written;
   units.input_token = String(input);
   return units;
 }
@@ -67,11 +72,9 @@ function isPriced(rows: readonly { unit: Unit }[], unit: Unit): boolean {
   return rows.some((row) => row.unit === unit);
 }
 
-const input_units = ['input_token', 'cached_input_token', 'cache_write_token'] as const;
-
 /** What this usage costs: one exact sum, rounded half up. */
 export function costOf(pricing: Pricing, units: Units): Money {
-  const input_tokens = input_units.reduce((sum, unit) => sum + Number(units[unit] ?? 0), 0);
+  const input_tokens = input_token_units.reduce((sum, unit) => sum + Number(units[unit] ?? 0), 0);
   return measuredCost(pricingOfInput(pricing, input_tokens), units, {});
 }
 
@@ -94,6 +97,23 @@ export function outputTokensFor(pricing: Pricing, input_tokens: number, money: M
   return output === 0n ? undefined : left / output;
 }
 
+/**
+ * The prices that a call may come to: none for what is written to a cache for an hour, unless the request asks for that.
+ */
+export function pricingForHold(pricing: Pricing, writes_for_an_hour: boolean): Pricing {
+  return writes_for_an_hour ? pricing : withoutHourPrices(pricing);
+}
+
+const withoutHourPrices = rememberByObject((pricing: Pricing): Pricing => {
+  const rows = pricing.rows.filter(({ unit }) => unit !== 'cache_write_1h_token');
+  return rows.length === pricing.rows.length ? pricing : { ...pricing, rows };
+});
+
+/** True if the model has a price for input that an upstream keeps in its cache for an hour. */
+export function hasHourPrice({ price }: Pick<Model, 'price'>): boolean {
+  return price.some(({ unit }) => unit === 'cache_write_1h_token');
+}
+
 /** Prices in millionths as whole numbers over one denominator: a call looks at them several times. */
 type Rates = { above: number; request: bigint; input: bigint; output: bigint; denominator: bigint };
 
@@ -108,7 +128,7 @@ function ratesAbove({ rows, rate }: Pricing, above: number): Rates {
   const passed = rows.filter((row) => (row.above_input_tokens ?? -1) <= above);
   const priceIn = (units: readonly Unit[]) =>
     times(dearest(passed.filter(({ unit }) => units.includes(unit)).map(priceOf)), rateOf(rate));
-  const [request, input, output] = [priceIn(['request']), priceIn(input_units), priceIn(['output_token'])];
+  const [request, input, output] = [priceIn(['request']), priceIn(input_token_units), priceIn(['output_token'])];
   const denominator = request.denominator * input.denominator * output.denominator;
   const whole = ({ numerator, denominator: own }: typeof input) => (numerator * million * denominator) / own;
   return { above, request: whole(request), input: whole(input), output: whole(output), denominator };

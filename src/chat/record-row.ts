@@ -5,7 +5,7 @@ import type { Money } from '../money/money.ts';
 /** The columns of chat_calls in the order in which `rowOf` writes them. */
 const row_columns = `account_id, id, key_id, model, style, stream, status, error_type, finish, attempts, input_tokens,
   cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency,
-  first_content_ms, total_ms, created_at, upstream_cost`
+  first_content_ms, total_ms, created_at, upstream_cost, cache_write_1h_tokens`
   .split(',')
   .map((name) => name.trim());
 

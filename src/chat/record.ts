@@ -24,6 +24,7 @@ export type ChatRecord = {
   input_tokens: number;
   cached_input_tokens: number;
   cache_write_tokens: number;
+  cache_write_1h_tokens: number;
   output_tokens: number;
   reasoning_tokens: number;
   counted_here: boolean;
@@ -51,6 +52,7 @@ const nothing = {
   input_tokens: 0,
   cached_input_tokens: 0,
   cache_write_tokens: 0,
+  cache_write_1h_tokens: 0,
   output_tokens: 0,
   reasoning_tokens: 0,
 };
@@ -117,6 +119,7 @@ function rowOf(order: CallOrder, finished: Finished): string {
     finished.total_ms,
     finished.created_at.toISOString(),
     finished.upstream_cost,
+    usage.cache_write_1h_tokens,
   ];
   return quoted(`(${values.join(',')})`);
 }
@@ -177,7 +180,8 @@ function writerOf(db: Db, journal?: Writer['journal']): Writer {
 }
 
 const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
-  cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at`;
+  cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at,
+  coalesce(cache_write_1h_tokens, 0) as cache_write_1h_tokens`;
 
 /** Flushed like the money: not to flush saved 6 % of a record's cost, and no call was seen to be faster for it. */
 const insert = 'insert into chat_calls select r.* from unnest($1::chat_calls[]) as r';

@@ -20,10 +20,11 @@ export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: 
  * output that was told or received, whichever is more. What the upstream does not tell is counted from what went through.
  */
 export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undefined {
-  const { usage: told, delivered, has_content, is_complete, is_abandoned } = outcome;
+  const { usage: told, delivered, has_content, is_complete, is_abandoned, writes_for_an_hour } = outcome;
   if (!has_content && !is_complete && !is_abandoned) return undefined;
   const { input_tokens_counted, pricing } = order;
-  const { usage, is_counted } = chargedUsage(told, delivered, { input_tokens_counted, is_complete });
+  const counting = { input_tokens_counted, is_complete, writes_for_an_hour };
+  const { usage, is_counted } = chargedUsage(told, delivered, counting);
   const units = unitsOf(pricing, usage);
   return { usage, units, counted_here: is_counted, cost: costOf(pricing, units) };
 }

@@ -12,6 +12,7 @@ const words: { readonly [unit in Unit]: string } = {
   input_token: 'input token',
   cached_input_token: 'cached input token',
   cache_write_token: 'cache-writing input token',
+  cache_write_1h_token: 'one-hour cache-writing input token',
   output_token: 'output token',
 };
 
@@ -46,4 +47,4 @@ export function briefPrice({ price }: Pick<Model, 'price'>, currency: string): s
   return brief.length === 0 ? 'free' : brief.join(', ');
 }
 
-const minor: ReadonlySet<Unit> = new Set(['cached_input_token', 'cache_write_token']);
+const minor: ReadonlySet<Unit> = new Set(['cached_input_token', 'cache_write_token', 'cache_write_1h_token']);

@@ -4,7 +4,6 @@ import type { Ask } from './ask.ts';
 import type { CallStyle } from './conversation.ts';
 import { given, isObject, mistake } from './fields.ts';
 import { allowed_betas, long_context_beta, sdk_members, vendor_members, withheld_members } from './known-members.ts';
-import { withoutLongCaches } from './long-caches.ts';
 import { usual_tiers } from './priced-fields.ts';
 
 /**
@@ -138,7 +137,7 @@ export function allowedBody(style: CallStyle, body: JsonObject, allowance: Allow
   if (!pass.has('tools')) checkTools(body['tools']);
   checkParts(body, pass);
   const known = withoutUnknown(style, body, allowance);
-  return withoutStore(pass.has('cache_ttl') ? known : withoutLongCaches(known), pass);
+  return withoutStore(known, pass);
 }
 
 function withoutUnknown(style: CallStyle, body: JsonObject, allowance: Allowance): JsonObject {

@@ -25,6 +25,8 @@ export type RenderOptions = {
   tool_names?: ReadonlyMap<string, string>;
   /** Told to the caller when the upstream counts nothing. */
   input_tokens_estimated: number;
+  /** Of the request that the upstream was sent: input that it writes to its cache is to stay there for an hour. */
+  writes_for_an_hour?: boolean;
 };
 
 export type RenderedAnswer = {
@@ -56,8 +58,8 @@ export function renderAnswer(
   const [answer] = answers;
   if (!answer) throw new Error('The answer is empty.');
   const delivered = deliveredIn(answers);
-  const { input_tokens_estimated: input_tokens_counted } = options;
-  const charged = chargedUsage(answer.usage, delivered, { input_tokens_counted }).usage;
+  const { input_tokens_estimated: input_tokens_counted, writes_for_an_hour } = options;
+  const charged = chargedUsage(answer.usage, delivered, { input_tokens_counted, writes_for_an_hour }).usage;
   const has_content = answers.some(({ parts }) => parts.length > 0) || hasBlocks(body);
   const { bytes: written, finish } =
     ask.style === upstream_style

@@ -86,13 +86,15 @@ export type Conversation = {
 export type FinishReason = 'stop' | 'stop_sequence' | 'length' | 'tool_calls' | 'refusal' | 'pause';
 
 /**
- * Tokens as they are priced: the four kinds do not overlap, and reasoning is a part of the output. Both
+ * Tokens as they are priced: the four kinds do not overlap, reasoning is a part of the output. Both
  * styles count differently (chat completions put cached tokens into the prompt's, messages do not).
  */
 export type Usage = {
   input_tokens: number;
   cached_input_tokens: number;
   cache_write_tokens: number;
+  /** A part of those written: for an hour instead of five minutes. */
+  cache_write_1h_tokens: number;
   output_tokens: number;
   reasoning_tokens: number;
 };

@@ -2,25 +2,38 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { isObject } from './fields.ts';
 
 /**
- * Input that is to stay in an upstream's cache for an hour costs 2 times its price to write there, for five
- * minutes 1.25 times, and usage is priced as one kind of token: marks for longer become marks for five minutes.
+ * Marks in `cache_control`: input stays in an upstream's cache for five minutes, or with `ttl: "1h"` for an hour.
+ * To write it there costs 1.25 times its price for five minutes, 2 times for an hour.
  */
 
 const long_ttl = '1h';
 
-/** Where marks stand, and what holds blocks with marks. */
-const holders = ['system', 'tools', 'messages', 'content'] as const;
+/** Members that hold what the model reads or calls, so nothing in them is a mark. */
+const opaque_members: ReadonlySet<string> = new Set([
+  'input',
+  'input_schema',
+  'input_examples',
+  'arguments',
+  'parameters',
+  'schema',
+  'metadata',
+]);
 
-/** The same object where there is nothing to change. */
+/** True if a body has a mark for an hour. */
+export function hasLongCaches(body: JsonObject): boolean {
+  return hasLong(body);
+}
+
+/** A body with marks for five minutes in place of those for an hour; the same object where there are none. */
 export function withoutLongCaches(body: JsonObject): JsonObject {
   return hasLong(body) ? shortened(body) : body;
 }
 
 function hasLong(value: Json | undefined): boolean {
+  if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) return value.some(hasLong);
-  if (!isObject(value)) return false;
   if (isLong(value['cache_control'])) return true;
-  for (const holder of holders) if (hasLong(value[holder])) return true;
+  for (const name in value) if (!opaque_members.has(name) && hasLong(value[name])) return true;
   return false;
 }
 
@@ -30,19 +43,16 @@ function isLong(mark: Json | undefined): mark is JsonObject {
 
 function shortened(holder: JsonObject): JsonObject {
   const changed: JsonObject = { ...holder };
-  const mark = holder['cache_control'];
-  if (isLong(mark)) {
-    const { ttl: _, ...rest } = mark;
-    changed['cache_control'] = rest;
-  }
-  for (const name of holders) {
-    const value = holder[name];
-    if (hasLong(value)) changed[name] = shortenedIn(value);
+  for (const [name, value] of Object.entries(holder)) {
+    if (name === 'cache_control' && isLong(value)) {
+      const { ttl: _, ...rest } = value;
+      changed[name] = rest;
+    } else if (!opaque_members.has(name) && hasLong(value)) changed[name] = shortenedIn(value);
   }
   return changed;
 }
 
-function shortenedIn(value: Json | undefined): Json {
+function shortenedIn(value: Json): Json {
   if (Array.isArray(value)) return value.map((each) => (hasLong(each) ? shortenedIn(each) : each));
-  return isObject(value) ? shortened(value) : (value ?? null);
+  return isObject(value) ? shortened(value) : value;
 }

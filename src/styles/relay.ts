@@ -45,6 +45,8 @@ export type RelayOptions = {
   request_id: string;
   /** Told in `message_start` when the upstream tells its input tokens only at the end. */
   input_tokens_estimated: number;
+  /** Of the request that the upstream was sent: input that it writes to its cache is to stay there for an hour. */
+  writes_for_an_hour?: boolean;
   /** Seconds since 1970, for the `created` of translated chunks. */
   created: number;
   /** A line of the stream longer than this is a failure. */

@@ -84,9 +84,12 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
 /** What the caller pays for, if the answer is complete here. */
 export function chargedIn(
   { usage, delivered }: StreamState,
-  { input_tokens_estimated }: Pick<RelayOptions, 'input_tokens_estimated'>,
+  {
+    input_tokens_estimated: input_tokens_counted,
+    writes_for_an_hour,
+  }: Pick<RelayOptions, 'input_tokens_estimated' | 'writes_for_an_hour'>,
 ): Usage {
-  return chargedUsage(usage, delivered, { input_tokens_counted: input_tokens_estimated }).usage;
+  return chargedUsage(usage, delivered, { input_tokens_counted, writes_for_an_hour }).usage;
 }
 
 const null_usages = [Buffer.from(',"usage":null'), Buffer.from(', "usage": null')];

@@ -36,6 +36,12 @@ export function readStartUsage(fields: Json | undefined): Partial<Usage> | undef
 export type Charged = { usage: Usage; is_counted: boolean };
 
 /**
+ * `writes_for_an_hour`: the upstream was asked to keep input in its cache for an hour, so where it does not tell for how
+ * long it keeps what it has written, that is an hour.
+ */
+type CountOptions = { input_tokens_counted: number; is_complete?: boolean; writes_for_an_hour?: boolean | undefined };
+
+/**
  * The counts that a call is charged by, and that its caller is told: the upstream's own, else the input as it was
  * counted here and the output by its bytes. Output that came is never 0. An answer that broke off has at least the
  * output that came.
@@ -43,15 +49,18 @@ export type Charged = { usage: Usage; is_counted: boolean };
 export function chargedUsage(
   told: Partial<Usage> | undefined,
   delivered: TextSize,
-  { input_tokens_counted, is_complete = true }: { input_tokens_counted: number; is_complete?: boolean },
+  { input_tokens_counted, is_complete = true, writes_for_an_hour = false }: CountOptions,
 ): Charged {
   const received = tokensOf(delivered);
   const told_output = told?.output_tokens ?? 0;
   const output_tokens = is_complete ? told_output || received : Math.max(told_output, received);
+  const cache_write_tokens = told?.cache_write_tokens ?? 0;
+  const for_an_hour = told?.cache_write_1h_tokens ?? (writes_for_an_hour ? cache_write_tokens : 0);
   const usage: Usage = {
     input_tokens: told?.input_tokens ?? input_tokens_counted,
     cached_input_tokens: told?.cached_input_tokens ?? 0,
-    cache_write_tokens: told?.cache_write_tokens ?? 0,
+    cache_write_tokens,
+    cache_write_1h_tokens: Math.min(for_an_hour, cache_write_tokens),
     output_tokens,
     reasoning_tokens: Math.min(told?.reasoning_tokens ?? 0, output_tokens),
   };
@@ -72,6 +81,7 @@ const counts_of: { readonly [style in CallerStyle]: { must: readonly string[]; m
 export function tellsUsage(style: CallerStyle, fields: Json | undefined, usage: Usage): boolean {
   if (!isObject(fields)) return false;
   if (style === 'messages' && roundsOf(fields).length > 1) return true; // the style tells the sum nowhere
+  if (style === 'messages' && (hourOf(fields['cache_creation']) ?? 0) !== usage.cache_write_1h_tokens) return false;
   const ours = writeUsage(style, usage);
   const { must, may } = counts_of[style];
   return (
@@ -143,6 +153,8 @@ function fromCompletions(fields: JsonObject): Partial<Usage> {
   if (whole_prompt !== undefined) usage.input_tokens = whole_prompt - read - wrote;
   if (cached !== undefined) usage.cached_input_tokens = read;
   if (written !== undefined) usage.cache_write_tokens = wrote;
+  const for_an_hour = hourOf(details['cache_creation_token_details']) ?? hourOf(fields['cache_creation']);
+  if (for_an_hour !== undefined) usage.cache_write_1h_tokens = for_an_hour;
   return { ...usage, ...outputOf(told, is_cache_beside ? 0 : rest) };
 }
 
@@ -192,6 +204,8 @@ function fromMessages(fields: JsonObject): Partial<Usage> {
   if (input !== undefined) usage.input_tokens = input;
   if (cached !== undefined) usage.cached_input_tokens = cached;
   if (written !== undefined) usage.cache_write_tokens = written;
+  const for_an_hour = hourOf(fields['cache_creation']);
+  if (for_an_hour !== undefined) usage.cache_write_1h_tokens = for_an_hour;
   return { ...usage, ...outputOf({ output: count(fields['output_tokens']), reasoning }, 0) };
 }
 
@@ -228,12 +242,17 @@ function cacheCreation(value: Json | undefined): number | undefined {
   return (count(value['ephemeral_5m_input_tokens']) ?? 0) + (count(value['ephemeral_1h_input_tokens']) ?? 0);
 }
 
+function hourOf(value: Json | undefined): number | undefined {
+  return isObject(value) ? count(value['ephemeral_1h_input_tokens']) : undefined;
+}
+
 function sumOf(parts: readonly Partial<Usage>[]): Partial<Usage> {
   const sum: Partial<Usage> = {};
   const kinds = [
     'input_tokens',
     'cached_input_tokens',
     'cache_write_tokens',
+    'cache_write_1h_tokens',
     'output_tokens',
     'reasoning_tokens',
   ] as const;
@@ -272,9 +291,15 @@ function toCompletions(usage: Usage): JsonObject {
 }
 
 function toMessages(usage: Usage): JsonObject {
+  const { cache_write_tokens, cache_write_1h_tokens } = usage;
+  const cache_creation = {
+    ephemeral_5m_input_tokens: cache_write_tokens - cache_write_1h_tokens,
+    ephemeral_1h_input_tokens: cache_write_1h_tokens,
+  };
   return {
     input_tokens: usage.input_tokens,
-    cache_creation_input_tokens: usage.cache_write_tokens,
+    cache_creation_input_tokens: cache_write_tokens,
+    ...(cache_write_1h_tokens > 0 && { cache_creation }),
     cache_read_input_tokens: usage.cached_input_tokens,
     output_tokens: usage.output_tokens,
     output_tokens_details: { thinking_tokens: usage.reasoning_tokens },

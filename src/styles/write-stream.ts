@@ -23,7 +23,14 @@ type Known = { usage: Partial<Usage> | undefined; delivered: TextSize };
 
 type WriterOptions = Pick<
   RelayOptions,
-  'model' | 'request_id' | 'created' | 'wants_usage' | 'input_tokens_estimated' | 'legacy_functions' | 'echo'
+  | 'model'
+  | 'request_id'
+  | 'created'
+  | 'wants_usage'
+  | 'input_tokens_estimated'
+  | 'writes_for_an_hour'
+  | 'legacy_functions'
+  | 'echo'
 >;
 
 export function makeWriter(style: CallerStyle, options: WriterOptions): StreamWriter {
@@ -46,7 +53,8 @@ export function makeWriter(style: CallerStyle, options: WriterOptions): StreamWr
 
 /** The upstream's own count, or ours where it tells none. */
 function usageOf({ usage, delivered }: Known, options: WriterOptions): Usage {
-  return chargedUsage(usage, delivered, { input_tokens_counted: options.input_tokens_estimated }).usage;
+  const { input_tokens_estimated: input_tokens_counted, writes_for_an_hour } = options;
+  return chargedUsage(usage, delivered, { input_tokens_counted, writes_for_an_hour }).usage;
 }
 
 class CompletionsWriter implements StreamWriter {

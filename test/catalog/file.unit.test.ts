@@ -12,7 +12,7 @@ const duration = 'must be a duration such as 500ms, 10s, 1.5m, 2h or 7d';
 const decimal = 'must be a decimal in quotes, such as "0.10"';
 const units =
   '"request", "image", "megapixel", "second", "minute", "character", "input_token", "cached_input_token", ' +
-  '"cache_write_token", "output_token"';
+  '"cache_write_token", "cache_write_1h_token", "output_token"';
 const model_settings =
   'id, kind, name, description, owned_by, created, hidden, capabilities, limits, max_output_tokens, ' +
   'default_output_tokens, input_schema, output_types, price, price_source, estimate, routes';
@@ -233,7 +233,7 @@ describe('what does not fit together', () => {
       ],
       [
         'price: [{ unit: ▸image, amount: "1" }]',
-        'price[0].unit: image is nothing that chat models are measured in, which is request, input_token, cached_input_token, cache_write_token, output_token.',
+        'price[0].unit: image is nothing that chat models are measured in, which is request, input_token, cached_input_token, cache_write_token, cache_write_1h_token, output_token.',
       ],
       [
         'max_output_tokens: 10, default_output_tokens: ▸11',

@@ -3,14 +3,15 @@ import { completion, generated, message } from './setup.ts';
 import { chunk, done, event, messageStart, usageChunk } from './streams.ts';
 
 /** What an upstream billed, in millionths, and the most output that it was sent. */
-export type Bill = { model: string; max_tokens: number; output_tokens: number; cost: number };
+export type Bill = { model: string; max_tokens: number; output_tokens: number; for_an_hour: boolean; cost: number };
 
 /** In the base currency, for a million tokens. */
-export const prices = { input: 5, cache_write: 6.25, output: 25 };
+export const prices = { input: 5, cache_write: 6.25, cache_write_1h: 10, output: 25 };
 
 /**
  * Upstreams of all styles that always use all that they may: every byte of a text is a token that is written to the
- * cache (Gemini's tells of no writes), and each answer has as many tokens as it may have.
+ * cache, for an hour if that is asked for anywhere (Gemini's tells of no writes), and each answer has as many tokens as
+ * it may have.
  */
 export function playGreedy(upstream: ChatUpstream, models: readonly string[], pause_ms = () => 0): Bill[] {
   const bills: Bill[] = [];
@@ -20,13 +21,19 @@ export function playGreedy(upstream: ChatUpstream, models: readonly string[], pa
       if (path.endsWith('/messages') && budgetOf(body) >= Number(body['max_tokens'])) return too_large_a_budget;
       const max_tokens = boundOf(body);
       const output_tokens = max_tokens * answersOf(body);
-      const input_price = path.includes('enerateContent') ? prices.input : prices.cache_write;
+      const for_an_hour = JSON.stringify(body).includes('"ttl":"1h"');
+      const input_price = priceOfInput(path, for_an_hour);
       const cost = Math.round(input_tokens * input_price + output_tokens * prices.output);
-      bills.push({ model, max_tokens, output_tokens, cost });
-      return answer(path, body, input_tokens, output_tokens, pause_ms());
+      bills.push({ model, max_tokens, output_tokens, for_an_hour, cost });
+      return answer(path, body, { input_tokens, output_tokens, for_an_hour }, pause_ms());
     });
   }
   return bills;
+}
+
+function priceOfInput(path: string, for_an_hour: boolean): number {
+  if (path.includes('enerateContent')) return prices.input;
+  return for_an_hour ? prices.cache_write_1h : prices.cache_write;
 }
 
 export function costOf(bills: readonly Bill[]): number {
@@ -77,11 +84,20 @@ function answersOf(body: Body): number {
   return Number(body['n'] ?? config['candidateCount'] ?? 1);
 }
 
-function answer(path: string, body: Body, input: number, output: number, pause_ms: number): Script {
+type Used = { input_tokens: number; output_tokens: number; for_an_hour: boolean };
+
+function answer(
+  path: string,
+  body: Body,
+  { input_tokens: input, output_tokens: output, for_an_hour }: Used,
+  pause_ms: number,
+): Script {
   const stream = body['stream'] === true || path.includes('streamGenerateContent');
   const slowly = (first: string, ...parts: string[]): Script => ({ stream: [first, pause_ms, ...parts] });
   if (path.endsWith('/messages')) {
-    const usage = { input_tokens: 0, cache_creation_input_tokens: input, output_tokens: output };
+    const [hour, minutes] = for_an_hour ? [input, 0] : [0, input];
+    const cache_creation = { ephemeral_5m_input_tokens: minutes, ephemeral_1h_input_tokens: hour };
+    const usage = { input_tokens: 0, cache_creation_input_tokens: input, cache_creation, output_tokens: output };
     if (!stream) return { json: message('x', usage) };
     const delta = { stop_reason: 'max_tokens', stop_sequence: null };
     return slowly(

@@ -19,6 +19,8 @@ export type Bill = { input: number; output: number; ended: 'done' | 'aborted' };
 /** What is asked of the upstream beforehand, and what a test hears of it. */
 export type Plan = {
   input_tokens: number;
+  /** Of the input, in messages style: what is written to the cache for an hour. */
+  written_for_an_hour?: number;
   thoughts: number;
   words: readonly string[];
   /** Where it waits for `goOn`. */
@@ -165,6 +167,12 @@ function responsesUsage({ input_tokens, thoughts, words }: Plan) {
   };
 }
 
+function messagesInput({ input_tokens, written_for_an_hour: written = 0 }: Omit<Plan, 'thoughts' | 'words'>) {
+  const cache_creation = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: written };
+  const caching = { cache_creation_input_tokens: written, cache_creation };
+  return { input_tokens: input_tokens - written, ...(written > 0 && caching) };
+}
+
 function contentsUsage({ input_tokens, thoughts, words }: Plan) {
   return {
     promptTokenCount: input_tokens,
@@ -192,10 +200,10 @@ const frames: { readonly [style in Style]: (plan: Plan) => Frames } = {
     }),
     end: done,
   }),
-  messages: ({ input_tokens, thoughts, words }) => ({
+  messages: ({ thoughts, words, ...plan }) => ({
     ping: event({ type: 'ping' }),
     start:
-      messageStart({ input_tokens, output_tokens: 1 }) +
+      messageStart({ ...messagesInput(plan), output_tokens: 1 }) +
       event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
     word: (text) => event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }),
     finish:
@@ -235,7 +243,7 @@ const wholes: { readonly [style in Style]: (plan: Plan) => object } = {
     choices: [{ index: 0, message: { role: 'assistant', content: plan.words.join('') }, finish_reason: 'stop' }],
     usage: completionsUsage(plan),
   }),
-  messages: ({ input_tokens, thoughts, words }) => ({
+  messages: ({ thoughts, words, ...plan }) => ({
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
@@ -243,7 +251,7 @@ const wholes: { readonly [style in Style]: (plan: Plan) => object } = {
     content: [{ type: 'text', text: words.join('') }],
     stop_reason: 'end_turn',
     stop_sequence: null,
-    usage: { input_tokens, output_tokens: thoughts + words.length },
+    usage: { ...messagesInput(plan), output_tokens: thoughts + words.length },
   }),
   responses: (plan) => response([said(plan.words.join(''))], { usage: responsesUsage(plan) }),
   contents: (plan) => generated([{ text: plan.words.join('') }], contentsUsage(plan)),

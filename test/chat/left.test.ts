@@ -20,6 +20,10 @@ const providers: Record<Style, string> = { completions: 'oai', messages: 'ant', 
 const nameOf = (style: Style, stream: boolean, reasons: boolean, point: Point) =>
   `${style}-${stream ? 'stream' : 'whole'}-${reasons ? 'thinking' : 'plain'}-${point.replace(' ', '-')}`;
 
+/** Beside them, those whose input is written to a cache for an hour, at twice the price. */
+const cachedNameOf = (caller: Caller, stream: boolean, point: Point) =>
+  `cached-${caller}-${nameOf('messages', stream, false, point)}`;
+
 function modelOf(name: string, style: Style, reasons: boolean): string {
   const options = style === 'responses' ? ', options: { responses: always }' : '';
   return `
@@ -28,6 +32,7 @@ function modelOf(name: string, style: Style, reasons: boolean): string {
     max_output_tokens: 100000
     price: &${name}
       - { unit: input_token, per: 1000000, amount: "1.00" }
+      - { unit: cache_write_1h_token, per: 1000000, amount: "2.00" }
       - { unit: output_token, per: 1000000, amount: "1.00" }
     ${reasons ? 'capabilities: [thinking]' : ''}
     routes: [{ provider: ${providers[style]}, upstream_model: ${name}${options}, timeout: { first_byte: 2s, idle: 2s, total: 8s } }]`;
@@ -37,11 +42,18 @@ const rows = styles.flatMap((style) =>
   [true, false].flatMap((stream) => [true, false].map((reasons) => ({ style, stream, reasons }))),
 );
 
+const callers = ['completions', 'messages'] as const;
+type Caller = (typeof callers)[number];
+const cached_rows = callers.flatMap((caller) => [true, false].map((stream) => ({ caller, stream })));
+
 beforeAll(async () => {
   process.env['TEST_UPSTREAM_KEY'] = 'sk-upstream-secret-0123456789';
   upstream = await startJournalUpstream();
   const provider = (adapter: string, path = '') =>
     `{ adapter: ${adapter}, base_url: "${upstream.url}${path}", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }`;
+  const cached = cached_rows.flatMap(({ caller, stream }) =>
+    points.map((point) => modelOf(cachedNameOf(caller, stream, point), 'messages', false)),
+  );
   const models = rows.flatMap(({ style, stream, reasons }) =>
     points.map((point) => modelOf(nameOf(style, stream, reasons, point), style, reasons)),
   );
@@ -52,7 +64,7 @@ providers:
   oai: ${provider('openai', '/v1')}
   ant: ${provider('anthropic')}
   gem: ${provider('gemini')}
-models:${models.join('')}${modelOf('other', 'completions', false)}
+models:${models.join('')}${cached.join('')}${modelOf('other', 'completions', false)}
 `;
   app = await startTestApp({ yaml });
 });
@@ -73,8 +85,9 @@ const paths: Record<Style, string> = {
 const input_tokens = 1_000;
 const content = 'x'.repeat(4 * input_tokens - 14);
 
-function bodyOf(style: Style, model: string, stream: boolean): object {
-  const turns = [{ role: 'user', content }];
+function bodyOf(style: Style, model: string, stream: boolean, is_cached: boolean): object {
+  const cache_control = { type: 'ephemeral', ttl: '1h' };
+  const turns = [{ role: 'user', content: is_cached ? [{ type: 'text', text: content, cache_control }] : content }];
   if (style === 'responses') return { model, stream, input: turns };
   return { model, stream, messages: turns, max_tokens: 60_000 };
 }
@@ -107,7 +120,7 @@ async function leaveAt(client: Client, style: Style, stream: boolean, name: stri
   const asked = fetch(`${app.url}/v1/${paths[style]}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(bodyOf(style, model, stream)),
+    body: JSON.stringify(bodyOf(style, model, stream, plan.written_for_an_hour !== undefined)),
     signal: leave.signal,
   });
   asked.catch(() => undefined);
@@ -141,5 +154,19 @@ describe.each(rows)('$style upstream, stream $stream, reasoning $reasons', ({ st
     const { balance, held } = (await client.call('GET', '/v1/balance')).json;
     expect(held.exact).toBe('0.000000');
     expect(Number(balance.exact)).toBeCloseTo(100 - (bill.input + bill.output) / 1_000_000, 6);
+  });
+});
+
+describe.each(cached_rows)('input written to a cache for an hour, caller of $caller, stream $stream', (row) => {
+  const { caller, stream } = row;
+  test.each(points)('left at: %s, charged exactly what the upstream bills', async (point) => {
+    const client = await app.client();
+    const is_read_on = isReadOn(stream, false, point);
+    const written_for_an_hour = 800;
+    const waiting = { pause_at: point, waits_for_abort: !is_read_on };
+    const plan = { input_tokens, written_for_an_hour, thoughts: 0, words, ...waiting };
+    const { bill, record } = await leaveAt(client, caller, stream, cachedNameOf(caller, stream, point), plan);
+    expect(bill.ended).toBe(is_read_on ? 'done' : 'aborted');
+    expect(Number(record.cost)).toBe(input_tokens + written_for_an_hour + bill.output);
   });
 });

@@ -57,6 +57,7 @@ test('each value is in the column of its name', async () => {
     input_tokens: 800,
     cached_input_tokens: 200,
     cache_write_tokens: 0,
+    cache_write_1h_tokens: 0,
     output_tokens: 70,
     reasoning_tokens: 30,
     counted_here: false,

@@ -14,6 +14,7 @@ const price = `[
       { unit: input_token, per: 1000000, amount: "${prices.input}" },
       { unit: cached_input_token, per: 1000000, amount: "0.5" },
       { unit: cache_write_token, per: 1000000, amount: "${prices.cache_write}" },
+      { unit: cache_write_1h_token, per: 1000000, amount: "${prices.cache_write_1h}" },
       { unit: output_token, per: 1000000, amount: "${prices.output}" }]`;
 
 const model = (id: string, provider: string, more: string, options = '{}') => `
@@ -238,7 +239,8 @@ type Asked = {
   max_tokens: number | undefined;
   n: number;
   budget: number;
-  cached: boolean;
+  /** What its marks ask for. */
+  cached: 'no' | '5m' | '1h';
 };
 
 const asked = fc.record<Asked>({
@@ -253,12 +255,12 @@ const asked = fc.record<Asked>({
   }),
   n: fc.constantFrom(1, 1, 1, 2, 5),
   budget: fc.constantFrom(0, 0, 0, 1_024, 3_000),
-  cached: fc.boolean(),
+  cached: fc.constantFrom('no', '5m', '1h'),
 });
 
 function bodyOf({ id, path, bytes, text, stream, max_tokens, n, budget, cached }: Asked): object {
   const part = { type: 'text', text: text.repeat(1 + bytes / Buffer.byteLength(text)) };
-  const content = [{ ...part, ...(cached && path === 'messages' && { cache_control: { type: 'ephemeral' } }) }];
+  const content = [{ ...part, ...(cached !== 'no' && { cache_control: { type: 'ephemeral', ttl: cached } }) }];
   const thinking = budget > 0 && { thinking: { type: 'enabled', budget_tokens: budget } };
   const common = { model: `greedy/${id}`, messages: [{ role: 'user', content }], ...thinking };
   // These are answered whole by the upstream of this test, or take one answer only.
@@ -276,6 +278,7 @@ const money = fc.oneof(
 
 test('whatever is called at once: no key spends more than its limit, no account more than its balance, the operator loses nothing', async () => {
   let served = 0;
+  let for_an_hour = 0;
   const pauses = [0, 0, 20, 400];
   await fc.assert(
     fc.asyncProperty(
@@ -295,6 +298,7 @@ test('whatever is called at once: no key spends more than its limit, no account 
         const answers = await Promise.all(calls.map((each) => ask(keys[each.key] ?? owner, bodyOf(each), each.path)));
         for (const { status, text: told } of answers) expect([200, 400, 402, 403], told).toContain(status);
         served += answers.filter(({ status }) => status === 200).length;
+        for_an_hour += bills.filter((bill) => bill.for_an_hour).length;
         const standings: Awaited<ReturnType<typeof standing>>[] = [];
         for (const key of keys) standings.push(await standing(key));
         const spent = standings.reduce((sum, each) => sum + each.spent, 0);
@@ -310,4 +314,5 @@ test('whatever is called at once: no key spends more than its limit, no account 
     { numRuns: 40 },
   );
   expect(served).toBeGreaterThan(30);
+  expect(for_an_hour).toBeGreaterThan(3);
 }, 120_000);

@@ -11,7 +11,7 @@ import {
   type Units,
 } from '../../src/catalog/price.ts';
 import { withMargin } from '../../src/catalog/margin.ts';
-import { costOf, holdFor, unitsOf } from '../../src/chat/price.ts';
+import { costOf, holdFor, pricingForHold, unitsOf } from '../../src/chat/price.ts';
 import { exact } from '../../src/money/money.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
@@ -47,17 +47,21 @@ function charge(pricing: Pricing, held_units: Units, told: Units): Example {
   return { held: exact(holdAmount(pricing, held_units)), charged: exact(chargeAmount(pricing, told, held_units)) };
 }
 
-function call(id: string, input: number, cached: number, cache_write: number, output: number): Example {
+type Called = { input: number; cached: number; written?: number; for_an_hour?: number; output: number };
+
+function call(id: string, { input, cached, written = 0, for_an_hour = 0, output }: Called): Example {
   const pricing = freezePricing(modelOf(id), {}, usd.currency, usd);
   const usage = {
     input_tokens: input,
     cached_input_tokens: cached,
-    cache_write_tokens: cache_write,
+    cache_write_tokens: written + for_an_hour,
+    cache_write_1h_tokens: for_an_hour,
     output_tokens: output,
   };
   return { charged: exact(costOf(pricing, unitsOf(pricing, usage))) };
 }
 
+const haiku = { input: 40_000, cached: 60_000, written: 20_000, for_an_hour: 10_000, output: 2_000 };
 const film = (duration: number) => unitsOfOutputs([{ type: 'video', width: 1920, height: 1080, duration }]);
 const prompt = 'x'.repeat(200);
 
@@ -85,8 +89,8 @@ function withMarginInZloty(): Example {
 }
 
 const examples: (() => Example)[] = [
-  () => call('openai/gpt-6.1-terra', 4_000, 8_000, 0, 1_500),
-  () => call('anthropic/claude-haiku-5-5', 40_000, 60_000, 20_000, 2_000),
+  () => call('openai/gpt-6.1-terra', { input: 4_000, cached: 8_000, output: 1_500 }),
+  () => call('anthropic/claude-haiku-5-5', haiku),
   () => task('kwaivgi/kling-v3', { prompt, resolution: '1080p', sound: true }, film(5.04)),
   () => task('runway/gen4.5', { prompt, duration: 10 }, film(9.875)),
   () => task('elevenlabs/eleven-flash-v2.5', { text: 'ż'.repeat(1_233) + '🚲' }, {}),
@@ -98,7 +102,7 @@ const examples: (() => Example)[] = [
     ),
   megapixels,
   () => task('openai/whisper-1', { audio: 'https://example.com/talk.mp3' }, {}, 451.5),
-  () => call('openai/text-embedding-3-small', 8_191, 0, 0, 0),
+  () => call('openai/text-embedding-3-small', { input: 8_191, cached: 0, output: 0 }),
   withMarginInZloty,
   () => task('elevenlabs/scribe-v2', { audio: 'https://example.com/beep.mp3' }, {}, 1),
   () => task('minimax/hailuo-2.3', { prompt, duration: 10 }, film(10.1)),
@@ -136,10 +140,10 @@ describe('docs/prices.md', () => {
 
   it('a hold of a call is for the price of its length', () => {
     const pricing = freezePricing(modelOf('anthropic/claude-haiku-5-5'), {}, usd.currency, usd);
-    expect([exact(holdFor(pricing, 100_000, 1_000)), exact(holdFor(pricing, 100_001, 1_000))]).toEqual([
-      '0.013000',
-      '0.065001',
-    ]);
+    const holds = (for_an_hour: boolean) =>
+      [100_000, 100_001].map((input) => exact(holdFor(pricingForHold(pricing, for_an_hour), input, 1_000)));
+    expect(holds(false)).toEqual(['0.013000', '0.065001']);
+    expect(holds(true)).toEqual(['0.020500', '0.102501']);
   });
 });
 

@@ -99,7 +99,7 @@ const streamed = (upstream: WireStyle, script: readonly Piece[]) => ({
 
 function inFull(script: readonly Piece[]): string {
   const writer = new ResponsesWriter({ model: 'res-x', request_id: 'up', created: 1, echo: {} });
-  const tokens = { input_tokens: 10, cached_input_tokens: 0, cache_write_tokens: 0 };
+  const tokens = { input_tokens: 10, cached_input_tokens: 0, cache_write_tokens: 0, cache_write_1h_tokens: 0 };
   const usage = () => ({ ...tokens, output_tokens: 5, reasoning_tokens: 0 });
   const events: ChatEvent[] = [
     { type: 'start' },

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import type { CallerStyle, CallStyle } from '../../src/styles/conversation.ts';
 import { allowed_betas, sdk_members, withheld_betas } from '../../src/styles/known-members.ts';
+import { hasLongCaches, withoutLongCaches } from '../../src/styles/long-caches.ts';
 import { chatOptionProblems } from '../../src/providers/http/chat-options.ts';
 import {
   allowedBetas,
@@ -218,9 +219,21 @@ describe('what may be left out unnoticed is', () => {
         { role: 'user', content: 'as it is' },
       ],
     });
-    expect(allow(marked('1h'))).toEqual(marked());
-    const kept = marked('1h');
-    expect(allow(kept, { pass: ['cache_ttl'] })).toBe(kept);
+    expect(withoutLongCaches(marked('1h'))).toEqual(marked());
+    expect([hasLongCaches(marked('1h')), hasLongCaches(marked())]).toEqual([true, false]);
+    const short = marked();
+    expect(withoutLongCaches(short)).toBe(short);
+  });
+
+  it.each<[string, JsonObject]>([
+    ['a document', { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'a', MARK: 1 }] } }],
+    ['references to tools', { type: 'x', content: { tool_references: [{ type: 'tool_reference', MARK: 1 }] } }],
+    ['the contents of a server tool', { type: 'x', content: { type: 'y', content: [{ type: 'z', MARK: 1 }] } }],
+  ])('an hour in the cache becomes five minutes within %s', (_, block) => {
+    const marked = (ttl: object): JsonObject =>
+      JSON.parse(JSON.stringify(block).replace('"MARK":1', `"cache_control":${JSON.stringify(ttl)}`));
+    const long: JsonObject = { messages: [{ role: 'user', content: [marked({ type: 'ephemeral', ttl: '1h' })] }] };
+    expect(withoutLongCaches(long)).toEqual({ messages: [{ role: 'user', content: [marked({ type: 'ephemeral' })] }] });
   });
 });
 

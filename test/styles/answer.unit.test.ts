@@ -175,8 +175,14 @@ describe('usage', () => {
       input_tokens: 3,
       cached_input_tokens: 0,
       cache_write_tokens: 12_304,
+      cache_write_1h_tokens: 0,
       output_tokens: 550,
       reasoning_tokens: 0,
+    });
+    const cache_creation = { ephemeral_5m_input_tokens: 4, ephemeral_1h_input_tokens: 12_300 };
+    expect(readUsage('messages', { ...messages, cache_creation })).toMatchObject({
+      cache_write_tokens: 12_304,
+      cache_write_1h_tokens: 12_300,
     });
     const details = { cached_tokens: 60, cache_write_tokens: 10 };
     const completions = { prompt_tokens: 100, completion_tokens: 5, prompt_tokens_details: details };

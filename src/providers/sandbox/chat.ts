@@ -131,6 +131,7 @@ async function usageOf(conversation: Conversation, call: ChatCall, served: reado
   return {
     ...input,
     cache_write_tokens: 0,
+    cache_write_1h_tokens: 0,
     output_tokens: sum('output_tokens'),
     reasoning_tokens: sum('reasoning_tokens'),
   };
@@ -148,6 +149,7 @@ function wholeAnswer(style: CallerStyle, served: readonly Served[], wire: WireOp
     input_tokens: 0,
     cached_input_tokens: 0,
     cache_write_tokens: 0,
+    cache_write_1h_tokens: 0,
     output_tokens: 0,
     reasoning_tokens: 0,
   };

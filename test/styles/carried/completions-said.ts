@@ -132,7 +132,7 @@ export const completions_said: readonly Row[] = [
   { field: 'name of a message', how: 'no place for it', what: 'dropped', give: { messages: [{ ...hi, name: 'Ada' }] } },
   {
     field: 'cache_control of parts',
-    how: 'the same',
+    how: 'the same; `ttl: "1h"` only for models with a price `cache_write_1h_token`, else it is left out',
     what: 'carried',
     give: user({ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }),
     get: {

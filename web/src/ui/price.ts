@@ -13,6 +13,7 @@ const words: Record<string, string> = {
   input_token: 'input token',
   cached_input_token: 'cached input token',
   cache_write_token: 'cache-writing input token',
+  cache_write_1h_token: 'one-hour cache-writing input token',
   output_token: 'output token',
 };
 
@@ -30,7 +31,7 @@ export function conditionText({ when, above_input_tokens }: PriceView): string {
   return parts.join(', ');
 }
 
-const minor = new Set(['cached_input_token', 'cache_write_token']);
+const minor = new Set(['cached_input_token', 'cache_write_token', 'cache_write_1h_token']);
 
 /** The cheapest row of each unit: `$0.02 per image`, `from $0.10 per second`. */
 export function priceTexts(pricing: readonly PriceView[]): string[] {

@@ -7,6 +7,7 @@ const names: Record<string, [one: string, many: string]> = {
   input_token: ['input token', 'input tokens'],
   cached_input_token: ['cached input token', 'cached input tokens'],
   cache_write_token: ['cache write token', 'cache write tokens'],
+  cache_write_1h_token: ['cache write token (1 h)', 'cache write tokens (1 h)'],
   output_token: ['output token', 'output tokens'],
   request: ['request', 'requests'],
 };
