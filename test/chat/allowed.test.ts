@@ -59,7 +59,7 @@ test.each([
   ['speed', messages, 'acme/ant', { speed: 'fast' }],
   ['container', messages, 'acme/ant', { container: 'container_of_another' }],
   ['tools[0].type', messages, 'acme/ant', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
-])('%s is refused, nobody is asked, nothing is charged', async (param, ask, model, fields) => {
+])('a request with %s is refused, reaches no upstream and costs nothing', async (param, ask, model, fields) => {
   const asked_before = stage.upstream.asked.length;
   const before = (await stage.client.call('GET', '/v1/balance')).json;
   for (const stream of [false, true]) {
@@ -72,7 +72,7 @@ test.each([
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
 });
 
-test('what a route passes goes on, what it refuses beyond the rules does not', async () => {
+test('a route that permits a field passes it on, and fields beyond its rules are refused', async () => {
   const content = [{ type: 'file', file: { file_id: 'file-1' } }];
   const fields = { service_tier: 'priority', store: true, metadata: { a: 'b' }, messages: [{ role: 'user', content }] };
   expect((await completions('acme/open', fields)).status).toBe(200);
@@ -83,7 +83,7 @@ test('what a route passes goes on, what it refuses beyond the rules does not', a
   });
 });
 
-test('members and betas that no SDK of the style defines, or that have prices of their own, reach nobody, and the caller is told', async () => {
+test('fields and betas that no SDK defines or that cost extra are not passed on, and the caller is informed', async () => {
   const unknown = {
     api_base: 'http://169.254.169.254/',
     mock_response: 'x',
@@ -111,7 +111,7 @@ test('members and betas that no SDK of the style defines, or that have prices of
   expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('api_key');
 });
 
-test('a route names more members and betas that go on', async () => {
+test('a route can name more fields and betas to pass on', async () => {
   const betas = { 'anthropic-beta': 'context-1m-2025-08-07,unheard-of' };
   const body = { model: 'acme/more', max_tokens: 100, messages: hello, chat_template: 'x' };
   const answer = await stage.client.call('POST', '/v1/messages', body, betas);
@@ -120,14 +120,14 @@ test('a route names more members and betas that go on', async () => {
   expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ chat_template: 'x' });
 });
 
-test('of several routes the one that passes it is asked', async () => {
+test('a request goes to the route that permits its fields', async () => {
   expect((await completions('acme/either', { service_tier: 'priority' })).status).toBe(200);
   expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ model: 'quick', service_tier: 'priority' });
   expect((await completions('acme/either', { service_tier: 'flex' })).status).toBe(200);
   expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ model: 'plain', service_tier: 'flex' });
 });
 
-test('nothing is stored upstream, and nothing stays in its cache for longer than is paid', async () => {
+test('nothing is stored upstream, and nothing is cached upstream for longer than is paid', async () => {
   await completions('acme/oai', { store: true, metadata: { a: 'b' } });
   expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('store');
   expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('metadata');
@@ -136,7 +136,7 @@ test('nothing is stored upstream, and nothing stays in its cache for longer than
   expect(stage.upstream.asked.at(-1)?.body['system']).toEqual(system({}));
 });
 
-test('tokens of files of the upstream’s account are not counted there', async () => {
+test("a request that refers to files of the upstream's account is not counted there", async () => {
   const content = [{ type: 'document', source: { type: 'file', file_id: 'file_of_another' } }];
   const asked_before = stage.upstream.asked.length;
   const body = { model: 'acme/ant', messages: [{ role: 'user', content }] };

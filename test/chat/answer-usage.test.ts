@@ -141,14 +141,14 @@ const rows = (Object.keys(callers) as CallerName[]).flatMap((caller) =>
 );
 
 describe.each(rows)('a $caller caller of a $upstream upstream, stream $stream', ({ caller, upstream, stream }) => {
-  test('without usage, the answer carries the counts that are charged', async () => {
+  test('a response without usage carries the counts that are charged', async () => {
     const { told, charged, counted_here } = await ask(caller, upstream, stream);
     expect(counted_here).toBe(true);
     expect(charged).toMatchObject({ input_tokens: 10, output_tokens: 12 });
     expect(told).toEqual({ input: 10, output: 12, ...(caller !== 'messages' && { total: 22 }) });
   });
 
-  test('usage of no output for what came is not believed, nor told', async () => {
+  test('a usage of zero output tokens is neither believed nor passed on when output came', async () => {
     const none = {
       oai: { prompt_tokens: 7, completion_tokens: 0, total_tokens: 7 },
       ant: { input_tokens: 7, output_tokens: 0 },
@@ -160,7 +160,7 @@ describe.each(rows)('a $caller caller of a $upstream upstream, stream $stream', 
     expect(told).toEqual({ input: 7, output: 12, ...(caller !== 'messages' && { total: 19 }) });
   });
 
-  test('what is beside the output by the total, or by the number of thoughts, is output', async () => {
+  test('tokens that only the total or the number of thoughts shows are charged as output', async () => {
     const beside = {
       oai: { prompt_tokens: 7, completion_tokens: 20, total_tokens: 527 }, // as Google's endpoint tells it
       ant: { input_tokens: 7, output_tokens: 20, output_tokens_details: { thinking_tokens: 500 } },

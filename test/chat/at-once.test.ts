@@ -48,7 +48,7 @@ async function fill(client: Client, leave: AbortController): Promise<Promise<unk
   return calls;
 }
 
-test('more calls at once than a key may have: 429 rate_limit in each style with Retry-After, until one has ended', async () => {
+test('a key with too many calls at once gets 429 rate_limit in each style with Retry-After until a call ends', async () => {
   const client = await stage.test.client();
   const other = await stage.test.client({ account_id: client.account_id });
   const leave = new AbortController();
@@ -88,7 +88,7 @@ function stall(client: Client): Socket {
   return socket.pause();
 }
 
-test('readers that read nothing hold no upstream for longer than twice its idle time, and it is not to blame', async () => {
+test('a caller who reads nothing holds its upstream for at most twice the idle time, and the upstream is not blamed', async () => {
   const client = await stage.test.client();
   const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
   stage.upstream.script('stalled', { stream: Array.from({ length: 40 }, () => megabyte), then: 'hang' });
@@ -107,7 +107,7 @@ test('readers that read nothing hold no upstream for longer than twice its idle 
   for (const socket of sockets) socket.destroy();
 }, 40_000);
 
-test('a reader who is slow, but reads, gets all of it', async () => {
+test('a caller who reads slowly gets the whole response', async () => {
   const client = await stage.test.client();
   const piece = chunk({ content: 'x'.repeat(200_000) });
   stage.upstream.script('stalled', { stream: [...Array.from({ length: 20 }, () => piece), 'data: [DONE]\n\n'] });

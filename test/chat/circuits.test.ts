@@ -44,14 +44,14 @@ test.each([
   ['one 403', 1, refusal(403)],
   ['one 429', 1, refusal(429, { 'retry-after': '120' })],
   ['eleven 500s', 11, refusal(500)],
-])('%s that an account brings about keeps nobody else from the route', async (_, times, script) => {
+])('%s that one account causes closes the route for no other account', async (_, times, script) => {
   answer('attack', script);
   for (let i = 0; i < times; i++) expect((await ask(one, 'attack')).status).toBe(502);
   elapse(1_100);
   expect((await ask(two)).status).toBe(200);
 });
 
-test('the account itself heals a last route that works again with its next call', async () => {
+test('an account whose failures opened the last route closes the circuit with its next successful call', async () => {
   answer('attack', refusal(500));
   for (let i = 0; i < 11; i++) expect((await ask(one, 'attack')).status).toBe(502);
   elapse(1_100);
@@ -68,7 +68,7 @@ async function closeForAll(): Promise<void> {
   elapse(1_100);
 }
 
-test('one call at a time of each account tests a last route; the next waits two seconds, then gets 502 with Retry-After', async () => {
+test('one call per account probes the last route, and the next waits two seconds and gets 502 with Retry-After', async () => {
   answer('hang', 'hang');
   await closeForAll();
   const open_before = stage.upstream.open();
@@ -95,7 +95,7 @@ test('one call at a time of each account tests a last route; the next waits two 
   await expect.poll(() => stage.upstream.open()).toBe(0);
 });
 
-test('a test of a last route ends with its first content: calls that wait for it go on', async () => {
+test('a probe of the last route ends with its first content, and calls that wait for it go on', async () => {
   const slow: Script = { stream: [chunk({ content: 'first' }), 2_500, ...completionsStream([' last'])] };
   answer('slow', slow);
   await closeForAll();

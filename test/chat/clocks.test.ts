@@ -62,7 +62,7 @@ test.each([
   30_000,
 );
 
-test('a stream whose node was believed dead, and whose hold was released, is charged out of what is available', async () => {
+test('a stream is charged from the available balance when its node was believed dead and its hold was released', async () => {
   const streaming = await startStream(0);
   const { app } = streaming.stage.test;
   await app.db.query('update open_holds set node_id = $1', ['a process that is gone']);

@@ -20,7 +20,7 @@ async function startServer() {
   return embedded;
 }
 
-test('a call is charged although the database crashed and lost its hold, and the books stay exact', async () => {
+test('a call is charged although the database crashes and loses its hold, and the books stay exact', async () => {
   const embedded = await startServer();
   const stage = await setStage({ worker: false, env: { DATABASE_URL: embedded.url } });
   onTestFinished(() => stage.stop());

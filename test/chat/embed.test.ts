@@ -39,7 +39,7 @@ function vectors(embeddings: (number[] | string)[], usage: object | null = { pro
 const ask = (body: object, client: Client = stage.client) => client.call('POST', '/v1/embeddings', body);
 const bodyOf = (answer: Answered) => JSON.parse(answer.text) as Vectors;
 
-test('an upstream’s bytes as they are but for the model, its count of tokens as the cost', async () => {
+test("an upstream's bytes are relayed with only the model renamed, and its token count is charged", async () => {
   stage.upstream.script('embed-x', { json: vectors([[0.25, -0.5]]) });
   const answer = await ask({ model: 'acme/vectors', input: 'Größe', dimensions: 2, user: 'me', unknown_field: 1 });
   expect(answer.text).toBe(JSON.stringify({ ...vectors([[0.25, -0.5]]), model: 'acme/vectors' }));
@@ -57,7 +57,7 @@ test('an upstream’s bytes as they are but for the model, its count of tokens a
   });
 });
 
-test('the call leaves a record and its units in the usage', async () => {
+test('an embeddings call leaves a record and counts in the usage', async () => {
   stage.upstream.script('embed-x', { json: vectors([[1]]) });
   const client = await stage.test.client();
   const answer = await ask({ model: 'acme/vectors', input: ['a'] }, client);
@@ -81,13 +81,13 @@ test('the call leaves a record and its units in the usage', async () => {
 test.each([
   ['no usage', null, 'x'.repeat(40)],
   ['a usage that cannot be', { prompt_tokens: -3, total_tokens: 'many' }, 'x'.repeat(40)],
-])('%s: the input is counted', async (_, usage, input) => {
+])('a response with %s is charged by the tokens of its input', async (_, usage, input) => {
   stage.upstream.script('embed-x', { json: vectors([[1]], usage) });
   const answer = await ask({ model: 'acme/vectors', input });
   expect(answer.headers.get('x-cost-amount')).toBe('0.000020'); // 4 bytes to a token
 });
 
-test('tokens of the caller’s count as they are; a total without the rest is the input', async () => {
+test('a token count in the request is charged as it is, and a total alone counts as input', async () => {
   stage.upstream.script('embed-x', { json: vectors([[1]], null) }, { json: vectors([[1]], { total_tokens: 7 }) });
   const first = await ask({ model: 'acme/vectors', input: [1, 2, 3] });
   expect(first.headers.get('x-cost-amount')).toBe('0.000006');
@@ -95,7 +95,7 @@ test('tokens of the caller’s count as they are; a total without the rest is th
   expect(second.headers.get('x-cost-amount')).toBe('0.000014');
 });
 
-test('an upstream that gives the other form: vectors are what was asked for', async () => {
+test('vectors have the requested form when the upstream returns the other one', async () => {
   const floats = [0.5, -1.25, 3.4028234663852886e38, 1.401298464324817e-45];
   const bytes = Buffer.from(new Float32Array(floats).buffer); // this machine is little-endian, as all we run on
   stage.upstream.script('embed-x', { json: vectors([floats]) }, { json: vectors([bytes.toString('base64')]) });
@@ -106,7 +106,7 @@ test('an upstream that gives the other form: vectors are what was asked for', as
   expect(plain).toMatchObject({ model: 'acme/vectors', usage: { prompt_tokens: 10 } });
 });
 
-test('hundreds of vectors as numbers come as base64 from the upstream', async () => {
+test('hundreds of vectors that the caller gets as numbers come as base64 from the upstream', async () => {
   const half = Buffer.from(new Float32Array([0.5]).buffer).toString('base64');
   stage.upstream.script('embed-x', { json: vectors(Array.from({ length: 257 }, () => half)) });
   const answer = bodyOf(await ask({ model: 'acme/vectors', input: Array.from({ length: 257 }, () => 'a') }));
@@ -114,12 +114,12 @@ test('hundreds of vectors as numbers come as base64 from the upstream', async ()
   expect(answer.data.map(({ embedding }) => embedding)).toEqual(Array.from({ length: 257 }, () => [0.5]));
 });
 
-test('what would choose another model at another price is refused by name', async () => {
+test('fields that would select another model or price are refused by name', async () => {
   const answer = await ask({ model: 'acme/vectors', input: 'a', models: ['other'] });
   expect([answer.status, answer.json.error.param]).toEqual([400, 'models']);
 });
 
-test('failover: whatever fails before an answer goes to the next route, also answers that are none', async () => {
+test('a call goes to the next route when one fails before its response or returns an invalid one', async () => {
   stage.upstream.script('embed-second', { json: vectors([[1], [2]]) });
   const refusals = [
     { status: 401, json: {} },
@@ -141,7 +141,7 @@ test('failover: whatever fails before an answer goes to the next route, also ans
   await stage.test.app.db.query('delete from route_health');
 });
 
-test('all routes fail: 502 in the completions style, nothing is charged', async () => {
+test('a call whose routes all fail gets 502 in the completions style and costs nothing', async () => {
   const client = await stage.test.client();
   stage.upstream.script('embed-x', { status: 503, json: { error: { message: 'Bearer sk-secret' } } });
   const answer = await ask({ model: 'acme/vectors', input: 'a' }, client);
@@ -152,14 +152,14 @@ test('all routes fail: 502 in the completions style, nothing is charged', async 
   await stage.test.app.db.query('delete from route_health');
 });
 
-test('the caller’s own mistake in the upstream’s words', async () => {
+test("a mistake of the caller is reported in the upstream's words", async () => {
   const error = { message: "This model's maximum context length is 8192 tokens.", type: 'invalid_request_error' };
   stage.upstream.script('embed-x', { status: 400, json: { error } });
   const answer = await ask({ model: 'acme/vectors', input: 'a' });
   expect([answer.status, answer.json.error.message]).toEqual([400, error.message]);
 });
 
-describe('what is refused before anything is held', () => {
+describe('an embeddings call is refused before anything is held', () => {
   const many = Array.from({ length: 2_049 }, () => 'a');
   test.each([
     ['no model', { input: 'a' }, 'model'],
@@ -178,7 +178,7 @@ describe('what is refused before anything is held', () => {
     ['a form that is none', { model: 'acme/vectors', input: 'a', encoding_format: 'int8' }, 'encoding_format'],
     ['no dimensions', { model: 'acme/vectors', input: 'a', dimensions: 0 }, 'dimensions'],
     ['half a dimension', { model: 'acme/vectors', input: 'a', dimensions: 1.5 }, 'dimensions'],
-  ])('%s', async (_, body, param) => {
+  ])('with %s', async (_, body, param) => {
     const before = stage.upstream.asked.length;
     const answer = await ask(body);
     expect(answer.status).toBe(400);
@@ -186,7 +186,7 @@ describe('what is refused before anything is held', () => {
     expect(stage.upstream.asked).toHaveLength(before);
   });
 
-  test('models of other kinds, and an embedding model on other paths: 404 that names the right path', async () => {
+  test('with a model of another kind, by a 404 that names the right path, as an embedding model is on other paths', async () => {
     const messageOf = async (path: string, body: object) => {
       const answer = await stage.client.call('POST', path, body);
       expect(answer.status).toBe(404);
@@ -209,7 +209,7 @@ describe('what is refused before anything is held', () => {
   });
 });
 
-test('parallel calls never take more than there is; what is left of each hold goes back', async () => {
+test('parallel calls never spend more than the balance, and the rest of each hold is released', async () => {
   const client = await stage.test.client({ credit: '0.000400' });
   stage.upstream.script('embed-x', { json: vectors([[1]]) });
   const text = 'x'.repeat(50); // 50 tokens are held, with so little: 100 millionths, of which 20 are charged
@@ -227,13 +227,13 @@ test('parallel calls never take more than there is; what is left of each hold go
   expect((await ask({ model: 'acme/vectors', input: text }, client)).status).toBe(402);
 });
 
-test('a key at its monthly limit: 403', async () => {
+test('a key at its monthly limit gets 403', async () => {
   const client = await stage.test.client({ limit: '0.000010' });
   const answer = await ask({ model: 'acme/vectors', input: 'x'.repeat(50) }, client);
   expect([answer.status, answer.json.error.type]).toEqual([403, 'permission_error']);
 });
 
-test('a caller who leaves pays what its upstream bills', async () => {
+test('a caller who disconnects pays what its upstream bills', async () => {
   const client = await stage.test.client();
   stage.upstream.script('embed-x', { stream: [90, JSON.stringify(vectors([[1]]))] });
   const before = stage.upstream.asked.length;
@@ -252,7 +252,7 @@ test('a caller who leaves pays what its upstream bills', async () => {
   expect(Number((await client.call('GET', '/v1/balance')).json.balance.exact)).toBeLessThan(100);
 });
 
-test('both chat paths and embeddings share one window', async () => {
+test('both chat paths and embeddings share one rate limit', async () => {
   await stage.test.configure(yamlOf(stage.upstream, models).replace('chat_per_minute: 1000000', 'chat_per_minute: 2'));
   stage.upstream.script('embed-x', { json: vectors([[1]]) });
   const client = await stage.test.client();
@@ -263,7 +263,7 @@ test('both chat paths and embeddings share one window', async () => {
   await stage.test.configure(yamlOf(stage.upstream, models));
 });
 
-describe('sandbox/embedding', () => {
+describe('the model sandbox/embedding', () => {
   const embed = async (input: unknown, more: object = {}) => {
     const answer = await ask({ model: 'sandbox/embedding', input, ...more });
     expect(answer.status, answer.text).toBe(200);
@@ -271,7 +271,7 @@ describe('sandbox/embedding', () => {
   };
   const dot = (a: number[], b: number[]) => a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
 
-  test('vectors of length 1: the same for the same text, near for texts about the same', async () => {
+  test('returns vectors of length 1 that are equal for equal texts and near for related ones', async () => {
     const { data, usage } = await embed([
       'The cat sleeps on the warm sofa',
       'A sleeping cat lies on a sofa',
@@ -287,7 +287,7 @@ describe('sandbox/embedding', () => {
     expect(usage?.prompt_tokens).toBe(7 + 7 + 8 + 1);
   });
 
-  test('dimensions, base64 and tokens in place of text', async () => {
+  test('accepts dimensions, base64 and tokens in place of text', async () => {
     const plain = await embed('hello world', { dimensions: 32 });
     const [vector = []] = plain.data.map(({ embedding }) => embedding as number[]);
     expect(vector).toHaveLength(32);
@@ -302,7 +302,7 @@ describe('sandbox/embedding', () => {
     ['[[fail before start]]', 502],
     ['[[fail]]', 502],
     ['[[moderate]]', 400],
-  ])('%s', async (directive, status) => {
+  ])('answers %s with its error', async (directive, status) => {
     expect((await ask({ model: 'sandbox/embedding', input: `a ${directive}` })).status).toBe(status);
   });
 

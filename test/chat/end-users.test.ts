@@ -36,7 +36,7 @@ test.each([
   ],
   ['metadata.user_id', '/v1/messages', { model: 'acme/ant', metadata: { user_id: 'somebody' } }, 'metadata'],
   ['user, carried to messages', '/v1/chat/completions', { model: 'acme/ant', user: 'somebody' }, 'metadata'],
-])('%s of two accounts are two at the upstream, and stay the same', async (_, path, body, member) => {
+])('the same %s from two accounts becomes two stable values at the upstream', async (_, path, body, member) => {
   const [one, two, one_again, two_again] = await sent(path, body, (asked) => asked[member]);
   expect(one).toBeDefined();
   expect(JSON.stringify(one)).not.toContain('somebody');

@@ -145,7 +145,7 @@ async function costOf(id: string): Promise<string> {
 }
 
 describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
-  test('text, thinking and money: thoughts are output beside the candidates’, what was cached is within the prompt', async () => {
+  test('gets text and thinking, pays thoughts as output, and pays cached tokens as part of the prompt', async () => {
     const usage = {
       promptTokenCount: 1_000,
       cachedContentTokenCount: 900,
@@ -172,7 +172,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
     });
   });
 
-  test('a prompt that was found unfit, told with status 200, is a 400 and costs nothing; no other route is tried', async () => {
+  test('gets a 400 for a prompt that is blocked with status 200, pays nothing, and no other route is tried', async () => {
     const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 10 } };
     stage.upstream.script('gemini-y', stream ? { stream: sse(blocked) } : { json: blocked });
     const asked = stage.upstream.asked.length;
@@ -183,7 +183,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
     expect(await costOf(seen.id)).toBe('0.000000');
   });
 
-  test('an answer that was found unfit ends with a refusal, and is charged', async () => {
+  test('gets a refusal at the end of a response that is blocked, and pays for it', async () => {
     stage.upstream.script('gemini-x', answering([{ text: 'Well' }], undefined, { finishReason: 'PROHIBITED_CONTENT' }));
     const seen = await ask(style, stream);
     expect([seen.status, seen.text, seen.finish]).toEqual([
@@ -212,7 +212,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
     ['a model that is not there', refusal(404, { message: 'models/gemini-y is not found', status: 'NOT_FOUND' })],
     ['a call that went wrong', { malformed: true }],
     ['an answer of nothing', { nothing: true }],
-  ])('failover: %s', async (name, script) => {
+  ])('is served by the next route after %s', async (name, script) => {
     const finish = 'malformed' in script ? 'MALFORMED_FUNCTION_CALL' : 'OTHER';
     const is_script = 'json' in script;
     stage.upstream.script(
@@ -235,7 +235,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
     });
   });
 
-  test('a model that goes wrong for one caller closes no route for others, and is not asked again unasked', async () => {
+  test('closes no route for other callers with a failure of its own, and no call is repeated on its own', async () => {
     stage.upstream.script('gemini-x', answering([], undefined, { finishReason: 'MALFORMED_FUNCTION_CALL' }));
     for (let i = 0; i < 6; i++) {
       const seen = await ask(style, stream);
@@ -249,7 +249,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
     expect(await ask(style, stream)).toMatchObject({ status: 200, text: 'Fine' });
   });
 
-  test('what Google has against the request is told to the caller', async () => {
+  test('gets the message of Google about its request', async () => {
     stage.upstream.script(
       'gemini-x',
       refusal(400, { message: 'Unsupported MIME type: image/svg', status: 'INVALID_ARGUMENT' }),
@@ -258,7 +258,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
     expect(seen).toMatchObject({ status: 400, error: { message: 'Unsupported MIME type: image/svg' } });
   });
 
-  test('images and documents by link are fetched and sent along', async () => {
+  test('has images and documents by link fetched and sent along', async () => {
     stage.upstream.script('gemini-x', answering([{ text: 'a dot' }]));
     const content =
       style === 'completions'
@@ -287,7 +287,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
   });
 });
 
-describe('links that lead to nothing', () => {
+describe('an image link of a chat request', () => {
   const picture = (url: string) => [{ role: 'user', content: [image(url)] }];
   const param = 'messages[0].content[0].image_url.url';
   /** By a name: no upstream is given an address that is not public. */
@@ -297,7 +297,7 @@ describe('links that lead to nothing', () => {
     ['/none', 'answered 404'],
     ['/page', 'leads to no image'],
     ['/large', 'larger than'],
-  ])('%s: 400 names the field', async (path, problem) => {
+  ])('to %s gets a 400 that names the field', async (path, problem) => {
     const asked = stage.upstream.asked.length;
     const seen = await ask('completions', false, { messages: picture(files_url + path) });
     expect(seen).toMatchObject({ status: 400, error: { type: 'invalid_request', param } });
@@ -305,13 +305,13 @@ describe('links that lead to nothing', () => {
     expect(stage.upstream.asked).toHaveLength(asked);
   });
 
-  test('a route whose upstream fetches by itself still takes it', async () => {
+  test('goes through to a route whose upstream fetches links itself', async () => {
     stage.upstream.script('second', { json: completion('seen') });
     const messages = picture(`${named_url()}/none`);
     expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
   });
 
-  test('one that takes too long is nobody’s fault: the next route is asked, and a caller who leaves meanwhile is told so', async () => {
+  test('that takes too long blames no route: the next one is tried, and a caller who disconnects meanwhile gets a 499 in its record', async () => {
     stage.upstream.script('second', { json: completion('seen') });
     const messages = picture(`${named_url()}/never`);
     expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
@@ -329,7 +329,7 @@ describe('links that lead to nothing', () => {
     await expect.poll(record, { timeout: 5_000 }).toEqual([{ status: 499, cost: 0n }]);
   });
 
-  test('where there is no other route a repeat may well work: nothing was sent', async () => {
+  test('that takes too long gets an error that may be retried, because nothing was sent', async () => {
     const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
@@ -339,21 +339,21 @@ describe('links that lead to nothing', () => {
     expect(response.headers.get('x-should-retry')).toBeNull();
   });
 
-  test('more than a few are too many', async () => {
+  test('is refused when there are too many of them', async () => {
     const [picture_part] = picture(`${files_url}/a.png`)[0]?.content ?? [];
     const content = Array.from({ length: 33 }, () => picture_part);
     const seen = await ask('completions', false, { messages: [{ role: 'user', content }] });
     expect(seen).toMatchObject({ status: 400, error: { param: 'messages[0].content[32].image_url.url' } });
   });
 
-  test('and so are many large ones', async () => {
+  test('is refused when its files are too large together', async () => {
     const [picture_part] = picture(`${files_url}/medium`)[0]?.content ?? [];
     const content = Array.from({ length: 4 }, () => picture_part);
     const seen = await ask('completions', false, { messages: [{ role: 'user', content }] });
     expect(seen).toMatchObject({ status: 400, error: { param: 'messages[0].content[3].image_url.url' } });
   });
 
-  test('an address that must not be reached is not', async () => {
+  test('is refused when its address is not permitted', async () => {
     const strict = await setStage();
     const body = { model: 'acme/gem', messages: picture(`${files_url}/a.png`) };
     const refused = await strict.client.call('POST', '/v1/chat/completions', body);
@@ -363,7 +363,7 @@ describe('links that lead to nothing', () => {
   });
 });
 
-test('tokens are counted by the upstream, in either style that counts; by their bytes where there are links', async () => {
+test('the upstream counts tokens in either style that counts, and links are counted by their bytes', async () => {
   const count = async (content: unknown) => {
     const body = { model: 'acme/gem', system: 'Be kind.', messages: [{ role: 'user', content }] };
     const answer = await stage.client.call('POST', '/v1/messages/count_tokens', body);
@@ -386,7 +386,7 @@ test('tokens are counted by the upstream, in either style that counts; by their 
   expect(stage.upstream.asked).toHaveLength(asked);
 });
 
-test('several answers at once: candidates are choices, counted together', async () => {
+test('candidates of one response become choices and are counted together', async () => {
   const one = generated([{ text: 'A' }], { promptTokenCount: 10, candidatesTokenCount: 6, totalTokenCount: 16 });
   const two = { ...one.candidates[0], content: { parts: [{ text: 'B' }], role: 'model' }, index: 1 };
   stage.upstream.script('gemini-x', { json: { ...one, candidates: [two, ...one.candidates] } });
@@ -416,7 +416,7 @@ test.each([
   ],
   ['a clean end without a word', '', 'end'],
   ['a cut', '', 'cut'],
-] as const)('%s, behind content: the stream ends with an error, what came is charged', async (_, last, then) => {
+] as const)('a stream with %s after content ends with an error, and its content is charged', async (_, last, then) => {
   const first = sse(generated([{ text: 'Half of it' }], { promptTokenCount: 10, candidatesTokenCount: 3 }, {}));
   for (const style of ['completions', 'messages'] as const) {
     stage.upstream.script('gemini-x', { stream: last === '' ? first : [...first, last], then });
@@ -428,7 +428,7 @@ test.each([
   }
 });
 
-test('a pace that is told in details makes the route rest that long', async () => {
+test("a retry delay in the error's details pauses the route for that long", async () => {
   const details = [
     { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId: 'RequestsPerMinute' }] },
     { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.4s' },
@@ -442,7 +442,7 @@ test('a pace that is told in details makes the route rest that long', async () =
 
 const image = (url: string) => ({ type: 'image_url', image_url: { url } });
 
-test('files of links have a share of memory until they are sent: one account leaves half of it to others', async () => {
+test('linked files share the memory quota until they are sent, and one account leaves half of it to others', async () => {
   stage.upstream.script('gemini-z', 'hang');
   const reached = () => stage.upstream.asked.filter(({ path }) => path.includes('gemini-z')).length;
   const leave = new AbortController();

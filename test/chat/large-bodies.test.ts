@@ -47,7 +47,7 @@ function ask(signal?: AbortSignal): Promise<Response> {
   });
 }
 
-test('a stream that goes on takes no room of others, one that has not begun does', async () => {
+test('a stream that has begun takes no memory from others, and one that has not begun does', async () => {
   const leave = new AbortController();
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'first' }), 20_000] });
   const first = await ask(leave.signal);

@@ -62,7 +62,7 @@ test.each([
   ['the last word', 'end.', {}],
   ['the finish reason', '"finish_reason":"stop"', {}],
   ['the last word, the request asks to reason', 'end.', { model: 'acme/oai', reasoning_effort: 'low' }],
-])('50,000 tokens of reasoning are charged although the caller leaves at %s', async (_, text, request) => {
+])('50,000 tokens of reasoning are charged although the caller disconnects at %s', async (_, text, request) => {
   const client = await stage.test.client();
   const pieces = [chunk({ role: 'assistant', content: '' }), chunk({ content: 'The end.' }), 90, chunk({}, {}, 'stop')];
   for (const model of ['gpt-x', 'thinker']) stage.upstream.script(model, { stream: [...pieces, 90, last_chunk, done] });
@@ -70,7 +70,7 @@ test.each([
   expect(await recordOf(client)).toMatchObject({ status: 499, cost: 500_060n });
 });
 
-test('content that shows thoughts is read on, although neither catalogue nor request speak of them', async () => {
+test('a stream that shows thoughts is read to its end although neither catalogue nor request mentions thinking', async () => {
   const client = await stage.test.client();
   const pieces = [chunk({ reasoning_content: 'Well' }), chunk({ content: 'The end.' }), 90, chunk({}, {}, 'stop')];
   stage.upstream.script('gpt-x', { stream: [...pieces, last_chunk, done] });
@@ -79,7 +79,7 @@ test('content that shows thoughts is read on, although neither catalogue nor req
 });
 
 test.each([true, false])(
-  'a million tokens of input are charged although nothing came before the caller left (stream %s)',
+  'a million tokens of input are charged although nothing came before the caller disconnected (stream %s)',
   async (stream) => {
     const client = await stage.test.client();
     const leave = new AbortController();
@@ -107,24 +107,27 @@ test.each<[string, Script]>([
   ['takes longer than first_byte', { stream: [': processing\n\n'], then: 'hang' }],
   ['answers an error', { stream: [90, 'data: {"error":{"message":"overloaded"}}\n\n'] }],
   ['breaks off', { stream: [90], then: 'cut' }],
-])('an upstream that %s behind its caller’s back costs nothing, and no other route is asked', async (_, script) => {
-  const client = await stage.test.client();
-  const leave = new AbortController();
-  const begun = Promise.withResolvers<void>();
-  stage.upstream.script('first', () => (begun.resolve(), script));
-  stage.upstream.script('second', { stream: messagesStream(['paid twice']) });
-  const before = stage.upstream.asked.length;
-  const asked = left(client, { model: 'acme/two', stream: true }, leave.signal).catch(() => 'left');
-  await begun.promise;
-  leave.abort();
-  expect(await asked).toBe('left');
-  const record = await recordOf(client);
-  expect(record).toMatchObject({ status: 499, cost: 0n, attempts: [{ outcome: 'failed' }] });
-  expect(stage.upstream.asked).toHaveLength(before + 1);
-  await expect.poll(() => stage.upstream.open()).toBe(0);
-});
+])(
+  'an upstream that %s after its caller disconnected costs nothing, and no other route is tried',
+  async (_, script) => {
+    const client = await stage.test.client();
+    const leave = new AbortController();
+    const begun = Promise.withResolvers<void>();
+    stage.upstream.script('first', () => (begun.resolve(), script));
+    stage.upstream.script('second', { stream: messagesStream(['paid twice']) });
+    const before = stage.upstream.asked.length;
+    const asked = left(client, { model: 'acme/two', stream: true }, leave.signal).catch(() => 'left');
+    await begun.promise;
+    leave.abort();
+    expect(await asked).toBe('left');
+    const record = await recordOf(client);
+    expect(record).toMatchObject({ status: 499, cost: 0n, attempts: [{ outcome: 'failed' }] });
+    expect(stage.upstream.asked).toHaveLength(before + 1);
+    await expect.poll(() => stage.upstream.open()).toBe(0);
+  },
+);
 
-test('a whole answer that never comes is bounded by the total time of its route, and keeps hold and slot until then', async () => {
+test("a whole response that never comes ends with its route's total time, and holds money and a slot until then", async () => {
   const client = await stage.test.client();
   const leave = new AbortController();
   stage.upstream.script('first', 'hang');
@@ -140,7 +143,7 @@ test('a whole answer that never comes is bounded by the total time of its route,
 });
 
 test.each([true, false])(
-  'a stop of the service ends what is read on for nobody, charged for its input (stream %s)',
+  'a stop of the service ends streams without a caller and charges their input (stream %s)',
   async (stream) => {
     const client = await stage.test.client();
     const node = await stage.test.beside({ yaml: yamlOf(stage.upstream, more), alone: false, worker: false });
@@ -162,7 +165,7 @@ test.each([true, false])(
   30_000,
 );
 
-test('a reader that stops reading pays for the reasoning that comes behind its back', async () => {
+test('a caller who stops reading pays for the reasoning that comes after that', async () => {
   const client = await stage.test.client();
   const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
   stage.upstream.script('thinker', {

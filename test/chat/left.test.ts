@@ -138,8 +138,8 @@ function isReadOn(stream: boolean, reasons: boolean, point: Point): boolean {
   return !stream || reasons || point === 'finish reason' || point === 'usage';
 }
 
-describe.each(rows)('$style upstream, stream $stream, reasoning $reasons', ({ style, stream, reasons }) => {
-  test.each(points)('left at: %s, charged exactly what the upstream bills', async (point) => {
+describe.each(rows)('a $style upstream with stream $stream and reasoning $reasons', ({ style, stream, reasons }) => {
+  test.each(points)('bills exactly what a caller pays who disconnects at: %s', async (point) => {
     const client = await app.client();
     const is_read_on = isReadOn(stream, reasons, point);
     const thoughts = reasons ? 50_000 : 0;

@@ -40,7 +40,7 @@ async function recordOf(answer: { headers: Headers }): Promise<{ usage: Record<s
   return { text, ...(JSON.parse(text) as { usage: Record<string, number> }) };
 }
 
-test('a record is there as soon as the call has ended', async () => {
+test('a record is written as soon as its call has ended', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
   for (let i = 0; i < 20; i++) {
     const { headers } = await stream({ model: 'acme/oai' });
@@ -69,7 +69,7 @@ const lastChunk = (text: string) => JSON.parse(text.trim().split('\n\n').at(-2)?
 test.each([
   ['with [DONE]', completionsStream(['four words are here'])],
   ['without', completionsStream(['four words are here']).slice(0, -1)],
-])('usage that was asked for, and that the upstream does not tell, is what is charged; %s', async (_, parts) => {
+])('a requested usage that the upstream does not report is what is charged (stream %s)', async (_, parts) => {
   stage.upstream.script('gpt-x', { stream: parts });
   const answer = await stream({ model: 'acme/oai', stream_options: { include_usage: true } });
   expect(answer.text.endsWith(done)).toBe(true);
@@ -86,18 +86,25 @@ test.each([
   expect(unasked.text).not.toContain('usage');
 });
 
-test.each([',"usage":null', ', "usage": null'])('who has not asked for usage hears nothing of it: %s', async (sign) => {
-  const withSign = (part: string) => part.replace(/\}\n\n$/, `${sign}}\n\n`);
-  const said = chunk({ content: 'they write ,"usage":null' });
-  const parts = [withSign(chunk({ role: 'assistant', content: '' })), withSign(said), withSign(chunk({}, {}, 'stop'))];
-  stage.upstream.script('gpt-x', { stream: [...parts, usageChunk(10, 5), done] });
-  const plain = [chunk({ role: 'assistant', content: '' }), said, chunk({}, {}, 'stop'), done].join('');
-  expect((await stream({ model: 'acme/oai' })).text).toBe(plain.replaceAll('gpt-x', 'acme/oai'));
-  const asked = await stream({ model: 'acme/oai', stream_options: { include_usage: true } });
-  expect(asked.text).toBe([...parts, usageChunk(10, 5), done].join('').replaceAll('gpt-x', 'acme/oai'));
-});
+test.each([',"usage":null', ', "usage": null'])(
+  'a caller that did not request usage gets none when the upstream sends %s',
+  async (sign) => {
+    const withSign = (part: string) => part.replace(/\}\n\n$/, `${sign}}\n\n`);
+    const said = chunk({ content: 'they write ,"usage":null' });
+    const parts = [
+      withSign(chunk({ role: 'assistant', content: '' })),
+      withSign(said),
+      withSign(chunk({}, {}, 'stop')),
+    ];
+    stage.upstream.script('gpt-x', { stream: [...parts, usageChunk(10, 5), done] });
+    const plain = [chunk({ role: 'assistant', content: '' }), said, chunk({}, {}, 'stop'), done].join('');
+    expect((await stream({ model: 'acme/oai' })).text).toBe(plain.replaceAll('gpt-x', 'acme/oai'));
+    const asked = await stream({ model: 'acme/oai', stream_options: { include_usage: true } });
+    expect(asked.text).toBe([...parts, usageChunk(10, 5), done].join('').replaceAll('gpt-x', 'acme/oai'));
+  },
+);
 
-test('nor from the sandbox', async () => {
+test('a caller that did not request usage gets none from the sandbox', async () => {
   expect((await stream({ model: 'sandbox/chat' })).text).not.toContain('usage');
   const asked = await stream({ model: 'sandbox/chat', stream_options: { include_usage: true } });
   expect(asked.text).toContain('"usage":null');
@@ -128,7 +135,7 @@ function ask(body: Buffer, model: string): Promise<Socket> {
 }
 
 test.each(['acme/oai', 'acme/ant', 'acme/gem'])(
-  'a stream that goes on holds nothing of its request: %s',
+  'a stream of %s that has begun keeps nothing of its request in memory',
   async (model) => {
     const { port } = site.address() as AddressInfo;
     const link = { type: 'image_url', image_url: { url: `http://127.0.0.1:${port}/a.png` } };

@@ -116,8 +116,8 @@ const places: [name: string, ask: Ask, model: string, part: (url: string) => obj
   ['responses file', responses, 'far-responses', (url) => ({ type: 'input_file', file_url: url }), 'file_url'],
 ];
 
-describe.each(places)('%s', (_, asked, model, part, param) => {
-  test.each(refused_links)('%s is refused, and reaches nobody', async (url) => {
+describe.each(places)('a link in %s', (_, asked, model, part, param) => {
+  test.each(refused_links)('to %s is refused and reaches no upstream', async (url) => {
     if (param === 'file.file_data' && url === '/etc/passwd') return; // bytes, for all we know
     const before = stage.upstream.asked.length;
     const { status, json } = await asked(`acme/${model}`, part(url));
@@ -126,7 +126,7 @@ describe.each(places)('%s', (_, asked, model, part, param) => {
   });
 });
 
-test('servers of tools are judged like files', async () => {
+test('the addresses of tool servers are checked like those of files', async () => {
   const text = { type: 'text', text: 'Hi' };
   const mcp = { mcp_servers: [{ type: 'url', name: 's', url: 'http://169.254.169.254/' }] };
   expect(await messages('acme/ant', text, mcp)).toMatchObject({
@@ -143,7 +143,7 @@ test('servers of tools are judged like files', async () => {
   });
 });
 
-test('what tools were called with, and what their schemas say, is no link', async () => {
+test('the arguments and schemas of tools are not treated as links', async () => {
   const url = 'http://localhost:3000/';
   const call = { id: 'a', type: 'function', function: { name: 'open', arguments: JSON.stringify({ url }) } };
   const parameters = { type: 'object', properties: { url: { type: 'string', default: url } } };
@@ -168,7 +168,7 @@ test('what tools were called with, and what their schemas say, is no link', asyn
   expect((await ask('/v1/messages', { model: 'acme/ant', max_tokens: 10, messages: said })).status).toBe(200);
 });
 
-test('links: pass gives them to the upstream as they are, unless their address is not public', async () => {
+test('the setting links: pass sends links to the upstream unchanged unless their address is private', async () => {
   const part = { type: 'image_url', image_url: { url: 'https://example.com/a.png?b=c', detail: 'low' } };
   expect((await completions('acme/far', part)).status).toBe(200);
   expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ messages: [{ content: [part] }] });
@@ -177,7 +177,7 @@ test('links: pass gives them to the upstream as they are, unless their address i
   expect((await completions('acme/far', literal)).status).toBe(400);
 });
 
-test('links: refuse takes none, whatever they lead to', async () => {
+test('the setting links: refuse accepts no links at all', async () => {
   const part = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
   expect(await completions('acme/strict', part)).toMatchObject({
     status: 400,
@@ -187,7 +187,7 @@ test('links: refuse takes none, whatever they lead to', async () => {
   expect((await completions('acme/strict', inline)).status).toBe(200);
 });
 
-describe('a provider in the operator’s own network is given files, not links', () => {
+describe("a provider in the operator's own network gets a file instead of a link", () => {
   const image = png.toString('base64');
   const document = pdf.toString('base64');
   const fetched: [name: string, ask: Ask, model: string, part: (url: string) => object, sent: object][] = [
@@ -246,7 +246,7 @@ describe('a provider in the operator’s own network is given files, not links',
     ],
   ];
 
-  test.each(fetched)('%s', async (_, asked, model, part, sent) => {
+  test.each(fetched)('for %s', async (_, asked, model, part, sent) => {
     const { status } = await asked(`acme/${model}`, part(files_url));
     expect(status).toBe(200);
     const { body } = stage.upstream.asked.at(-1) ?? {};
@@ -254,7 +254,7 @@ describe('a provider in the operator’s own network is given files, not links',
     expect(turns[0]?.content).toEqual([sent]);
   });
 
-  test('what a name leads to is judged too', async () => {
+  test('after the resolved address is checked, too', async () => {
     const before = stage.upstream.asked.length;
     const part = { type: 'image_url', image_url: { url: 'http://inside.example/a.png' } };
     const { status, json } = await completions('acme/oai', part);
@@ -263,7 +263,7 @@ describe('a provider in the operator’s own network is given files, not links',
     expect(stage.upstream.asked).toHaveLength(before);
   });
 
-  test('an address that net.allow names is fetched', async () => {
+  test('also from an address that net.allow names', async () => {
     const url = `${files_url.replace('files.example', '127.0.0.1')}/a.png`;
     expect((await completions('acme/oai', { type: 'image_url', image_url: { url } })).status).toBe(200);
   });

@@ -132,7 +132,7 @@ const cells = (Object.keys(callers) as Caller[]).flatMap((caller) =>
 );
 
 test.each(cells)(
-  '$caller → $model, stream $stream: not a digit is lost on either way',
+  'an integer keeps every digit both ways from $caller to $model, stream $stream',
   async ({ caller, model, stream }) => {
     const { path, body } = callers[caller];
     const upstream = upstreams[model];
@@ -145,7 +145,7 @@ test.each(cells)(
   },
 );
 
-test('a seed of 64 bits reaches an upstream of the same style as it is, and a limit beyond all bounds is refused', async () => {
+test('a seed of 64 bits reaches an upstream of the same style unchanged, and a limit out of range is refused', async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   const messages = [{ role: 'user', content: 'Hello' }];
   const call = (more: object) =>
@@ -164,7 +164,7 @@ test('a seed of 64 bits reaches an upstream of the same style as it is, and a li
   });
 });
 
-test('where they would be rounded they are refused, with their place', async () => {
+test('integers that would be rounded are refused with their position', async () => {
   const refused = await stage.client.call('POST', '/v1/generate', {
     model: 'sandbox/image',
     input: { prompt: 'x', seed: long, extra: ['a', { b: 1 }] },
@@ -185,7 +185,7 @@ test('where they would be rounded they are refused, with their place', async () 
   );
 });
 
-test('a body of nothing else is refused, whether or not they are taken', async () => {
+test('a body that is only an integer is refused, whether or not long integers are accepted', async () => {
   const many = Array.from({ length: 20_001 }, () => long);
   for (const path of ['/v1/chat/completions', '/v1/messages/count_tokens', '/v1/estimate']) {
     const answer = await stage.client.call('POST', path, { model: 'acme/oai', messages: many });

@@ -27,7 +27,7 @@ async function knownClient(): Promise<Client> {
 /** Until what PostgreSQL has notified of is heard: two milliseconds, where nothing else runs. */
 const heard_ms = 300;
 
-test('the balance and its movements tell at once what a call under way holds', async () => {
+test('the balance and its transactions show the hold of a running call at once', async () => {
   const client = await knownClient();
   const usage = chunk({}, { usage: { prompt_tokens: 10, completion_tokens: 5 } }, 'stop');
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 400, usage, done] });
@@ -44,7 +44,7 @@ test('the balance and its movements tell at once what a call under way holds', a
   expect((await client.call('GET', '/v1/balance')).json).toMatchObject({ held: { exact: '0.000000' } });
 });
 
-test('money that an operator takes out is not there for the next call', async () => {
+test('money that an operator withdraws is not available to the next call', async () => {
   const client = await knownClient();
   const { app } = stage.test;
   const taken = {
@@ -59,14 +59,14 @@ test('money that an operator takes out is not there for the next call', async ()
   expect(await ask(client)).toBe(402);
 });
 
-test('a limit that an operator sets counts for the next call', async () => {
+test('a limit that an operator sets applies to the next call', async () => {
   const client = await knownClient();
   expect(await setLimit(stage.test.app.db, client.key_id, 1_000n)).toBe(true);
   await sleep(heard_ms);
   expect(await ask(client)).toBe(403);
 });
 
-test('a call leaves the same movements whether its hold was pledged or not', async () => {
+test('a call leaves the same transactions whether or not its hold was a reservation in memory', async () => {
   const client = await knownClient(); // the first one was not
   expect(await ask(client)).toBe(200);
   const { data } = (await client.call('GET', '/v1/balance/transactions')).json;

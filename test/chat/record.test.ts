@@ -30,7 +30,7 @@ async function rowOf(id: string): Promise<Record<string, unknown>> {
   return rows[0] ?? {};
 }
 
-test('each value is in the column of its name', async () => {
+test('each value of a record is in the column of its name', async () => {
   const usage = {
     prompt_tokens: 1_000,
     completion_tokens: 70,
@@ -70,7 +70,7 @@ test('each value is in the column of its name', async () => {
   expect(total_ms).toBeGreaterThanOrEqual(Number(first_content_ms));
 });
 
-test('a call without an answer has an error, and neither a finish nor a first word', async () => {
+test('the record of a call without a response has an error, and no finish reason and no time of first content', async () => {
   for (const name of ['first', 'second']) stage.upstream.script(name, { status: 500, json: {} });
   expect(await rowOf(await call('acme/two'))).toMatchObject({
     status: 502,
@@ -83,14 +83,14 @@ test('a call without an answer has an error, and neither a finish nor a first wo
 });
 
 test.each(['', ' ', 'NULL', '"', '\\', '\\"', '","', ')","(', '{a,(b)}', 'ein\nzwei\ttrzy ć 🙂', '$1 $& %s', "it's"])(
-  'an upstream’s words are kept as they are: %j',
+  "an upstream's text is stored unchanged: %j",
   async (finish) => {
     stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), chunk({}, {}, finish), done] });
     expect((await rowOf(await call())).finish).toBe(finish);
   },
 );
 
-test('records that were written, but whose answer was lost, are there once, and nobody complains', async () => {
+test('records whose write succeeded but whose confirmation was lost are stored once and log no error', async () => {
   const { db, log } = stage.test.app;
   const query = db.query.bind(db);
   let lost = 0;

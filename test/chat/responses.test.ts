@@ -60,8 +60,8 @@ async function recordOf(answer: { headers: Headers }, client: Client = stage.cli
   return JSON.parse((await client.call('GET', path)).text) as Recorded;
 }
 
-describe('an upstream that speaks the style', () => {
-  test('whole: bytes as they are but for the model, cost by its usage', async () => {
+describe('an upstream of the responses style', () => {
+  test('has its response relayed with only the model renamed, and charged by its usage', async () => {
     stage.upstream.script('native-x', { json: response([said('Grüße 😀')]) });
     const answer = await ask({ model: 'acme/native', max_output_tokens: 5_000, unknown_field: [1], user: null });
     expect(answer.status).toBe(200);
@@ -78,7 +78,7 @@ describe('an upstream that speaks the style', () => {
     expect(await recordOf(answer)).toMatchObject({ style: 'responses', finish: 'completed', counted_here: false });
   });
 
-  test('kept nowhere, whatever the caller wishes; reasoning comes with the answer', async () => {
+  test('stores nothing, whatever the caller requests, and returns its reasoning with the response', async () => {
     stage.upstream.script('native-x', { json: response([said('x')]) });
     const reasoning = [
       { type: 'reasoning', id: 'rs_1', summary: [] },
@@ -92,7 +92,7 @@ describe('an upstream that speaks the style', () => {
     expect(lastAsked()?.body['input']).toEqual([input[0], reasoning[1], input.at(-1)]);
   });
 
-  test('cached tokens are priced once, tokens of reasoning are output', async () => {
+  test('has its cached tokens charged once and its reasoning tokens charged as output', async () => {
     const details = {
       input_tokens: 1_000,
       input_tokens_details: { cached_tokens: 900 },
@@ -105,13 +105,13 @@ describe('an upstream that speaks the style', () => {
     expect((await recordOf(answer)).usage).toMatchObject({ cached_input_tokens: 900, reasoning_tokens: 8 });
   });
 
-  test('without usage, what went through is counted', async () => {
+  test('has its text counted when it reports no usage', async () => {
     stage.upstream.script('native-x', { json: response([said('x'.repeat(40))], { usage: null }) });
     const answer = await ask({ model: 'acme/native', input: 'y'.repeat(24) });
     expect(answer.headers.get('x-cost-amount')).toBe('0.000112'); // (24 / 4) × 2 + (40 / 4) × 10
   });
 
-  test('streamed: named events as they come but for the model, usage of the last one', async () => {
+  test('has its named events relayed with only the model renamed, and charged by the usage of the last one', async () => {
     stage.upstream.script('native-x', { stream: responsesStream(['Grü', 'ße 😀']) });
     const answer = await ask({ model: 'acme/native', stream: true });
     expect(answer.text).toBe(responsesStream(['Grü', 'ße 😀'], {}).join('').replaceAll('gpt-x', 'acme/native'));
@@ -123,7 +123,7 @@ describe('an upstream that speaks the style', () => {
     });
   });
 
-  test('cut short by its own limit: the end of a stream like any other', async () => {
+  test('may end a stream by its own limit like any other end', async () => {
     const more = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
     stage.upstream.script('native-x', { stream: responsesStream(['a'], more) });
     const answer = await ask({ model: 'acme/native', stream: true });
@@ -136,7 +136,7 @@ describe('an upstream that speaks the style', () => {
   });
 });
 
-describe('failures of an upstream that speaks the style', () => {
+describe('a failing upstream of the responses style', () => {
   const failed = (error: object) =>
     event({ type: 'response.failed', response: response([], { status: 'failed', error, usage: null }) });
 
@@ -146,7 +146,7 @@ describe('failures of an upstream that speaks the style', () => {
     ['answers something else', { json: { object: 'list' } }],
     ['cuts the connection', 'cut' as const],
     ['says nothing', 'hang' as const],
-  ])('one that %s: the next route, in another style', async (_, script) => {
+  ])('that %s is followed by the next route in another style', async (_, script) => {
     stage.upstream.script('native-first', script);
     stage.upstream.script('second', { json: message('from the second') });
     const answer = await ask({ model: 'acme/native-two' });
@@ -159,7 +159,7 @@ describe('failures of an upstream that speaks the style', () => {
     ['fails before content', [...begun(), failed({ code: 'server_error', message: 'no' })]],
     ['sends an error before content', [...begun(), event({ type: 'error', code: 'server_error', message: 'no' })]],
     ['ends before content', begun()],
-  ])('a stream that %s: the next route', async (_, stream) => {
+  ])('that sends a stream that %s is followed by the next route', async (_, stream) => {
     stage.upstream.script('native-first', { stream });
     stage.upstream.script('second', { stream: messagesStream(['from', ' the second']) });
     const answer = await ask({ model: 'acme/native-two', stream: true });
@@ -173,7 +173,7 @@ describe('failures of an upstream that speaks the style', () => {
     ['fails', { stream: [...begun(), delta('x'.repeat(40)), failed({ code: 'server_error', message: 'sk-secret' })] }],
     ['sends an error', { stream: [...begun(), delta('x'.repeat(40)), event({ type: 'error', message: 'sk-secret' })] }],
   ])(
-    'a stream that %s after content: an error event at its end, and what was relayed is charged',
+    'that sends a stream that %s after content ends it with an error event, and the relayed text is charged',
     async (_, script) => {
       stage.upstream.script('native-x', script);
       const answer = await ask({ model: 'acme/native', stream: true, input: 'y'.repeat(24) });
@@ -190,14 +190,14 @@ describe('failures of an upstream that speaks the style', () => {
     },
   );
 
-  test('the caller’s own mistake, told in the stream: 400, and no other route', async () => {
+  test("that reports the caller's mistake in the stream gives 400, and no other route is tried", async () => {
     const error = { code: 'invalid_prompt', message: 'Your prompt is not valid.' };
     stage.upstream.script('native-first', { stream: [...begun(), failed(error)] });
     const answer = await ask({ model: 'acme/native-two', stream: true });
     expect([answer.status, answer.json.error.message]).toEqual([400, error.message]);
   });
 
-  test('a caller who leaves in the middle pays for what was produced, and the upstream is let go', async () => {
+  test('is released when the caller disconnects, who pays for what was produced', async () => {
     const client = await stage.test.client();
     stage.upstream.script('native-x', { stream: [...begun(), delta('x'.repeat(40))], then: 'hang' });
     const leave = new AbortController();
@@ -214,7 +214,7 @@ describe('failures of an upstream that speaks the style', () => {
   });
 });
 
-describe('upstreams of other styles', () => {
+describe('the responses style', () => {
   const tool = { type: 'function', name: 'look', parameters: { type: 'object' }, description: 'Looks.' };
   const conversation = [
     { role: 'developer', content: 'Be short.' },
@@ -229,7 +229,7 @@ describe('upstreams of other styles', () => {
     { type: 'function_call_output', call_id: 'call_1', output: 'a cat' },
   ];
 
-  test('completions: what is asked, and a whole answer', async () => {
+  test('is translated to completions and back in a whole response', async () => {
     stage.upstream.script('gpt-x', { json: completion('A cat.') });
     const schema = { type: 'object', properties: {}, required: [], additionalProperties: false };
     const text = { format: { type: 'json_schema', name: 'answer', schema, strict: true } };
@@ -271,7 +271,7 @@ describe('upstreams of other styles', () => {
     expect(answer.headers.get('x-cost-amount')).toBe('0.000070');
   });
 
-  test('messages: signed thinking goes back to where it came from', async () => {
+  test('is translated to messages with signed thinking that returns to its upstream', async () => {
     stage.upstream.script('claude-x', { json: message('A cat.') });
     const answer = await ask({ model: 'acme/ant', input: conversation, tools: [tool] });
     expect(lastAsked()?.body['messages']).toMatchObject([
@@ -288,7 +288,7 @@ describe('upstreams of other styles', () => {
     expect(JSON.parse(answer.text)).toMatchObject({ status: 'completed', output: [{ type: 'message' }] });
   });
 
-  test('a stream of messages style as named events, numbered in order', async () => {
+  test('is translated from a messages stream to named and numbered events', async () => {
     stage.upstream.script('claude-x', { stream: messagesStream(['Hi', ' there']) });
     const answer = await ask({ model: 'acme/ant', stream: true, instructions: 'Be kind.', temperature: 0.5 });
     const events = answer.text
@@ -315,7 +315,7 @@ describe('upstreams of other styles', () => {
     expect(await recordOf(answer)).toMatchObject({ finish: 'completed', cost: { exact: '0.000070' } });
   });
 
-  test('a stream that breaks off after content: an error event, what was relayed is charged', async () => {
+  test('ends a stream that breaks off after content with an error event and charges the relayed text', async () => {
     stage.upstream.script('gpt-x', { stream: completionsStream(['x'.repeat(40)]).slice(0, 2), then: 'cut' });
     const answer = await ask({ model: 'acme/oai', stream: true, input: 'y'.repeat(24) });
     expect(answer.text).toContain('event: error');
@@ -323,7 +323,7 @@ describe('upstreams of other styles', () => {
     expect(await recordOf(answer)).toMatchObject({ status: 502, cost: { exact: '0.000112' } });
   });
 
-  test('what no other style has a word for is refused by name', async () => {
+  test('refuses by name what no other style can express', async () => {
     const custom = await ask({ model: 'acme/oai', tools: [{ type: 'custom', name: 'x' }] });
     expect([custom.status, custom.json.error.param]).toEqual([400, 'tools[0].type']);
     const item = await ask({ model: 'acme/ant', input: [{ type: 'local_shell_call_output', id: 'x', output: '' }] });
@@ -331,7 +331,7 @@ describe('upstreams of other styles', () => {
   });
 });
 
-describe('a model that takes tools in this style alone, asked in others', () => {
+describe('a model that takes tools in the responses style only', () => {
   const sealed = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' };
   const called = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'look', arguments: '{"at":1}' };
   const schema = { type: 'object', properties: { at: { type: 'integer' } } };
@@ -340,7 +340,7 @@ describe('a model that takes tools in this style alone, asked in others', () => 
   const complete = (body: object) =>
     stage.client.call('POST', '/v1/chat/completions', { model: 'acme/tools', messages, ...body });
 
-  test('completions: a loop of tools, and its reasoning goes back sealed', async () => {
+  test('serves a tool loop of completions, and its reasoning returns signed', async () => {
     stage.upstream.script('tools-x', { json: response([sealed, called]) }, { json: response([said('A cat.')]) });
     const first = await complete({ tools });
     expect(lastAsked()?.path).toBe('/v1/responses');
@@ -359,7 +359,7 @@ describe('a model that takes tools in this style alone, asked in others', () => 
     ]);
   });
 
-  test('messages, streamed: the same, the seal as a signature', async () => {
+  test('serves a tool loop of streamed messages with the thought signature', async () => {
     const stream = [
       event({ type: 'response.created', response: response([], { status: 'in_progress' }) }),
       event({ type: 'response.output_item.added', output_index: 0, item: { type: 'reasoning', summary: [] } }),
@@ -385,19 +385,19 @@ describe('a model that takes tools in this style alone, asked in others', () => 
     });
   });
 
-  test('without tools, completions stay what they are', async () => {
+  test('serves completions without tools unchanged', async () => {
     stage.upstream.script('tools-x', { json: completion('Hi') });
     expect((await complete({ tools: [] })).text).toBe(JSON.stringify({ ...completion('Hi'), model: 'acme/tools' }));
     expect(lastAsked()?.path).toBe('/v1/chat/completions');
   });
 
-  test('callers of the style itself are relayed', async () => {
+  test('relays callers of the responses style', async () => {
     stage.upstream.script('tools-x', { json: response([said('x')]) });
     const answer = await ask({ model: 'acme/tools' });
     expect(answer.text).toBe(JSON.stringify(response([said('x')], { model: 'acme/tools' })));
   });
 
-  test('a stream that fails after content ends with the error of the caller’s style', async () => {
+  test("ends a stream that fails after content with the error of the caller's style", async () => {
     stage.upstream.script('tools-x', { stream: [...begun(), delta('x'.repeat(40))], then: 'cut' });
     const answer = await complete({ tools, stream: true });
     expect(answer.text).toContain('"type":"upstream_error"');
@@ -406,7 +406,7 @@ describe('a model that takes tools in this style alone, asked in others', () => 
   });
 });
 
-describe('what is not offered, and costs nothing', () => {
+describe('the responses endpoint', () => {
   const user = { role: 'user', content: 'a' };
   test.each([
     [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
@@ -451,7 +451,7 @@ describe('what is not offered, and costs nothing', () => {
     [{ stream: 'yes' }, 'stream'],
     [{ stream_options: {} }, 'stream_options'],
     [{ max_output_tokens: 0 }, 'max_output_tokens'],
-  ])('%j', async (body, param) => {
+  ])('refuses %j at no cost', async (body, param) => {
     const before = stage.upstream.asked.length;
     const answer = await ask({ model: 'acme/native', ...body });
     expect(answer.status, answer.text).toBe(400);
@@ -460,7 +460,7 @@ describe('what is not offered, and costs nothing', () => {
     expect(stage.upstream.asked).toHaveLength(before);
   });
 
-  test('tools of the caller’s own go through', async () => {
+  test("passes on the caller's own tools", async () => {
     stage.upstream.script('native-x', { json: response([said('x')]) });
     const tools = [
       { type: 'function', name: 'a', parameters: { properties: { file_id: { type: 'string' } } } },
@@ -480,14 +480,14 @@ describe('what is not offered, and costs nothing', () => {
     ['DELETE', '/v1/responses/resp_1'],
     ['POST', '/v1/responses/resp_1/cancel'],
     ['GET', '/v1/responses/resp_1/input_items?limit=5'],
-  ])('%s %s: nothing is stored', async (method, path) => {
+  ])('stores nothing, so that %s %s gets 404', async (method, path) => {
     const answer = await stage.client.call(method, path);
     expect(answer.status).toBe(404);
     expect(answer.json.error).toMatchObject({ type: 'not_found', code: null, param: 'id' });
     expect(answer.json.error.message).toContain('Nothing is stored');
   });
 
-  test('models of other kinds', async () => {
+  test('refuses models of other kinds', async () => {
     const answer = await ask({ model: 'sandbox/embedding' });
     expect([answer.status, answer.json.error.message]).toEqual([
       404,
@@ -496,7 +496,7 @@ describe('what is not offered, and costs nothing', () => {
   });
 });
 
-test('parallel calls never take more than there is', async () => {
+test('parallel calls never spend more than the balance', async () => {
   const client = await stage.test.client({ credit: '0.026000' }); // a hold: 2 × 2 + 1,000 × 10 millionths at most
   stage.upstream.script('native-x', { json: response([said('x')]) });
   const answers = await Promise.all(Array.from({ length: 30 }, () => ask({ model: 'acme/native' }, client)));

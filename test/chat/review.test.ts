@@ -76,7 +76,7 @@ test.each([
   expect(refusalError({ status, retry_after: undefined, body }, [])).toBeInstanceOf(InputRefused);
 });
 
-test('an input that an upstream flags by 403 is the caller’s; a 403 about the key is ours', () => {
+test("an upstream's 403 about the input is the caller's fault, and one about the key is ours", () => {
   const refusal = (error: object) =>
     refusalError({ status: 403, retry_after: undefined, body: JSON.stringify({ error }) }, []);
   const flagged = refusal({ code: 403, message: 'This model requires moderation, and your input was flagged' });
@@ -99,7 +99,7 @@ async function probesTaken(): Promise<number> {
   return (await stage.test.app.db.query('select from route_health where probing_until is not null')).length;
 }
 
-test('a call without money gives the probe of an open route back: the next one with money heals it', async () => {
+test('a call without money releases the probe of an open route, and the next call with money closes the circuit', async () => {
   stage.upstream.script('gpt-x', { json: completion('healed') });
   const poor = await stage.test.client({ credit: '0.0001' });
   await openRoute('acme/oai#oai');
@@ -109,7 +109,7 @@ test('a call without money gives the probe of an open route back: the next one w
   expect((await post('chat/completions', { model: 'acme/oai' })).status).toBe(200);
 });
 
-test('a caller who leaves gives the probe back', async () => {
+test('a caller who disconnects releases the probe', async () => {
   stage.upstream.script('gpt-x', 'hang');
   await openRoute('acme/oai#oai');
   const leave = new AbortController();
@@ -123,7 +123,7 @@ test('a caller who leaves gives the probe back', async () => {
   await expect.poll(openHolds).toBe(0);
 });
 
-test('from the first content on, the time between two pieces counts, not that until the first', async () => {
+test('the idle time applies from the first content on, not the time until the first content', async () => {
   stage.upstream.script('late', {
     stream: [1_200, chunk({ content: 'Well' }), 1_800, ...completionsStream([' then'])],
   });
@@ -143,7 +143,7 @@ test('a stream whose call cannot be settled never ends like a complete one', asy
   if (request) await holds.close(request);
 });
 
-test('a hold whose answer was lost is given back', async () => {
+test('a hold whose confirmation was lost is released', async () => {
   const { holds } = stage.test.app;
   const take = holds.hold.bind(holds);
   vi.spyOn(holds, 'hold').mockImplementation(async (request) => {
@@ -155,7 +155,7 @@ test('a hold whose answer was lost is given back', async () => {
   await expect.poll(openHolds).toBe(0);
 });
 
-test('who keeps the connection open behind [DONE] is not waited for', async () => {
+test('a connection that stays open after [DONE] is not waited for', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]), then: 'hang' });
   const started_ms = performance.now();
   const response = await post('chat/completions', { model: 'acme/oai', stream: true });
@@ -166,7 +166,7 @@ test('who keeps the connection open behind [DONE] is not waited for', async () =
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
 });
 
-test('an end before which nothing came is no answer: the next route is asked, and nobody pays for it', async () => {
+test('a stream that ends without content is a failure: the next route is tried and nobody pays for it', async () => {
   stage.upstream.script('first', { stream: [done] });
   stage.upstream.script('second', { stream: messagesStream(['from the second']) });
   for (const path of ['chat/completions', 'messages'] as const) {
@@ -182,7 +182,7 @@ test('an end before which nothing came is no answer: the next route is asked, an
   }
 });
 
-test('of several answers each must have ended', async () => {
+test('a stream with several choices is complete only when each has ended', async () => {
   const both = chunk({ content: 'a' }).replace('"choices":[{', '"choices":[{"index":1,"delta":{"content":"b"}},{');
   stage.upstream.script('gpt-x', { stream: [both, chunk({}, {}, 'stop')] });
   const text = await (await post('chat/completions', { model: 'acme/oai', n: 2, stream: true })).text();
@@ -190,7 +190,7 @@ test('of several answers each must have ended', async () => {
   expect(text).not.toContain('[DONE]');
 });
 
-test('the 1 token of a message_start is no count of what follows', async () => {
+test('the 1 output token of a message_start does not count as the output that follows', async () => {
   const stream = messagesStream(['many words, '.repeat(100)]).map((part) =>
     part.replace('"usage":{"output_tokens":5}', '"usage":{}'),
   );
@@ -205,7 +205,7 @@ test('the 1 token of a message_start is no count of what follows', async () => {
   }
 });
 
-test('a refusal whose explanation never ends is a refusal at once', async () => {
+test('a refusal whose explanation never ends is passed on at once', async () => {
   const head = 'HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nBusy';
   const raw = await startRaw((socket) => void socket.on('data', () => socket.write(head)));
   const provider = openai.openChat(configOf('openai', raw.url), { guard: openGuard() });
@@ -217,20 +217,20 @@ test('a refusal whose explanation never ends is a refusal at once', async () => 
   await raw.stop();
 }, 20_000);
 
-test('a finish reason that no database takes leaves a record all the same', async () => {
+test('a finish reason that no database accepts still leaves a record', async () => {
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'x' }), chunk({}, {}, 'st\u0000op \ud83d'), done] });
   const response = await post('chat/completions', { model: 'acme/oai', stream: true });
   await response.text();
   expect(await recordOf(response)).toMatchObject({ status: 200, finish: 'stop \ufffd' });
 });
 
-test('the key’s limit is 403, also where the account has less than the whole hold', async () => {
+test('a key over its limit gets 403 also when the account has less than the whole hold', async () => {
   const { key } = await stage.test.client({ credit: '0.005', limit: '0.001' });
   const response = await post('chat/completions', { model: 'acme/oai' }, { url: stage.test.url, key });
   expect([response.status, await response.json()]).toMatchObject([403, { error: { type: 'permission_error' } }]);
 });
 
-test('a refusal within a stream is the caller’s mistake as well', async () => {
+test("a refusal within a stream is the caller's mistake, too", async () => {
   const error = { type: 'BadRequestError', message: 'This model’s maximum context length is 8192 tokens', code: 400 };
   stage.upstream.script('first', { stream: [`data: ${JSON.stringify({ error })}\n\n`] });
   stage.upstream.script('second', { stream: messagesStream(['not asked']) });
@@ -240,7 +240,7 @@ test('a refusal within a stream is the caller’s mistake as well', async () => 
   expect(await recordOf(response)).toMatchObject({ status: 400, cost: { exact: '0.000000' } });
 });
 
-test('tokens that nobody counted upstream are told as they are charged', async () => {
+test('tokens that no upstream counted are reported as they are charged', async () => {
   const { usage: _, ...without } = completion('some words');
   stage.upstream.script('gpt-x', { json: without });
   const response = await post('messages', { model: 'acme/oai' });
@@ -249,7 +249,7 @@ test('tokens that nobody counted upstream are told as they are charged', async (
   expect(record['usage']).toMatchObject({ input_tokens: usage.input_tokens, output_tokens: usage.output_tokens });
 });
 
-test('the time until the first content begins with the call, not with the route that gave it', async () => {
+test('the time until the first content begins with the call, not with the last route', async () => {
   stage.upstream.script('first', 'hang');
   stage.upstream.script('second', { stream: messagesStream(['x']) });
   const response = await post('messages', { model: 'acme/two', stream: true });
@@ -257,18 +257,18 @@ test('the time until the first content begins with the call, not with the route 
   expect(Number((await recordOf(response))['first_content_ms'])).toBeGreaterThanOrEqual(1_000);
 });
 
-test('a whole answer may take as long as its model: the connection is not cut before', () => {
+test('a whole response may take as long as its model permits before the connection is cut', () => {
   expect(default_timeouts.silence_ms).toBeGreaterThan(600_000);
 });
 
-test('no estimate is more than a balance or a column can hold', () => {
+test('an estimate never exceeds what a balance or a column can hold', () => {
   const rows: Pricing['rows'] = [{ unit: 'output_token', amount: '600', per: 1 }];
   expect(holdFor({ currency: 'USD', rate: '30000', rows }, 0, 16_000_000)).toBe(money_max);
   const size = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 1_280_000, document_bytes: 0 };
   expect(countInput(size)).toBeLessThan(2 ** 31);
 });
 
-test('a node that stops in the middle of a whole answer ends its hold first', async () => {
+test('a node that stops during a whole response ends its hold first', async () => {
   stage.upstream.script('gpt-x', 'hang');
   const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), alone: false, worker: false });
   const left = post('chat/completions', { model: 'acme/oai' }, { url: node.url, key: stage.client.key }).catch(
@@ -286,7 +286,7 @@ test('a node that stops in the middle of a whole answer ends its hold first', as
   expect(await openHolds()).toBe(0);
 }, 30_000);
 
-test('a node that stops in the middle of a stream charges what it delivered, and leaves its record', async () => {
+test('a node that stops during a stream charges what it delivered and leaves its record', async () => {
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Half of it' })], then: 'hang' });
   const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), alone: false, worker: false });
   const response = await post(
@@ -308,7 +308,7 @@ test('a node that stops in the middle of a stream charges what it delivered, and
   expect(rows).toEqual([{ status: 499, paid: true }]);
 }, 30_000);
 
-test('neither a reload nor the end of its key and its account breaks a stream that runs', async () => {
+test('a reload, a deleted key and a closed account break no running stream', async () => {
   const { key, key_id, account_id } = await stage.test.client();
   const texts = ['one ', 'two ', 'three'];
   const slowly = completionsStream(texts, [10, 5]).flatMap((part) => [part, 300]);

@@ -25,7 +25,7 @@ const messages = (text: string, more: object = {}): Promise<Answered> =>
     ...more,
   });
 
-test('both styles reach it, and pay 1.00 in and 4.00 out per million tokens', async () => {
+test('both styles reach the sandbox and pay 1.00 per million input tokens and 4.00 per million output tokens', async () => {
   const first = JSON.parse((await completions('Hello')).text);
   expect(first).toMatchObject({ model: 'sandbox/chat', choices: [{ finish_reason: 'stop' }] });
   const answer = await messages('[[tokens 500]]');
@@ -34,7 +34,7 @@ test('both styles reach it, and pay 1.00 in and 4.00 out per million tokens', as
   expect(answer.headers.get('x-cost-amount')).toBe(((usage.input_tokens + 2_000) / 1e6).toFixed(6));
 });
 
-test('streams end as their style says, with the same words as whole answers', async () => {
+test('streams end as their style defines and have the same text as whole responses', async () => {
   const plain = JSON.parse((await completions('Two red bicycles')).text).choices[0].message.content;
   const stream = await completions('Two red bicycles', { stream: true, stream_options: { include_usage: true } });
   const chunks = [...stream.text.matchAll(/^data: (\{.*\})$/gm)].map(([, json = '']) => JSON.parse(json));
@@ -53,28 +53,31 @@ test.each([
   ['[[error 504]]', 504, 'timeout'],
   ['[[moderate]]', 400, 'invalid_request'],
   ['[[error 400]]', 400, 'invalid_request'],
-])('%s is answered %i %s and costs nothing', async (text, status, type) => {
+])('the directive %s gets %i %s and costs nothing', async (text, status, type) => {
   const before = (await client.call('GET', '/v1/balance')).json.balance.exact;
   const answer = await completions(text);
   expect([answer.status, answer.json.error.type]).toEqual([status, type]);
   expect((await client.call('GET', '/v1/balance')).json.balance.exact).toBe(before);
 });
 
-test.each(['[[cut]]', '[[fail]]'])('%s in a stream is an error in the middle: what came is paid', async (text) => {
-  const before = Number((await client.call('GET', '/v1/balance')).json.balance.exact);
-  const stream = await messages(`Hello ${text}`, { stream: true });
-  expect(stream.status).toBe(200);
-  expect(stream.text).toMatch(/text_delta[^]*event: error\ndata: .*"upstream_error"/);
-  expect(stream.text).not.toContain('message_stop');
-  expect(Number((await client.call('GET', '/v1/balance')).json.balance.exact)).toBeLessThan(before);
-});
+test.each(['[[cut]]', '[[fail]]'])(
+  'the directive %s breaks a stream with an error after content, and that content is charged',
+  async (text) => {
+    const before = Number((await client.call('GET', '/v1/balance')).json.balance.exact);
+    const stream = await messages(`Hello ${text}`, { stream: true });
+    expect(stream.status).toBe(200);
+    expect(stream.text).toMatch(/text_delta[^]*event: error\ndata: .*"upstream_error"/);
+    expect(stream.text).not.toContain('message_stop');
+    expect(Number((await client.call('GET', '/v1/balance')).json.balance.exact)).toBeLessThan(before);
+  },
+);
 
-test('what is not counted is estimated, and paid', async () => {
+test('a sandbox call without usage is estimated and charged', async () => {
   const answer = await completions('[[no usage]] Hello');
   expect(Number(answer.headers.get('x-cost-amount'))).toBeGreaterThan(0.00001);
 });
 
-test('no directive feeds a breaker: after many failures of each kind the model answers at once', async () => {
+test('no sandbox directive opens a circuit: the model answers at once after many failures of each kind', async () => {
   const failures = ['[[fail]]', '[[cut]]', '[[error 401]]', '[[error 503]]', '[[error 429]]', '[[fail before start]]'];
   for (let round = 0; round < 6; round++) {
     await Promise.all(failures.flatMap((text) => [completions(text), completions(text, { stream: true })]));

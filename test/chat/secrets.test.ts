@@ -42,7 +42,7 @@ test.each([
   ['a refusal', 'acme/oai', false, { status: 400, json: { error: refusal } }],
   ['a stream of completions', 'acme/oai', true, { stream: [`data: ${JSON.stringify({ error: refusal })}\n\n`] }],
   ['a stream of messages', 'acme/ant', true, { stream: [event({ type: 'error', error: refusal })] }],
-])('%s never tells the provider’s key', async (_, model, stream, script) => {
+])("%s never reveals the provider's key", async (_, model, stream, script) => {
   for (const name of ['gpt-x', 'claude-x']) upstream.script(name, script);
   const body = { model, stream, messages: [{ role: 'user', content: 'Hello' }] };
   const answer = await client.call('POST', '/v1/chat/completions', body);

@@ -55,7 +55,7 @@ const routesOpen = () => stage.test.app.db.query(`select from route_health where
 test.each([
   ['short/whole', false],
   ['short/stream', true],
-])('requests that are too heavy close a route for nobody else: %s', async (model, stream) => {
+])('requests of one account that time out close the route %s for no other account', async (model, stream) => {
   const fast = stream ? { stream: completionsStream(['Hi'], [10, 5]) } : { json: completion('Hi') };
   stage.upstream.script('slow-x', byWeight('hang', fast));
   expect((await ask(model, 'light', light, stream)).status).toBe(200);
@@ -65,7 +65,7 @@ test.each([
   expect(await routesOpen()).toHaveLength(0);
 });
 
-test('time-outs of several accounts close it for all', async () => {
+test('timeouts of several accounts close a route for all', async () => {
   stage.upstream.script('slow-x', 'hang');
   await Promise.all([heavy, light, heavy, light, heavy].map((client) => ask('short/several', 'x', client)));
   expect(await routesOpen()).toHaveLength(1);
@@ -73,7 +73,7 @@ test('time-outs of several accounts close it for all', async () => {
   expect([refused.status, refused.json.error.type]).toEqual([504, 'timeout']);
 });
 
-test('an answer that is written for longer than a call may last says nothing about its route', async () => {
+test('a response that takes longer than a call may last does not count against its route', async () => {
   const endless = Array.from({ length: 30 }, () => [chunk({ content: 'more ' }), 100]).flat();
   stage.upstream.script('slow-x', { stream: endless });
   const answers = await Promise.all(Array.from({ length: 6 }, () => ask('short/endless', 'x', heavy, true)));
@@ -81,7 +81,7 @@ test('an answer that is written for longer than a call may last says nothing abo
   expect(await routesOpen()).toHaveLength(0);
 });
 
-test('a request that alone is above the limit of the operator’s account keeps nobody waiting', async () => {
+test("a request that alone exceeds the upstream's rate limit delays no other call", async () => {
   const words =
     'Request too large for gpt-x in organization org-12345678 on tokens per min (TPM): Limit 30000, Requested 60000.';
   const refusal = { status: 429, json: { error: { message: words, code: 'rate_limit_exceeded' } } };
@@ -94,7 +94,7 @@ test('a request that alone is above the limit of the operator’s account keeps 
 const ping = event({ type: 'ping' });
 const pings = Array.from({ length: 5 }, () => [400, ping]).flat();
 
-test('a model that thinks unseen is not cut while its upstream says that it is alive', async () => {
+test('a model that thinks silently is not cut while its upstream sends signs of life', async () => {
   const thinking = { type: 'thinking', thinking: '', signature: '' };
   const begun = [messageStart(), event({ type: 'content_block_start', index: 0, content_block: thinking })];
   const rest = messagesStream(['at last']).slice(1);
@@ -118,7 +118,7 @@ test('a model that thinks unseen is not cut while its upstream says that it is a
   ).toContain('at last');
 }, 30_000);
 
-test('one that has not begun is cut, whatever its upstream says, and one that falls silent too', async () => {
+test('a model that has not begun is cut despite signs of life, and so is one that falls silent', async () => {
   stage.upstream.script('slow-y', { stream: [...pings, ...messagesStream(['too late'])] });
   expect((await messages('slow/ant')).status).toBe(504);
   stage.upstream.script('slow-y', { stream: [messageStart(), 2_000, ...messagesStream(['too late']).slice(1)] });
@@ -127,7 +127,7 @@ test('one that has not begun is cut, whatever its upstream says, and one that fa
   expect((await ask('slow/oai', 'x', stage.client, true)).status).toBe(504);
 });
 
-test('callers are told to come back within a minute, however long the upstream wants to be left alone', async () => {
+test('callers get a Retry-After of at most a minute, however long the upstream asks for', async () => {
   stage.upstream.script('slow-y', { status: 429, headers: { 'retry-after': '86400' }, json: message('x') });
   for (const times of [1, 2]) {
     const { status, headers } = await ask('slow/ant');

@@ -64,7 +64,7 @@ async function topUp({ account_id }: Client, amount: bigint): Promise<void> {
 const dense = (bytes: number) => [{ role: 'user', content: '\u0001~'.repeat(bytes / 2) }];
 
 describe('calls without max_tokens', () => {
-  it('at once never cost more than the balance', async () => {
+  it('never cost more than the balance when they run at once', async () => {
     const bills = playGreedy(stage.upstream, names);
     const client = await stage.test.client({ credit: '2.00' });
     await Promise.all(Array.from({ length: 8 }, () => ask(client, { messages: dense(9_000) })));
@@ -84,7 +84,7 @@ describe('calls without max_tokens', () => {
     expect(spent).toBeGreaterThan(800_000);
   });
 
-  it('never cost more than a limit that buys a part of an answer', async () => {
+  it('never cost more than a limit that buys only a part of a response', async () => {
     const bills = playGreedy(stage.upstream, names);
     const client = await stage.test.client({ limit: '0.02' });
     expect((await ask(client, {})).status).toBe(200);
@@ -102,27 +102,27 @@ async function boundOf(client: Client, body: object, path?: string): Promise<[nu
   return [bills[0]?.max_tokens, answer.headers.get('x-max-tokens')];
 }
 
-describe('what an upstream is sent', () => {
-  it('is the model’s maximum where a twentieth of the money and of the limit covers it', async () => {
+describe('the max_tokens that an upstream is sent', () => {
+  it("is the model's maximum when a twentieth of the money and of the limit covers it", async () => {
     const rich = await stage.test.client({ credit: '100' }); // 128,000 tokens are 3.20
     expect(await boundOf(rich, {})).toEqual([128_000, null]);
     expect(await boundOf(rich, {})).toEqual([128_000, null]);
   });
 
-  it.each([{ credit: '50' }, { limit: '50' }])('is default_output_tokens where it does not: %j', async (options) => {
+  it.each([{ credit: '50' }, { limit: '50' }])('is default_output_tokens when it does not: %j', async (options) => {
     const client = await stage.test.client(options);
     expect(await boundOf(client, {})).toEqual([4_096, '4096']);
     expect(await boundOf(client, {})).toEqual([4_096, '4096']);
   });
 
-  it('is the model’s maximum as soon as the account is topped up', async () => {
+  it("is the model's maximum as soon as the account is topped up", async () => {
     const client = await stage.test.client({ credit: '50' });
     expect(await boundOf(client, {})).toEqual([4_096, '4096']);
     await topUp(client, 100_000_000n);
     expect(await boundOf(client, {})).toEqual([128_000, null]);
   });
 
-  it('is default_output_tokens where nobody stated a maximum, however much money there is', async () => {
+  it('is default_output_tokens for a model without a maximum, however much money there is', async () => {
     const client = await stage.test.client({ credit: '10000' });
     expect(await boundOf(client, { model: 'greedy/unstated' })).toEqual([4_096, null]);
     expect(await boundOf(client, { model: 'greedy/short' })).toEqual([300, null]);
@@ -135,7 +135,7 @@ describe('what an upstream is sent', () => {
     ['messages', 'messages', 'messages', { max_tokens: 50_000 }],
     ['responses', 'responses', 'native', { input: 'Hello', messages: undefined, max_output_tokens: 50_000 }],
     ['gemini', 'chat/completions', 'contents', { max_tokens: 50_000 }],
-  ])('is what the money buys of a long answer, and the caller is told: %s', async (_style, path, id, body) => {
+  ])('is what the money buys of a long response, and the caller is informed: %s', async (_style, path, id, body) => {
     const client = await stage.test.client({ credit: '0.05' });
     const [sent, told] = await boundOf(client, { model: `greedy/${id}`, ...body }, path);
     expect(told).toBe(String(sent));
@@ -144,7 +144,7 @@ describe('what an upstream is sent', () => {
     expect(await standing(client)).toMatchObject({ lost: 0 });
   });
 
-  it('is told to who reads a stream, too', async () => {
+  it('is reported to the caller of a stream, too', async () => {
     playGreedy(stage.upstream, names);
     const client = await stage.test.client({ credit: '0.05' });
     for (const [path, id] of [
@@ -159,7 +159,7 @@ describe('what an upstream is sent', () => {
     }
   });
 
-  it('has room for thinking as well: with less, 402', async () => {
+  it('leaves room for thinking, and the call gets 402 with less', async () => {
     const thinking = { type: 'enabled', budget_tokens: 2_000 };
     const body = { model: 'greedy/messages', max_tokens: 4_000, thinking };
     const bills = playGreedy(stage.upstream, names);
@@ -172,7 +172,7 @@ describe('what an upstream is sent', () => {
     expect(stage.upstream.asked.at(-1)?.body['thinking']).toEqual(thinking);
   });
 
-  it('is at least 256 tokens, or what was asked for, for each of n answers', async () => {
+  it('is at least 256 tokens or the requested number for each of n choices', async () => {
     const bills = playGreedy(stage.upstream, names);
     const client = await stage.test.client({ credit: '0.019' });
     expect((await ask(client, { n: 3, max_tokens: 300 })).status).toBe(402); // 768 tokens are 0.0192
@@ -180,7 +180,7 @@ describe('what an upstream is sent', () => {
     expect(bills).toMatchObject([{ max_tokens: 100, output_tokens: 300 }]);
   });
 
-  it('is never more than was held for where the upstream takes no less', async () => {
+  it('is never more than the hold covers when the upstream takes no less', async () => {
     const bills = playGreedy(stage.upstream, names);
     const client = await stage.test.client({ credit: '0.0003' });
     const body = { model: 'greedy/native', messages: [{ role: 'user', content: 'x' }], max_tokens: 5 };
@@ -189,7 +189,7 @@ describe('what an upstream is sent', () => {
   });
 });
 
-describe('an input', () => {
+describe('the input of a chat hold', () => {
   const bytes = 10_000;
   const held = async (client: Client) => {
     playGreedy(stage.upstream, names);
@@ -199,24 +199,21 @@ describe('an input', () => {
     return millionths(data.find(({ type }) => type === 'hold')?.amount.exact);
   };
 
-  it('is held for by 2.5 bytes to a token, at the price of writing it to a cache, where there is plenty', async () => {
+  it('counts 2.5 bytes per token at the price of a cache write when there is plenty of money', async () => {
     const amount = await held(await stage.test.client({ credit: '1' }));
     expect(amount).toBeGreaterThanOrEqual((bytes / 2.5) * 6.25);
     expect(amount).toBeLessThan((bytes / 2.5) * 6.25 + 400);
   });
 
-  it.each([{ credit: '0.5' }, { limit: '0.5' }])(
-    'counts a token for every byte where there is not: %j',
-    async (poor) => {
-      const amount = await held(await stage.test.client(poor));
-      expect(amount).toBeGreaterThanOrEqual(bytes * 6.25);
-      expect(amount).toBeLessThan(bytes * 6.25 + 500);
-    },
-  );
+  it.each([{ credit: '0.5' }, { limit: '0.5' }])('counts one token per byte when there is not: %j', async (poor) => {
+    const amount = await held(await stage.test.client(poor));
+    expect(amount).toBeGreaterThanOrEqual(bytes * 6.25);
+    expect(amount).toBeLessThan(bytes * 6.25 + 500);
+  });
 });
 
 it.each([{ credit: '0.126' }, { limit: '0.126' }])(
-  'what calls may cost beyond their holds is for no other: %j',
+  'money that a call may cost beyond its hold is reserved for it: %j',
   async (poor) => {
     const bills = playGreedy(stage.upstream, names, () => 300);
     const client = await stage.test.client(poor);
@@ -276,7 +273,7 @@ const money = fc.oneof(
   fc.constant(60_000_000),
 );
 
-test('whatever is called at once: no key spends more than its limit, no account more than its balance, the operator loses nothing', async () => {
+test('no key spends more than its limit and no account more than its balance, whatever runs at once, and the operator loses nothing', async () => {
   let served = 0;
   let for_an_hour = 0;
   const pauses = [0, 0, 20, 400];

@@ -39,7 +39,7 @@ function leaveAfter(client: Client, model: string, duration_ms: number): Promise
   });
 }
 
-test('T13, T23: 1,000 streams left at random moments: no hold stays, every upstream is let go, memory and books as before', async () => {
+test('T13, T23: 1,000 streams that lose their callers at random moments leave no hold, no upstream connection, no memory and exact books', async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   const random = randomFrom(seed);
   const words = Array.from({ length: 20 }, (_, i) => [chunk({ content: `word ${i} ` }), 5]).flat();
@@ -67,7 +67,7 @@ test('T13, T23: 1,000 streams left at random moments: no hold stays, every upstr
   await expectExactBooks(app);
 }, 90_000);
 
-test('a hold whose node died is released by the sweep', async () => {
+test('the sweep releases a hold whose node died', async () => {
   const { app } = stage.test;
   const { account_id, key_id } = stage.client;
   const hold = {
@@ -85,7 +85,7 @@ test('a hold whose node died is released by the sweep', async () => {
   await expectExactBooks(app);
 });
 
-test('both chat paths share one window of the key', async () => {
+test('both chat paths share one rate limit of the key', async () => {
   stage.upstream.script('gpt-x', { json: completion('x') });
   const yaml = yamlOf(stage.upstream).replace('chat_per_minute: 1000000', 'chat_per_minute: 5');
   await stage.test.configure(yaml);

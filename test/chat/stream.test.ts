@@ -57,7 +57,7 @@ async function held(): Promise<string> {
   return (await stage.client.call('GET', '/v1/balance')).json.held.exact;
 }
 
-test('completions, same style: the upstream’s bytes but for the model; usage is asked for and taken out', async () => {
+test('a completions stream of the same style is relayed with only the model renamed, and the usage that we request is removed', async () => {
   const texts = ['Grü', 'ße ', '😀'];
   stage.upstream.script('gpt-x', { stream: completionsStream(texts, [10, 5]) });
   const { status, text, type, id } = await whole('chat/completions', { model: 'acme/oai' });
@@ -67,20 +67,20 @@ test('completions, same style: the upstream’s bytes but for the model; usage i
   expect(await recordOf(id)).toMatchObject({ status: 200, cost: { exact: '0.000070' }, counted_here: false });
 });
 
-test('completions, same style: usage goes through when it was asked for', async () => {
+test('a completions stream of the same style passes on usage that the caller requested', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
   const { text } = await whole('chat/completions', { model: 'acme/oai', stream_options: { include_usage: true } });
   expect(text).toBe(completionsStream(['Hi'], [10, 5]).join('').replaceAll('gpt-x', 'acme/oai'));
 });
 
-test('messages, same style: the upstream’s bytes but for the model', async () => {
+test('a messages stream of the same style is relayed with only the model renamed', async () => {
   stage.upstream.script('claude-x', { stream: messagesStream(['Grüße', ' 😀']) });
   const { text, id } = await whole('messages', { model: 'acme/ant' });
   expect(text).toBe(messagesStream(['Grüße', ' 😀']).join('').replaceAll('claude-x', 'acme/ant'));
   expect(await recordOf(id)).toMatchObject({ cost: { exact: '0.000070' }, counted_here: false });
 });
 
-test('each style gets its own stream of an upstream of the other', async () => {
+test('each style gets its own stream from an upstream of the other style', async () => {
   stage.upstream.script('claude-x', { stream: messagesStream(['Hi', ' there']) });
   const first = await whole('chat/completions', { model: 'acme/ant', stream_options: { include_usage: true } });
   const chunks = first.text
@@ -116,7 +116,7 @@ test.each([
   ['an end without a word', [], 'end'],
   ['what is no stream', ['<html>oops</html>'], 'end'],
   ['silence', [': ping\n\n'], 'hang'],
-] as const)('failover before the first content: %s', async (_, parts, then) => {
+] as const)('a stream goes to the next route before the first content after %s', async (_, parts, then) => {
   stage.upstream.script('first', { stream: [...parts], then });
   stage.upstream.script('second', { stream: messagesStream(['from the second']) });
   const { status, text, id } = await whole('messages', { model: 'acme/two' });
@@ -127,7 +127,7 @@ test.each([
   await expect.poll(() => stage.upstream.open()).toBe(0);
 });
 
-test('all routes fail before any content: a real HTTP error in the style', async () => {
+test('a stream whose routes all fail before any content gets an HTTP error in its style', async () => {
   stage.upstream.script('first', { stream: [], then: 'cut' });
   stage.upstream.script('second', {
     stream: [messageStart(), event({ type: 'error', error: { type: 'overloaded_error', message: 'x' } })],
@@ -140,7 +140,7 @@ test('all routes fail before any content: a real HTTP error in the style', async
 });
 
 test.each(['cut', 'end'] as const)(
-  'after content a broken stream never ends cleanly (%s): an error event, and what was delivered is charged',
+  'a stream that breaks after content (%s) ends with an error event, and the delivered text is charged',
   async (then) => {
     stage.upstream.script('gpt-x', {
       stream: [chunk({ role: 'assistant', content: '' }), chunk({ content: 'Half of it' })],
@@ -163,7 +163,7 @@ test.each(['cut', 'end'] as const)(
   },
 );
 
-test('an upstream that falls silent in the middle: timeout, told in the stream', async () => {
+test('an upstream that falls silent after content ends the stream with a timeout error', async () => {
   stage.upstream.script('first', { stream: [chunk({ content: 'Half' })], then: 'hang' });
   const { text, id } = await whole('chat/completions', { model: 'acme/two' });
   expect(text).toContain('"type":"timeout"');
@@ -171,7 +171,7 @@ test('an upstream that falls silent in the middle: timeout, told in the stream',
   await expect.poll(() => stage.upstream.open()).toBe(0);
 });
 
-test('without usage, a call of a tool without arguments is output, too, as it is in a whole answer', async () => {
+test('a tool call without arguments counts as output in a stream without usage, as in a whole response', async () => {
   const name = 'look_at_the_weather_in_all_places';
   const call = { index: 0, id: 'c', type: 'function', function: { name, arguments: '' } };
   stage.upstream.script('gpt-x', { stream: [chunk({ tool_calls: [call] }), chunk({}, {}, 'tool_calls'), done] });
@@ -194,7 +194,7 @@ test('without usage, a call of a tool without arguments is output, too, as it is
   }
 });
 
-test('without usage, and with the connection lost just before it: counted from what went through', async () => {
+test('a stream that is cut before its usage is charged for the text that was relayed', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['four words are here']) });
   const { id } = await whole('chat/completions', { model: 'acme/oai' });
   expect(await recordOf(id)).toMatchObject({ status: 200, counted_here: true });
@@ -204,7 +204,7 @@ test('without usage, and with the connection lost just before it: counted from w
   expect(Number((await recordOf(late.id)).cost.exact)).toBeGreaterThan(0);
 });
 
-test('usage in the last content chunk, as some servers send it', async () => {
+test('usage in the last content chunk is accepted', async () => {
   const last = chunk(
     { content: '!' },
     { usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } },
@@ -216,7 +216,7 @@ test('usage in the last content chunk, as some servers send it', async () => {
   expect((await recordOf(id)).cost.exact).toBe('0.000070');
 });
 
-test('the caller leaves before content: the upstream is let go at its first byte, the input is charged', async () => {
+test('a caller who disconnects before content releases the upstream at its first byte and pays for the input', async () => {
   const before = (await stage.client.call('GET', '/v1/balance')).json.balance.exact;
   stage.upstream.script('gpt-x', { stream: [chunk({ role: 'assistant', content: '' })], then: 'hang' });
   const leave = new AbortController();
@@ -230,7 +230,7 @@ test('the caller leaves before content: the upstream is let go at its first byte
   expect(Number(before) - Number(after)).toBeCloseTo(5 * 0.000002, 6); // five tokens
 });
 
-test('the caller leaves at [DONE], when the upstream has not closed yet: nothing is wrong with such a call', async () => {
+test('a caller who disconnects at [DONE] before the upstream closes leaves a successful call', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]), then: 'hang' });
   const leave = new AbortController();
   const response = await stream('chat/completions', { model: 'acme/oai' }, leave.signal);
@@ -242,7 +242,7 @@ test('the caller leaves at [DONE], when the upstream has not closed yet: nothing
   expect(record).toMatchObject({ status: 200, error_type: null, counted_here: false, cost: { exact: '0.000070' } });
 });
 
-test('the caller leaves in the middle: the upstream is let go at once, what was produced is charged', async () => {
+test('a caller who disconnects after content releases the upstream at once and pays for what was produced', async () => {
   const before = (await stage.client.call('GET', '/v1/balance')).json.balance.exact;
   const endless = Array.from({ length: 2_000 }, () => [chunk({ content: 'more and more ' }), 5]).flat();
   stage.upstream.script('gpt-x', { stream: endless });
@@ -260,7 +260,7 @@ test('the caller leaves in the middle: the upstream is let go at once, what was 
   expect(Number(before) - Number(after)).toBeCloseTo(Number(record.cost.exact), 6);
 });
 
-test('a caller that reads slowly slows its upstream down', async () => {
+test('a caller who reads slowly slows its upstream down', async () => {
   const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
   let written = 0;
   const parts = Array.from({ length: 60 }, () => megabyte);
@@ -274,7 +274,7 @@ test('a caller that reads slowly slows its upstream down', async () => {
   await expect.poll(held).toBe('0.000000');
 });
 
-test('a stream that is silent for 15 s says that it is alive, and can still fail over', async () => {
+test('a stream that is silent for 15 s sends a ping and can still go to the next route', async () => {
   stage.upstream.script('gpt-x', { stream: [16_000, ...completionsStream(['late'])] });
   stage.upstream.script('claude-x', { stream: [16_000, ...messagesStream(['late'])] });
   const [first, second] = await Promise.all([
@@ -285,20 +285,20 @@ test('a stream that is silent for 15 s says that it is alive, and can still fail
   expect(second.text.startsWith('event: ping\ndata: {"type":"ping"}\n\nevent: message_start')).toBe(true);
 }, 40_000);
 
-test('an answer that is not streamed is never a stream', async () => {
+test('a response that is not streamed is never a stream', async () => {
   stage.upstream.script('claude-x', { json: message('x') });
   const response = await stream('messages', { model: 'acme/ant', stream: false });
   expect(response.headers.get('content-type')).toMatch(/^application\/json/);
   await response.text();
 });
 
-test('a usage chunk alone is no content', async () => {
+test('a usage chunk alone is not content', async () => {
   stage.upstream.script('first', { stream: [usageChunk(10, 0)], then: 'cut' });
   stage.upstream.script('second', { stream: messagesStream(['ok']) });
   expect((await whole('chat/completions', { model: 'acme/two' })).text).toContain('ok');
 });
 
-test('a caller that does not read at all: when the time is over the call is settled, its route is not blamed', async () => {
+test('a call whose caller never reads is settled when its time is over, and its route is not blamed', async () => {
   const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
   stage.upstream.script('stalled', { stream: Array.from({ length: 40 }, () => megabyte), then: 'hang' });
   const { port } = new URL(stage.test.url);

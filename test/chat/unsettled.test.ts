@@ -57,7 +57,7 @@ async function begin(url: string, key: string) {
   return { id, rest };
 }
 
-test('a stream that ends while the database refuses is charged once, with its record, although the node is killed before the database is back', async () => {
+test('a stream that ends while the database refuses is charged once with its record, although the node is killed before the database returns', async () => {
   const { database, proxy, upstream, folder } = await setPlace(1_500);
   const data_dir = join(folder, 'data');
   const config_file = join(folder, 'medley.yaml');
@@ -138,7 +138,7 @@ function openPlain(database: TestDatabase) {
   return db;
 }
 
-test('a service that is stopped while the database is away leaves its ends in the journal, and a call is charged once when both are back', async () => {
+test('a service that stops while the database is away journals its open settlements, and a call is charged once when both are back', async () => {
   const { database, proxy, upstream } = await setPlace(400);
   const options = { worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: proxy.url } };
   const service = await startTestApp(options);

@@ -56,7 +56,7 @@ const close = (route: string, basis: string, cost: bigint): Booked => ({
   unknown: basis === 'unknown' ? 1 : 0,
 });
 
-test('the cost rows of the route that answered, by the same usage as the caller pays for', async () => {
+test('the upstream cost follows the cost rows of the route that answered, with the same usage that the caller pays for', async () => {
   const usage = {
     prompt_tokens: 1_000,
     completion_tokens: 87,
@@ -72,7 +72,7 @@ test('the cost rows of the route that answered, by the same usage as the caller 
   await expect.poll(recorded).toEqual([{ upstream_cost: 1_035n }]);
 });
 
-test('a settlement whose answer was lost leaves the record that it would have left', async () => {
+test('a settlement whose confirmation was lost leaves the same record', async () => {
   const { db } = stage.test.app;
   const query = db.query.bind(db);
   let lost = 0;
@@ -93,7 +93,7 @@ test('a settlement whose answer was lost leaves the record that it would have le
   await expect.poll(recorded).toEqual([{ cost: 2_870n, upstream_cost: 2_250n }]);
 });
 
-test('a stream that tells no usage is counted, as it is for the caller', async () => {
+test('the upstream cost of a stream without usage is counted as for the caller', async () => {
   const chunk = (delta: object, finish: string | null = null) =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
   stage.upstream.script('costly', {
@@ -105,13 +105,13 @@ test('a stream that tells no usage is counted, as it is for the caller', async (
   ]);
 });
 
-test('a route without cost rows is unknown', async () => {
+test('the upstream cost of a route without cost rows is unknown', async () => {
   stage.upstream.script('gpt-x', { json: completion('x') });
   const { headers } = await ask('acme/oai');
   expect(await booked(headers)).toEqual([close('acme/oai#oai', 'unknown', 0n)]);
 });
 
-test('a refusal costs nothing; an answer that breaks off before its first word may, and is counted', async () => {
+test('a refusal has no upstream cost, and a response that breaks off before content is counted', async () => {
   stage.upstream.script('second', { json: message('x') });
   stage.upstream.script('costly', { status: 500, json: { error: { message: 'oops' } } });
   const by_second = close('acme/costly#ant', 'rows', 55n); // 10 × 3 + 5 × 5
@@ -123,7 +123,7 @@ test('a refusal costs nothing; an answer that breaks off before its first word m
     .toEqual([by_second, { ...close('acme/costly#oai', 'unknown', 0n), event: 'upstream 1' }]);
 });
 
-test('embeddings', async () => {
+test('embeddings have an upstream cost', async () => {
   const data = [{ object: 'embedding', index: 0, embedding: [0.1, 0.2] }];
   const usage = { prompt_tokens: 5_000, total_tokens: 5_000 };
   stage.upstream.script('vectors', { json: { object: 'list', data, model: 'vectors', usage } });
@@ -131,7 +131,7 @@ test('embeddings', async () => {
   expect(await booked(headers)).toEqual([close('acme/vectors#oai', 'rows', 100n)]);
 });
 
-test('the books notice a millionth between the record of a call and the ledger', async () => {
+test('the books notice a difference of a millionth between the record of a call and the ledger', async () => {
   const { db } = stage.test.app;
   stage.upstream.script('costly', { json: completion('x') });
   const { headers } = await ask('acme/costly');
@@ -149,7 +149,7 @@ test('the books notice a millionth between the record of a call and the ledger',
   await change(-1);
 });
 
-test('what our own sandbox does is free', async () => {
+test('our own sandbox has no upstream cost', async () => {
   const { headers, status } = await ask('sandbox/chat');
   expect(status).toBe(200);
   expect(await booked(headers)).toEqual([close('sandbox/chat#sandbox', 'free', 0n)]);

@@ -15,7 +15,7 @@ const completions = (model: string, more: object = {}) =>
 const messages = (model: string, more: object = {}) =>
   stage.client.call('POST', '/v1/messages', { model, max_tokens: 100, messages: hello, ...more });
 
-test('completions to an upstream of the same style: bytes as they are but for the model, cost in the headers', async () => {
+test('a completions response of the same style is relayed with only the model renamed, with the cost in its headers', async () => {
   stage.upstream.script('gpt-x', { json: completion('Grüße 😀') });
   const answer = await completions('acme/oai', { temperature: 0.5, unknown_field: { a: 1 } });
   expect(answer.status).toBe(200);
@@ -29,7 +29,7 @@ test('completions to an upstream of the same style: bytes as they are but for th
   expect(asked?.body).not.toHaveProperty('unknown_field');
 });
 
-test('messages to an upstream of the same style, with the caller’s version and betas', async () => {
+test("a messages call to an upstream of the same style carries the caller's version and betas", async () => {
   stage.upstream.script('claude-x', { json: message('Hi') });
   const headers = { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'claude-code-20250219,effort-2025-11-24' };
   const body = { model: 'acme/ant', max_tokens: 5_000, messages: hello };
@@ -42,7 +42,7 @@ test('messages to an upstream of the same style, with the caller’s version and
   expect(asked?.body).toMatchObject({ model: 'claude-x', max_tokens: 1_000 }); // the model's maximum
 });
 
-test('each style reaches an upstream of the other', async () => {
+test('each style reaches an upstream of the other style', async () => {
   stage.upstream.script('claude-x', { json: message('Hi there') });
   const first = JSON.parse((await completions('acme/ant')).text);
   expect(first.choices).toMatchObject([{ message: { role: 'assistant', content: 'Hi there' }, finish_reason: 'stop' }]);
@@ -57,7 +57,7 @@ test('each style reaches an upstream of the other', async () => {
   expect(second.usage).toMatchObject({ input_tokens: 10, output_tokens: 5 });
 });
 
-test('cached tokens are priced once, whatever the style', async () => {
+test('cached tokens are charged once in every style', async () => {
   const details = {
     prompt_tokens: 1_000,
     completion_tokens: 10,
@@ -76,14 +76,14 @@ test('cached tokens are priced once, whatever the style', async () => {
   expect((await messages('acme/ant')).headers.get('x-cost-amount')).toBe('0.036266'); // 6 + 30,760 + 5,500 millionths
 });
 
-test('without usage, what went through is counted; delivered output is never free', async () => {
+test('a response without usage is charged for its text, and delivered output is never free', async () => {
   const { usage: _, ...without } = completion('Four words are here');
   stage.upstream.script('gpt-x', { json: without });
   const answer = await completions('acme/oai');
   expect(Number(answer.headers.get('x-cost-amount'))).toBeGreaterThan(0.00005);
 });
 
-test('failover: whatever fails before an answer goes to the next route; the caller sees nothing of it', async () => {
+test('a call goes to the next route when one fails before its response, and the caller sees nothing of it', async () => {
   stage.upstream.script('second', { json: message('from the second') });
   const refusals = [
     { status: 401, json: { error: { message: 'bad key' } } },
@@ -107,7 +107,7 @@ test('failover: whatever fails before an answer goes to the next route; the call
   }
 });
 
-test('all routes fail: 502, or 504 when the last did not answer; nothing is charged, no word of the upstream about us', async () => {
+test('a call whose routes all fail gets 502, or 504 when the last timed out, costs nothing and reveals nothing about our account', async () => {
   await stage.test.app.db.query('delete from route_health');
   const before = (await stage.client.call('GET', '/v1/balance')).json;
   stage.upstream.script('first', { status: 500, json: { error: { message: 'db-internal-7 exploded' } } });
@@ -127,7 +127,7 @@ test('all routes fail: 502, or 504 when the last did not answer; nothing is char
   expect([after.balance, after.held]).toEqual([before.balance, before.held]);
 });
 
-test('the caller’s own mistake is told in the upstream’s words, goes to no other route and cools none', async () => {
+test("a mistake of the caller is reported in the upstream's words, goes to no other route and opens no circuit", async () => {
   await stage.test.app.db.query('delete from route_health');
   const asked_before = stage.upstream.asked.length;
   for (let i = 0; i < 8; i++) {
@@ -147,7 +147,7 @@ test('the caller’s own mistake is told in the upstream’s words, goes to no o
   expect((await completions('acme/two')).status).toBe(200);
 });
 
-test('402 without money for 256 tokens, 403 at the key’s limit; with less than the whole the hold is cut down', async () => {
+test("a call without money for 256 tokens gets 402, one at its key's limit gets 403, and one with less than the whole hold gets a smaller hold", async () => {
   stage.upstream.script('gpt-x', { json: completion('x') });
   const poor = await stage.test.client({ credit: '0.001' });
   const call = (client: typeof poor, more: object = {}) =>
@@ -166,7 +166,7 @@ test('402 without money for 256 tokens, 403 at the key’s limit; with less than
   expect([stopped.status, stopped.json.error.type]).toEqual([403, 'permission_error']);
 });
 
-test('the record of a call tells routes, tokens, times and cost, and nothing of what was said', async () => {
+test('the record of a call has routes, tokens, times and cost, and nothing of its content', async () => {
   stage.upstream.script('gpt-x', { json: completion('a secret word') });
   const answer = await completions('acme/oai');
   const id = answer.headers.get('x-request-id') ?? '';
@@ -189,7 +189,7 @@ test('the record of a call tells routes, tokens, times and cost, and nothing of 
   expect((await other.call('GET', `/v1/chat/${id}`)).status).toBe(404);
 });
 
-test('count_tokens asks an upstream that counts, else counts by itself, and costs nothing', async () => {
+test('count_tokens asks an upstream that counts, else estimates, and costs nothing', async () => {
   stage.upstream.script('claude-x', { json: { input_tokens: 42 } });
   const counted = await stage.client.call('POST', '/v1/messages/count_tokens', { model: 'acme/ant', messages: hello });
   expect(JSON.parse(counted.text)).toEqual({ input_tokens: 42 });
@@ -198,7 +198,7 @@ test('count_tokens asks an upstream that counts, else counts by itself, and cost
   expect(JSON.parse(own.text).input_tokens).toBeGreaterThan(0);
 });
 
-test('parallel calls against a balance for a few: never overdrawn', async () => {
+test('parallel calls against a balance for a few of them never overdraw it', async () => {
   stage.upstream.script('gpt-x', {
     json: completion('x', { prompt_tokens: 10, completion_tokens: 100, total_tokens: 110 }),
   });
@@ -214,7 +214,7 @@ test('parallel calls against a balance for a few: never overdrawn', async () => 
   expect(statuses.filter((status) => status === 200)).toHaveLength(10);
 });
 
-test('what one upstream’s style cannot carry goes to the route that can; if none can, 400 names the field', async () => {
+test("a request that one upstream's style cannot express goes to a route that can, and gets a 400 that names the field when none can", async () => {
   await stage.test.app.db.query('delete from route_health');
   stage.upstream.script('first', { json: completion('two of them') });
   const refused = await completions('acme/ant', { n: 2 });

@@ -11,7 +11,7 @@ limits: { generate_per_minute: 100000, chat_per_minute: 100000, failed_per_24h: 
 `;
 
 /** The service without a worker, so that every hold stays open until the test ends it. */
-describe('money under attack', () => {
+describe('POST /v1/generate under attack', () => {
   let service: TestApp;
   const connections = new Agent({ connections: 64 });
 
@@ -57,7 +57,7 @@ describe('money under attack', () => {
   const total = (counts: Map<number, number>[], status: number) =>
     counts.reduce((sum, each) => sum + (each.get(status) ?? 0), 0);
 
-  it('accepts exactly as many tasks as the balance covers, of 20 times as many at once', async () => {
+  it('accepts exactly as many tasks as the balance covers when 20 times as many arrive at once', async () => {
     const tasks = 25;
     const client = await service.client({ credit: '0.25' });
     expect(await fire(client, 20 * tasks)).toEqual(
@@ -70,7 +70,7 @@ describe('money under attack', () => {
     expect(json).toMatchObject({ available: { exact: '0.000000' }, held: { exact: '0.250000' } });
   });
 
-  it("accepts exactly as many tasks as the key's monthly limit covers, of 20 times as many at once", async () => {
+  it("accepts exactly as many tasks as the key's monthly limit covers when 20 times as many arrive at once", async () => {
     const tasks = 25;
     const client = await service.client({ credit: '100', limit: '0.25' });
     expect(await fire(client, 20 * tasks)).toEqual(
@@ -83,7 +83,7 @@ describe('money under attack', () => {
     expect(json).toMatchObject({ held: { exact: '0.250000' }, key: { remaining: { exact: '0.000000' } } });
   });
 
-  it('accepts exactly as many tasks as the balance covers, over ten keys', async () => {
+  it('accepts exactly as many tasks as the balance covers over ten keys', async () => {
     const tasks = 25;
     const first = await service.client({ credit: '0.25' });
     const more = Array.from({ length: 9 }, () => service.client({ account_id: first.account_id }));
@@ -95,7 +95,7 @@ describe('money under attack', () => {
     });
   });
 
-  it('whoever is refused takes nothing from those who are accepted in the same moment', async () => {
+  it('takes nothing for refused tasks from those that are accepted at the same moment', async () => {
     const rich = await service.client({ credit: '100' });
     const clients = [
       rich,
@@ -115,7 +115,7 @@ describe('money under attack', () => {
     expect((await rich.call('GET', '/v1/balance')).json.held.exact).toBe('1.050000');
   });
 
-  it('two nodes that serve the same accounts accept exactly what the balances cover', async () => {
+  it('accepts exactly what the balances cover on two nodes that serve the same accounts', async () => {
     const other = await service.beside({ yaml });
     const clients = await Promise.all(Array.from({ length: 8 }, (_, i) => service.client({ credit: `0.${i + 10}` })));
     const counts = await fireAll(clients, 100, [service.url, other.url]);
@@ -125,7 +125,7 @@ describe('money under attack', () => {
     await other.stop();
   });
 
-  it('gives each of 100 tasks one outcome, raced ten ways', async () => {
+  it('gives each of 100 tasks one outcome when ten things race to end it', async () => {
     const client = await service.client();
     const { app } = service;
     const ids = await Promise.all(
@@ -184,7 +184,7 @@ describe('money under attack', () => {
     ['width', '1e9'],
     ['width', 2 ** 63],
     ['width', null],
-  ])('refuses an image with %s = %j, naming the field', async (field, value) => {
+  ])('refuses an image with %s = %j and names the field', async (field, value) => {
     const client = await service.client();
     const answer = await client.call('POST', '/v1/generate', {
       model: 'sandbox/image',
@@ -196,7 +196,7 @@ describe('money under attack', () => {
   });
 
   it.each([-1, 0, 1e308, 2 ** 63, '1e9', null, {}, true])(
-    'refuses a video with duration = %j, naming the field',
+    'refuses a video with duration = %j and names the field',
     async (duration) => {
       const client = await service.client();
       const answer = await client.call('POST', '/v1/generate', {
@@ -209,7 +209,7 @@ describe('money under attack', () => {
   );
 
   it.each(['NaN', 'Infinity', '-Infinity', '1e99999', '01', '0x10', '1_000'])(
-    'refuses duration %s, which is no JSON or no number',
+    'refuses duration %s, which is not JSON or not a number',
     async (text) => {
       const client = await service.client();
       const answer = await client.call(

@@ -18,7 +18,7 @@ limits: { failed_per_24h: 2 }
 const clock = testClock();
 const noon = '2031-05-10T12:00:00.000Z';
 
-describe('creating many tasks at once', () => {
+describe('a batch of tasks', () => {
   let service: TestApp;
 
   beforeAll(async () => {
@@ -110,7 +110,7 @@ describe('creating many tasks at once', () => {
     maxLength: 12,
   });
 
-  it('does what the same calls do one after the other', { timeout: 60_000 }, async () => {
+  it('has the same effect as the same calls one after the other', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
         const [apart, joined] = [await openClients(), await openClients()];
@@ -129,7 +129,7 @@ describe('creating many tasks at once', () => {
     );
   });
 
-  it('an account that is paused is told so, and holds nothing; the others of the batch have their tasks', async () => {
+  it('refuses a paused account, holds nothing for it, and creates the tasks of the others', async () => {
     const [fine, paused] = [await service.client(), await service.client()];
     await failOne(paused);
     clock.pass(3_600_000);
@@ -148,7 +148,7 @@ describe('creating many tasks at once', () => {
     expect((await paused.call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
   });
 
-  it('each task keeps the time at which it was asked for', async () => {
+  it('gives each task the time of its own request', async () => {
     const client = await service.client();
     const tasks = [0, 1, 2].map((i) => taskOf(client, { created_at: new Date(clock.now() - i * 1_000) }));
     await creates(service.app, tasks);
@@ -160,7 +160,7 @@ describe('creating many tasks at once', () => {
     expect(tasks.map((task) => times.get(task.id))).toEqual(tasks.map((task) => task.created_at));
   });
 
-  it('a member that breaks a rule of the database fails alone', async () => {
+  it('fails only the task that breaks a rule of the database', async () => {
     const [client, stranger] = [await service.client(), await service.client()];
     const bad: Partial<NewTask>[] = [
       { kind: 'smell' },
@@ -177,7 +177,7 @@ describe('creating many tasks at once', () => {
     expect((await client.call('GET', '/v1/balance')).json.held.exact).toBe('0.020000');
   });
 
-  it('long inputs and what has an Idempotency-Key go alone', async () => {
+  it('leaves out long inputs and calls with an Idempotency-Key, which run alone', async () => {
     const client = await service.client();
     const long = JSON.stringify({ prompt: 'x'.repeat(40_000) });
     const { app, calls } = watched(service.app);
@@ -200,8 +200,8 @@ describe('creating many tasks at once', () => {
     return rows[0] ?? { tasks: -1, jobs: -1, entries: -1 };
   }
 
-  describe.each([1, 5])('%i at once', (count) => {
-    it.each(faults)('the connection is lost %s: each task is created once', async (fault) => {
+  describe.each([1, 5])('of %i calls', (count) => {
+    it.each(faults)('creates each task once when the connection is lost %s', async (fault) => {
       const client = await service.client();
       const lossy = { ...service.app, db: losesNext(service.app.db, fault) };
       const tasks = Array.from({ length: count }, () => taskOf(client));
@@ -209,7 +209,7 @@ describe('creating many tasks at once', () => {
       expect(await counts(client)).toEqual({ tasks: count, jobs: count, entries: count });
     });
 
-    it('the answer is lost, and the failures pause begins before the repetition', async () => {
+    it('creates each task once when the confirmation is lost and the failure pause begins before the retry', async () => {
       const client = await service.client({ credit: '0.05' });
       let armed = true;
       const query = async <T>(text: string, values?: readonly unknown[]) => {
@@ -225,7 +225,7 @@ describe('creating many tasks at once', () => {
       expect(await counts(client)).toMatchObject({ tasks: count + 2, entries: count + 2 });
     });
 
-    it('the caller has lost its connection while the call still waits for a lock: created once', async () => {
+    it('creates a task once when its caller disconnects while the call waits for a lock', async () => {
       const client = await service.client();
       const { db } = service.app;
       const blocker = await db.pool.connect();

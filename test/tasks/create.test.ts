@@ -45,7 +45,7 @@ describe('creating a task', () => {
     elapse(1_001);
   }
 
-  it('who cannot pay does not use up the probe of a half-open route', async () => {
+  it('leaves the probe of a half-open route unused when the caller cannot pay', async () => {
     const poor = await service.client({ credit: '0.01' });
     await openRoute(-1);
     for (let i = 0; i < 3; i++) expect((await poor.call('POST', '/v1/generate', body)).status).toBe(402);
@@ -54,7 +54,7 @@ describe('creating a task', () => {
     expect(await service.app.db.query('select 1 from route_health')).toEqual([]); // healed
   });
 
-  it('answers a repeated Idempotency-Key while no route is usable', async () => {
+  it('returns the task of a repeated Idempotency-Key while no route is usable', async () => {
     const headers = { 'idempotency-key': 'k1' };
     const first = await client.call('POST', '/v1/generate?wait=20', body, headers);
     await openRoute(60_000);
@@ -66,7 +66,7 @@ describe('creating a task', () => {
     expect((await client.call('POST', '/v1/generate', body, { 'idempotency-key': 'k2' })).status).toBe(502);
   });
 
-  it('does not wait for a task that is final already', async () => {
+  it('does not wait for a task that is already final', async () => {
     const headers = { 'idempotency-key': 'k1' };
     await client.call('POST', '/v1/generate?wait=20', body, headers);
     const begun_ms = Date.now();
@@ -74,14 +74,14 @@ describe('creating a task', () => {
     expect(Date.now() - begun_ms).toBeLessThan(10_000);
   });
 
-  it('a model without a price needs no money', async () => {
+  it('needs no money for a model without a price', async () => {
     const broke = await service.client({ credit: '0' });
     const { status, json } = await broke.call('POST', '/v1/generate?wait=20', { ...body, model: 'test/free' });
     expect(status).toBe(202);
     expect(json).toMatchObject({ status: 'succeeded', cost: { amount: '0.00', exact: '0.000000' } });
   });
 
-  it('a task is read and listed without its input, which may have megabytes', async () => {
+  it('stores its input apart: tasks are read and listed without it, which may have megabytes', async () => {
     const { json } = await client.call('POST', '/v1/generate', { ...body, input: { prompt: 'x'.repeat(1_000_000) } });
     const task = await loadTask(service.app.db, { account_id: client.account_id, task_id: json.id });
     expect(JSON.stringify({ ...task, estimate: 0, cost: 0 }).length).toBeLessThan(2_000);

@@ -80,7 +80,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-it('an upstream that keeps a hundred submits waiting keeps no other task from starting', async () => {
+it('an upstream that delays a hundred submits delays the start of no other task', async () => {
   const [patient, quick] = [await service.client(), await service.client()];
   await Promise.all(
     Array.from({ length: 100 }, () => patient.call('POST', '/v1/generate', { model: 'test/hangs', input: {} })),
@@ -91,7 +91,7 @@ it('an upstream that keeps a hundred submits waiting keeps no other task from st
   for (const end of hanging.splice(0)) end();
 });
 
-it('an account whose submits all hang leaves half of the places to others, and gets its own turn', async () => {
+it('an account whose submits all hang leaves half of the slots to others and gets its own turn', async () => {
   const [patient, quick] = [await service.client(), await service.client()];
   const count = 600; // half of the places are 512
   const made = await Promise.all(
@@ -133,7 +133,7 @@ it('a reload while the files of an input are fetched breaks nothing', async () =
   server.close();
 });
 
-it('links that are slow have a minute together, not each', async () => {
+it('several slow links of one input share one minute', async () => {
   const server = createServer((_request, response) => setTimeout(() => response.end(png), 300)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { app } = service;
@@ -162,7 +162,7 @@ it('links that are slow have a minute together, not each', async () => {
   server.close();
 });
 
-it('of one account sixteen files may wait to be measured; more are refused, with a word when to come again', async () => {
+it('an account may have sixteen files waiting to be measured, and more are refused with Retry-After', async () => {
   const client = await service.client();
   const create = (bytes: Buffer) =>
     client.call('POST', '/v1/generate', {

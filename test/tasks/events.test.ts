@@ -66,7 +66,7 @@ const tell = (path: string, init: RequestInit = {}) =>
   fetch(local + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}', ...init });
 const pollsOf = (id: string) => polls.filter(({ task_id }) => task_id === id);
 
-it('an upstream that calls back is asked at once, not in a minute', async () => {
+it('an upstream that calls back is polled at once instead of after a minute', async () => {
   const { id, path } = await start();
   expect(urls.get(id)).toMatch(/^https:\/\/gateway\.example\.com\/base\/events\/acct_\w+\.task_\w+\.1\.[\w-]{43}$/);
   over = true;
@@ -81,7 +81,7 @@ it('an upstream that calls back is asked at once, not in a minute', async () => 
   over = false;
 });
 
-it('is asked at most once a second, and once more for what was told meanwhile', async () => {
+it('an upstream that calls back often is polled at most once a second, and once more for the last call', async () => {
   const { id, path } = await start();
   const begun_ms = performance.now();
   while (performance.now() - begun_ms < 1_500) await Promise.all([tell(path), tell(path), tell(path)]);
@@ -93,8 +93,8 @@ it('is asked at most once a second, and once more for what was told meanwhile', 
   expect(Math.min(...pauses)).toBeGreaterThan(700);
 });
 
-describe('nothing else is believed', () => {
-  it('neither a body, whatever it is', async () => {
+describe('a callback of an upstream', () => {
+  it('is ignored in its body, whatever it is', async () => {
     const { id, path } = await start();
     const headers = { 'content-type': 'text/plain', 'content-encoding': 'gzip' };
     for (const body of ['{"status":"succeeded","output":"x"}', '{', 'a'.repeat(3_000_000), '']) {
@@ -105,7 +105,7 @@ describe('nothing else is believed', () => {
     expect((await client.call('GET', `/v1/tasks/${id}`)).json.status).toBe('running');
   });
 
-  it('nor a token that is not ours', async () => {
+  it('is ignored with a token that is not ours', async () => {
     const { id, path } = await start();
     const token = path.replace('/events/', '');
     const [account_id = '', , , signature = ''] = token.split('.');
@@ -130,13 +130,13 @@ describe('nothing else is believed', () => {
     expect(pollsOf(id)).toEqual([]);
   });
 
-  it('nor another method', async () => {
+  it('is refused with another method', async () => {
     const { path } = await start();
     const answer = await fetch(local + path);
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  it('nor anything of a task that is over', async () => {
+  it('is ignored for a task that is final', async () => {
     const { id, path } = await start();
     const canceled = await client.call('POST', `/v1/tasks/${id}/cancel`);
     expect(canceled.json.status).toBe('failed');
@@ -149,7 +149,7 @@ describe('nothing else is believed', () => {
   });
 });
 
-describe('the address', () => {
+describe('the callback address', () => {
   const run = { account_id: newId('acct'), task_id: newId('task'), number: 3 };
   const secret = 'a secret of sixteen';
 
@@ -160,11 +160,11 @@ describe('the address', () => {
     'https://10.0.0.1',
     'https://[::1]',
     'http://127.0.0.1',
-  ])('is not told where it cannot be reached: %s', (base_url) => {
+  ])('is not sent to an upstream when it cannot be reached: %s', (base_url) => {
     expect(eventsUrl(secret, base_url, run)).toBeUndefined();
   });
 
-  it('names its run', () => {
+  it('names the run', () => {
     const url = eventsUrl(secret, 'https://example.com', run) ?? '';
     expect(readToken(secret, url.replace('https://example.com/events/', ''))).toEqual(run);
     expect(readToken(`${secret}!`, url.replace('https://example.com/events/', ''))).toBeUndefined();

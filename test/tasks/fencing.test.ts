@@ -42,7 +42,7 @@ models:
 `;
 
 /** Two workers at the same task, step by step: every job here is begun by hand. */
-describe('two workers at one task', () => {
+describe('two workers on one task', () => {
   const clock = testClock();
   const once = makePuppet();
   const again = makePuppet({ idempotent: true });
@@ -83,7 +83,7 @@ describe('two workers at one task', () => {
   };
   const filesOf = (ref: TaskRef) => service.app.storage.list(ref.account_id, ref.task_id);
 
-  it('the second waits while the first may still be submitting, whose late answer is taken', async () => {
+  it('wait for each other while the first may still be submitting, and its late response is used', async () => {
     const ref = await create('test/once');
     const first = start(ref);
     const call = await once.next('start');
@@ -97,7 +97,7 @@ describe('two workers at one task', () => {
     await cancelAndStop(ref);
   });
 
-  it('a submit without a word when its time is over is ambiguous; what comes of it later is stopped', async () => {
+  it('treat a submit without a response in time as ambiguous, and stop the run that it started after all', async () => {
     const ref = await create('test/once');
     const first = start(ref);
     const call = await once.next('start');
@@ -112,7 +112,7 @@ describe('two workers at one task', () => {
     expect(await stateOf(ref)).toMatchObject({ status: 'failed', attempts: ['ambiguous'] });
   });
 
-  it('a result that comes too late is not kept', async () => {
+  it('discard a result that comes too late', async () => {
     const ref = await create('test/once');
     const first = start(ref);
     const call = await once.next('start');
@@ -124,7 +124,7 @@ describe('two workers at one task', () => {
     expect(await filesOf(ref)).toEqual([]);
   });
 
-  it('who was held up before the submit for longer than its limit does not submit', async () => {
+  it('submit once when the first was delayed before its submit for longer than the limit', async () => {
     const ref = await create('test/bold');
     atFailpoint('task.opened', async () => {
       atFailpoint('task.opened');
@@ -140,7 +140,7 @@ describe('two workers at one task', () => {
     await cancelAndStop(ref);
   });
 
-  it('who was held up alone goes to the next route', async () => {
+  it('go to the next route when one alone is delayed for longer than the limit', async () => {
     const ref = await create('test/once');
     atFailpoint('task.opened', () => {
       atFailpoint('task.opened');
@@ -156,7 +156,7 @@ describe('two workers at one task', () => {
     await cancelAndStop(ref);
   });
 
-  it('where a repeat is the same run, the second repeats it, and the first stops nothing', async () => {
+  it('repeat an idempotent submit, and the first stops nothing', async () => {
     const ref = await create('test/again');
     const first = start(ref);
     const call_1 = await again.next('start');
@@ -178,7 +178,7 @@ describe('two workers at one task', () => {
     await cancel;
   });
 
-  it('where a repeat is the same run, a lost answer is asked for again', async () => {
+  it('repeat an idempotent submit whose response was lost', async () => {
     const ref = await create('test/again');
     const first = start(ref);
     (await again.next('start')).fail(new Error('socket hang up'));
@@ -189,7 +189,7 @@ describe('two workers at one task', () => {
     expect(await stateOf(ref)).toEqual({ status: 'succeeded', error: null, attempts: ['done'] });
   });
 
-  it('a run that is dropped before its start goes on once, whoever hears of it how often', async () => {
+  it('go on once with a run that is dropped before its start, however often they learn of it', async () => {
     const ref = await create('test/once');
     const begun = start(ref);
     (await once.next('start')).answer({ phase: 'waiting', ref: 'a', poll_after_ms: 50 });
@@ -213,7 +213,7 @@ describe('two workers at one task', () => {
     await cancelAndStop(ref);
   });
 
-  it('a poll that comes late ends nothing but its own attempt', async () => {
+  it('end nothing but the own attempt with a late poll', async () => {
     const ref = await create('test/once');
     const begun = start(ref);
     (await once.next('start')).answer({ phase: 'waiting', ref: 'a', poll_after_ms: 50 });
@@ -234,7 +234,7 @@ describe('two workers at one task', () => {
     await cancelAndStop(ref);
   });
 
-  it('a poll that comes late does not bring an old reference back', async () => {
+  it('do not restore an old reference with a late poll', async () => {
     const ref = await create('test/once');
     const begun = start(ref);
     (await once.next('start')).answer(running('r1'));
@@ -250,7 +250,7 @@ describe('two workers at one task', () => {
     await cancelAndStop(ref);
   });
 
-  it('a cancel that finds a try opened in between ends nothing', async () => {
+  it('end nothing with a cancel that finds a newer attempt', async () => {
     const ref = await create('test/once');
     const first = start(ref);
     const call = await once.next('start');
@@ -262,7 +262,7 @@ describe('two workers at one task', () => {
     await cancelAndStop(ref);
   });
 
-  it('a cancel counts the task as started if it started while its upstream was asked to stop', async () => {
+  it('count a cancelled task as started if it starts while its upstream is asked to stop', async () => {
     const ref = await create('test/once');
     const begun = start(ref);
     (await once.next('start')).answer({ phase: 'waiting', ref: 'a', poll_after_ms: 50 });
@@ -278,7 +278,7 @@ describe('two workers at one task', () => {
     expect(rows).toEqual([{ counts_as_failure: true }]);
   });
 
-  it('a cancel that wins against a worker which has stored the output leaves no files', async () => {
+  it('leave no files when a cancel wins against the worker that has stored the output', async () => {
     const ref = await create('test/once');
     const begun = start(ref);
     (await once.next('start')).answer(running('r'));
@@ -294,7 +294,7 @@ describe('two workers at one task', () => {
     expect(await filesOf(ref)).toEqual([]);
   });
 
-  it('who finishes second keeps the files of the first', async () => {
+  it('keep the files of the worker that finishes first', async () => {
     const ref = await create('test/once');
     const begun = start(ref);
     (await once.next('start')).answer(running('r'));

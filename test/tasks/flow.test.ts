@@ -20,7 +20,7 @@ describe('a task on the sandbox', () => {
   const generate = (model: string, input: object, query = '?wait=30') =>
     client.call('POST', `/v1/generate${query}`, { model, input });
 
-  it('makes a picture: hold, run, file, charge', async () => {
+  it('makes an image with a hold, a run, a file and a charge', async () => {
     const before = (await client.call('GET', '/v1/balance')).json.available.exact;
     const { status, json: task, text } = await generate('sandbox/image', { prompt: 'a red bicycle' });
     expect(status).toBe(202);
@@ -46,20 +46,20 @@ describe('a task on the sandbox', () => {
     expect(Number(before) - Number(after)).toBeCloseTo(0.01, 6);
   });
 
-  it('makes a film whose measured length is what is charged', async () => {
+  it('makes a video and is charged for its measured length', async () => {
     const { json: task } = await generate('sandbox/video', { prompt: 'waves', duration: 2 });
     expect(task).toMatchObject({ status: 'succeeded', cost: { exact: '0.040000' } });
     expect(task.output).toMatchObject([{ type: 'video', duration: 2, content_type: 'video/mp4' }]);
     expect(task.started_at).not.toBeNull();
   });
 
-  it('makes sound', async () => {
+  it('makes audio', async () => {
     const { json: task } = await generate('sandbox/audio', { prompt: 'a short melody', duration: 2 });
     expect(task).toMatchObject({ status: 'succeeded', cost: { exact: '0.020000' } });
     expect(task.output).toMatchObject([{ type: 'audio', duration: 2, content_type: 'audio/wav' }]);
   });
 
-  it('answers queued at once, then running, then succeeded', async () => {
+  it('is queued at once, then running, then succeeded', async () => {
     const { json: queued } = await generate('sandbox/image', { prompt: '[[delay 2s]] x' }, '');
     expect(queued).toMatchObject({
       status: 'queued',
@@ -78,7 +78,7 @@ describe('a task on the sandbox', () => {
     ['[[fail]] x', 'upstream_error', true],
     ['[[moderate]] x', 'content_policy_violation', true],
     ['[[fail before start]] x', 'upstream_error', false],
-  ])('%s fails with %s, costs nothing', async (prompt, type, started) => {
+  ])('fails on %s with %s and costs nothing', async (prompt, type, started) => {
     const before = (await client.call('GET', '/v1/balance')).json.available.exact;
     const { status, json: task } = await generate('sandbox/image', { prompt });
     expect(status).toBe(202);
@@ -87,7 +87,7 @@ describe('a task on the sandbox', () => {
     expect((await client.call('GET', '/v1/balance')).json.available.exact).toBe(before);
   });
 
-  it('goes to the second route of sandbox/failover, and fails on sandbox/down', async () => {
+  it('goes to the second route of sandbox/failover and fails on sandbox/down', async () => {
     expect((await generate('sandbox/failover', { prompt: 'x' })).json.status).toBe('succeeded');
     for (let i = 0; i < 8; i++) {
       expect(await generate('sandbox/down', { prompt: 'x' })).toMatchObject({
@@ -97,7 +97,7 @@ describe('a task on the sandbox', () => {
     }
   });
 
-  it('ends a hanging run after 20 seconds', async () => {
+  it('fails with a hanging run after 20 seconds', async () => {
     const { json: task } = await hanging;
     expect(task).toMatchObject({ status: 'failed', error: { type: 'timeout' } });
     const ran_ms = Date.parse(task.completed_at ?? '') - Date.parse(task.started_at ?? '');
@@ -105,7 +105,7 @@ describe('a task on the sandbox', () => {
     expect(ran_ms).toBeLessThan(23_000);
   }, 40_000);
 
-  it('answers the current state when the wait ends before the task', async () => {
+  it('is returned in its current state when the wait ends first', async () => {
     const started_ms = performance.now();
     const { status, json: task } = await generate('sandbox/image', { prompt: '[[delay 4s]] x' }, '?wait=1');
     expect(status).toBe(202);

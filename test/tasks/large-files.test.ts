@@ -119,7 +119,7 @@ it('eight results of 48 MB at once are never in memory', async () => {
   expect(measured.peak_bytes).toBeLessThan(150 * megabyte); // of 384
 });
 
-it('six links of 30 MB in one input are never in memory, and all bytes of them are kept', async () => {
+it('six links of 30 MB in one input are never in memory, and all their bytes are stored', async () => {
   const clips = [1, 2, 3, 4, 5, 6].map((n) => `${site.url}/large30?${n}`);
   const measured = await peakOf(() => generate('test/sing', { clips }, 0));
   expect(measured.result.status).toBe(202);
@@ -128,7 +128,7 @@ it('six links of 30 MB in one input are never in memory, and all bytes of them a
   expect(estimated.json.estimated_cost.amount).toBe('1.13'); // 180 MB at 16,000 bytes a second, of 0.0001
 });
 
-it('links that lead to more than one file may have are refused at the one that is too much', async () => {
+it('links that exceed the size of a file together are refused at the one that exceeds it', async () => {
   const clips = [1, 2, 3].map((n) => `${site.url}/large90?${n}`);
   const { status, json } = await generate('test/sing', { clips });
   expect(status).toBe(422);
@@ -140,13 +140,13 @@ it('links that lead to more than one file may have are refused at the one that i
   expect(single.json.error.message).toBe('input.clips[0] is larger than 200 MB.');
 });
 
-it('results and links that are cut leave nothing behind', async () => {
+it('results and links that are cut leave no files behind', async () => {
   const { status, json } = await generate('test/sing', { clips: [`${site.url}/short`, `${site.url}/cut5`] });
   expect(status).toBe(422);
   expect(json.error.message).toMatch(/^input\.clips\[1\] cannot be fetched: /);
 });
 
-it('a folder that is taken away while the service runs is made again, for links and for results', async () => {
+it('a folder that is deleted while the service runs is created again for links and results', async () => {
   const folder = join(service.app.config.data_dir, 'spool');
   await rm(folder, { recursive: true });
   expect((await generate('test/sing', { clips: [`${site.url}/short`] })).status).toBe(202);
@@ -155,7 +155,7 @@ it('a folder that is taken away while the service runs is made again, for links 
   expect((await generate('test/hum', {})).json.status).toBe('succeeded');
 });
 
-it('a disk that cannot be written to is told as that, and results are fetched again when it can', async () => {
+it('a disk that cannot be written is reported as that, and results are fetched again when it can', async () => {
   const folder = join(service.app.config.data_dir, 'spool');
   const logged = vi.spyOn(service.app.log, 'error');
   await rm(folder, { recursive: true });
@@ -180,7 +180,7 @@ async function upload(): Promise<number> {
   return (await fetch(`${service.url}/v1/files`, { method: 'POST', headers, body })).status;
 }
 
-it('a burst of requests with links waits for its eight places; an upload meanwhile is refused', async () => {
+it('a burst of requests with links waits for its eight slots, and an upload meanwhile is refused', async () => {
   const clips = (n: number) => [`${site.url}/short?${n}`, `${site.url}/slow?${n}`];
   const answers = Array.from({ length: 20 }, (_, n) => generate('test/sing', { clips: clips(n) }, 0));
   await vi.waitUntil(async () => (await upload()) === 429, { timeout: 10_000 });
@@ -190,7 +190,7 @@ it('a burst of requests with links waits for its eight places; an upload meanwhi
   expect(await upload()).toBe(200);
 });
 
-it('callers who leave while they wait for the turn of their link give their places back', async () => {
+it('callers who disconnect while they wait for their links release their slots', async () => {
   const leaving = new AbortController();
   const body = JSON.stringify({ model: 'test/sing', input: { clips: [`${site.url}/slow`] } });
   const headers = { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' };

@@ -45,7 +45,7 @@ async function work(run: () => Promise<Outcome>): Promise<void> {
   }
 }
 
-describe('the connection to the database is lost at any statement', () => {
+describe('losing the database connection at any statement', () => {
   const once = makePuppet();
   let service: TestApp;
   let client: Client;
@@ -84,21 +84,24 @@ describe('the connection to the database is lost at any statement', () => {
     ['a first route that refuses', (_verb, model) => (model === 'a' ? 'refuse' : done()), 2],
   ];
 
-  it.each(ways)('%s: submitted once, succeeded, charged', async (_name, wanted, submits) => {
-    script = wanted;
-    for (const at of ['before', 'after'] as const) {
-      for (let number = 1, statements = 1; number <= statements; number++) {
-        const { json } = await client.call('POST', '/v1/generate', { model: 'test/once', input: {} });
-        const ref: TaskRef = { account_id: client.account_id, task_id: json.id };
-        const lossy = losing(service.app, number, at);
-        const job = { id: 'x', queue: 'x', data: ref, attempt: 0, signal: new AbortController().signal };
-        await work(() => startTask(lossy.app, job));
-        await work(() => pollTask(lossy.app, job));
-        const task = await loadTask(service.app.db, ref);
-        const came_out = { status: task?.status, cost: task?.cost, submits: once.count('start', json.id) };
-        expect(came_out, `statement ${number}, ${at}`).toEqual({ status: 'succeeded', cost: 30_000n, submits });
-        statements = Math.max(statements, lossy.statements());
+  it.each(ways)(
+    'leaves a task that is submitted once, succeeds and is charged, with %s',
+    async (_name, wanted, submits) => {
+      script = wanted;
+      for (const at of ['before', 'after'] as const) {
+        for (let number = 1, statements = 1; number <= statements; number++) {
+          const { json } = await client.call('POST', '/v1/generate', { model: 'test/once', input: {} });
+          const ref: TaskRef = { account_id: client.account_id, task_id: json.id };
+          const lossy = losing(service.app, number, at);
+          const job = { id: 'x', queue: 'x', data: ref, attempt: 0, signal: new AbortController().signal };
+          await work(() => startTask(lossy.app, job));
+          await work(() => pollTask(lossy.app, job));
+          const task = await loadTask(service.app.db, ref);
+          const came_out = { status: task?.status, cost: task?.cost, submits: once.count('start', json.id) };
+          expect(came_out, `statement ${number}, ${at}`).toEqual({ status: 'succeeded', cost: 30_000n, submits });
+          statements = Math.max(statements, lossy.statements());
+        }
       }
-    }
-  });
+    },
+  );
 });

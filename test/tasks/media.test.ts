@@ -113,7 +113,7 @@ async function inputFiles(account_id: string): Promise<unknown[]> {
 const dataUrl = (bytes: Buffer, content_type = 'image/png') => writeDataUrl({ content_type, bytes });
 
 describe('an upstream that takes data URLs', () => {
-  it('gets uploads, links and data URLs as such, with the types of their bytes', async () => {
+  it('gets uploads, links and data URLs as data URLs with the types of their bytes', async () => {
     const id = await upload(png);
     const input = { prompt: 'a', clips: [`${site.url}/a.wav`, dataUrl(sound, 'text/html')] };
     for (const image of [id, `${site.url}/a.png`, dataUrl(png, 'application/x-evil')]) {
@@ -129,12 +129,12 @@ describe('an upstream that takes data URLs', () => {
     );
   });
 
-  it('gets them where the route wants them', async () => {
+  it('gets them in the fields that its route names', async () => {
     await generate('mapped', { prompt: 'a', image: dataUrl(png) });
     expect(takers.data.inputs()).toEqual([{ text: 'a', refs: [{ uri: dataUrl(png) }], mode: 'x' }]);
   });
 
-  it('gets no bytes through the table of tasks, which keeps names only', async () => {
+  it('gets bytes that are never in the table of tasks, which has only names', async () => {
     const { json } = await generate('data', {
       prompt: 'a',
       image: dataUrl(png),
@@ -151,7 +151,7 @@ describe('an upstream that takes data URLs', () => {
     expect(await service.app.storage.list(client.account_id, kept.image)).toEqual([]);
   });
 
-  it('keeps what the caller uploaded', async () => {
+  it("leaves the caller's uploads in place", async () => {
     const id = await upload(png);
     await generate('data', { prompt: 'a', image: id });
     await generate('data', { prompt: 'a', image: id });
@@ -163,7 +163,7 @@ describe('an upstream that takes data URLs', () => {
     ['/none', 'input.image cannot be fetched: The address answered 404.'],
     ['/page', 'input.image: the link leads to no file that can be read, not to a file of type image.'],
     ['/a.wav', 'input.image: the link leads to audio/wav, not to a file of type image.'],
-  ])('a link to %s fails the task as the mistake of its caller, free and not counted', async (path, message) => {
+  ])("fails a task with a link to %s as the caller's mistake, free and not counted", async (path, message) => {
     const { status, json } = await generate('data', { prompt: 'a', image: site.url + path });
     expect(status).toBe(202);
     expect(json).toMatchObject({
@@ -178,7 +178,7 @@ describe('an upstream that takes data URLs', () => {
 });
 
 describe('an upstream that takes links', () => {
-  it('gets signed ones to files, that end with the task; in our own network to what is behind links, too', async () => {
+  it('gets signed links to files that end with the task, and in our own network to linked files, too', async () => {
     const id = await upload(png);
     let seen: Buffer[] = [];
     takers.link.answer = async ({ input }) => {
@@ -197,7 +197,7 @@ describe('an upstream that takes links', () => {
     expect((await fetch(String(input['image']))).status).toBe(200);
   });
 
-  it('and cannot reach this address is passed over', async () => {
+  it('is skipped when it cannot reach this address', async () => {
     const id = await upload(png);
     const { json } = await generate('failover', { prompt: 'a', image: id });
     expect(json.status).toBe('succeeded');
@@ -216,7 +216,7 @@ describe('an upstream that takes links', () => {
   });
 });
 
-it('an upstream that takes either gets small files in the request and large ones as links', async () => {
+it('an upstream that takes both gets small files in the request and large ones as links', async () => {
   const large = wav(60);
   const { json } = await generate('either', {
     prompt: 'a',
@@ -232,7 +232,7 @@ it('an upstream that takes either gets small files in the request and large ones
   expect(linked).toMatch(/^http:.*\/0\.wav\?exp=/);
 });
 
-describe('refused at the creation, by the name of the field', () => {
+describe('an input is refused at creation by the name of its field', () => {
   const cases: [string, () => object | Promise<object>, string, string][] = [
     [
       'a text that is none of the three',
@@ -313,7 +313,7 @@ describe('refused at the creation, by the name of the field', () => {
     ],
   ];
 
-  it.each(cases)('%s', async (_name, input, param, message) => {
+  it.each(cases)('with %s', async (_name, input, param, message) => {
     const wanted = { prompt: 'a', ...(await input()) };
     const { status, json } = await generate('either', wanted);
     expect(status).toBe(422);
@@ -324,7 +324,7 @@ describe('refused at the creation, by the name of the field', () => {
     expect((await client.call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
   });
 
-  it('what is larger than goes into one request, where no route takes links', async () => {
+  it('with more bytes than fit into one request when no route takes links', async () => {
     const large = await upload(sound);
     await service.app.db.query('update files set size_bytes = 33000000 where id = $1', [large]);
     const { status, json } = await generate('data', { prompt: 'a', clips: [large] });
@@ -341,7 +341,7 @@ describe('refused at the creation, by the name of the field', () => {
     ]);
   });
 
-  it('a file counts as often as it is named: so often it would stand in the request', async () => {
+  it('with a file that is too large as often as it is named', async () => {
     const large = await upload(sound);
     await service.app.db.query('update files set size_bytes = 12000000 where id = $1', [large]);
     const runs = takers.data.runs.length;
@@ -351,7 +351,7 @@ describe('refused at the creation, by the name of the field', () => {
     expect((await generate('data', { prompt: 'a', clips: [large, large] })).json.status).toBe('succeeded');
   });
 
-  it('so does a link that is fetched for the request', async () => {
+  it('with a link that is too large as often as it is fetched for the request', async () => {
     const url = `${site.url}/long.wav`;
     const runs = takers.data.runs.length;
     expect((await generate('data', { prompt: 'a', clips: [url, url, url] })).json.status).toBe('failed');
@@ -361,7 +361,7 @@ describe('refused at the creation, by the name of the field', () => {
     expect((await generate('either', { prompt: 'a', clips: [url, url, url] })).json.status).toBe('succeeded');
   });
 
-  it('links to private addresses, where they are not allowed', async () => {
+  it('with links to private addresses unless they are permitted', async () => {
     const strict = await service.beside({
       yaml,
       adapters: { data: takers.data.adapter, link: takers.link.adapter, either: takers.either.adapter },
@@ -378,17 +378,17 @@ describe('refused at the creation, by the name of the field', () => {
   });
 });
 
-describe('files of an input that is not taken on', () => {
+describe('files of a refused input', () => {
   const image = () => dataUrl(png);
 
-  it('are not kept when the money does not suffice', async () => {
+  it('are not stored when the money does not suffice', async () => {
     const poor = await service.client({ credit: '0.01' });
     const body = { model: 'test/data', input: { prompt: 'a', image: image() } };
     expect((await poor.call('POST', '/v1/generate', body)).status).toBe(402);
     expect(await inputFiles(poor.account_id)).toEqual([]);
   });
 
-  it('nor by an estimate', async () => {
+  it('are not stored by an estimate', async () => {
     const body = { model: 'test/data', input: { prompt: 'a', image: image() } };
     expect((await client.call('POST', '/v1/estimate', body)).status).toBe(200);
     expect((await client.call('POST', '/v1/estimate', { ...body, input: { prompt: 'a', image: 'x' } })).status).toBe(
@@ -397,7 +397,7 @@ describe('files of an input that is not taken on', () => {
     expect(await inputFiles(client.account_id)).toEqual([]);
   });
 
-  it('nor twice, when the call is repeated', async () => {
+  it('are not stored twice when the call is repeated', async () => {
     const body = { model: 'test/data', input: { prompt: 'a', image: image() } };
     const headers = { 'idempotency-key': 'once' };
     const first = await client.call('POST', '/v1/generate?wait=60', body, headers);
@@ -408,7 +408,7 @@ describe('files of an input that is not taken on', () => {
   });
 });
 
-it('a file that is gone before the run fails the task, free and not counted', async () => {
+it('a file that is deleted before the run fails the task, free and not counted', async () => {
   const quiet = await startTestApp({
     yaml,
     worker: false,

@@ -41,7 +41,7 @@ async function startFiles(host: string): Promise<Files> {
   return { url, asked, answer: (next) => (listener = next), server };
 }
 
-describe('result links of an upstream', () => {
+describe('a result link of an upstream', () => {
   const clock = testClock();
   const once = makePuppet();
   let service: TestApp;
@@ -117,7 +117,7 @@ describe('result links of an upstream', () => {
     expect(await service.app.storage.list(ref.account_id, ref.task_id)).toEqual([]);
   }
 
-  it('is fetched, kept and measured, whatever it calls itself; at the submit or at a poll', async () => {
+  it('is fetched, stored and measured whatever it claims to be, at the submit or at a poll', async () => {
     const { ref, outcome } = await begun(done({ url: `${files.url}/a.png` }));
     expect(await outcome).toBe('done');
     await expectKept(ref);
@@ -126,7 +126,7 @@ describe('result links of an upstream', () => {
     await expectKept(later);
   });
 
-  it('has the key only at the origin that it is for', async () => {
+  it('gets the key only at the origin that the key is for', async () => {
     const credentials = { origin: files.url, headers: { authorization: 'Bearer upstream' } };
     files.answer((_, response) => response.writeHead(302, { location: `${elsewhere.url}/b` }).end());
     const ref = await running();
@@ -139,7 +139,7 @@ describe('result links of an upstream', () => {
     expect(elsewhere.asked.map((headers) => headers.authorization)).toEqual([undefined, undefined]);
   });
 
-  it('to a private address is unusable, unless the provider may have them: refunded, and nobody was called', async () => {
+  it('to a private address is refused unless the provider may use them: the task is refunded and nothing is fetched', async () => {
     const ref = await running('far');
     expect(await polled(ref, done({ url: `${files.url}/a` }))).toBe('done');
     await expectLost(ref);
@@ -151,7 +151,7 @@ describe('result links of an upstream', () => {
     ['a link-local address', 'http://[fe80::1]/'],
     ['a file', 'file:///etc/passwd'],
     ['nonsense', 'here'],
-  ])('to %s is unusable for every provider, at once or by a redirect', async (_, url) => {
+  ])('to %s is refused for every provider, at once or by a redirect', async (_, url) => {
     const ref = await running();
     expect(await polled(ref, done({ url }))).toBe('done');
     await expectLost(ref);
@@ -162,14 +162,14 @@ describe('result links of an upstream', () => {
     await expectLost(second);
   });
 
-  it('that promises more than a gigabyte is unusable before it has come', async () => {
+  it('is refused before its bytes come when it announces more than a gigabyte', async () => {
     files.answer((_, response) => void response.writeHead(200, { 'content-length': String(2 ** 31) }).write('x'));
     const ref = await running();
     expect(await polled(ref, done({ url: `${files.url}/a` }))).toBe('done');
     await expectLost(ref);
   });
 
-  it('that fails is asked for again by the next poll, until it works', async () => {
+  it('is requested again by the next poll until it works', async () => {
     const ref = await running();
     const state = done({ url: `${files.url}/a` });
     for (const failing of [
@@ -190,7 +190,7 @@ describe('result links of an upstream', () => {
     await expectKept(ref);
   });
 
-  it('that fails until the time of the route is over ends the task, refunded', async () => {
+  it('that fails until the time of the route is over ends the task with a refund', async () => {
     files.answer((_, response) => response.writeHead(503).end());
     const ref = await running();
     const state = done({ url: `${files.url}/a` });
@@ -203,7 +203,7 @@ describe('result links of an upstream', () => {
     expect((await taskOf(ref))?.error_message).toContain('could not be fetched');
   });
 
-  it('that fails at the submit is tried again while the answer is at hand', async () => {
+  it('that fails at the submit is tried again while its response is in memory', async () => {
     files.answer((_, response) => {
       files.answer((__, second) => second.end(picture));
       response.writeHead(503).end();
@@ -214,7 +214,7 @@ describe('result links of an upstream', () => {
     expect(files.asked).toHaveLength(2);
   });
 
-  it('that fails at the submit for a minute ends the task: nobody could name it again', async () => {
+  it('that fails at the submit for a minute ends the task, because nothing else knows it', async () => {
     files.answer((_, response) => {
       elapse(61_000);
       response.writeHead(503).end();
@@ -234,14 +234,14 @@ describe('result links of an upstream', () => {
     await expectKept(ref);
   });
 
-  it('may have a gigabyte, but all of a run no more than that together', async () => {
+  it('may have a gigabyte, but all files of a run no more than that together', async () => {
     elsewhere.answer((_, response) => void response.writeHead(200, { 'content-length': String(2 ** 30) }).write('x'));
     const ref = await running();
     expect(await polled(ref, done({ url: `${files.url}/a` }, { url: `${elsewhere.url}/b` }))).toBe('done');
     await expectLost(ref);
   });
 
-  it('one of several that is no picture spoils them all, and nothing is kept', async () => {
+  it('to something other than an image makes the whole output invalid, and nothing is stored', async () => {
     elsewhere.answer((_, response) => response.end('oops'));
     const ref = await running();
     expect(await polled(ref, done({ url: `${files.url}/a` }, { url: `${elsewhere.url}/b` }))).toBe('done');

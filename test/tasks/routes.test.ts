@@ -40,7 +40,7 @@ models:
       - { id: a, provider: one, upstream_model: slow-a, timeout: { start: 1s, total: 3s } }
 `;
 
-describe('routes', () => {
+describe('a task with several routes', () => {
   let upstream: Upstream;
   let service: TestApp;
   let client: Client;
@@ -70,7 +70,7 @@ describe('routes', () => {
     upstream.submits.filter((submit) => submit.task_id === task_id).map((submit) => submit.route);
   const available = async () => (await client.call('GET', '/v1/balance')).json.available.exact;
 
-  it('uses the first route that starts, and charges what was measured', async () => {
+  it('uses the first route that starts and is charged what was measured', async () => {
     const { json: task } = await generate('test/pair');
     expect(task).toMatchObject({ status: 'succeeded', cost: { amount: '0.03' }, error: null });
     expect(task.output).toMatchObject([{ type: 'image', width: 64, height: 48, content_type: 'image/png' }]);
@@ -105,7 +105,7 @@ describe('routes', () => {
     expect(await available()).toBe('99.970000');
   });
 
-  it('fails the task when the last route drops its run before the start: refunded and not counted', async () => {
+  it('fails when the last route drops its run before the start, refunded and not counted', async () => {
     upstream.script('pair-a', 'refuse');
     upstream.script('pair-b', 'drop');
     const { json: task } = await generate('test/pair');
@@ -118,14 +118,14 @@ describe('routes', () => {
     expect(row?.counts_as_failure).toBe(false);
   });
 
-  it('does not believe that a run which was seen running was never started', async () => {
+  it('stays failed when a run that was seen running is reported as never started', async () => {
     upstream.script('pair-a', 'run then drop');
     const { json: task } = await generate('test/pair');
     expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { amount: '0.00' } });
     expect(submitsOf(task.id)).toEqual(['pair-a']);
   });
 
-  it('does not go on when a queued run cannot be stopped unbilled: the task fails, refunded', async () => {
+  it('fails with a refund when a queued run cannot be stopped unbilled', async () => {
     upstream.script('pair-a', 'queue');
     upstream.stoppable = false;
     const { json: task } = await generate('test/pair');
@@ -134,7 +134,7 @@ describe('routes', () => {
     expect(await available()).toBe('100.000000');
   });
 
-  it('never fails over after the start', async () => {
+  it('never goes to the next route after the start', async () => {
     upstream.script('pair-a', 'run then fail');
     const { json: task } = await generate('test/pair');
     expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
@@ -143,7 +143,7 @@ describe('routes', () => {
     expect(await countedFailures()).toBe(1);
   });
 
-  it('never repeats a submit whose answer was lost: the task fails, refunded and not counted', async () => {
+  it('fails when the response to its submit is lost, refunded and not counted, and never submits again', async () => {
     upstream.script('pair-a', 'cut');
     const { json: task } = await generate('test/pair');
     expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
@@ -152,21 +152,21 @@ describe('routes', () => {
     expect(await available()).toBe('100.000000');
   });
 
-  it('fails over after a lost answer where the operator chose it', async () => {
+  it('goes to the next route after a lost response when the operator chose that', async () => {
     upstream.script('risky-a', 'cut');
     const { json: task } = await generate('test/risky');
     expect(task.status).toBe('succeeded');
     expect(submitsOf(task.id)).toEqual(['risky-a', 'risky-b']);
   });
 
-  it('treats a submit without an answer in time as ambiguous', async () => {
+  it('treats a submit without a response in time as ambiguous', async () => {
     upstream.script('slow-a', 'hang');
     const { json: task } = await generate('test/slow');
     expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });
     expect(submitsOf(task.id)).toEqual(['slow-a']);
   });
 
-  it('ends a run that outlasts its time limit', async () => {
+  it('fails when its run exceeds the time limit', async () => {
     upstream.script('slow-a', 'run forever');
     const { json: task } = await generate('test/slow');
     expect(task).toMatchObject({ status: 'failed', error: { type: 'timeout' }, cost: { exact: '0.000000' } });
@@ -174,7 +174,7 @@ describe('routes', () => {
     expect(await countedFailures()).toBe(1);
   });
 
-  it('tells the caller what was wrong with the input, on no other route, without blaming the route', async () => {
+  it('reports what is wrong with the input, tries no other route and blames none', async () => {
     upstream.script('pair-a', 'reject input');
     for (let i = 0; i < 6; i++) {
       const { json: task } = await generate('test/pair');
@@ -189,14 +189,14 @@ describe('routes', () => {
     expect(submitsOf(task.id)).toEqual(['pair-a']);
   });
 
-  it('fails the task, refunded and not counted, when no route could be started', async () => {
+  it('fails when no route starts, refunded and not counted', async () => {
     const { status, json: task } = await generate('test/dead');
     expect(status).toBe(202);
     expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
     expect(await countedFailures()).toBe(0);
   });
 
-  it('skips a route that refuses all the time, and lets one probe heal it', async () => {
+  it('skips a route that always refuses, and one probe closes its circuit', async () => {
     upstream.script('pair-a', 'no key');
     await generate('test/pair');
     upstream.script('pair-a', 'done');
@@ -210,7 +210,7 @@ describe('routes', () => {
     expect(submitsOf(healed.id)).toEqual(['pair-a']);
   });
 
-  it('answers 502 and creates nothing while every route of the model is open', async () => {
+  it('is refused with 502 and not created while every circuit of the model is open', async () => {
     for (let i = 0; i < 5; i++) await generate('test/dead');
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     const refused = await generate('test/dead');

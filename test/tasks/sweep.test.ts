@@ -72,7 +72,7 @@ describe('the sweep', () => {
     return rows.map(({ name }) => name);
   };
 
-  it('sends the job of a task that has none again: of a run that was accepted, the poll', async () => {
+  it("sends a task's missing job again, which is the poll for an accepted run", async () => {
     const [waiting, polled] = [await create(), await accepted()];
     await app.db.query('delete from pgboss.job where singleton_key = any($1)', [[waiting.task_id, polled.task_id]]);
     clock.pass(6_000);
@@ -82,7 +82,7 @@ describe('the sweep', () => {
     for (const ref of [waiting, polled]) await fail(ref);
   });
 
-  it('ends a task past its deadline, not counted, and its poll job stops the run', async () => {
+  it('fails a task past its deadline, uncounted, and the poll job stops the run', async () => {
     const ref = await accepted();
     clock.pass(day_ms);
     expect((await rescueTasks(app)).expired).toBe(1);
@@ -98,7 +98,7 @@ describe('the sweep', () => {
     expect(once.count('cancel', ref.task_id)).toBe(1);
   });
 
-  it('removes thousands of old tasks in one go, with what a dead worker left of them', async () => {
+  it('removes thousands of old tasks at once with what a dead worker left of them', async () => {
     const ref = await create();
     await fail(ref);
     const stray = `${ref.account_id}/${ref.task_id}/0.png`;
@@ -119,7 +119,7 @@ describe('the sweep', () => {
     expect(await app.db.query('select 1 from tasks where id = any($1)', [[ref.task_id, ...ids]])).toEqual([]);
   });
 
-  it('what was copied before a task failed goes at once', async () => {
+  it('removes at once the files that were copied before their task failed', async () => {
     const ref = await create();
     const stray = `${ref.account_id}/${ref.task_id}/0.png`;
     await app.storage.put(stray, Buffer.from('x'), { content_type: 'image/png', size_limit_bytes: 10 });
@@ -127,7 +127,7 @@ describe('the sweep', () => {
     expect(await app.storage.stat(stray)).toBeUndefined();
   });
 
-  it('a file that cannot be removed holds up no others', async () => {
+  it('removes other files although one cannot be removed', async () => {
     const [stuck, fine] = [await create(), await create()];
     const key = await succeed(stuck);
     const fine_key = await succeed(fine);

@@ -78,8 +78,8 @@ const audio = () => writeDataUrl({ content_type: 'audio/wav', bytes: minute_and_
 const run = async (model = 'transcribe', input: object = { audio: audio() }) =>
   (await client.call('POST', '/v1/generate?wait=60', { model: `test/${model}`, input })).json;
 
-describe('a result that is a text', () => {
-  it('is told in the task, and kept as a file', async () => {
+describe('a text result', () => {
+  it('is in the task and stored as a file', async () => {
     answers({ text: 'Zażółć gęślą jaźń.', content_type: 'text/plain' });
     const task = await run();
     expect(task.output).toEqual([
@@ -114,7 +114,7 @@ describe('a result that is a text', () => {
     expect((await fetch(item?.url ?? '')).headers.get('content-type')).toBe(served);
   });
 
-  it('is told by its link alone when it is long', async () => {
+  it('is only a link when it is long', async () => {
     for (const [length, told] of [
       [65_536, true],
       [65_537, false],
@@ -127,14 +127,14 @@ describe('a result that is a text', () => {
     }
   });
 
-  it('may be empty, and have characters that no database keeps', async () => {
+  it('may be empty and may have characters that no database stores', async () => {
     answers({ text: '', content_type: 'text/plain' });
     expect((await run()).output).toMatchObject([{ type: 'text', text: '', size_bytes: 0 }]);
     answers({ text: 'a\0b\ud800c', content_type: 'text/plain' });
     expect((await run()).output).toMatchObject([{ type: 'text', text: 'ab\ufffdc' }]);
   });
 
-  it('is no output of a model that makes sounds, nor a sound one of a model that writes', async () => {
+  it('is no output of an audio model, and audio is no output of a text model', async () => {
     answers({ text: 'hello', content_type: 'text/plain' });
     expect(await run('speak', {})).toMatchObject({
       status: 'failed',
@@ -150,7 +150,7 @@ describe('a result that is a text', () => {
   });
 });
 
-describe('what was heard is paid by its length', () => {
+describe('a transcription is charged by the length of its audio', () => {
   beforeEach(() =>
     answers({ text: 'hello', content_type: 'text/plain' }, { second: '1', minute: '999999', output_token: '-5' }),
   );
@@ -168,7 +168,7 @@ describe('what was heard is paid by its length', () => {
       },
     ],
     ['a link', async () => `${site.url}/a.wav`],
-  ])('of %s, held and charged to the millionth, whatever the upstream says', async (_name, make) => {
+  ])('from %s, held and charged to the millionth, whatever the upstream reports', async (_name, make) => {
     const input = { audio: await make() };
     const estimate = await client.call('POST', '/v1/estimate', { model: 'test/transcribe', input });
     expect(estimate.json.estimated_cost.exact).toBe('0.900000');
@@ -182,13 +182,13 @@ describe('what was heard is paid by its length', () => {
     expect(usage.json.data[0]?.units).toMatchObject({ second: '90' });
   });
 
-  it('of a link: what was measured is what the upstream gets', async () => {
+  it('from a link, and the upstream gets what was measured', async () => {
     await run('transcribe', { audio: `${site.url}/a.wav` });
     expect(site.asked).toBe(1);
     expect(hears.runs.at(-1)?.input['audio']).toBe(audio());
   });
 
-  it('of a link that stands in a field that is not measured, too', async () => {
+  it('from a link, and also fetches one in a field that is not measured', async () => {
     const url = `${site.url}/a.wav`;
     const estimate = await client.call('POST', '/v1/estimate', {
       model: 'test/sing',
@@ -200,21 +200,21 @@ describe('what was heard is paid by its length', () => {
     expect(hears.runs.at(-1)?.input).toEqual({ like: audio(), audio: audio() });
   });
 
-  it.each(['/none', '/'])('of a link that cannot be fetched: 422 (%s)', async (path) => {
+  it.each(['/none', '/'])('from a link, and gets 422 when it cannot be fetched (%s)', async (path) => {
     const body = { model: 'test/transcribe', input: { audio: site.url + path } };
     const { status, json } = await client.call('POST', '/v1/generate', body);
     expect([status, json.error.param]).toEqual([422, 'input.audio']);
     expect(json.error.message).toBe('input.audio cannot be fetched: The address answered 404.');
   });
 
-  it('holds must cover it', async () => {
+  it('within its hold', async () => {
     const poor = await service.client({ credit: '0.89' });
     const body = { model: 'test/transcribe', input: { audio: audio() } };
     expect((await poor.call('POST', '/v1/generate', body)).status).toBe(402);
   });
 });
 
-describe('what only the upstream can count', () => {
+describe('a unit that only the upstream can count', () => {
   it.each([
     [{ output_token: '42' }, '0.420000'],
     [{ output_token: '1000' }, '1.000000'], // never above the hold
@@ -222,7 +222,7 @@ describe('what only the upstream can count', () => {
     [{ output_token: '1e2' }, '1.000000'],
     [{ output_token: '99999999999999999999' }, '1.000000'],
     [undefined, '1.000000'],
-  ])('%j costs %s', async (units, cost) => {
+  ])('costs, reported as %j, %s', async (units, cost) => {
     answers({ text: 'hello', content_type: 'text/plain' }, units);
     expect((await run('tokens')).cost.exact).toBe(cost);
   });

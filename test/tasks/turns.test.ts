@@ -49,7 +49,7 @@ async function sendMany(queue: string, account_id: string, count: number): Promi
 
 const untilAborted = ({ signal }: Job) => sleep(60_000, undefined, { signal }).catch(() => undefined);
 
-it('tasks of a busy account begin in the order in which they came', async () => {
+it('tasks of a busy account start in the order of their creation', async () => {
   const { engine, begun, stop } = await inTurns('order', 8, () => sleep(400));
   const names = Array.from({ length: 24 }, (_, n) => `a${n}`);
   for (const name of names) {
@@ -61,7 +61,7 @@ it('tasks of a busy account begin in the order in which they came', async () => 
   expect(begun).toEqual(names);
 });
 
-it('a backlog of one account keeps no task of another from its start', async () => {
+it('a backlog of one account delays no task of another account', async () => {
   const { engine, begun, stop } = await inTurns('backlog', 64, (task_id, job) =>
     task_id === 'b' ? Promise.resolve() : untilAborted(job),
   );
@@ -77,7 +77,7 @@ it('a backlog of one account keeps no task of another from its start', async () 
   await stop();
 });
 
-it('a place that falls free is the next one’s within moments, also where the first of the line is gone', async () => {
+it('a free slot goes to the next task within moments, also when the first in the queue is gone', async () => {
   const places: (() => void)[] = [];
   const { engine, begun, stop } = await inTurns('gone', 4, () => new Promise((free) => places.push(free)));
   for (const name of ['a0', 'a1', 'a2', 'a3', 'a4']) {
@@ -102,7 +102,7 @@ it('a place that falls free is the next one’s within moments, also where the f
   await stop();
 });
 
-it('a place is kept for who is called, also while that job is being put back, and nobody is called behind the stop', async () => {
+it('a slot is reserved for the task that is called, also while its job is deferred, and no task is called after the stop', async () => {
   const hastened: string[][] = [];
   const hasten = async (_queue: string, keys: readonly string[]) => {
     hastened.push([...keys]);

@@ -41,7 +41,7 @@ models:
       - { id: b, provider: told, upstream_model: b, cost: [{ unit: image, amount: "0.005" }] }
 `;
 
-describe('what an upstream charges for a task', () => {
+describe('the upstream cost of a task', () => {
   const clock = testClock();
   const once = makePuppet();
   let service: TestApp;
@@ -108,14 +108,14 @@ describe('what an upstream charges for a task', () => {
     unknown: basis === 'unknown' ? 1 : -1,
   });
 
-  it('its own word, in the base currency and in that of the account', async () => {
+  it('is the reported amount in the base currency and in that of the account', async () => {
     const ref = await run('test/told', [done({ upstream_cost: { amount: '0.0375', currency: 'USD' } })]);
     expect(await booked(ref)).toEqual([close('told', 'test/told#a', 'told', 32_625n, 37_500n)]);
     const [attempt] = await service.app.db.query('select upstream_cost, upstream_amount from attempts');
     expect(attempt).toEqual({ upstream_cost: '0.0375 USD', upstream_amount: 32_625n });
   });
 
-  it('else the cost rows of its route, by what was measured and for the input as it was at the submit', async () => {
+  it('is, without a report, by the cost rows of its route, the measured units and the input at the submit', async () => {
     const small = await run('test/rows', [done()]);
     expect(await booked(small)).toEqual([close('rows', 'test/rows#a', 'rows', 9_700n, 11_149n)]); // 0.01 $ + 0.001 €
     const large = await run('test/rows', [done()], { size: 'large' });
@@ -129,14 +129,14 @@ describe('what an upstream charges for a task', () => {
     ['less than nothing', { amount: '-1', currency: 'USD' }],
     ['more than there is', { amount: '9'.repeat(18), currency: 'USD' }],
     ['a foreign currency', { amount: '1', currency: 'CNY' }],
-  ])('%s breaks no settlement, and is counted as unknown', async (_what, upstream_cost) => {
+  ])('is unknown and breaks no settlement when the report is %s', async (_what, upstream_cost) => {
     const ref = await run('test/told', [done({ upstream_cost })]);
     expect(await booked(ref)).toEqual([open('close', 'told', 'test/told#a')]);
     const { json } = await client.call('GET', `/v1/tasks/${ref.task_id}`);
     expect(json).toMatchObject({ status: 'succeeded', cost: { exact: '0.026100' } });
   });
 
-  it('a failed run costs what the upstream tells, or nobody knows what', async () => {
+  it('is what the upstream reports for a failed run, or unknown', async () => {
     const failed = { phase: 'failed', type: 'upstream_error', message: 'x' } as const;
     expect(await booked(await run('test/rows', [failed]))).toEqual([open('close', 'rows', 'test/rows#a')]);
     const told = { ...failed, upstream_cost: { amount: '0.002', currency: 'EUR' } };
@@ -145,7 +145,7 @@ describe('what an upstream charges for a task', () => {
     ]);
   });
 
-  it('what was not started costs nothing, and what is ambiguous is counted beside the run that was made', async () => {
+  it('is nothing for what was not started, and an ambiguous submit is counted beside the actual run', async () => {
     expect(await booked(await run('test/told', [new NotStarted('refused', 'no')]))).toEqual([]);
     const ref = await run('test/rows', [new Error('cut'), done()]);
     const row = close('told', 'test/rows#b', 'rows', 4_350n, 5_000n);
@@ -153,7 +153,7 @@ describe('what an upstream charges for a task', () => {
     expect(await booked(await run('test/told', [new Error('cut')]))).toEqual([open('close', 'told', 'test/told#a')]);
   });
 
-  it('a run that its task left is unknown until the upstream confirms that it stopped', async () => {
+  it('is unknown for an abandoned run until the upstream confirms that it stopped', async () => {
     for (const answer of ['billed', 'stopped'] as const) {
       const ref = await run('test/told', [running]);
       await service.app.db.query('update tasks set deadline_at = $2 where id = $1', [ref.task_id, new Date(0)]);
@@ -167,7 +167,7 @@ describe('what an upstream charges for a task', () => {
     }
   });
 
-  it('a run that is stopped because it takes too long is free, if the upstream says so', async () => {
+  it('is nothing for a run that was stopped for taking too long, if the upstream says so', async () => {
     const ref = await run('test/told', [running]);
     clock.pass(130_000);
     const late = pollTask(service.app, job(ref));
@@ -177,14 +177,14 @@ describe('what an upstream charges for a task', () => {
     expect(await booked(ref)).toEqual([close('told', 'test/told#a', 'free', 0n, 0n)]);
   });
 
-  it('callers see nothing of it', async () => {
+  it('is invisible to callers', async () => {
     await run('test/rows', [new Error('cut'), done({ upstream_cost: { amount: '0.0375', currency: 'USD' } })]);
     const { json, text } = await client.call('GET', '/v1/balance/transactions');
     expect(json.data.map(({ type }) => type)).toEqual(['charge', 'hold', 'topup']);
     expect(text).not.toMatch(/0\.0375|32625|upstream|test\/rows#/);
   });
 
-  it('the books notice a millionth between attempts and ledger', async () => {
+  it('is checked by the books to the millionth between attempts and ledger', async () => {
     const { task_id } = await run('test/rows', [done()]);
     const change = (by: number) =>
       service.app.db.query('update attempts set upstream_amount = upstream_amount + $2 where task_id = $1', [
@@ -200,7 +200,7 @@ describe('what an upstream charges for a task', () => {
     await change(-1);
   });
 
-  it('margins are what callers paid without it, and add up by every name', async () => {
+  it('reduces the margins, which add up by every name', async () => {
     const month = `${new Date(clock.now()).toISOString().slice(0, 7)}-01`;
     await run('test/rows', [new Error('cut'), done()]);
     for (const by of ['model', 'route', 'provider', 'account', 'day'] as const) {

@@ -26,7 +26,7 @@ models:
 `;
 
 /** What an upstream, or our own storage, may do that nobody hopes for. */
-describe('an upstream that misbehaves', () => {
+describe('a task with a faulty upstream', () => {
   const clock = testClock();
   const once = makePuppet();
   let service: TestApp;
@@ -84,7 +84,7 @@ describe('an upstream that misbehaves', () => {
     ['a refused input', new InputRefused('invalid_request', words)],
     ['a refusal', new NotStarted('refused', words, { simulated: true })],
     ['a broken connection', new Error(words)],
-  ])('%s with a NUL and a megabyte of words ends the task all the same', async (_what, answer) => {
+  ])('ends despite %s with a NUL and a megabyte of text', async (_what, answer) => {
     const { ref, outcome } = await submitted(answer);
     expect(outcome).toBe('done');
     const task = await taskOf(ref);
@@ -101,7 +101,7 @@ describe('an upstream that misbehaves', () => {
     [-5, 20],
     [0, 20],
     [1_500.7, 1_501],
-  ])('who wants to be asked again after %s ms is asked after %s ms', async (wanted_ms, kept_ms) => {
+  ])('is polled again after %s ms as after %s ms', async (wanted_ms, kept_ms) => {
     const before_ms = Date.now();
     const { ref } = await submitted(running(wanted_ms));
     const rows = await service.app.db.query<{ start_after: Date }>(
@@ -124,14 +124,14 @@ describe('an upstream that misbehaves', () => {
     ['half a picture', () => [picture.subarray(0, picture.length / 2)]],
     ['seventeen pictures', () => Array.from({ length: 17 }, () => picture)],
     ['a picture and then a text', () => [picture, Buffer.from('oops')]],
-  ])('%s is no output: failed, refunded, counted, nothing kept', async (_what, files) => {
+  ])('fails with %s as output, refunded and counted, and nothing is stored', async (_what, files) => {
     const { ref } = await submitted(done(...files()));
     expect(await taskOf(ref)).toMatchObject({ status: 'failed', error_type: 'upstream_error', cost: 0n });
     expect(await counted(ref)).toBe(true);
     expect(await filesOf(ref)).toEqual([]);
   });
 
-  it('more output than was held for is charged as held, and the rest booked as a loss', async () => {
+  it('is charged its hold for more output than was held for, and the rest is booked as a loss', async () => {
     const { ref } = await submitted(done(picture, picture, picture));
     expect(await taskOf(ref)).toMatchObject({ status: 'succeeded', cost: 30_000n });
     const entries = await service.app.db.query(
@@ -153,13 +153,13 @@ describe('an upstream that misbehaves', () => {
     return { ...service.app, storage: { ...service.app.storage, put } };
   }
 
-  it('storage is full for a moment: a result that is given only once is kept in hand', async () => {
+  it('keeps a result that is returned only once in memory while storage is full for a moment', async () => {
     const { ref } = await submitted(done(picture), full(1));
     expect(await taskOf(ref)).toMatchObject({ status: 'succeeded' });
     expect(once.count('start', ref.task_id)).toBe(1);
   });
 
-  it('storage stays full: the task fails in the end, refunded, not counted', async () => {
+  it('fails when storage stays full, refunded and not counted', async () => {
     const app = full(
       Infinity,
       () => elapse(61_000), // of patience
@@ -169,7 +169,7 @@ describe('an upstream that misbehaves', () => {
     expect(await counted(ref)).toBe(false);
   });
 
-  it('storage is full for a polled run: its result is asked for again', async () => {
+  it('requests the result of a polled run again when storage was full', async () => {
     const { ref } = await submitted(running(50));
     const polled = pollTask(full(1), job(ref));
     (await once.next('poll')).answer(done(picture));
@@ -180,7 +180,7 @@ describe('an upstream that misbehaves', () => {
     expect(await taskOf(ref)).toMatchObject({ status: 'succeeded' });
   });
 
-  it('a run goes on by the route it began with, whatever becomes of the catalogue', async () => {
+  it('goes on by the route that it began with, whatever the catalogue becomes', async () => {
     const { ref } = await submitted(running(50));
     await service.configure(`${yaml('other')}\n    hidden: true`);
     expect(await pollTask(service.app, job(ref))).toEqual({ again_after_ms: 7_000 });
@@ -194,7 +194,7 @@ describe('an upstream that misbehaves', () => {
     expect(await taskOf(ref)).toMatchObject({ status: 'succeeded' });
   });
 
-  it('a run whose provider stays away fails when its time is over: our own fault, not counted', async () => {
+  it('fails by our own fault, not counted, when its provider stays unreachable until its time is over', async () => {
     const { ref } = await submitted(running(50));
     await service.configure('version: 1\n');
     clock.pass(120_001);
@@ -204,7 +204,7 @@ describe('an upstream that misbehaves', () => {
     expect(await counted(ref)).toBe(false);
   });
 
-  it('a run that is first seen running after the limit for its start is not taken for late', async () => {
+  it('is not late when it is first seen running after the limit for its start', async () => {
     const { ref } = await submitted({ phase: 'waiting', ref: 'r', poll_after_ms: 50 });
     clock.pass(61_000);
     const polled = pollTask(service.app, job(ref));
@@ -214,24 +214,21 @@ describe('an upstream that misbehaves', () => {
     await fail(ref);
   });
 
-  it.each([true, false])(
-    'a run that is late because a directive says so (%s) is not told to health',
-    async (simulated) => {
-      const runs = [];
-      for (let i = 0; i < 5; i++) runs.push((await submitted(running(50))).ref);
-      clock.pass(121_000);
-      for (const ref of runs) {
-        const polled = pollTask(service.app, job(ref));
-        (await once.next('poll')).answer({ phase: 'running', ref: 'r', poll_after_ms: 50, simulated });
-        (await once.next('cancel')).answer('stopped');
-        await polled;
-        expect(await taskOf(ref)).toMatchObject({ status: 'failed', error_type: 'timeout' });
-      }
-      expect((await service.app.db.query('select 1 from route_health')).length).toBe(simulated ? 0 : 1);
-    },
-  );
+  it.each([true, false])('does not count against its route when a directive makes it late (%s)', async (simulated) => {
+    const runs = [];
+    for (let i = 0; i < 5; i++) runs.push((await submitted(running(50))).ref);
+    clock.pass(121_000);
+    for (const ref of runs) {
+      const polled = pollTask(service.app, job(ref));
+      (await once.next('poll')).answer({ phase: 'running', ref: 'r', poll_after_ms: 50, simulated });
+      (await once.next('cancel')).answer('stopped');
+      await polled;
+      expect(await taskOf(ref)).toMatchObject({ status: 'failed', error_type: 'timeout' });
+    }
+    expect((await service.app.db.query('select 1 from route_health')).length).toBe(simulated ? 0 : 1);
+  });
 
-  it('a poll job that failed ten times gives the run up and stops it', async () => {
+  it('gives its run up and stops it after ten failed polls', async () => {
     const { ref } = await submitted(running(50));
     const given_up = pollTask(service.app, job(ref, 10));
     (await once.next('cancel')).answer('stopped');
