@@ -14,16 +14,23 @@ const shared = { isolate: false, setupFiles: [helper('shared-process.ts')] };
 const unit = ['test/tidy.test.ts', 'test/**/*.unit.test.ts'];
 
 /**
- * A file whose first line begins with `// isolated:` has a process of its own; the line says why. All others share
- * three, since loading the service takes 1.2 s of a core.
+ * A file says at its beginning how it is run: `// isolated: WHY` in a process of its own, `// nightly: WHY` only by
+ * `npm run test:nightly`. All others share three processes, since loading the service takes 1.2 s of a core.
  */
-const isIsolated = (file: string) => readFileSync(join(root, file), 'utf8').startsWith('// isolated: ');
-const alone = globSync('test/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**', ...unit] }).filter(isIsolated);
+function filesMarked(mark: 'isolated' | 'nightly'): string[] {
+  const files = globSync('test/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**', ...unit] });
+  return files.filter((file) => {
+    const first_lines = readFileSync(join(root, file), 'utf8').split('\n', 2);
+    return first_lines.some((line) => line.startsWith(`// ${mark}: `));
+  });
+}
+
+const left_out = process.env['MEDLEY_TEST_DEPTH'] === 'nightly' ? [] : filesMarked('nightly');
+const alone = filesMarked('isolated').filter((file) => !left_out.includes(file));
 
 /** Begun last, they would be waited for alone. Those that wait stand beside those that compute. */
 const begun_first = [
   'test/lifecycle/failpoints.test.ts',
-  'test/webhooks/real-time.test.ts',
   'test/browser/pages.test.ts',
   'test/chaos/chaos.test.ts',
   'test/chat/whole.test.ts',
@@ -69,7 +76,7 @@ export default defineConfig({
         test: {
           name: 'full',
           include: ['test/**/*.test.ts'],
-          exclude: [...unit, ...alone, '**/node_modules/**'],
+          exclude: [...unit, ...alone, ...left_out, '**/node_modules/**'],
           globalSetup,
           ...shared,
         },

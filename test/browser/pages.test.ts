@@ -6,6 +6,7 @@ import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { bringAxe, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { unseenIn } from '../helpers/keyboard.ts';
+import { depth } from '../helpers/depth.ts';
 
 /** Every page, light and dark, wide and narrow: no fault by axe, the focus in sight, nothing from elsewhere, nothing cut off. */
 
@@ -72,34 +73,37 @@ const looks = [
   { look: '400 % zoom', colorScheme: 'dark', width: 320 },
 ] as const;
 
-describe.each(looks)('$look', ({ colorScheme, width }) => {
-  it('shows every page without a fault that axe finds, all of it, from this service alone', async () => {
-    const context = await chrome.browser.newContext({
-      colorScheme,
-      viewport: { width, height: 900 },
-      reducedMotion: 'reduce',
-    });
-    const { page, complaints } = await watchedPage(context, service.url);
-    await signIn(page, service.app, operator);
-    await bringAxe(page);
-    const faults: string[] = [];
-    page.setDefaultTimeout(15_000);
-    for (const [name, path] of pages) {
-      await page.goto(service.url + path);
-      const problem = await settled(page).catch((error: unknown) => `${name}: never came to rest (${error})`);
-      if (typeof problem === 'string') faults.push(problem);
-      for (const violation of await violationsIn(page)) faults.push(`${name}: ${violation}`);
-      // Colours change nothing in it: once for each width.
-      for (const unseen of colorScheme === 'light' ? await unseenIn(page) : []) faults.push(`${name}: ${unseen}`);
-      const sideways = await sidewaysOf(page);
-      if (sideways > 0) faults.push(`${name}: is ${sideways} px wider than the window`);
-      if ((await page.getByRole('heading', { level: 1 }).count()) !== 1) faults.push(`${name}: has no single h1`);
-    }
-    await context.close();
-    expect(faults).toEqual([]);
-    expect(complaints).toEqual([]);
-  }, 180_000);
-});
+describe.each(looks.filter(({ look }) => depth(['dark', 'a phone'], [look]).includes(look)))(
+  '$look',
+  ({ colorScheme, width }) => {
+    it('shows every page without a fault that axe finds, all of it, from this service alone', async () => {
+      const context = await chrome.browser.newContext({
+        colorScheme,
+        viewport: { width, height: 900 },
+        reducedMotion: 'reduce',
+      });
+      const { page, complaints } = await watchedPage(context, service.url);
+      await signIn(page, service.app, operator);
+      await bringAxe(page);
+      const faults: string[] = [];
+      page.setDefaultTimeout(15_000);
+      for (const [name, path] of pages) {
+        await page.goto(service.url + path);
+        const problem = await settled(page).catch((error: unknown) => `${name}: never came to rest (${error})`);
+        if (typeof problem === 'string') faults.push(problem);
+        for (const violation of await violationsIn(page)) faults.push(`${name}: ${violation}`);
+        // Colours change nothing in it: once for each width.
+        for (const unseen of colorScheme === 'light' ? await unseenIn(page) : []) faults.push(`${name}: ${unseen}`);
+        const sideways = await sidewaysOf(page);
+        if (sideways > 0) faults.push(`${name}: is ${sideways} px wider than the window`);
+        if ((await page.getByRole('heading', { level: 1 }).count()) !== 1) faults.push(`${name}: has no single h1`);
+      }
+      await context.close();
+      expect(faults).toEqual([]);
+      expect(complaints).toEqual([]);
+    }, 180_000);
+  },
+);
 
 describe('before one has signed in', () => {
   it('loads no more than 250 KiB of JavaScript for the sign-in page and Home', async () => {

@@ -1,3 +1,4 @@
+// nightly: each of ten tests makes clusters for another user
 import {
   chmodSync,
   chownSync,

@@ -12,6 +12,7 @@ import { finish } from '../../src/tasks/finish.ts';
 import { startWorker } from '../../src/worker.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { scripted, startUpstream, type Behaviour, type Upstream } from '../helpers/upstream.ts';
+import { depth } from '../helpers/depth.ts';
 
 const program = join(import.meta.dirname, '../helpers/node-child.ts');
 const tasks_per_case = 4;
@@ -111,9 +112,22 @@ const ways: Record<Failpoint, Way> = {
   'sweep.deleting': { before: (the) => growOld(the, '100 days'), mend: removeNow, after: expectGone },
 };
 
+/** Where a task can be lost, submitted twice or paid twice; `npm run test:nightly` takes every place, both ways. */
+const usual_cases: readonly string[] = [
+  'task.created kill',
+  'task.submitted kill',
+  'task.accepted kill',
+  'task.finishing throw',
+  'job.settling kill',
+  'delivery.sent kill',
+];
+
 describe.concurrent('a process that fails at', () => {
   const permits = makePermits(at_once);
-  const cases = failpoints.flatMap((point) => (['kill', 'throw'] as const).map((action) => ({ point, action })));
+  const all = failpoints.flatMap((point) => (['kill', 'throw'] as const).map((action) => ({ point, action })));
+  const cases = all.filter(
+    ({ point, action }) => depth(usual_cases, undefined)?.includes(`${point} ${action}`) ?? true,
+  );
 
   it.each(cases)(
     '$point ($action) loses nothing, and the next one goes on',

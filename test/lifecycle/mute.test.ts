@@ -4,6 +4,7 @@ import { startChatUpstream } from '../helpers/chat-upstream.ts';
 import { testDatabase } from '../helpers/database.ts';
 import { startMuteProxy, type MuteProxy } from '../helpers/mute-proxy.ts';
 import { completion, hello, yamlOf } from '../chat/setup.ts';
+import { depth } from '../helpers/depth.ts';
 
 type Stage = { test: TestApp; proxy: MuteProxy; clients: Client[] };
 
@@ -72,7 +73,7 @@ const back_within_ms = 10_000;
 const calm_ms = 1_500;
 
 describe.concurrent('connections to the database that go mute', () => {
-  it.for(['one', 'half', 'all'] as const)(
+  it.for(depth(['half'] as const, ['one', 'half', 'all'] as const))(
     '%s of them: calls of all accounts are back within ten seconds, /readyz tells of it, nothing is lost',
     { timeout: 90_000 },
     async (share, context) => {
@@ -101,7 +102,9 @@ describe.concurrent('connections to the database that go mute', () => {
       const unready = readiness.filter(({ status }) => status === 503).length;
       expect(new Set(after.map(({ account }) => account)).size).toBe(accounts_count);
       expect(new Set(calls.map(({ status }) => status)).isSubsetOf(new Set([200, 503]))).toBe(true);
-      expect(p99(after)).toBeLessThan(1_000);
+      // On a busy machine calls are slow before, too.
+      const before = calls.filter(({ begun_ms, took_ms }) => begun_ms + took_ms <= mute_at_ms);
+      expect(p99(after)).toBeLessThan(Math.max(1_000, 3 * p99(before)));
       expect(worst_ms).toBeLessThan(back_within_ms);
       expect(unready).toBeGreaterThan(0);
       expect(readiness.at(-1)?.status).toBe(200);

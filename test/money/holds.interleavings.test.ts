@@ -1,3 +1,4 @@
+// nightly: every order of the steps of two and three sessions takes a minute
 import type { PoolClient } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/books.ts';

@@ -7,6 +7,7 @@ import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { callTwice, faults, losesNext, type Fault } from './lossy.ts';
 import { closeOf, holdOf, openKey, openWallet, type Wallet } from './setup.ts';
+import { depth } from '../helpers/depth.ts';
 
 /** What ought to be, by adding and subtracting alone. */
 type Account = { available: bigint; held: bigint; currency: string; booked: Map<string, bigint> };
@@ -326,7 +327,7 @@ test('money does what adding and subtracting says, through every lost connection
       await fc.asyncModelRun(() => ({ model, real }), steps);
       await expectSame(model, real);
     }),
-    { numRuns: 50 },
+    { numRuns: depth(25, 50) },
   );
   const outcomes = [
     'held',
@@ -343,6 +344,8 @@ test('money does what adding and subtracting says, through every lost connection
   const by_rule = ['settled late', 'stopped by the limit'];
   const kept_how = ['kept', 'kept in part', 'kept what was held', 'kept what was closed'];
   const lost = ['lost commit: exists', 'lost commit: closed', 'lost batch: exists', 'lost batch: closed'];
-  expect([...outcomes, ...by_rule, ...kept_how, ...lost].filter((each) => !met.has(each))).toEqual([]);
+  // Twenty runs may miss a rare one.
+  const expected = depth(['held', 'settled', 'booked'], [...outcomes, ...by_rule, ...kept_how, ...lost]);
+  expect(expected.filter((each) => !met.has(each))).toEqual([]);
   await expectExactBooks(db);
 });

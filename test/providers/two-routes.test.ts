@@ -14,13 +14,14 @@ import {
   type Stage,
   type Told,
 } from './two-routes/stage.ts';
+import { depth } from '../helpers/depth.ts';
 
 /**
  * Models with two routes over two imitated providers, of which one fails in every way by turns. The long run
  * (docs/reliability.md): TWO_ROUTES_TASKS=10000 TWO_ROUTES_REPORT=table.md npm test -- test/providers/two-routes.test.ts
  */
 const lasting = process.env['TWO_ROUTES_TASKS'] !== undefined;
-const tasks = Number(process.env['TWO_ROUTES_TASKS'] ?? 300);
+const tasks = Number(process.env['TWO_ROUTES_TASKS'] ?? depth(100, 300));
 
 let stage: Stage;
 const results: PhaseResult[] = [];

@@ -1,3 +1,4 @@
+// nightly: it waits for 70 s of real time
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import { finishTask, setStage, type Stage } from './setup.ts';

@@ -8,6 +8,7 @@ import { openProvider, pollToEnd, refOf, type Bench } from './bench.ts';
 import type { Conformance } from './case.ts';
 import { endOf, expectOutcome } from './outcome.ts';
 import { html } from './submits.ts';
+import { depth } from '../../helpers/depth.ts';
 
 /** Answers that say nothing of a run: the next poll may know more. */
 const silent: [string, Reply][] = [
@@ -91,11 +92,11 @@ export function describeLinks(wanted: Conformance, bench: () => Bench): void {
   });
 }
 
-const runs = 1_000;
+const runs = depth(100, 1_000);
 const started_at_once = 20;
 
 export function describePace({ pace = { per_minute: Infinity }, ...wanted }: Conformance, bench: () => Bench): void {
-  it('1,000 runs are polled to their ends at the pace that the provider wants', { timeout: 120_000 }, async () => {
+  it(`${runs} runs are polled to their ends at the pace that the provider wants`, { timeout: 120_000 }, async () => {
     const { imitation, pacer, run } = bench();
     const provider = openProvider(wanted, imitation.url, pacer);
     const started: RunState[] = [];
