@@ -391,9 +391,10 @@ function keep(answer: Kept, outcome: ChatOutcome): void {
   outcome.has_content = answer.has_content;
   outcome.delivered = answer.delivered;
   outcome.finish = answer.finish;
+  outcome.upstream_id = answer.upstream_id;
 }
 
-type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish'>;
+type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish' | 'upstream_id'>;
 
 /** What whoever writes the answer has to know, whole or streamed. */
 function renderOptions({ app, order, sent, outcome }: Trial): RenderOptions & { input_tokens_estimated: number } {

@@ -161,7 +161,13 @@ async function tryRoutes(
     }
     if (attempted.answered) {
       outcome.route = route;
-      outcome.attempts.push({ route: name, outcome: 'answered', duration_ms: since_ms() });
+      const { upstream_id } = outcome;
+      outcome.attempts.push({
+        route: name,
+        outcome: 'answered',
+        ...(upstream_id !== undefined && { upstream_id }),
+        duration_ms: since_ms(),
+      });
       const noting = noteAnswer(app, order, name, outcome, attempted.is_blameless);
       if (noting) await noting;
       return attempted.whole;

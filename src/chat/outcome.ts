@@ -3,7 +3,13 @@ import type { ApiError } from '../errors.ts';
 import type { Usage } from '../styles/conversation.ts';
 
 /** One try of a route, for the record of the call. */
-export type ChatAttempt = { route: string; outcome: 'answered' | 'failed'; reason?: string; duration_ms: number };
+export type ChatAttempt = {
+  route: string;
+  outcome: 'answered' | 'failed';
+  reason?: string;
+  upstream_id?: string;
+  duration_ms: number;
+};
 
 /** What became of a call, as far as it has come. */
 export type ChatOutcome = {
@@ -21,6 +27,8 @@ export type ChatOutcome = {
   has_content: boolean;
   delivered: { ascii_bytes: number; other_bytes: number };
   finish: string | undefined;
+  /** What the upstream calls its answer. */
+  upstream_id: string | undefined;
   /** Since the start of the call, whichever route it came from. */
   first_content_ms: number | undefined;
   /** The caller hung up before the upstream was done. */
@@ -42,6 +50,7 @@ export function newOutcome(): ChatOutcome {
     has_content: false,
     delivered: { ascii_bytes: 0, other_bytes: 0 },
     finish: undefined,
+    upstream_id: undefined,
     first_content_ms: undefined,
     is_gone: false,
     is_abandoned: false,

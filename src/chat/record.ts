@@ -140,7 +140,13 @@ function storable(text: string): string {
 }
 
 function storableAttempt(attempt: ChatAttempt): ChatAttempt {
-  return attempt.reason === undefined ? attempt : { ...attempt, reason: storable(attempt.reason) };
+  const { reason, upstream_id } = attempt;
+  if (reason === undefined && upstream_id === undefined) return attempt;
+  return {
+    ...attempt,
+    ...(reason !== undefined && { reason: storable(reason) }),
+    ...(upstream_id !== undefined && { upstream_id: storable(upstream_id) }),
+  };
 }
 
 /** How long a record waits for others: one of 64 costs the database 15 µs, one alone 100, and each batch wakes it. */

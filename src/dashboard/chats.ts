@@ -74,9 +74,15 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
   if (!record) throw new ApiError('not_found', 'There is no such call, or its record is not kept any more.');
   const names = await keyNames(app, account.id);
   const { cache_write_tokens, reasoning_tokens, counted_here } = record;
-  const attempts = record.attempts.map(({ route, outcome, reason, duration_ms }, index) =>
+  const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, duration_ms }, index) =>
     person.user.is_operator
-      ? { route, outcome, duration_ms, ...(reason !== undefined && { reason }) }
+      ? {
+          route,
+          outcome,
+          duration_ms,
+          ...(reason !== undefined && { reason }),
+          ...(upstream_id !== undefined && { upstream_id }),
+        }
       : { route: `Route ${index + 1}`, outcome, duration_ms },
   );
   const view: ChatView = { ...renderChat(record, names), cache_write_tokens, reasoning_tokens, counted_here, attempts };

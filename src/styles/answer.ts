@@ -1,12 +1,13 @@
 import type { JsonObject } from '../catalog/model.ts';
 import { parseExactly } from '../lib/long-integers.ts';
+import { answerId } from './answer-id.ts';
 import type { Ask } from './ask.ts';
 import { readCompletionsAnswers, writeCompletionsAnswer } from './completions-answer.ts';
 import type { CallerStyle, ChatAnswer, Part, UpstreamStyle, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { readContentsAnswers } from './contents-answer.ts';
 import { readMessagesAnswer, writeMessagesAnswer } from './messages-answer.ts';
-import { withModel } from './model-name.ts';
+import { withMembers } from './model-name.ts';
 import { echoOf, readResponsesAnswer, writeResponsesAnswer } from './responses-answer.ts';
 import { finishOf } from './same-responses.ts';
 import { addText, type TextSize } from './text-size.ts';
@@ -15,7 +16,7 @@ import { chargedUsage, correctUsage, tellsUsage } from './usage.ts';
 export type RenderOptions = {
   /** The public id, which stands in the caller's answer instead of the upstream's name. */
   model: string;
-  /** Names the answer where the upstream gives it no name. */
+  /** Names the answer. */
   request_id: string;
   /** Seconds since 1970, for translated answers. */
   created: number;
@@ -38,13 +39,15 @@ export type RenderedAnswer = {
   /** Bytes of text, thinking and arguments, for counting where the upstream counts nothing. */
   delivered: TextSize;
   has_content: boolean;
+  /** What the upstream calls the answer; for the record of the call. */
+  upstream_id: string | undefined;
 };
 
 type Written = Pick<RenderedAnswer, 'bytes' | 'finish'>;
 
 /**
  * Takes a whole answer of an upstream to the caller. Of the same style, its bytes stay as they are but for
- * the model's name. Throws Error if `bytes` are no answer of `upstream_style`, and ApiError 400 for an answer that
+ * the model's name and the answer's id. Throws Error if `bytes` are no answer of `upstream_style`, and ApiError 400 for an answer that
  * says that the request was found unfit.
  */
 export function renderAnswer(
@@ -65,7 +68,7 @@ export function renderAnswer(
     ask.style === upstream_style
       ? sameAnswer(ask.style, body, bytes, charged, options)
       : translated(ask, answers, charged, options);
-  return { bytes: written, usage: answer.usage, finish, delivered, has_content };
+  return { bytes: written, usage: answer.usage, finish, delivered, has_content, upstream_id: answer.id };
 }
 
 function sameAnswer(
@@ -73,14 +76,16 @@ function sameAnswer(
   body: JsonObject,
   bytes: Buffer,
   charged: Usage,
-  { model }: RenderOptions,
+  { model, request_id }: RenderOptions,
 ): Written {
   const name = body['model'];
   if (typeof name === 'object' && name !== null) throw new Error('The name of the model is none.');
+  if (typeof body['id'] === 'object' && body['id'] !== null) throw new Error('The id of the answer is none.');
   const finish = finishIn[style](body);
+  const own = { id: answerId(style, request_id), model };
   const told = tellsUsage(style, body['usage'], charged)
-    ? withModel(bytes, model)
-    : Buffer.from(JSON.stringify({ ...body, model, usage: correctUsage(style, body['usage'], charged) }));
+    ? withMembers(bytes, own)
+    : Buffer.from(JSON.stringify({ ...body, ...own, usage: correctUsage(style, body['usage'], charged) }));
   return { bytes: told, finish: typeof finish === 'string' ? finish : undefined };
 }
 

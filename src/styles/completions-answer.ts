@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { answerId } from './answer-id.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { writeExtraContent } from './seal.ts';
@@ -128,7 +129,7 @@ export function writeCompletionsAnswer(
   options: AnswerOptions,
 ): JsonObject {
   return {
-    id: answer.id ?? `chatcmpl-${options.request_id}`,
+    id: answerId('completions', options.request_id),
     object: 'chat.completion',
     created: options.created,
     model: options.model,

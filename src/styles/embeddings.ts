@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { given, isObject, mistake, readCount, readText, wrongType } from './fields.ts';
-import { withModel } from './model-name.ts';
+import { withMembers } from './model-name.ts';
 import { addText, type TextSize } from './text-size.ts';
 import { readUsage } from './usage.ts';
 
@@ -98,7 +98,7 @@ export function renderEmbeddings(
   const counted = { prompt_tokens: input_tokens_counted, total_tokens: input_tokens_counted };
   const named = { ...body, data: items, model, ...(input_tokens === undefined && { usage: counted }) };
   return {
-    bytes: is_changed ? Buffer.from(JSON.stringify(named)) : withModel(bytes, model),
+    bytes: is_changed ? Buffer.from(JSON.stringify(named)) : withMembers(bytes, { model }),
     input_tokens,
   };
 }

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { answerId } from './answer-id.ts';
 import { argumentsOf, inputOf, safeId } from './calls.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
@@ -81,7 +82,7 @@ export function readStop(reason: Json | undefined, has_calls: boolean): FinishRe
 /** The body of an answer in messages style; `usage` is never absent there. */
 export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: string, request_id: string): JsonObject {
   return {
-    id: answer.id ?? `msg_${request_id}`,
+    id: answerId('messages', request_id),
     type: 'message',
     role: 'assistant',
     model,

@@ -6,74 +6,107 @@ const close_bracket = 0x5d;
 const open_brace = 0x7b;
 const close_brace = 0x7d;
 
-const model_key = Buffer.from('"model"');
+/** Members of an answer that are ours: the public id of the model, and mostly the answer's own id. */
+export type OwnMembers = { model: string; id?: string };
 
 /**
- * The bytes of a JSON object with another value of its own member `model`, and not a byte else changed; an
- * object without one gets it in front. `bytes` must be valid JSON.
+ * The bytes of a JSON object with other values of these members of its own, and not a byte else changed; those that
+ * it has not are put in front. `bytes` must be valid JSON.
  */
-export function withModel(bytes: Buffer, model: string): Buffer {
-  return edited(bytes, modelEdit(bytes, model));
+export function withMembers(bytes: Buffer, members: OwnMembers): Buffer {
+  return edited(bytes, memberEdits(bytes, members));
 }
 
 /** Bytes to be put in place of those between two places. */
 export type Edit = { from: number; to: number; value: Buffer };
 
-export function edited(bytes: Buffer, { from, to, value }: Edit): Buffer {
-  const result = Buffer.allocUnsafe(bytes.length - (to - from) + value.length);
-  bytes.copy(result, 0, 0, from);
-  value.copy(result, from);
-  bytes.copy(result, from + value.length, to);
+/** The bytes with all edits, which are in the order of their places and do not overlap. */
+export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
+  const growth = edits.reduce((sum, { from, to, value }) => sum + value.length - (to - from), 0);
+  const result = Buffer.allocUnsafe(bytes.length + growth);
+  let [read, written] = [0, 0];
+  for (const { from, to, value } of edits) {
+    written += bytes.copy(result, written, read, from);
+    written += value.copy(result, written);
+    read = to;
+  }
+  bytes.copy(result, written, read);
   return result;
 }
 
-let last = { model: '', json: Buffer.alloc(0) };
-
-/** The name as JSON. A stream asks for the same one thousands of times. */
-function jsonOf(model: string): Buffer {
-  if (last.model !== model) last = { model, json: Buffer.from(JSON.stringify(model)) };
-  return last.json;
-}
-
-/** What `withModel` changes. */
-export function modelEdit(bytes: Buffer, model: string): Edit {
-  const place = modelValue(bytes, 1);
-  if (place) return { from: place.from, to: place.to, value: jsonOf(model) };
+/** The edits of `withMembers`. */
+export function memberEdits(bytes: Buffer, members: OwnMembers): Edit[] {
+  const edits = editsAt(bytes, 1, members);
+  const missing = namesOf(members).filter((name) => !edits.some((edit) => edit.name === name));
+  if (missing.length === 0) return edits;
   const start = bytes.indexOf(open_brace) + 1;
   const comma = bytes[skipSpace(bytes, start)] === close_brace ? '' : ',';
-  return { from: start, to: start, value: Buffer.from(`"model":${JSON.stringify(model)}${comma}`) };
+  const text = missing.map((name) => `${JSON.stringify(name)}:${JSON.stringify(members[name])}`).join(',');
+  return [{ from: start, to: start, value: Buffer.from(text + comma) }, ...edits];
 }
 
-/** The same for a `model` one level further down; undefined if there is none. */
-export function innerModelEdit(bytes: Buffer, model: string): Edit | undefined {
-  const place = modelValue(bytes, 2);
-  return place && { from: place.from, to: place.to, value: jsonOf(model) };
+/** The same for members one level further down; those that are not there stay missing. */
+export function innerMemberEdits(bytes: Buffer, members: OwnMembers): Edit[] {
+  return editsAt(bytes, 2, members);
 }
 
-/** Where the value of the first `model` at this depth stands, if it is a string or a word. */
-function modelValue(bytes: Buffer, wanted_depth: number): { from: number; to: number } | undefined {
+type Name = keyof OwnMembers;
+
+const keys: Readonly<Record<Name, Buffer>> = { id: Buffer.from('"id"'), model: Buffer.from('"model"') };
+
+function namesOf({ id }: OwnMembers): Name[] {
+  return id === undefined ? ['model'] : ['id', 'model'];
+}
+
+/** The first of each member at this depth, if its value is a string or a word. */
+function editsAt(bytes: Buffer, wanted_depth: number, members: OwnMembers): (Edit & { name: Name })[] {
+  const edits: (Edit & { name: Name })[] = [];
+  const names = namesOf(members);
   let depth = 0;
-  for (let at = 0; at < bytes.length; at++) {
+  for (let at = 0; at < bytes.length && names.length > 0; at++) {
     const byte = bytes[at];
     if (byte === quote) {
       const end = endOfString(bytes, at);
-      const is_key =
-        depth === wanted_depth &&
-        end - at === model_key.length &&
-        bytes.compare(model_key, 0, model_key.length, at, end) === 0;
-      const after = is_key ? skipSpace(bytes, end) : end;
-      if (is_key && bytes[after] === colon) {
-        const from = skipSpace(bytes, after + 1);
-        return { from, to: endOfScalar(bytes, from) };
-      }
+      const name = depth === wanted_depth ? names.find((each) => isKey(bytes, at, end, keys[each])) : undefined;
       at = end - 1;
+      const value = name !== undefined && scalarAfter(bytes, end);
+      if (name === undefined || !value) continue;
+      names.splice(names.indexOf(name), 1);
+      edits.push({ name, ...value, value: jsonOf(members[name] ?? '') });
+      at = value.to - 1;
     } else if (byte === open_brace || byte === open_bracket) {
       depth += 1;
     } else if (byte === close_brace || byte === close_bracket) {
       depth -= 1;
     }
   }
-  return undefined;
+  return edits;
+}
+
+/** The string or word behind a key and its colon; undefined if the key is a value, or has an object or a list. */
+function scalarAfter(bytes: Buffer, key_end: number): { from: number; to: number } | undefined {
+  const at = skipSpace(bytes, key_end);
+  if (bytes[at] !== colon) return undefined;
+  const from = skipSpace(bytes, at + 1);
+  const to = endOfScalar(bytes, from);
+  return to > from ? { from, to } : undefined;
+}
+
+function isKey(bytes: Buffer, from: number, to: number, key: Buffer): boolean {
+  return to - from === key.length && bytes.compare(key, 0, key.length, from, to) === 0;
+}
+
+const jsons = new Map<string, Buffer>();
+const jsons_max = 64;
+
+/** A name as JSON. A stream asks for the same ones thousands of times. */
+function jsonOf(name: string): Buffer {
+  const cached = jsons.get(name);
+  if (cached) return cached;
+  const json = Buffer.from(JSON.stringify(name));
+  if (jsons.size === jsons_max) jsons.clear();
+  jsons.set(name, json);
+  return json;
 }
 
 /** The place after the closing quote of the string that starts at `start`. */

@@ -77,6 +77,9 @@ class StreamRelay implements Relay {
   get finish(): string | undefined {
     return this.#state.finish;
   }
+  get upstream_id(): string | undefined {
+    return this.#state.upstream_id;
+  }
 
   push(chunk: Buffer): Buffer | undefined {
     if (this.#state.failure) return undefined;

@@ -32,6 +32,8 @@ export type Relay = {
   readonly delivered: { ascii_bytes: number; other_bytes: number };
   /** Why it ended, in the words of the caller's style; for the record of the call. */
   readonly finish: string | undefined;
+  /** What the upstream calls its answer; for the record of the call. */
+  readonly upstream_id: string | undefined;
 };
 
 export type RelayOptions = {
@@ -41,7 +43,7 @@ export type RelayOptions = {
   model: string;
   /** The caller asked for usage in a completions stream: without it, usage is taken out. */
   wants_usage: boolean;
-  /** Names the answer where the upstream gives it no name. */
+  /** Names the answer. */
   request_id: string;
   /** Told in `message_start` when the upstream tells its input tokens only at the end. */
   input_tokens_estimated: number;

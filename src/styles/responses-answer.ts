@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { answerId } from './answer-id.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
 import { given, isObject } from './fields.ts';
 import { writeThought } from './responses-reasoning.ts';
@@ -99,7 +100,7 @@ export function writeResponse(
 ): JsonObject {
   const { status, incomplete_reason, output, usage } = state;
   return {
-    id: `resp_${options.request_id}`,
+    id: answerId('responses', options.request_id),
     object: 'response',
     created_at: options.created,
     status,

@@ -1,8 +1,9 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { SseFrame } from '../net/sse.ts';
+import { answerId, upstreamIdOf } from './answer-id.ts';
 import type { Ask } from './ask.ts';
 import { isObject } from './fields.ts';
-import { innerModelEdit } from './model-name.ts';
+import { innerMemberEdits } from './model-name.ts';
 import type { Target } from './quirks.ts';
 import type { RelayOptions } from './relay.ts';
 import { isReference } from './responses-ask.ts';
@@ -39,7 +40,7 @@ function isReadable(item: Json): boolean {
   return item['type'] === 'reasoning' ? isWhole(item) : !isReference(item);
 }
 
-/** A stream that keeps its style: the bytes of each event go on as they came, but for the model's name. */
+/** A stream that keeps its style: the bytes of each event go on as they came, but for the model's name and the answer's id. */
 export function sameResponses(options: RelayOptions, state: StreamState): SameStream {
   const take = (frame: SseFrame): Buffer | undefined => {
     const { raw, data } = frame;
@@ -73,6 +74,8 @@ function lifecycle(
 ): Buffer | undefined {
   const type = String(event['type']);
   state.has_begun = true;
+  state.upstream_id ??= upstreamIdOf(response['id']);
+  const own = { id: answerId('responses', options.request_id), model: options.model };
   learnUsage(state, readUsage('responses', response['usage']));
   if (type === 'response.failed') return refuse(state, toldBy(response['error'] ?? null));
   if (type === 'response.completed' || type === 'response.incomplete') {
@@ -81,10 +84,10 @@ function lifecycle(
     const charged = chargedIn(state, options);
     if (!tellsUsage('responses', response['usage'], charged)) {
       const usage = correctUsage('responses', response['usage'], charged);
-      return frameOf(type, { ...event, response: { ...response, model: options.model, usage } });
+      return frameOf(type, { ...event, response: { ...response, ...own, usage } });
     }
   }
-  return changed(frame, (bytes) => innerModelEdit(bytes, options.model));
+  return changed(frame, (bytes) => innerMemberEdits(bytes, own));
 }
 
 /** Why an answer ended: its status, or what cut it short. */

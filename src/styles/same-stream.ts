@@ -1,17 +1,18 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Line, SseFrame } from '../net/sse.ts';
+import { answerId, upstreamIdOf } from './answer-id.ts';
 import { textOf } from './completions-answer.ts';
 import type { Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
-import { edited, innerModelEdit, modelEdit, type Edit } from './model-name.ts';
+import { edited, innerMemberEdits, memberEdits, type Edit, type OwnMembers } from './model-name.ts';
 import type { RelayOptions } from './relay.ts';
 import { errorEventOf, objectOf } from './stream-reader.ts';
 import { deliver, fail, learnUsage, type StreamState } from './stream-state.ts';
 import { chargedUsage, correctUsage, readStartUsage, readUsage, tellsUsage } from './usage.ts';
 
 /**
- * Streams that keep their style: the bytes of each event go on as they came, but for the model's name.
- * What they mean is noted on the way.
+ * Streams that keep their style: the bytes of each event go on as they came, but for the model's name and
+ * the answer's id. What they mean is noted on the way.
  */
 
 /** Answers the bytes to send for a frame; undefined for none. */
@@ -24,8 +25,9 @@ export type SameStream = {
 export function sameCompletions(options: RelayOptions, state: StreamState): SameStream {
   /** Answers by their index: how many of `n` have begun, and whether they have ended. */
   const ended = new Map<Json, boolean>();
-  const rename = makeRenamer(options.model);
-  let last: JsonObject = {};
+  const own = { id: answerId('completions', options.request_id), model: options.model };
+  const rename = makeRenamer(own);
+  let created: Json = null;
   /** The `usage` that the caller was sent. */
   let told_usage: Json | undefined;
   /** The caller wants to know, and the upstream did not tell: what was counted here, which is what it pays. */
@@ -33,7 +35,7 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
     const charged = chargedIn(state, options);
     if (!options.wants_usage || tellsUsage('completions', told_usage, charged)) return end;
     const usage = correctUsage('completions', told_usage, charged);
-    const chunk = { ...last, object: 'chat.completion.chunk', model: options.model, choices: [], usage };
+    const chunk = { ...own, created, object: 'chat.completion.chunk', choices: [], usage };
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), end]);
   };
   const take = (frame: SseFrame): Buffer | undefined => {
@@ -44,7 +46,8 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
     const chunk = objectOf(data);
     if (chunk['error'] !== undefined && chunk['error'] !== null) return refuse(state, chunk['error']);
     learnUsage(state, readUsage('completions', chunk['usage']));
-    last = { id: chunk['id'] ?? null, created: chunk['created'] ?? null };
+    created = chunk['created'] ?? null;
+    state.upstream_id ??= upstreamIdOf(chunk['id']);
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject) : [];
     state.has_begun ||= choices.length > 0;
     for (const choice of choices) {
@@ -56,14 +59,14 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
     if (!options.wants_usage && isObject(chunk['usage'])) {
       if (choices.length === 0) return undefined;
       const { usage: _, ...rest } = chunk;
-      return Buffer.from(`data: ${JSON.stringify({ ...rest, model: options.model })}\n\n`);
+      return Buffer.from(`data: ${JSON.stringify({ ...rest, ...own })}\n\n`);
     }
     if (isObject(chunk['usage'])) {
       told_usage = chunk['usage'];
       const charged = chargedIn(state, options);
       if (state.is_ending && !tellsUsage('completions', told_usage, charged)) {
         told_usage = correctUsage('completions', told_usage, charged);
-        return Buffer.from(`data: ${JSON.stringify({ ...chunk, model: options.model, usage: told_usage })}\n\n`);
+        return Buffer.from(`data: ${JSON.stringify({ ...chunk, ...own, usage: told_usage })}\n\n`);
       }
     }
     const named = rename(frame);
@@ -155,37 +158,41 @@ function deliverThought(state: StreamState, text: Json | undefined): void {
 }
 
 /** The bytes of a frame with an edit to its data, which may stand in several lines. */
-export function changed(frame: SseFrame, find: (data: Buffer) => Edit | undefined): Buffer {
-  const edit = editOf(frame, find);
-  return edit ? edited(frame.raw, edit) : frame.raw;
+export function changed(frame: SseFrame, find: (data: Buffer) => Edit[]): Buffer {
+  return edited(frame.raw, editsOf(frame, find));
 }
 
-/** An edit to the data of a frame, as one to its bytes. */
-function editOf({ raw, data_lines }: SseFrame, find: (data: Buffer) => Edit | undefined): Edit | undefined {
+/** Edits to the data of a frame, as those to its bytes. */
+function editsOf({ raw, data_lines }: SseFrame, find: (data: Buffer) => Edit[]): Edit[] {
   const pieces = data_lines.map(({ from, to }) => raw.subarray(from, to));
   const [only] = pieces;
-  const edit = find(pieces.length === 1 && only ? only : Buffer.concat(pieces.flatMap((piece) => [piece, line_feed])));
-  return edit && { ...edit, from: placeIn(data_lines, edit.from), to: placeIn(data_lines, edit.to) };
+  const data = pieces.length === 1 && only ? only : Buffer.concat(pieces.flatMap((piece) => [piece, line_feed]));
+  return find(data).map(({ from, to, value }) => ({
+    from: placeIn(data_lines, from),
+    to: placeIn(data_lines, to),
+    value,
+  }));
 }
 
 /**
- * Puts the model's name in place. The frames of a stream begin with the same bytes up to that name: those of the
- * last one are compared rather than read again.
+ * Puts the model's name and the answer's id in place. The frames of a stream begin with the same bytes up to both:
+ * those of the last one are compared rather than read again.
  */
-function makeRenamer(model: string): (frame: SseFrame) => Buffer {
+function makeRenamer(own: OwnMembers): (frame: SseFrame) => Buffer {
   let told: Buffer = Buffer.alloc(0);
   let sent: Buffer = Buffer.alloc(0);
   return (frame) => {
     const { raw } = frame;
     const is_same =
       told.length > 0 && raw.length > told.length && raw.compare(told, 0, told.length, 0, told.length) === 0;
-    if (is_same) return edited(raw, { from: 0, to: told.length, value: sent });
-    const edit = editOf(frame, (data) => modelEdit(data, model));
-    if (!edit) return raw;
-    const renamed = edited(raw, edit);
-    const is_string = raw[edit.to - 1] === quote; // another word might go on behind these bytes
-    told = is_string ? raw.subarray(0, edit.to) : Buffer.alloc(0);
-    sent = renamed.subarray(0, edit.from + edit.value.length);
+    if (is_same) return edited(raw, [{ from: 0, to: told.length, value: sent }]);
+    const edits = editsOf(frame, (data) => memberEdits(data, own));
+    const end = edits.at(-1)?.to ?? 0;
+    const renamed = edited(raw, edits);
+    // What is missing here may come behind these bytes in the next frame, where also another word might go on.
+    const is_whole = edits.every(({ from, to }) => to > from) && raw[end - 1] === quote;
+    told = is_whole ? raw.subarray(0, end) : Buffer.alloc(0);
+    sent = renamed.subarray(0, renamed.length - (raw.length - end));
     return renamed;
   };
 }
@@ -205,6 +212,7 @@ function placeIn(lines: readonly Line[], at: number): number {
 
 export function sameMessages(options: RelayOptions, state: StreamState): SameStream {
   const usage = new ToldUsage(options, state);
+  const own = { id: answerId('messages', options.request_id), model: options.model };
   const take = (frame: SseFrame): Buffer | undefined => {
     if (frame.data === undefined) return frame.raw;
     if (frame.data.trim() === '') return undefined;
@@ -216,11 +224,12 @@ export function sameMessages(options: RelayOptions, state: StreamState): SameStr
         state.has_begun = true;
         if (isObject(event['message'])) {
           const { message } = event;
+          state.upstream_id ??= upstreamIdOf(message['id']);
           learnUsage(state, readStartUsage(message['usage']));
           const started = usage.start(message);
-          if (started) return frameOf('message_start', { ...event, message: { ...started, model: options.model } });
+          if (started) return frameOf('message_start', { ...event, message: { ...started, ...own } });
         }
-        return changed(named, (bytes) => innerModelEdit(bytes, options.model));
+        return changed(named, (bytes) => innerMemberEdits(bytes, own));
       case 'content_block_start':
         noteBlock(state, event['content_block']);
         return raw;
@@ -309,5 +318,5 @@ function withName(frame: SseFrame, type: Json | undefined): SseFrame {
   const last = frame.data_lines.at(-1);
   if (frame.event !== '' || !last || typeof type !== 'string' || !/^\w+$/.test(type)) return frame;
   const value = Buffer.from(`\nevent: ${type}`);
-  return { ...frame, event: type, raw: edited(frame.raw, { from: last.to, to: last.to, value }) };
+  return { ...frame, event: type, raw: edited(frame.raw, [{ from: last.to, to: last.to, value }]) };
 }

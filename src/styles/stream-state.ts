@@ -12,6 +12,7 @@ export type StreamState = {
   usage: Partial<Usage> | undefined;
   delivered: TextSize;
   finish: string | undefined;
+  upstream_id: string | undefined;
 };
 
 export function newStreamState(): StreamState {
@@ -25,6 +26,7 @@ export function newStreamState(): StreamState {
     usage: undefined,
     delivered: { ascii_bytes: 0, other_bytes: 0 },
     finish: undefined,
+    upstream_id: undefined,
   };
 }
 
@@ -74,6 +76,7 @@ export function note(state: StreamState, event: ChatEvent): void {
       return learnUsage(state, event.usage);
     case 'start':
       state.has_begun = true;
+      state.upstream_id ??= event.id;
       return;
     case 'end':
       state.is_complete = true;

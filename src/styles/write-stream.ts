@@ -1,4 +1,5 @@
 import type { JsonObject } from '../catalog/model.ts';
+import { answerId } from './answer-id.ts';
 import { safeId } from './calls.ts';
 import { writeFinish } from './completions-answer.ts';
 import type { CallerStyle, ChatEvent, FinishReason, Usage } from './conversation.ts';
@@ -60,7 +61,7 @@ function usageOf({ usage, delivered }: Known, options: WriterOptions): Usage {
 class CompletionsWriter implements StreamWriter {
   finish: string | undefined;
   readonly #options: WriterOptions;
-  #id: string;
+  readonly #id: string;
   #reason: FinishReason = 'stop';
   #has_calls = false;
   #thought = '';
@@ -68,13 +69,12 @@ class CompletionsWriter implements StreamWriter {
 
   constructor(options: WriterOptions) {
     this.#options = options;
-    this.#id = `chatcmpl-${options.request_id}`;
+    this.#id = answerId('completions', options.request_id);
   }
 
   write(event: ChatEvent, known: Known): string {
     switch (event.type) {
       case 'start':
-        this.#id = event.id ?? this.#id;
         return this.#delta({ role: 'assistant', content: '' });
       case 'text':
         return this.#delta({ content: event.text });
@@ -180,7 +180,7 @@ class MessagesWriter implements StreamWriter {
   write(event: ChatEvent, known: Known): string {
     switch (event.type) {
       case 'start':
-        return this.#start(event.id, known);
+        return this.#start(known);
       case 'text':
       case 'refusal':
         return this.#say(newText(), { type: 'text_delta', text: event.text });
@@ -208,11 +208,11 @@ class MessagesWriter implements StreamWriter {
     }
   }
 
-  #start(id: string | undefined, { usage }: Known): string {
+  #start({ usage }: Known): string {
     const input_tokens = usage?.input_tokens ?? this.#options.input_tokens_estimated;
     // Some callers add these output tokens to those of the end, which are all of them.
     const message = {
-      id: id ?? `msg_${this.#options.request_id}`,
+      id: answerId('messages', this.#options.request_id),
       type: 'message',
       role: 'assistant',
       model: this.#options.model,

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { expectExactBooks, type Answered } from '../helpers/app.ts';
-import { hello, setStage, type Stage } from './setup.ts';
+import { hello, setStage, type Stage, withUpstreamIds } from './setup.ts';
 import { chunk, completionsStream, done, usageChunk } from './streams.ts';
 
 /** What stays of a call, and what does not: its record, its usage, its body. */
@@ -74,7 +74,7 @@ test.each([
   const answer = await stream({ model: 'acme/oai', stream_options: { include_usage: true } });
   expect(answer.text.endsWith(done)).toBe(true);
   expect(lastChunk(answer.text)).toMatchObject({
-    id: 'chatcmpl-1',
+    id: `chatcmpl-${answer.headers.get('x-request-id')}`,
     object: 'chat.completion.chunk',
     created: 1,
     model: 'acme/oai',
@@ -98,9 +98,11 @@ test.each([',"usage":null', ', "usage": null'])(
     ];
     stage.upstream.script('gpt-x', { stream: [...parts, usageChunk(10, 5), done] });
     const plain = [chunk({ role: 'assistant', content: '' }), said, chunk({}, {}, 'stop'), done].join('');
-    expect((await stream({ model: 'acme/oai' })).text).toBe(plain.replaceAll('gpt-x', 'acme/oai'));
+    expect(withUpstreamIds((await stream({ model: 'acme/oai' })).text)).toBe(plain.replaceAll('gpt-x', 'acme/oai'));
     const asked = await stream({ model: 'acme/oai', stream_options: { include_usage: true } });
-    expect(asked.text).toBe([...parts, usageChunk(10, 5), done].join('').replaceAll('gpt-x', 'acme/oai'));
+    expect(withUpstreamIds(asked.text)).toBe(
+      [...parts, usageChunk(10, 5), done].join('').replaceAll('gpt-x', 'acme/oai'),
+    );
   },
 );
 

@@ -53,7 +53,9 @@ test('each value of a record is in the column of its name', async () => {
     status: 200,
     error_type: null,
     finish: 'length',
-    attempts: [{ route: 'acme/oai#oai', outcome: 'answered', duration_ms: expect.any(Number) }],
+    attempts: [
+      { route: 'acme/oai#oai', outcome: 'answered', upstream_id: 'chatcmpl-1', duration_ms: expect.any(Number) },
+    ],
     input_tokens: 800,
     cached_input_tokens: 200,
     cache_write_tokens: 0,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
 import { begun, delta, response, responsesStream, said, usage } from './responses-streams.ts';
-import { completion, message, setStage, type Stage } from './setup.ts';
+import { completion, message, setStage, type Stage, withUpstreamIds } from './setup.ts';
 import { completionsStream, event, messagesStream } from './streams.ts';
 
 const models = `
@@ -65,7 +65,7 @@ describe('an upstream of the responses style', () => {
     stage.upstream.script('native-x', { json: response([said('Grüße 😀')]) });
     const answer = await ask({ model: 'acme/native', max_output_tokens: 5_000, unknown_field: [1], user: null });
     expect(answer.status).toBe(200);
-    expect(answer.text).toBe(JSON.stringify(response([said('Grüße 😀')], { model: 'acme/native' })));
+    expect(withUpstreamIds(answer.text)).toBe(JSON.stringify(response([said('Grüße 😀')], { model: 'acme/native' })));
     expect(answer.headers.get('x-cost-amount')).toBe('0.000070'); // 10 × 2 + 5 × 10 millionths
     expect(lastAsked()?.path).toBe('/v1/responses');
     expect(lastAsked()?.body).toEqual({
@@ -114,7 +114,9 @@ describe('an upstream of the responses style', () => {
   test('has its named events relayed with only the model renamed, and charged by the usage of the last one', async () => {
     stage.upstream.script('native-x', { stream: responsesStream(['Grü', 'ße 😀']) });
     const answer = await ask({ model: 'acme/native', stream: true });
-    expect(answer.text).toBe(responsesStream(['Grü', 'ße 😀'], {}).join('').replaceAll('gpt-x', 'acme/native'));
+    expect(withUpstreamIds(answer.text)).toBe(
+      responsesStream(['Grü', 'ße 😀'], {}).join('').replaceAll('gpt-x', 'acme/native'),
+    );
     expect(await recordOf(answer)).toMatchObject({
       status: 200,
       style: 'responses',
@@ -387,14 +389,16 @@ describe('a model that takes tools in the responses style only', () => {
 
   test('serves completions without tools unchanged', async () => {
     stage.upstream.script('tools-x', { json: completion('Hi') });
-    expect((await complete({ tools: [] })).text).toBe(JSON.stringify({ ...completion('Hi'), model: 'acme/tools' }));
+    expect(withUpstreamIds((await complete({ tools: [] })).text)).toBe(
+      JSON.stringify({ ...completion('Hi'), model: 'acme/tools' }),
+    );
     expect(lastAsked()?.path).toBe('/v1/chat/completions');
   });
 
   test('relays callers of the responses style', async () => {
     stage.upstream.script('tools-x', { json: response([said('x')]) });
     const answer = await ask({ model: 'acme/tools' });
-    expect(answer.text).toBe(JSON.stringify(response([said('x')], { model: 'acme/tools' })));
+    expect(withUpstreamIds(answer.text)).toBe(JSON.stringify(response([said('x')], { model: 'acme/tools' })));
   });
 
   test("ends a stream that fails after content with the error of the caller's style", async () => {

@@ -101,3 +101,8 @@ export function generated(
     responseId: 'resp-1',
   };
 }
+
+/** A text with the upstreams' ids in place of our own ones, to compare it byte by byte with what an upstream sent. */
+export function withUpstreamIds(text: string): string {
+  return text.replaceAll(/"(?<style>chatcmpl-|msg_|resp_)req_\w{26}"/g, '"$<style>1"');
+}

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
-import { hello, message, setStage, type Stage } from './setup.ts';
+import { hello, message, setStage, type Stage, withUpstreamIds } from './setup.ts';
 import { chunk, completionsStream, done, event, messagesStream, messageStart, usageChunk } from './streams.ts';
 
 let stage: Stage;
@@ -62,7 +62,7 @@ test('a completions stream of the same style is relayed with only the model rena
   stage.upstream.script('gpt-x', { stream: completionsStream(texts, [10, 5]) });
   const { status, text, type, id } = await whole('chat/completions', { model: 'acme/oai' });
   expect([status, type]).toEqual([200, 'text/event-stream; charset=utf-8']);
-  expect(text).toBe(completionsStream(texts).join('').replaceAll('gpt-x', 'acme/oai'));
+  expect(withUpstreamIds(text)).toBe(completionsStream(texts).join('').replaceAll('gpt-x', 'acme/oai'));
   expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
   expect(await recordOf(id)).toMatchObject({ status: 200, cost: { exact: '0.000070' }, counted_here: false });
 });
@@ -70,13 +70,13 @@ test('a completions stream of the same style is relayed with only the model rena
 test('a completions stream of the same style passes on usage that the caller requested', async () => {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
   const { text } = await whole('chat/completions', { model: 'acme/oai', stream_options: { include_usage: true } });
-  expect(text).toBe(completionsStream(['Hi'], [10, 5]).join('').replaceAll('gpt-x', 'acme/oai'));
+  expect(withUpstreamIds(text)).toBe(completionsStream(['Hi'], [10, 5]).join('').replaceAll('gpt-x', 'acme/oai'));
 });
 
 test('a messages stream of the same style is relayed with only the model renamed', async () => {
   stage.upstream.script('claude-x', { stream: messagesStream(['Grüße', ' 😀']) });
   const { text, id } = await whole('messages', { model: 'acme/ant' });
-  expect(text).toBe(messagesStream(['Grüße', ' 😀']).join('').replaceAll('claude-x', 'acme/ant'));
+  expect(withUpstreamIds(text)).toBe(messagesStream(['Grüße', ' 😀']).join('').replaceAll('claude-x', 'acme/ant'));
   expect(await recordOf(id)).toMatchObject({ cost: { exact: '0.000070' }, counted_here: false });
 });
 
@@ -121,7 +121,7 @@ test.each([
   stage.upstream.script('second', { stream: messagesStream(['from the second']) });
   const { status, text, id } = await whole('messages', { model: 'acme/two' });
   expect(status).toBe(200);
-  expect(text).toBe(messagesStream(['from the second']).join('').replaceAll('claude-x', 'acme/two'));
+  expect(withUpstreamIds(text)).toBe(messagesStream(['from the second']).join('').replaceAll('claude-x', 'acme/two'));
   expect(text.match(/event: message_start/g)).toHaveLength(1);
   expect((await recordOf(id)).attempts.map(({ outcome }) => outcome)).toEqual(['failed', 'answered']);
   await expect.poll(() => stage.upstream.open()).toBe(0);
@@ -281,7 +281,9 @@ test('a stream that is silent for 15 s sends a ping and can still go to the next
     whole('chat/completions', { model: 'acme/oai' }),
     whole('messages', { model: 'acme/ant' }),
   ]);
-  expect(first.text).toBe(`: keep-alive\n\n${completionsStream(['late']).join('').replaceAll('gpt-x', 'acme/oai')}`);
+  expect(withUpstreamIds(first.text)).toBe(
+    `: keep-alive\n\n${completionsStream(['late']).join('').replaceAll('gpt-x', 'acme/oai')}`,
+  );
   expect(second.text.startsWith('event: ping\ndata: {"type":"ping"}\n\nevent: message_start')).toBe(true);
 }, 40_000);
 

@@ -65,7 +65,7 @@ it('S4.3-1 POST /v1/chat/completions takes requests and returns responses of the
   stage.upstream.script('claude-x', { json: message('Hi') });
   const { json } = await ask('/v1/chat/completions', { model: 'acme/ant', temperature: 0.5, stop: ['x'] });
   expect(json).toEqual({
-    id: 'msg_1',
+    id: expect.stringMatching(/^chatcmpl-req_\w{26}$/),
     object: 'chat.completion',
     created: expect.any(Number),
     model: 'acme/ant',
@@ -95,7 +95,7 @@ it('S4.3-4 a stream of POST /v1/chat/completions is chunks that end with [DONE]'
   const { text, headers } = await ask('/v1/chat/completions', { model: 'acme/ant', stream: true });
   expect(headers.get('content-type')).toMatch(/^text\/event-stream/);
   expect(new Set(chunksOf(text).map((one) => `${one.object} ${one.id}`))).toEqual(
-    new Set(['chat.completion.chunk msg_1']),
+    new Set([`chat.completion.chunk chatcmpl-${headers.get('x-request-id')}`]),
   );
   expect(text.endsWith(done)).toBe(true);
 });
@@ -104,7 +104,7 @@ it('S4.4-1 POST /v1/messages takes requests and returns responses of the message
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   const { json } = await ask('/v1/messages', { model: 'acme/oai', system: 'Be short.', stop_sequences: ['x'] });
   expect(json).toEqual({
-    id: 'chatcmpl-1',
+    id: expect.stringMatching(/^msg_req_\w{26}$/),
     type: 'message',
     role: 'assistant',
     model: 'acme/oai',

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/catalog/model.ts';
 import { renderAnswer, type RenderOptions } from '../../src/styles/answer.ts';
 import { readAsk } from '../../src/styles/ask.ts';
 import type { Style, Usage } from '../../src/styles/conversation.ts';
-import { withModel } from '../../src/styles/model-name.ts';
+import { withMembers } from '../../src/styles/model-name.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
 import { chargedUsage, readUsage } from '../../src/styles/usage.ts';
 import { plainest_answer } from './carried/answers.ts';
@@ -39,7 +39,29 @@ describe('an answer of the same style', () => {
     ['empty', '{ }', '{"model":"acme/public" }'],
     ['with a byte order mark', '\ufeff{"model":"up"}', '\ufeff{"model":"acme/public"}'],
   ])('%s keeps every other byte', (_, given, expected) => {
-    expect(withModel(Buffer.from(given), 'acme/public').toString()).toBe(expected);
+    expect(withMembers(Buffer.from(given), { model: 'acme/public' }).toString()).toBe(expected);
+  });
+
+  it.each([
+    ['in any order', '{"model":"up","x":1,"id":"1"}', '{"model":"acme/public","x":1,"id":"own"}'],
+    [
+      'with ids further down',
+      '{"a":{"id":"x"},"id":"1","model":"up"}',
+      '{"a":{"id":"x"},"id":"own","model":"acme/public"}',
+    ],
+    ['with numbers and null', '{"id":12,"model":null}', '{"id":"own","model":"acme/public"}'],
+    ['without an id', '{"model":"up"}', '{"id":"own","model":"acme/public"}'],
+    ['without either', '{"a":1}', '{"id":"own","model":"acme/public","a":1}'],
+    ['with "id" as a value', '{"a":"id","id":"1","model":"up"}', '{"a":"id","id":"own","model":"acme/public"}'],
+  ])('%s gets an id of our own', (_, given, expected) => {
+    expect(withMembers(Buffer.from(given), { id: 'own', model: 'acme/public' }).toString()).toBe(expected);
+  });
+
+  it('with an object for its id or its model is none', () => {
+    for (const name of ['id', 'model']) {
+      const answer = bytesOf({ ...plainest_answer.completions, [name]: {} });
+      expect(() => renderAnswer(ask('completions'), 'completions', answer, options), name).toThrow('is none');
+    }
   });
 
   it('of any content changes in nothing but the name', () => {
@@ -50,7 +72,7 @@ describe('an answer of the same style', () => {
     fc.assert(
       fc.property(rest, fc.string(), fc.string(), rest, fc.nat(3), (before, from, to, after, indent) => {
         const object = { ...before, model: from, ...after };
-        const got = withModel(Buffer.from(JSON.stringify(object, undefined, indent)), to).toString();
+        const got = withMembers(Buffer.from(JSON.stringify(object, undefined, indent)), { model: to }).toString();
         expect(got).toBe(JSON.stringify({ ...object, model: to }, undefined, indent));
       }),
     );
@@ -66,8 +88,9 @@ describe('an answer of the same style', () => {
       usage: { prompt_tokens: 5, completion_tokens: 2 },
     };
     const rendered = renderAnswer(ask('completions', { n: 2 }), 'completions', bytesOf(answer), options);
-    expect(JSON.parse(rendered.bytes.toString())).toEqual({ ...answer, model: 'acme/public' });
+    expect(JSON.parse(rendered.bytes.toString())).toEqual({ ...answer, id: 'chatcmpl-req_1', model: 'acme/public' });
     expect(rendered).toMatchObject({
+      upstream_id: 'up-1',
       finish: 'length',
       delivered: { ascii_bytes: 1 + 2 + 3, other_bytes: 6 },
       has_content: true,

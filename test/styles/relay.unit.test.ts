@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SseSplitter } from '../../src/net/sse.ts';
 import type { Style } from '../../src/styles/conversation.ts';
-import { withModel } from '../../src/styles/model-name.ts';
+import { withMembers } from '../../src/styles/model-name.ts';
 import { openRelay } from '../../src/styles/open-relay.ts';
 import type { Relay, RelayOptions } from '../../src/styles/relay.ts';
 import { framings, onWire, saidBy, scripts, upstream_model, type Said, type WireStyle } from './wire.ts';
@@ -143,7 +143,10 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
         const sent = pushes.join('');
         expect(comparable(collect(caller, sent))).toEqual(comparable(saidBy(script, caller)));
         for (const push of pushes) eventsIn(push);
-        const untouched = bytes.toString().replaceAll(upstream_model, model);
+        const untouched = bytes
+          .toString()
+          .replaceAll(upstream_model, model)
+          .replaceAll(/"(chatcmpl-|msg_|resp_)1"/g, '"$1req_1"');
         expect(sent).toBe(caller === upstream ? untouched : sentFor(relayOf(caller, upstream), bytes));
         expect(relay.usage).toMatchObject({ input_tokens: 10, output_tokens: 5 });
       }),
@@ -266,20 +269,25 @@ const begin = (index: number | undefined, id: string | undefined, name: string, 
 const more = (index: number, json: string) => ({ index, function: { arguments: json } });
 const calls = (...tool_calls: object[]) => chunk({ tool_calls });
 
-describe('the name of the model in the frames of a stream that keeps its style', () => {
+describe('the name of the model and the id in the frames of a stream that keeps its style', () => {
   const before = ['', '"model_x":"model",', '"choices":[{"model":"inner"}],', '"text":"\\"model\\":",'];
   const values = ['"a"', '"ab"', '"a\\""', '1', '12', 'null', undefined];
   const frames = before.flatMap((first) =>
-    values.map((value) => `{${first}${value === undefined ? '' : `"model":${value},`}"choices":[]}`),
+    values.flatMap((value) =>
+      ['', '"id":"a",', '"id":"b",'].map(
+        (id) => `{${first}${id}${value === undefined ? '' : `"model":${value},`}"choices":[]}`,
+      ),
+    ),
   );
 
-  test('stands where the upstream wrote its own, whatever the frame before looked like', () => {
+  test('stand where the upstream wrote its own, whatever the frame before looked like', () => {
     const pairs = frames.flatMap((one) => frames.flatMap((other) => [one, other]));
+    const own = { id: 'chatcmpl-req_1', model };
     const relay = relayOf('completions', 'completions');
     relay.push(Buffer.from(chunk({ content: 'begun' })));
     for (const data of pairs) {
       const sent = relay.push(Buffer.from(`data: ${data}\n\n`))?.toString();
-      expect(sent, data).toBe(`data: ${withModel(Buffer.from(data), model).toString()}\n\n`);
+      expect(sent, data).toBe(`data: ${withMembers(Buffer.from(data), own).toString()}\n\n`);
     }
   });
 });
@@ -382,7 +390,9 @@ describe('servers that do it their own way', () => {
   test('content in parts is content', () => {
     const parts = chunk({ content: [{ type: 'text', text: 'Hi' }] }) + chunk({}, 'stop');
     const same = relayOf('completions', 'completions');
-    expect(same.push(Buffer.from(parts))?.toString()).toBe(parts.replaceAll(upstream_model, model));
+    expect(same.push(Buffer.from(parts))?.toString()).toBe(
+      parts.replaceAll(upstream_model, model).replaceAll('"c"', '"chatcmpl-req_1"'),
+    );
     expect(same.delivered).toEqual({ ascii_bytes: 2, other_bytes: 0 });
     expect(collect('messages', sentFor(relayOf('messages', 'completions'), Buffer.from(parts))).text).toBe('Hi');
   });

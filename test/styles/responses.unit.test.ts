@@ -142,12 +142,13 @@ describe('streams of other styles for a caller of the responses style', () => {
 
 describe('streams of the responses style', () => {
   const whole = responsesStream(['Grü', 'ße 😀']).join('');
+  const relayed = whole.replaceAll('"gpt-x"', JSON.stringify(model)).replaceAll('"resp_1"', '"resp_req_1"');
 
-  it('are the same bytes but for the model’s name, wherever they are cut', () => {
+  it('are the same bytes but for the model’s name and the answer’s id, wherever they are cut', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(whole.length + 10), { maxLength: 12 }), (cuts) => {
         const relay = relayFrom('responses');
-        expect(sentFor(relay, Buffer.from(whole), cuts)).toBe(whole.replaceAll('"gpt-x"', JSON.stringify(model)));
+        expect(sentFor(relay, Buffer.from(whole), cuts)).toBe(relayed);
         expect(relay).toMatchObject({ is_complete: true, finish: 'completed', failure: undefined });
         expect(relay.usage).toMatchObject({ input_tokens: 10, output_tokens: 5 });
         expect(relay.delivered).toEqual({ ascii_bytes: 4, other_bytes: 8 });
@@ -179,7 +180,7 @@ describe('streams of the responses style', () => {
   it('what servers of other habits add is left out', () => {
     const relay = relayFrom('responses');
     const sent = sentFor(relay, Buffer.from(`data: \n\n${whole}data: [DONE]\n\n: bye\n\n`));
-    expect(sent).toBe(`${whole.replaceAll('"gpt-x"', JSON.stringify(model))}: bye\n\n`);
+    expect(sent).toBe(`${relayed}: bye\n\n`);
     expect(relay.failure).toBeUndefined();
   });
 });

@@ -108,5 +108,5 @@ export type ChatView = ChatLineView & {
   cache_write_tokens: number;
   reasoning_tokens: number;
   counted_here: boolean;
-  attempts: { route: string; outcome: string; reason?: string; duration_ms?: number }[];
+  attempts: { route: string; outcome: string; reason?: string; upstream_id?: string; duration_ms?: number }[];
 };

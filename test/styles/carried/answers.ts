@@ -51,10 +51,10 @@ export const plainest_answer: { readonly [style in CallerStyle]: JsonObject } = 
 export const answers_of_messages: readonly AnswerRow[] = [
   {
     part: 'id, model',
-    how: 'the upstream’s id; the public name',
+    how: 'an id of our own; the public name',
     give: {},
     get: {
-      id: 'up-1',
+      id: 'chatcmpl-req_1',
       object: 'chat.completion',
       created: 5,
       model: 'public',
@@ -176,10 +176,10 @@ export const answers_of_messages: readonly AnswerRow[] = [
 export const answers_of_completions: readonly AnswerRow[] = [
   {
     part: 'id, model',
-    how: 'the upstream’s id; the public name',
+    how: 'an id of our own; the public name',
     give: {},
     get: {
-      id: 'up-1',
+      id: 'msg_req_1',
       type: 'message',
       role: 'assistant',
       model: 'public',

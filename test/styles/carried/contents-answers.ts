@@ -36,11 +36,17 @@ const google = (thought_signature: string): JsonObject => ({ extra_content: { go
 export const answers_of_contents: readonly ContentsAnswerRow[] = [
   {
     part: 'responseId; modelVersion',
-    how: { completions: 'the upstream’s id; the public name', messages: 'the same' },
+    how: { completions: 'an id of our own; the public name', messages: 'the same' },
     give: {},
     get: {
-      completions: { id: 'up-1', model: 'public', ...chosen({ content: 'A', refusal: null }) },
-      messages: { id: 'up-1', type: 'message', model: 'public', ...content('end_turn', text), stop_sequence: null },
+      completions: { id: 'chatcmpl-req_1', model: 'public', ...chosen({ content: 'A', refusal: null }) },
+      messages: {
+        id: 'msg_req_1',
+        type: 'message',
+        model: 'public',
+        ...content('end_turn', text),
+        stop_sequence: null,
+      },
     },
   },
   {

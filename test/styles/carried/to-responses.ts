@@ -290,9 +290,9 @@ const chosen = (fields: JsonObject, finish_reason = 'stop'): JsonObject => ({
 export const answers_of_responses: readonly AnswerRow[] = [
   {
     part: 'id, model',
-    how: 'the upstream’s id; the public name',
+    how: 'an id of our own; the public name',
     give: {},
-    get: { id: 'up-1', object: 'chat.completion', created: 5, model: 'public' },
+    get: { id: 'chatcmpl-req_1', object: 'chat.completion', created: 5, model: 'public' },
   },
   {
     part: 'messages',

@@ -77,6 +77,11 @@ function Whole({ call }: { call: ChatView }) {
               <Table.Td>{attempt.route}</Table.Td>
               <Table.Td>
                 {attempt.outcome}
+                {attempt.upstream_id !== undefined && (
+                  <Text size="xs" c="dimmed">
+                    The upstream’s id: <span className="figure">{attempt.upstream_id}</span>
+                  </Text>
+                )}
                 {attempt.reason !== undefined && (
                   <Text size="xs" c="dimmed">
                     {attempt.reason}
