@@ -74,6 +74,27 @@ export async function rotateWebhookSecret(db: Queryable, id: string, now: Date):
   return rows[0]?.webhook_secret;
 }
 
+/** Why an account stays, for whoever wanted to delete it. */
+export const undeletable = {
+  money: 'The account has entries in its ledger, which are never deleted.',
+  history: 'The account has work on record: tasks, chat calls, files, deliveries or invoices.',
+} as const;
+
+/**
+ * Deletes an account that never had money or work, with its keys and memberships. Otherwise nothing changes, and the
+ * answer says why; `absent` if there is no such account.
+ */
+export async function deleteAccount(
+  db: Queryable,
+  id: string,
+): Promise<'deleted' | 'absent' | keyof typeof undeletable> {
+  const rows = await db.query<{ outcome: 'deleted' | 'absent' | keyof typeof undeletable }>(
+    'select delete_account($1) as outcome',
+    [id],
+  );
+  return rows[0]?.outcome ?? 'absent';
+}
+
 export async function findAccount(db: Queryable, id: string): Promise<Account | undefined> {
   const rows = await db.query<Account>('select * from accounts where id = $1', [id]);
   return rows[0];

@@ -60,7 +60,7 @@ export function stranded(currencies: readonly string[], in_use: ReadonlyMap<stri
     .filter(([code]) => !currencies.includes(code))
     .map(
       ([code, accounts]) =>
-        `${code} is missing, and ${accounts} account${accounts === 1 ? ' has' : 's have'} it. Add it with its rate.`,
+        `${code} is missing, and ${accounts} account${accounts === 1 ? ' has' : 's have'} it. Add it with its rate. An account that never had money or work can be deleted: medley account delete ACCOUNT.`,
     );
 }
 

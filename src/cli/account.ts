@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { createAccount, findAccount, listAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
+import {
+  createAccount,
+  deleteAccount,
+  findAccount,
+  listAccounts,
+  setAccountStatus,
+  undeletable,
+  type Account,
+} from '../accounts/accounts.ts';
 import { audit } from '../accounts/audit.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
@@ -32,6 +40,9 @@ export function accountCommands(account: Command): void {
       .description(status === 'blocked' ? 'stop new work; what runs goes on' : 'allow new work again');
     says(command, (id = '') => withApp((app) => setStatus(app, id, status)));
   }
+  says(account.command('delete <account>').description('delete one that never had money or work'), (id = '') =>
+    withApp((app) => deleteOne(app, id)),
+  );
 }
 
 async function createOne(
@@ -123,6 +134,16 @@ async function setStatus(app: CommandApp, id: string, status: Account['status'])
   await note(app, { account_id: id, action: status === 'blocked' ? 'account.block' : 'account.unblock', subject: id });
   const json = await described(app, await found(app, id));
   return { json, text: `${id} is ${json.status}` };
+}
+
+async function deleteOne(app: CommandApp, id: string): Promise<Said> {
+  const { name, currency } = await found(app, id);
+  const outcome = await deleteAccount(app.db, id);
+  if (outcome === 'money' || outcome === 'history')
+    throw new CommandError(`${undeletable[outcome]} "medley account block ${id}" stops new work.`);
+  app.notifier.notify(keys_channel, 'all');
+  await note(app, { account_id: id, action: 'account.delete', subject: id, details: { name, currency } });
+  return { json: { id, deleted: true }, text: `${id} is deleted` };
 }
 
 /** The account, or a CommandError that says so. */

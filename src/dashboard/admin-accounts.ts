@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { createAccount, findAccount, searchAccounts, setAccountStatus, type Account } from '../accounts/accounts.ts';
+import {
+  createAccount,
+  deleteAccount,
+  findAccount,
+  searchAccounts,
+  setAccountStatus,
+  undeletable,
+  type Account,
+} from '../accounts/accounts.ts';
 import { findKey, keyState, listKeys } from '../accounts/keys.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
 import { listMembers, ownerOf } from '../accounts/members.ts';
@@ -185,6 +193,22 @@ export const admin_set_status = session_endpoint(
     app.notifier.notify(keys_channel, 'all');
     await noteOn(app, call, account.id, status === 'blocked' ? 'account.block' : 'account.unblock', {});
     return { status: 200, body: await renderAccount(app, { ...account, status }) };
+  },
+);
+
+/** Deletes an account that never had money or work; 409 with the reason for another one. */
+export const admin_delete_account = session_endpoint(
+  'DELETE',
+  '/dash/admin/accounts/{id}',
+  'operator',
+  async (app, call) => {
+    const { id, name, currency } = await accountIn(app, call);
+    const outcome = await deleteAccount(app.db, id);
+    if (outcome === 'money' || outcome === 'history')
+      throw new ApiError('conflict', `${undeletable[outcome]} Block it instead.`);
+    app.notifier.notify(keys_channel, 'all');
+    await noteOn(app, call, id, 'account.delete', { name, currency });
+    return { status: 200, body: { ok: true } };
   },
 );
 

@@ -1,3 +1,4 @@
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { commandsBeside, type Commands } from './medley.ts';
@@ -13,6 +14,11 @@ afterAll(async () => {
   await expectExactBooks(service.app);
   await service.stop();
 });
+
+const blankPng = () =>
+  sharp({ create: { width: 8, height: 8, channels: 3, background: 'white' } })
+    .png()
+    .toBuffer();
 
 const image = { model: 'sandbox/image', input: { prompt: 'x' } };
 
@@ -143,5 +149,44 @@ describe('account block', () => {
     expect((await call('GET', '/v1/balance')).status).toBe(200);
     expect(await commands.ok('account', 'unblock', account_id)).toMatchObject({ status: 'active' });
     await expect.poll(status, { timeout: 1_000, interval: 20 }).toBe(202);
+  });
+});
+
+describe('account delete', () => {
+  it('deletes an account that never had money or work, with its keys; the audit log remembers it', async () => {
+    const { id } = await commands.ok('account', 'create', '--name', 'Mistake', '--currency', 'PLN');
+    const account_id = String(id);
+    const { call, key_id } = await service.client({ account_id });
+    expect((await call('GET', '/v1/balance')).status).toBe(200);
+    expect(await commands.ok('account', 'delete', account_id)).toEqual({ id, deleted: true });
+    await expect.poll(async () => (await call('GET', '/v1/balance')).status, { timeout: 1_000 }).toBe(401);
+    expect(await commands.fails(1, 'account', 'show', account_id)).toContain('There is no account');
+    const { db } = service.app;
+    expect(await db.query('select id from api_keys where id = $1', [key_id])).toEqual([]);
+    const deeds = await db.query('select action from audit_entries where account_id = $1 order by id', [account_id]);
+    expect(deeds).toEqual([{ action: 'account.create' }, { action: 'account.delete' }]);
+    await expectExactBooks(service.app);
+  });
+
+  it('refuses one that had money, even if nothing is left of it, and says what to do', async () => {
+    const { id } = await commands.ok('account', 'create', '--name', 'Spent', '--credit', '1');
+    await commands.ok('account', 'credit', String(id), '-1', '--reason', 'gone');
+    expect(await commands.fails(1, 'account', 'delete', String(id))).toBe(
+      `The account has entries in its ledger, which are never deleted. "medley account block ${id}" stops new work.`,
+    );
+  });
+
+  it('refuses one with work on record, and changes nothing', async () => {
+    const { id } = await commands.ok('account', 'create', '--name', 'Busy');
+    const account_id = String(id);
+    const { key } = await service.client({ account_id });
+    const form = new FormData();
+    form.set('purpose', 'vision');
+    form.set('file', new Blob([await blankPng()]), 'blank.png');
+    const headers = { authorization: `Bearer ${key}` };
+    const { status } = await fetch(`${service.url}/v1/files`, { method: 'POST', headers, body: form });
+    expect(status).toBeLessThan(300);
+    expect(await commands.fails(1, 'account', 'delete', account_id)).toContain('The account has work on record');
+    expect(await commands.ok('account', 'show', account_id)).toMatchObject({ id });
   });
 });

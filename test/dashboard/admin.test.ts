@@ -222,6 +222,20 @@ describe('an account', () => {
   });
 });
 
+describe('deleting an account', () => {
+  it('an operator deletes one that never had money or work; one with money stays and the answer says why', async () => {
+    const made = told<AdminAccount>(await operator.post('/dash/admin/accounts', { name: 'Mistake', currency: 'USD' }));
+    told(await operator.send('DELETE', accountPath(made.id)));
+    expect((await operator.get(accountPath(made.id))).status).toBe(404);
+    const actions = (await entries(made.id)).map(({ action }) => action);
+    expect(actions).toEqual(['account.delete', 'account.create']);
+    const refused = await operator.send('DELETE', accountPath());
+    expect(refused.status).toBe(409);
+    expect(refused.text).toContain('entries in its ledger');
+    expect((await operator.get(accountPath())).status).toBe(200);
+  });
+});
+
 describe('looking at an account as its people do', () => {
   it('is written down there, and adds it to what the operator sees', async () => {
     told(await operator.post(`${accountPath()}/view`));

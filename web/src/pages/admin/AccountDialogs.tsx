@@ -1,5 +1,6 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
@@ -40,6 +41,38 @@ export function BlockAccount({ account: { id, name, status }, close }: Props) {
           </Button>
           <Button color={blocked ? 'orange' : 'red.9'} onClick={() => mutate()} loading={isPending} data-autofocus>
             {blocked ? 'Unblock' : 'Block'}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+/** Accounts that never had money or work leave nothing behind but what the audit log says of them. */
+export function DeleteAccount({ account: { id, name }, close }: Props) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () => api.delete(`/dash/admin/accounts/${id}`),
+    onSuccess: async () => {
+      await navigate({ to: '/admin/accounts' });
+      await queries.invalidateQueries({ queryKey: ['admin'] });
+    },
+  });
+  return (
+    <Modal opened onClose={close} title={`Delete ${name}`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Stack>
+        <Text size="sm">
+          Its keys and memberships go with it. An account that has ever had money or work cannot be deleted: block it
+          instead.
+        </Text>
+        {error && <Failed error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button color="red.9" onClick={() => mutate()} loading={isPending} data-autofocus>
+            Delete
           </Button>
         </Group>
       </Stack>

@@ -13,14 +13,14 @@ import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
-import { BlockAccount, HandOver } from './AccountDialogs.tsx';
+import { BlockAccount, DeleteAccount, HandOver } from './AccountDialogs.tsx';
 import { AccountKeys } from './AccountKeys.tsx';
 import { CreditAccount } from './CreditAccount.tsx';
 import { useChange } from './useChange.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/accounts/$id');
 
-type Doing = 'credit' | 'block' | 'link' | undefined;
+type Doing = 'credit' | 'block' | 'delete' | 'link' | undefined;
 
 /** One account as operators see it. */
 export function AccountPage() {
@@ -44,6 +44,7 @@ export function AccountPage() {
       </Loaded>
       {account && doing === 'credit' && <CreditAccount account={account} close={close} />}
       {account && doing === 'block' && <BlockAccount account={account} close={close} />}
+      {account && doing === 'delete' && <DeleteAccount account={account} close={close} />}
       {account && doing === 'link' && <HandOver account={account} close={close} />}
     </Page>
   );
@@ -60,6 +61,11 @@ function Actions({ account, setDoing }: { account: AdminAccountPage; setDoing: (
       <Button variant="default" onClick={() => setDoing('block')}>
         {blocked ? 'Unblock' : 'Block'}
       </Button>
+      {Number(account.balance.exact) === 0 && (
+        <Button variant="default" onClick={() => setDoing('delete')}>
+          Delete
+        </Button>
+      )}
       <Button color="orange" onClick={() => setDoing('credit')}>
         Credit or debit
       </Button>
