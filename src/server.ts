@@ -1,4 +1,5 @@
 import { speak, transcribe } from './api/audio.ts';
+import { transportSecurity } from './http/browser-headers.ts';
 import { chat_completions, chat_record, count_tokens, messages, stored_completions } from './api/chat.ts';
 import { docsEndpoints } from './api/openapi/docs-page.ts';
 import { embeddings } from './api/embeddings.ts';
@@ -126,6 +127,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
     },
     cors_origins: () => app.catalog.current.settings.cors_origins,
     trusted_proxies: () => app.catalog.current.settings.trusted_proxies,
+    transport_security: () => transportSecurity(app.base_url(), app.catalog.current.settings.hsts),
     log: app.log,
   });
   const bound = await pipeline.listen({ host, port }).catch((error: unknown) => {

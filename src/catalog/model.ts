@@ -172,6 +172,8 @@ export type ProviderConfig = {
 /** What becomes of links in chat: the upstream follows them, we fetch what is behind them, or neither. */
 export type LinkPolicy = (typeof link_policies)[number];
 
+export const hsts_scopes = ['host', 'subdomains', 'off'] as const;
+
 export const link_policies = ['pass', 'fetch', 'refuse'] as const;
 
 /** What the file says about the service as a whole, with defaults. */
@@ -179,6 +181,8 @@ export type Settings = {
   readonly base_url?: string;
   readonly trusted_proxies: readonly string[];
   readonly cors_origins: readonly string[];
+  /** Which hosts browsers use over https alone, where the public address is https. */
+  readonly hsts: (typeof hsts_scopes)[number];
   readonly limits: {
     readonly generate_per_minute: number;
     readonly chat_per_minute: number;

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { kinds, link_policies, units, type Condition } from './model.ts';
+import { hsts_scopes, kinds, link_policies, units, type Condition } from './model.ts';
 import {
   addresses,
   count,
@@ -31,6 +31,13 @@ const server = section(
       Type.Array(Type.String({ format: 'origin', errorMessage: 'must be an origin such as https://app.example.com' }), {
         description: 'Web origins that may call the API from a browser. None by default.',
         default: [],
+      }),
+    ),
+    hsts: Type.Optional(
+      Type.Enum([...hsts_scopes], {
+        description:
+          'Strict-Transport-Security of all answers where the public address is https: for its host, for the names below it too, or off.',
+        default: 'host',
       }),
     ),
   },

@@ -16,6 +16,7 @@ export function settingsOf(file: CatalogFile): Settings {
     ...(server?.base_url !== undefined && { base_url: server.base_url.replace(/\/+$/, '') }),
     trusted_proxies: server?.trusted_proxies ?? [],
     cors_origins: server?.cors_origins ?? [],
+    hsts: server?.hsts ?? 'host',
     limits: {
       generate_per_minute: limits?.generate_per_minute ?? 60,
       chat_per_minute: limits?.chat_per_minute ?? 600,

@@ -5,6 +5,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { page_headers } from '../http/browser-headers.ts';
 import type { Answer, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { homeAnswer } from '../api/home.ts';
 import type { App } from '../app.ts';
@@ -83,10 +84,9 @@ async function servePage(app: App): Promise<Answer> {
     status: 200,
     body: html.replace('%NONCE%', nonce).replace(own_path, () => path),
     headers: {
-      'content-type': 'text/html; charset=utf-8',
+      ...page_headers,
       'content-security-policy': policyWith(nonce),
       'cache-control': 'no-store',
-      'cross-origin-opener-policy': 'same-origin',
     },
   };
 }

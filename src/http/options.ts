@@ -23,6 +23,8 @@ export type PipelineOptions<App> = {
   cors_origins(): readonly string[];
   /** Ranges of addresses whose X-Forwarded-For is believed; asked for each request, too. */
   trusted_proxies(): readonly string[];
+  /** Strict-Transport-Security of every answer; asked for each request. Absent: none. */
+  transport_security?(): string | undefined;
   log: PipelineLog;
   /** Monotonic milliseconds; the windows are counted with it. */
   elapsed_ms?: () => number;

@@ -45,7 +45,7 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
     elapsed_ms: options.elapsed_ms ?? (() => performance.now()),
     routes: compileRoutes(options.endpoints),
     draining: drain.signal,
-    socketErrors: makeSocketErrors((fields, message) => options.log.info(fields, message)),
+    socketErrors: makeSocketErrors((fields, message) => options.log.info(fields, message), options.transport_security),
     rooms: openBodyRooms(options.bodies_bytes_max ?? bodiesBytesMax(), timeouts.room_ms),
     expecting: new WeakSet(),
   };

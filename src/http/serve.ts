@@ -196,6 +196,8 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
       'referrer-policy': 'no-referrer',
     },
   };
+  const hsts = context.transport_security?.();
+  if (hsts !== undefined) request.state.headers['strict-transport-security'] = hsts;
   const echo = request.raw.headers['x-client-request-id'];
   if (typeof echo === 'string' && /^[\x20-\x7e]{1,512}$/.test(echo))
     request.state.headers['x-client-request-id'] = echo;

@@ -20,9 +20,14 @@ export type SocketErrors = ReturnType<typeof makeSocketErrors>;
  * Answers what Node's HTTP parser refuses, so before there is a request: malformed HTTP, headers that
  * are too large or too slow. The answer has our format, and the connection ends with it.
  */
-export function makeSocketErrors(log: Log) {
+export function makeSocketErrors(log: Log, transport_security: () => string | undefined = () => undefined) {
   const answered = new WeakSet<Socket>();
   const newest = new WeakMap<Socket, Exchange>();
+  const endWith = (socket: Duplex, error: ApiError, format: ErrorFormat, request_id: string) => {
+    const hsts = transport_security();
+    const own = hsts === undefined ? {} : { 'strict-transport-security': hsts };
+    writeAnswer(socket, { ...errorAnswer(error, format, request_id), format, request_id, own });
+  };
   return {
     /** Tells of a request whose body the parser may still stumble over. */
     track(socket: Socket, exchange: Exchange): void {
@@ -83,11 +88,17 @@ function pathOf(error: Error): string {
   return decodePath((line?.[1] ?? '/').replace(absolute_form, ''));
 }
 
-function endWith(socket: Duplex, error: ApiError, format: ErrorFormat, request_id: string): void {
-  const { status, headers, body } = errorAnswer(error, format, request_id);
+type Written = ReturnType<typeof errorAnswer> & {
+  format: ErrorFormat;
+  request_id: string;
+  /** Headers of every answer of this service. */
+  own: Record<string, string>;
+};
+
+function writeAnswer(socket: Duplex, { status, headers, body, format, request_id, own }: Written): void {
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries({ ...headers, ...own }).map(([name, value]) => `${name}: ${value}`),
     `x-request-id: ${request_id}`,
     ...(format === 'messages' ? [`request-id: ${request_id}`] : []),
     'x-content-type-options: nosniff',

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import {
   ADTS,
   BufferSource,
@@ -17,7 +16,7 @@ import {
   WEBM,
 } from 'mediabunny';
 import sharp from 'sharp';
-import { openByteSource, ReadTooLarge, type ByteSource } from './byte-source.ts';
+import { read_bytes_max, ReadTooLarge, type ByteSource } from './byte-source.ts';
 import { isComplete } from './completeness.ts';
 import { mediaType, type Extension } from './media-types.ts';
 import { failed, type Probe, type ProbeResult } from './probe-result.ts';
@@ -40,8 +39,7 @@ sharp.cache(false);
 export type Measurement = { result: ProbeResult; spent: boolean };
 
 /** Reads headers and indexes, decodes nothing. Hostile files may loop or eat memory: see probe.ts. */
-export async function measure(origin: string | Uint8Array): Promise<Measurement> {
-  const source = openByteSource(origin);
+export async function measure(source: ByteSource): Promise<Measurement> {
   let spent = false;
   try {
     const container = inspect(source);
@@ -55,8 +53,6 @@ export async function measure(origin: string | Uint8Array): Promise<Measurement>
   } catch (error) {
     const reason = error instanceof ReadTooLarge ? 'too_large' : 'damaged';
     return { result: failed(reason, error instanceof Error ? error.message : String(error)), spent };
-  } finally {
-    source.close();
   }
 }
 
@@ -88,7 +84,7 @@ const pictures: Partial<Record<Container, Picture>> = {
 };
 
 async function measurePicture(source: ByteSource, picture: Picture): Promise<Measures> {
-  const metadata = await sharp(source.origin).metadata();
+  const metadata = await sharp(beginningOf(source)).metadata();
   if (metadata.format !== picture.format) throw new Error(`This is ${metadata.format}, not ${picture.format}.`);
   if (metadata.width * metadata.height > source.size_bytes * picture.pixels_per_byte_max) {
     throw new Error(`${source.size_bytes} bytes cannot hold ${metadata.width} × ${metadata.height} pixels.`);
@@ -138,14 +134,21 @@ const indexless: readonly InputFormat[] = [MP3, ADTS, FLAC];
 
 /**
  * Up to this size such files are held in memory as a whole: an hour of MP3 (58 MB) takes 0.1 s
- * then, against 4 s frame by frame from the disk. Larger ones are believed what they declare.
+ * then, against 4 s frame by frame from the disk. Larger ones are believed what they declare. Of a
+ * picture this much is enough, too: its size stands at its beginning.
  */
 const walked_bytes_max = 64 * 2 ** 20;
 
+function beginningOf(source: ByteSource): Buffer {
+  const end = Math.min(source.size_bytes, walked_bytes_max);
+  const parts: Buffer[] = [];
+  for (let at = 0; at < end; at += read_bytes_max) parts.push(source.read(at, Math.min(read_bytes_max, end - at)));
+  return parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+}
+
 function mediaSource(source: ByteSource, formats: readonly InputFormat[]): Source {
-  if (typeof source.origin !== 'string') return new BufferSource(source.origin);
   const walked = formats.some((format) => indexless.includes(format));
-  if (walked && source.size_bytes <= walked_bytes_max) return new BufferSource(readFileSync(source.origin));
+  if (walked && source.size_bytes <= walked_bytes_max) return new BufferSource(beginningOf(source));
   return new CustomSource({
     getSize: () => source.size_bytes,
     read: (start, end) => source.read(start, end - start),

@@ -1,41 +1,68 @@
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
+import { openSocketSource, socket_descriptor } from './byte-source.ts';
 import type { Measurement } from './measure.ts';
 
-// The process in which probe.ts has files measured: a path or bytes in, a ProbeReply out, one at a
-// time. The work is done in a thread of it, so that the process itself, whatever the file does to
-// the thread, notices at once when the service is gone, and goes too.
+// The process in which probe.ts has files measured: a size in, a ProbeReply out, one at a time. It
+// opens no file: the bytes come through a socket, as it asks for them. The work is done in a thread
+// of it, so that the process itself, whatever the file does to the thread, notices at once when the
+// service is gone, and goes too.
 
-/** `begun`: what follows is the file's doing. `unreadable`: the file could not be opened. */
-export type ProbeReply = { ready: true } | { begun: true } | Measurement | { unreadable: string };
+/** `begun`: what follows is the file's doing. */
+export type ProbeReply = { ready: true; user_id: number | undefined } | { begun: true } | Measurement;
+
+/** How many bytes the file has; they are asked for through the socket. */
+export type ProbeRequest = { size_bytes: number };
 
 /** Beyond this V8 ends the process, which is why it is not the service's own. */
 const heap_limit = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 };
+
+/** Nobody's number: below those of the system's dynamic users, above those of people. The database has `nobody`. */
+const unused_user_id = 61_183;
 
 if (isMainThread) relay();
 else await work();
 
 function relay(): void {
   const thread = new Worker(new URL(import.meta.url), { resourceLimits: heap_limit });
-  thread.on('message', (reply: ProbeReply) => process.send?.(reply));
+  thread.on('message', (reply: ProbeReply | 'loaded') => {
+    if (reply === 'loaded') reply = { ready: true, user_id: leaveRoot() };
+    process.send?.(reply);
+  });
   thread.on('error', () => process.exit(1));
-  process.on('message', (origin) => {
+  process.on('message', (request: ProbeRequest) => {
     process.send?.({ begun: true } satisfies ProbeReply);
-    thread.postMessage(origin, []);
+    thread.postMessage(request, []);
   });
   process.on('disconnect', () => process.exit());
   // A terminal's Ctrl-C and a service manager's stop reach us too, while the service still drains.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 }
 
+/**
+ * Root becomes a user who owns nothing, in all threads, once the libraries are loaded: that user
+ * need not be able to read them. Returns the user's number, where the system has any: still 0 where
+ * this root may not become anybody, as in a container without that right.
+ */
+function leaveRoot(): number | undefined {
+  try {
+    if (process.getuid?.() === 0) {
+      process.setgroups?.([]);
+      process.setgid?.(unused_user_id);
+      process.setuid?.(unused_user_id);
+    }
+  } catch {
+    // Its number says so.
+  }
+  return process.getuid?.();
+}
+
 async function work(): Promise<void> {
   const { measure } = await import('./measure.ts'); // 40 MB of code that relay() has no use for
-  const reply = (message: ProbeReply) => parentPort?.postMessage(message, []);
   process.on('unhandledRejection', () => {}); // what a parser leaves behind belongs to no later file
-  parentPort?.on('message', (origin: string | Uint8Array) => {
-    void measure(origin).then(
-      (measurement) => reply(measurement),
-      (error: unknown) => reply({ unreadable: String(error) }),
+  parentPort?.on('message', ({ size_bytes }: ProbeRequest) => {
+    void measure(openSocketSource(socket_descriptor, size_bytes)).then((measurement) =>
+      parentPort?.postMessage(measurement, []),
     );
   });
-  reply({ ready: true });
+  parentPort?.postMessage('loaded', []);
 }

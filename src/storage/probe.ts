@@ -1,24 +1,19 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { access, constants, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { getCompileCacheDir } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import type { ChildProcess } from 'node:child_process';
+import { Socket } from 'node:net';
 import { assert } from '../lib/assert.ts';
 import { makeGate } from '../lib/gate.ts';
+import { socket_descriptor } from './byte-source.ts';
+import { startConfined } from './confined.ts';
 import { failed, type ProbeResult } from './probe-result.ts';
 import type { Measurement } from './measure.ts';
-import type { ProbeReply } from './probe-process.ts';
+import type { ProbeReply, ProbeRequest } from './probe-process.ts';
+import { answerReads, openReadable, type Readable } from './read-requests.ts';
 
 /** Honest files take 1 to 200 ms. */
 const probe_timeout_ms = 1_500;
 
 /** Loading the libraries takes 0.3 s; a machine that needs this long to say a word is out of order. */
 const answer_timeout_ms = 30_000;
-
-/** More is handed over in a file: each MB sent takes 4 ms and is copied three times. */
-const sent_bytes_max = 2 ** 18;
 
 const crashed = failed('crashed', 'The parser crashed or ran out of memory.');
 
@@ -34,22 +29,23 @@ const callers = makeGate({ at_once: processes_max - 1, at_once_per_name: 1 });
  * reason, within 1.5 s and what a process needs to start, whatever is in them. Throws if the path
  * cannot be read.
  *
- * It runs in processes of its own, which know no secrets of ours. The parsers can be led into
- * endless loops (43 bytes of FLAC do it) and endless lists, and V8 ends the whole process when a
- * heap, even that of a limited thread, overflows at once.
+ * It runs in processes of its own, which know no secrets of ours, open no files and have no network
+ * (confined.ts): they are sent the bytes that they ask for. The parsers can be led into endless loops
+ * (43 bytes of FLAC do it) and endless lists, and V8 ends the whole process when a heap, even that
+ * of a limited thread, overflows at once.
  */
 export async function probeMedia(origin: string | Uint8Array): Promise<ProbeResult> {
-  if (typeof origin === 'string') {
-    await access(origin, constants.R_OK);
-  } else if (origin.byteLength > sent_bytes_max) {
-    return probeThroughFile(origin);
+  const file = await openReadable(origin);
+  try {
+    // Each of the idle ones may be dead, and so may what others have put in their place meanwhile.
+    for (let tries = 0; tries <= 2 * processes_max; tries++) {
+      const measured = await measureInProcess(file);
+      if (measured !== 'dead') return measured;
+    }
+    return crashed;
+  } finally {
+    await file.close();
   }
-  // Each of the idle ones may be dead, and so may what others have put in their place meanwhile.
-  for (let tries = 0; tries <= 2 * processes_max; tries++) {
-    const measured = await measureInProcess(origin);
-    if (measured !== 'dead') return measured;
-  }
-  return crashed;
 }
 
 /** The same, once more when it took too long or crashed: a busy machine does that, too. */
@@ -70,44 +66,32 @@ export function waitingOf(account_id: string): number {
 }
 
 /** `dead`: the process never took the file; somebody killed it while it rested. */
-async function measureInProcess(origin: string | Uint8Array): Promise<ProbeResult | 'dead'> {
+async function measureInProcess(file: Readable): Promise<ProbeResult | 'dead'> {
   const child = await takeProcess();
   let reusable = false;
+  let stopReads = () => {};
   try {
-    child.send(origin);
-    const answer = await nextAnswer(child);
+    const unread = new Promise<never>((_, onFailure) => {
+      stopReads = answerReads(socketOf(child), file, onFailure);
+    });
+    unread.catch(() => {}); // when nobody waits for it any more
+    child.send({ size_bytes: file.size_bytes } satisfies ProbeRequest);
+    const answer = await Promise.race([nextAnswer(child), unread]);
     if (answer.event === 'exit' && !answer.begun) return 'dead';
     const { result, spent } = measurementOf(answer);
     reusable = !spent;
     return result;
   } finally {
+    stopReads();
     giveBack(child, reusable);
   }
 }
 
-async function probeThroughFile(bytes: Uint8Array): Promise<ProbeResult> {
-  swept ??= sweepLeftovers();
-  await swept;
-  const path = join(tmpdir(), `${file_prefix}${process.pid}-${randomUUID()}`);
-  try {
-    await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
-    return await probeMedia(path);
-  } finally {
-    await rm(path, { force: true });
-  }
-}
-
-const file_prefix = 'medley-probe-';
-let swept: Promise<void> | undefined;
-
-/** What services that were killed left behind, once a process; none that is in use is an hour old. */
-async function sweepLeftovers(): Promise<void> {
-  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(file_prefix));
-  for (const path of names.map((name) => join(tmpdir(), name))) {
-    const stats = await stat(path).catch(() => undefined); // another service sweeps, too
-    const old = stats?.isFile() && stats.mtimeMs < Date.now() - 3_600_000;
-    if (old) await rm(path, { force: true }).catch(() => {}); // or it belongs to another user
-  }
+/** By which the process asks for bytes. */
+function socketOf(child: ChildProcess): Socket {
+  const socket = child.stdio[socket_descriptor];
+  assert(socket instanceof Socket, 'a process that measures files has a socket');
+  return socket;
 }
 
 /** Processes without work, some still starting; together with those at work, `processes_max`. */
@@ -155,23 +139,18 @@ function keepAlive(child: ChildProcess, yes: boolean): void {
   else child.unref();
   if (yes) child.channel?.ref();
   else child.channel?.unref();
+  if (yes) socketOf(child).ref();
+  else socketOf(child).unref();
 }
 
 async function startProcess(): Promise<ChildProcess> {
-  const source = fileURLToPath(new URL('./probe-process.ts', import.meta.url));
-  const file = source.replace(/\.ts$/, extname(import.meta.url)); // `.js` once published
-  const compiled = getCompileCacheDir(); // with it, loading takes half as long
-  const child = fork(file, {
-    execArgv: [],
-    env: compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) },
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
+  const child = await startConfined(new URL('./probe-process.ts', import.meta.url));
   child.on('error', () => {}); // a message to a process that has just died
+  socketOf(child).on('error', () => {});
   const first = await nextAnswer(child);
   if (first.event === 'message') return child;
   child.kill('SIGKILL');
-  throw new Error(`The process that measures files did not start (${first.event}): node ${file}`);
+  throw new Error(`The process that measures files did not start (${first.event}).`);
 }
 
 function measurementOf(answer: ChildAnswer): Measurement {
@@ -181,7 +160,6 @@ function measurementOf(answer: ChildAnswer): Measurement {
   if (answer.event === 'exit') {
     return { result: crashed, spent: true };
   }
-  if ('unreadable' in answer.reply) throw new Error(answer.reply.unreadable);
   assert('result' in answer.reply, 'the process that measures files gave no result');
   return answer.reply;
 }

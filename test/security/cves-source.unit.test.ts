@@ -22,6 +22,7 @@ const spawners = [
   'src/embedded-postgres/cluster.ts',
   'src/embedded-postgres/process.ts',
   'src/embedded-postgres/server.ts',
+  'src/storage/confined.ts',
   'src/storage/probe.ts',
 ];
 

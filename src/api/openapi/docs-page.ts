@@ -1,5 +1,6 @@
 import { gzip } from 'node:zlib';
 import { promisify } from 'node:util';
+import { page_headers } from '../../http/browser-headers.ts';
 import type { Answer, Endpoint } from '../../http/endpoint.ts';
 
 /**
@@ -97,7 +98,7 @@ export function htmlAnswer(html: string, policy: string): Answer {
     status: 200,
     body: html,
     headers: {
-      'content-type': 'text/html; charset=utf-8',
+      ...page_headers,
       'content-security-policy': policy,
       'cache-control': 'no-cache',
     },

@@ -1,0 +1,37 @@
+// npm run sbom: writes what the program is made of, from its lock files, as CycloneDX documents. npm makes
+// them itself and asks nobody. Plain JavaScript for Node 20.
+//
+//   npm run sbom -- [--out FOLDER]     the folder is sbom/ unless named
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { askNpm, packages, root } from '../lock-files.mjs';
+
+async function materialsOf({ folder }) {
+  const words = ['sbom', '--sbom-format=cyclonedx', '--package-lock-only', '--offline'];
+  const { answer, problem } = await askNpm(words, folder);
+  if (answer?.bomFormat !== 'CycloneDX') throw new Error(`npm sbom failed in ${folder}: ${problem}`);
+  // npm names it after the folder, which may have any name.
+  const { name } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+  answer.metadata.component.name = name;
+  return answer;
+}
+
+async function main() {
+  const { values } = parseArgs({ options: { out: { type: 'string', default: 'sbom' } } });
+  const out = resolve(root, values.out);
+  mkdirSync(out, { recursive: true });
+  for (const part of packages) {
+    const materials = await materialsOf(part);
+    const file = join(out, `${part.name}.cdx.json`);
+    writeFileSync(file, `${JSON.stringify(materials, null, 2)}\n`);
+    console.log(`${file}: ${materials.components.length} packages`);
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+}

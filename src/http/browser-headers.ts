@@ -1,0 +1,38 @@
+import type { Settings } from '../catalog/model.ts';
+
+/** One year: the least that lists of such hosts ask for. */
+const hsts_lifetime_s = 31_536_000;
+
+/** Strict-Transport-Security of a service at this public address; none unless that is https. */
+export function transportSecurity(base_url: string, scope: Settings['hsts']): string | undefined {
+  if (scope === 'off' || !base_url.startsWith('https://')) return undefined;
+  return `max-age=${hsts_lifetime_s}${scope === 'subdomains' ? '; includeSubDomains' : ''}`;
+}
+
+/** Features of browsers that no page of ours uses, so that no script in one can. Copying and full screen stay. */
+const unused_features = [
+  'accelerometer',
+  'bluetooth',
+  'camera',
+  'display-capture',
+  'geolocation',
+  'gyroscope',
+  'hid',
+  'idle-detection',
+  'magnetometer',
+  'microphone',
+  'midi',
+  'payment',
+  'publickey-credentials-get',
+  'screen-wake-lock',
+  'serial',
+  'usb',
+  'xr-spatial-tracking',
+];
+
+/** Headers of every HTML page, beside its own. */
+export const page_headers = {
+  'content-type': 'text/html; charset=utf-8',
+  'permissions-policy': unused_features.map((feature) => `${feature}=()`).join(', '),
+  'cross-origin-opener-policy': 'same-origin',
+} as const;

@@ -1,0 +1,76 @@
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { transportSecurity } from '../../src/http/browser-headers.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { startHarness, type TestApp as HarnessApp } from '../api/harness.ts';
+
+const docs = { tag: 'Test', summary: 'Test', responses: { 200: { description: 'ok' } } };
+const open = { format: 'service', public: true, docs } as const;
+
+const endpoints: Endpoint<HarnessApp>[] = [
+  { method: 'GET', path: '/v1/tasks', format: 'service', docs, handle: () => ({ status: 200, body: {} }) },
+  { ...open, method: 'GET', path: '/bytes', handle: () => ({ status: 200, body: Buffer.from('bytes') }) },
+  { ...open, method: 'GET', path: '/stream', handle: () => ({ status: 200, body: Readable.from(['a', 'b']) }) },
+];
+
+describe('Strict-Transport-Security', () => {
+  it.each([
+    ['https://api.example.com', 'host', 'max-age=31536000'],
+    ['https://api.example.com/medley', 'subdomains', 'max-age=31536000; includeSubDomains'],
+    ['https://api.example.com', 'off', undefined],
+    ['http://127.0.0.1:8080', 'host', undefined],
+    ['http://https.example.com', 'subdomains', undefined],
+  ] as const)('a service at %s with hsts: %s sends %s', (base_url, scope, header) => {
+    expect(transportSecurity(base_url, scope)).toBe(header);
+  });
+
+  it('every answer carries it: also refusals, streams and what the HTTP parser refuses', async () => {
+    const harness = await startHarness(endpoints, { transport_security: () => 'max-age=31536000' });
+    try {
+      const answers = [
+        await harness.send('GET', '/v1/tasks'),
+        await harness.send('GET', '/v1/tasks', { key: null }),
+        await harness.send('GET', '/bytes'),
+        await harness.send('GET', '/stream'),
+        await harness.send('GET', '/nowhere'),
+        await harness.send('GET', '/v1/tasks/%zz'),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 200, 404, 400]);
+      for (const { headers } of answers) expect(headers['strict-transport-security']).toBe('max-age=31536000');
+      expect(await harness.sendRaw('GET / HTTP/1.1\r\nbroken\r\n\r\n')).toContain('strict-transport-security: max-age');
+    } finally {
+      await harness.close();
+    }
+  });
+});
+
+describe('a service with an https address', () => {
+  let service: TestApp;
+  beforeAll(async () => {
+    service = await startTestApp({
+      worker: false,
+      yaml: 'version: 1\nserver: { base_url: "https://api.example.com", hsts: subdomains }\n',
+    });
+  });
+  afterAll(() => service.stop());
+
+  it.each(['/', '/sign-in', '/docs', '/docs/', '/v1/models', '/auth/ok', '/livez'])(
+    '%s is answered with Strict-Transport-Security as the setting says',
+    async (path) => {
+      const { headers } = await fetch(service.app.local_url() + path);
+      expect(headers.get('strict-transport-security')).toBe('max-age=31536000; includeSubDomains');
+    },
+  );
+
+  it.each(['/', '/sign-in', '/docs', '/docs/'])(
+    'the page %s has no use for camera, place or payments',
+    async (path) => {
+      const { headers } = await fetch(service.app.local_url() + path);
+      expect(headers.get('content-type')).toContain('text/html');
+      const policy = headers.get('permissions-policy')?.split(', ');
+      expect(policy).toEqual(expect.arrayContaining(['camera=()', 'geolocation=()', 'microphone=()', 'payment=()']));
+      expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
+    },
+  );
+});
