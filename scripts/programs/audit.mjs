@@ -17,8 +17,9 @@ function describe({ name, severity, range, via }) {
 
 async function main() {
   let affected_count = 0;
-  for (const part of packages) {
-    const { affected, failure } = await auditOf(part);
+  const audits = await Promise.all(packages.map(auditOf));
+  for (const [index, part] of packages.entries()) {
+    const { affected, failure } = audits[index];
     if (affected === undefined) {
       console.error(
         `Nothing was compared: the registry does not answer audits (${failure}).\nUse a registry that does (npm config set registry …), or give the files of npm run sbom to a scanner that has advisories of its own.`,

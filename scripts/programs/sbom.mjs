@@ -21,8 +21,9 @@ async function main() {
   const { values } = parseArgs({ options: { out: { type: 'string', default: 'sbom' } } });
   const out = resolve(root, values.out);
   mkdirSync(out, { recursive: true });
-  for (const part of packages) {
-    const materials = await materialsOf(part);
+  const all = await Promise.all(packages.map(materialsOf));
+  for (const [index, part] of packages.entries()) {
+    const materials = all[index];
     const file = join(out, `${part.name}.cdx.json`);
     writeFileSync(file, `${JSON.stringify(materials, null, 2)}\n`);
     console.log(`${file}: ${materials.components.length} packages`);

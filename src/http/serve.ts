@@ -11,6 +11,7 @@ import { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
 import { type Headers, sendAnswer } from './answer.ts';
 import type { BodyRooms } from './body-rooms.ts';
+import { closed_policy } from './browser-headers.ts';
 import { discardRest, megabyte, no_bytes, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query } from './endpoint.ts';
@@ -194,6 +195,7 @@ function begin<App>(context: Context<App>, request: FastifyRequest, reply: Fasti
       'x-request-id': request.id,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
+      'content-security-policy': closed_policy,
     },
   };
   const hsts = context.transport_security?.();

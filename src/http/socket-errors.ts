@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
+import { closed_policy } from './browser-headers.ts';
 import { errorAnswer, formatOfPath } from './error-answer.ts';
 import { absolute_form, decodePath } from './routes.ts';
 
@@ -102,6 +103,7 @@ function writeAnswer(socket: Duplex, { status, headers, body, format, request_id
     `x-request-id: ${request_id}`,
     ...(format === 'messages' ? [`request-id: ${request_id}`] : []),
     'x-content-type-options: nosniff',
+    `content-security-policy: ${closed_policy}`,
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];

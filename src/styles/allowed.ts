@@ -190,19 +190,27 @@ const tools_covered =
 
 function checkTools(tools: Json | undefined): void {
   if (!Array.isArray(tools)) return;
-  for (const [index, tool] of tools.entries()) {
-    const type = isObject(tool) ? (tool['type'] ?? null) : null;
-    if (typeof type !== 'string' || tools_covered.test(type)) continue;
-    throw refusal(
-      `tools[${index}].type`,
-      `${JSON.stringify(type.slice(0, 64))} is run by the provider at a price per use`,
-    );
+  for (const [index, tool] of tools.entries()) checkTool(tool, `tools[${index}]`);
+}
+
+function checkTool(tool: Json | undefined, at: string): void {
+  const type = isObject(tool) ? (tool['type'] ?? null) : null;
+  if (typeof type !== 'string' || tools_covered.test(type)) return;
+  throw refusal(`${at}.type`, `${JSON.stringify(type.slice(0, 64))} is run by the provider at a price per use`);
+}
+
+/** Tools that a block of a conversation defines, as an entry of `tools` does: one alone, or a compaction's list of them. */
+function checkAddedTools({ tool, tool_changes }: JsonObject, at: string): void {
+  if (isObject(tool)) checkTool(tool['definition'], `${at}.tool.definition`);
+  if (!Array.isArray(tool_changes)) return;
+  for (const [index, change] of tool_changes.entries()) {
+    if (isObject(change)) checkAddedTools(change, `${at}.tool_changes[${index}]`);
   }
 }
 
 function checkParts(body: JsonObject, pass: ReadonlySet<string>): void {
   const { messages } = body;
-  if (!Array.isArray(messages) || (pass.has('input_audio') && pass.has('file_id'))) return;
+  if (!Array.isArray(messages) || ['input_audio', 'file_id', 'tools'].every((rule) => pass.has(rule))) return;
   for (const [index, message] of messages.entries()) {
     if (!isObject(message)) continue;
     const at = `messages[${index}]`;
@@ -222,6 +230,7 @@ function checkContent(content: Json | undefined, at: string, pass: ReadonlySet<s
       throw refusal(`${here}.input_audio`, 'has a price of its own, as sound');
     }
     if (!pass.has('file_id')) checkFile(part, here);
+    if (!pass.has('tools')) checkAddedTools(part, here);
     checkContent(part['content'], `${here}.content`, pass);
     if (isObject(part['source'])) checkContent(part['source']['content'], `${here}.source.content`, pass);
   }

@@ -50,11 +50,13 @@ const unread: ReadonlySet<string> = new Set([
 
 /** What was found on the web, and is sent back. */
 const web_sources = /^(url_citation|web_search_result|web_fetch_result|web_search_call|browser_state)$/;
+const source_links = /^(url|source|current_url)$/;
 
 /** What a model wrote for a tool, in its `input`. */
 const calls = /(^|_)(tool_use|call)$/;
 
-const link_names = /(^|_)(url|uri)s?$|[a-z](Url|Uri)s?$/;
+/** Some upstreams read `URL` and `Image_Url` as the names that they look for. */
+const link_names = /(^|_)(url|uri)s?$|[a-z](Url|Uri)s?$/i;
 const data_names: ReadonlySet<string> = new Set(['file_data', 'data', 'image', 'video', 'audio']);
 
 /** How a text begins that leads elsewhere; bytes in base64 never do. */
@@ -76,18 +78,18 @@ function findInMembers(holder: JsonObject, place: (string | number)[], found: Fo
   for (const name in holder) {
     if (unread.has(name) || (is_call && name === 'input') || (type === 'text' && name === 'data')) continue;
     const member = holder[name];
-    if (typeof member === 'string' && (is_source || !isHolder(name))) continue;
+    if (typeof member === 'string' && ((is_source && source_links.test(name)) || !isHolder(name))) continue;
     findIn(member, name, place, found);
   }
 }
 
 function isHolder(name: string): boolean {
-  return link_names.test(name) || data_names.has(name);
+  return link_names.test(name) || data_names.has(name.toLowerCase());
 }
 
 function note(text: string, name: string, place: readonly (string | number)[], found: FoundLink[]): void {
   if (text === '' || !isHolder(name)) return;
-  const is_server = name === 'server_url' || place[0] === 'mcp_servers';
+  const is_server = name.toLowerCase() === 'server_url' || place[0] === 'mcp_servers';
   const may_be_inline = !is_server && place.at(-2) !== 'source'; // messages have a source of its own for bytes
   if (may_be_inline && /^\s*data:/i.test(text)) return;
   if (!link_names.test(name) && !scheme.test(text)) return;

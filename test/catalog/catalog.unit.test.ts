@@ -114,7 +114,7 @@ describe('with a file', () => {
   it('reads every setting', async () => {
     const { current } = await open(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
-server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"] }
+server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }
 limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4 }
 net: { allow: [127.0.0.0/8] }
 webhooks: { retry_delays: [1s], timeout: 2s }
@@ -125,6 +125,7 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
     expect({ ...current.settings, currencies: [...current.settings.currencies] }).toEqual({
       base_url: 'https://x.example',
       trusted_proxies: ['10.0.0.0/8'],
+      hsts: 'off',
       cors_origins: ['https://a.example'],
       limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4 },
       net_allow: ['127.0.0.0/8'],

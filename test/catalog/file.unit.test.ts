@@ -31,7 +31,7 @@ describe('what has the wrong shape', () => {
       ],
       [
         'version: 1\nserver: { ▸cache: 1 }',
-        'server.cache: is not a known setting. Known here: base_url, trusted_proxies, cors_origins.',
+        'server.cache: is not a known setting. Known here: base_url, trusted_proxies, cors_origins, hsts.',
       ],
       ['version: 1\nserver: { base_url: ▸ftp://x }', `server.base_url: ${plain_url} (got "ftp://x").`],
       ['version: 1\nserver: { base_url: ▸"http://u:p@x" }', `server.base_url: ${plain_url} (got "http://u:p@x").`],

@@ -45,6 +45,26 @@ describe('Strict-Transport-Security', () => {
   });
 });
 
+describe('every answer', () => {
+  it('that is no page loads nothing, stands in no frame, tells no address and has a charset', async () => {
+    const harness = await startHarness(endpoints);
+    try {
+      for (const path of ['/v1/tasks', '/nowhere', '/v1/tasks/%zz']) {
+        const { headers } = await harness.send('GET', path);
+        expect(headers).toMatchObject({
+          'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+          'content-type': 'application/json; charset=utf-8',
+          'referrer-policy': 'no-referrer',
+        });
+        expect(headers['strict-transport-security']).toBeUndefined();
+      }
+      expect(await harness.sendRaw('GET / HTTP/1.1\r\nbroken\r\n\r\n')).toContain("frame-ancestors 'none'");
+    } finally {
+      await harness.close();
+    }
+  });
+});
+
 describe('a service with an https address', () => {
   let service: TestApp;
   beforeAll(async () => {
@@ -73,4 +93,17 @@ describe('a service with an https address', () => {
       expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
     },
   );
+
+  it.each(['/', '/sign-in'])('the page %s is kept by no cache of a browser', async (path) => {
+    const { headers } = await fetch(service.app.local_url() + path);
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+
+  it.each(['/', '/sign-in', '/docs', '/docs/'])('the page %s runs no script that stands in it', async (path) => {
+    const answer = await fetch(service.app.local_url() + path);
+    const policy = answer.headers.get('content-security-policy')?.split('; ');
+    expect(policy).toEqual(expect.arrayContaining(["default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"]));
+    expect(policy?.find((directive) => directive.startsWith('script-src '))).toBe("script-src 'self'");
+    expect(await answer.text()).not.toMatch(/<script(?![^>]*\ssrc=)/);
+  });
 });

@@ -78,6 +78,23 @@ const refused: [rule: string, JsonObject, param: string][] = [
     'messages[1].content[0].source.content[0].source.file_id',
   ],
   ['file_id', body({ messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }), 'messages[0].audio.id'],
+  [
+    'tools',
+    said({ type: 'tool_addition', tool: { type: 'tool_definition', definition: { type: 'web_search_20260318' } } }),
+    'messages[1].content[0].tool.definition.type',
+  ],
+  [
+    'tools',
+    said({
+      type: 'compaction',
+      content: 'x',
+      tool_changes: [
+        { type: 'tool_removal', tool: { type: 'tool_reference', name: 'f' } },
+        { type: 'tool_addition', tool: { type: 'tool_definition', definition: { type: 'code_execution_20260521' } } },
+      ],
+    }),
+    'messages[1].content[0].tool_changes[1].tool.definition.type',
+  ],
   ['input_audio', said({ type: 'input_audio', input_audio: { data: 'AA' } }), 'messages[1].content[0].input_audio'],
 ];
 
@@ -108,6 +125,10 @@ describe('what costs extra, or belongs to somebody else, does not go on', () => 
       { type: 'file', file: { file_data: 'data:' } },
     ),
     said({ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '5m' } }),
+    said(
+      { type: 'tool_addition', tool: { type: 'tool_definition', definition: { name: 'f', input_schema: {} } } },
+      { type: 'tool_addition', tool: { type: 'tool_reference', name: 'f' } },
+    ),
   ])('what its tokens pay goes on as the very object: %j', (given) => {
     expect(allow(given)).toBe(given);
   });
@@ -216,6 +237,14 @@ describe('what may be left out unnoticed is', () => {
       tools: [{ name: 'f', input_schema: { cache_control: { ttl: '1h' } }, ...mark(ttl) }],
       messages: [
         { role: 'user', content: [{ type: 'tool_result', content: [{ type: 'text', text: 'b', ...mark(ttl) }] }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'c', ...mark(ttl) }] } },
+            { type: 'tool_addition', tool: { type: 'tool_definition', definition: { name: 'g', ...mark(ttl) } } },
+            { type: 'compaction', tool_changes: [{ type: 'tool_removal', ...mark(ttl) }] },
+          ],
+        },
         { role: 'user', content: 'as it is' },
       ],
     });
