@@ -19,14 +19,19 @@ export function mayReason(capabilities: readonly string[], quirks: Quirks, { ask
   return thinkingWish(asked) === 'on' || capabilities.some((name) => capabilities_of_thinking.has(name));
 }
 
-/** Undefined where the body says nothing of thinking, in any style or vendor's dialect of one. */
+/**
+ * Undefined where the body says nothing of thinking, in any style or vendor's dialect of one. Where it says both, nobody
+ * knows which of them the upstream reads: then it may think.
+ */
 function thinkingWish(body: JsonObject): 'on' | 'off' | undefined {
   const { reasoning_effort, reasoning, thinking, enable_thinking, generationConfig } = body;
-  if (typeof reasoning_effort === 'string') return reasoning_effort === 'none' ? 'off' : 'on';
-  if (isObject(reasoning)) return reasoning['effort'] === 'none' || reasoning['enabled'] === false ? 'off' : 'on';
-  if (isObject(thinking)) return thinking['type'] === 'disabled' ? 'off' : 'on';
-  if (typeof enable_thinking === 'boolean') return enable_thinking ? 'on' : 'off';
   const config = isObject(generationConfig) ? generationConfig['thinkingConfig'] : undefined;
-  if (isObject(config)) return config['thinkingBudget'] === 0 ? 'off' : 'on';
-  return undefined;
+  const wishes: boolean[] = [];
+  if (typeof reasoning_effort === 'string') wishes.push(reasoning_effort !== 'none');
+  if (isObject(reasoning)) wishes.push(reasoning['effort'] !== 'none' && reasoning['enabled'] !== false);
+  if (isObject(thinking)) wishes.push(thinking['type'] !== 'disabled');
+  if (typeof enable_thinking === 'boolean') wishes.push(enable_thinking);
+  if (isObject(config)) wishes.push(config['thinkingBudget'] !== 0);
+  if (wishes.length === 0) return undefined;
+  return wishes.includes(true) ? 'on' : 'off';
 }
