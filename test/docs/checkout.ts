@@ -32,10 +32,11 @@ export class Checkout {
   private constructor(port: number, database_url: string) {
     this.#port = port;
     this.#database_url = database_url;
-    const left_out = ['.git', '.medley', 'medley.yaml', 'medley.example.yaml', '.setup'];
+    const left_out = ['.git', '.medley', 'medley.yaml', 'medley.example.yaml', '.setup', 'node_modules'];
     for (const name of readdirSync(repository)) {
       if (!left_out.includes(name)) symlinkSync(join(repository, name), join(this.folder, name));
     }
+    this.#installPackages();
     this.write('medley.example.yaml', readFileSync(join(repository, 'medley.example.yaml'), 'utf8'));
     if (spawnSync('curl', ['--version']).status !== 0) this.provideCurl();
   }
@@ -119,6 +120,18 @@ export class Checkout {
     chmodSync(join(bin, 'curl'), 0o755);
   }
 
+  /** The packages of the service, and the SDKs that the documents tell their reader to install. */
+  #installPackages(): void {
+    const modules = join(this.folder, 'node_modules');
+    mkdirSync(modules);
+    for (const name of readdirSync(join(repository, 'node_modules'))) {
+      symlinkSync(join(repository, 'node_modules', name), join(modules, name));
+    }
+    for (const name of ['openai', '@anthropic-ai']) {
+      symlinkSync(join(repository, 'test/node_modules', name), join(modules, name));
+    }
+  }
+
   /** Of a reader: without what npm and the tests have set. */
   #environment(): Record<string, string | undefined> {
     const own = /^(npm_|INIT_CWD$|NODE_|VITEST|MEDLEY_|TEST|DATABASE_URL$|HOST$|FAL_KEY$)|_(API_KEY|TOKEN|SECRET)$/;
@@ -136,7 +149,8 @@ export class Checkout {
 
   /** Keeps the ids and keys in `printed`, which is answered as the documents would show it. */
   #remember(printed: string): string {
-    for (const [whole, prefix = ''] of printed.matchAll(/\b(mdl|acct|key|task|whsec)_[0-9A-Za-z+/]{26,}=?/g)) {
+    const secrets_and_ids = /\b(?:(mdl|acct|key|task)_[0-9A-Za-z]{26,}|(whsec)_[0-9A-Za-z+/]{26,}=?)/g;
+    for (const [whole, id_prefix, prefix = id_prefix ?? ''] of printed.matchAll(secrets_and_ids)) {
       this.#seen.set(prefix, whole);
       if (prefix === 'mdl') this.#key ||= whole;
     }

@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { assert } from '../../src/lib/assert.ts';
 
 export const repository = join(import.meta.dirname, '../..');
 
 /**
  * What a comment before a code block says of it, as in `<!-- run -->`:
  * - `start`: its last line starts the service, which runs until the next `start` or the end;
- * - `run`: commands of a shell, in one folder and one environment per document;
+ * - `run`: commands of a shell, in one folder and one environment for all guides, and one for the README;
  * - `file NAME`: the text of a file that the next commands find;
  * - `output`: what the block before it prints; `…` stands for anything.
  */
@@ -28,17 +29,27 @@ export function readDocument(path: string): Document {
   return { path, text, blocks: blocksOf(text) };
 }
 
-/** The documents that a person follows step by step; records of decisions and house rules only tell. */
+/** The pages that the index of the documentation links, in its order: a person follows them one after the other. */
 export function guidePaths(): string[] {
-  const below = readdirSync(join(repository, 'docs')).filter((name) => name.endsWith('.md'));
-  return ['README.md', 'ARCHITECTURE.md', ...below.map((name) => `docs/${name}`)];
+  const { text } = readDocument('docs/README.md');
+  const pages = [...text.matchAll(/^- .*?\]\(([\w-]+\.md)\)/gm)].map(([, name = '']) => `docs/${name}`);
+  assert(pages.length > 0, 'the index has pages');
+  return pages;
+}
+
+/** The pages in `docs/`, as they lie there. */
+export function pagesInDocs(): string[] {
+  const names = readdirSync(join(repository, 'docs')).filter((name) => name.endsWith('.md'));
+  return names.map((name) => `docs/${name}`);
 }
 
 /** Every document of the repository. */
 export function documentPaths(): string[] {
   const decisions = readdirSync(join(repository, 'docs/decisions')).filter((name) => name.endsWith('.md'));
   return [
-    ...guidePaths(),
+    'README.md',
+    'ARCHITECTURE.md',
+    ...pagesInDocs(),
     'STYLE.md',
     'SECURITY.md',
     'CHANGELOG.md',
@@ -60,6 +71,15 @@ function blocksOf(text: string): Block[] {
     at = end;
   }
   return blocks;
+}
+
+/** Lines of a program, of a shell or of a configuration, whatever their block is called. */
+const code_line = /^\s*(?:(?:curl|npm|npx|node|git|cd|export|import|const|let|await|version:) |(?:GET|POST) \S+ +\{)/m;
+
+/** Whether a block shows what somebody may type or save. What a command prints may contain such lines. */
+export function isExample({ language, verb, text }: Block): boolean {
+  if (language === 'mermaid') return false;
+  return language !== 'text' || (verb === undefined && code_line.test(text));
 }
 
 /** The text without its code blocks. */

@@ -6,7 +6,7 @@ import { probeMedia } from '../../src/storage/probe.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { ask } from '../helpers/embedded.ts';
 import { Checkout } from './checkout.ts';
-import { guidePaths, readDocument, repository, tableRows, type Block } from './document.ts';
+import { guidePaths, readDocument, repository, tableRows, type Block, type Document } from './document.ts';
 import { matches } from './matches.ts';
 
 /** What a step needs of those before it. */
@@ -15,23 +15,21 @@ type Step = { name: string; take: (session: Session) => Promise<void> };
 
 /** What comes of a document's commands beyond what they print, by a part of their block. */
 const further: Record<string, Step[]> = {
-  'git clone': [
-    { name: 'the printed line makes the picture of the README', take: expectPicture },
-    { name: 'every directive does what the table says', take: expectDirectives },
-  ],
-  'node waves.mjs': [{ name: 'waves.mp4 is a film', take: expectFilm }],
-  'account create --name Acme': [
-    { name: 'no run is under way any more, whose money would be held', take: untilHangEnded },
-  ],
+  'git clone': [{ name: 'the printed line makes the image of the README', take: expectImage }],
+  'node waves.mjs': [{ name: 'waves.mp4 is a video', take: expectVideo }],
+  'How warm is it?': [{ name: 'every directive does what the table says', take: expectDirectives }],
+  'account create --name Acme': [{ name: 'no run is left that would hold money', take: untilHangEnded }],
   'MEDLEY_DATA=restored npm start': [
     { name: 'the backup has all tasks and files', take: expectBackup },
     { name: 'the run that hangs has ended as the table says', take: expectHangEnded },
   ],
 };
 
-const guides = guidePaths().map(readDocument);
-
-describe.each(guides.filter(({ blocks }) => blocks.some(({ verb }) => verb)))('$path', ({ blocks }) => {
+/** The README and the guides, each group by a reader with a clone of their own. */
+describe.each([
+  ['the README', ['README.md']],
+  ['the guides, one after the other', guidePaths()],
+])('%s', (_, paths) => {
   let session: Session;
   let database: TestDatabase;
 
@@ -44,8 +42,15 @@ describe.each(guides.filter(({ blocks }) => blocks.some(({ verb }) => verb)))('$
     await database.drop();
   });
 
-  const steps = blocks.flatMap((block) => [stepOf(block), ...furtherSteps(block)]);
-  it.each(steps)('$name', (step) => expectStep(session, step), 60_000);
+  const documents: Document[] = paths.map(readDocument);
+  describe.each(documents.filter(({ blocks }) => blocks.some(({ verb }) => verb)))('$path', ({ blocks }) => {
+    beforeAll(() => {
+      session.failed = '';
+    });
+
+    const steps = blocks.flatMap((block) => [stepOf(block), ...furtherSteps(block)]);
+    it.each(steps)('$name', (step) => expectStep(session, step), 60_000);
+  });
 });
 
 /** What comes after a step that failed would fail for no reason of its own, and slowly. */
@@ -91,7 +96,7 @@ function startLine(text: string): string {
   return lines[0] ?? '';
 }
 
-async function expectPicture({ checkout, printed }: Session): Promise<void> {
+async function expectImage({ checkout, printed }: Session): Promise<void> {
   const line = printed.split('\n').find((each) => each.startsWith('  curl '));
   expect(await checkout.run(line ?? '')).toBe('hello.png\n');
   const [made, shown] = await Promise.all(
@@ -113,7 +118,7 @@ type Task = {
   cost: { amount: string };
 };
 
-const directives = tableRows(readDocument('README.md'), 'In the prompt').map(
+const directives = tableRows(readDocument('docs/sandbox.md'), 'In the prompt').map(
   ([prompt = '', status = '', error_type = '', amount = '', counts = '']) => ({
     directive: prompt.replace(/\]\].*/, ']]'),
     seen: { status, error_type, amount, counts: counts === 'yes' },
@@ -152,7 +157,7 @@ async function expectHangEnded(session: Session): Promise<void> {
   expect(await seenOf(session, 'restored', await task())).toEqual(row?.seen);
 }
 
-async function expectFilm({ checkout }: Session): Promise<void> {
+async function expectVideo({ checkout }: Session): Promise<void> {
   expect(await probeMedia(join(checkout.folder, 'waves.mp4'))).toMatchObject({
     ok: true,
     probe: { type: 'video', content_type: 'video/mp4', duration: 3, width: 854, height: 480 },

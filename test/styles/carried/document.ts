@@ -17,44 +17,49 @@ export const from_messages: readonly Row[] = [...messages_said, ...messages_hist
 
 const head = `# Chat translation
 
-All three chat endpoints reach every chat model. Where the upstream of a model speaks the style of the endpoint, the
-request goes on as it came and the answer comes back as it came: only the model’s name, the limit of the output
-and, in streams of chat completions, the wish for usage are changed. Blocks, signatures, cache controls
-and explicit nulls survive, and so do members of blocks that we have never heard of; of the body itself those that the
-SDKs of the style define, and betas that cost nothing but tokens. Two things are mended on the way: in messages
-style, thinking blocks without a signature, or with a seal of Gemini’s in its place, are left out (they come from a
-model of another style, and would have the whole conversation refused), and a thinking budget is kept below the limit of the output. Requests of the
-responses style never leave anything behind: \`store\` is false, and reasoning that an upstream would have to have
-stored is left out. What would cost more than its tokens pay, and what names things in the operator’s account upstream,
-goes no further than here: see [chat-billing.md](chat-billing.md).
+All three chat endpoints reach every chat model. Where the upstream has the style of the endpoint, the request and the answer
+go through unchanged, with few exceptions:
 
-Names of end users and of prompt caches (\`user\`, \`safety_identifier\`, \`prompt_cache_key\`, \`metadata.user_id\`) are
-replaced by names that belong to the account: at the upstream all accounts share one customer, and would share a cache,
-a limit or a ban under one name. The same name of the same account stays the same.
+- The model’s name, the answer’s id, the limit of the output and, in streams of chat completions, the request for usage are changed.
+- Blocks, signatures, cache controls and explicit nulls go through, and so do unknown members of blocks. Of the body itself, the
+  members that the SDKs of the style define go through, and betas that cost nothing but tokens.
+- In messages style, thinking blocks without a signature, or with a thought signature of Gemini in its place, are left out. They come
+  from a model of another style, and the upstream would refuse the whole conversation.
+- In messages style, a thinking budget is lowered below the limit of the output.
+- Requests of the responses style store nothing: \`store\` is false, and reasoning that the upstream would have to have stored is left out.
+- Fields that cost more than their tokens, or that name things in the operator’s account upstream, are not sent:
+  see [chat-billing.md](chat-billing.md).
 
-Links that callers send (to pictures, videos, documents, servers of tools) are judged in every style, before anybody is
-asked: http(s) only, no user names, no literal address that is private, local or reserved, also in its decimal, octal,
-hexadecimal and mapped forms; the answer is a 400 \`link_not_allowed\` that names the place. What becomes of the
-others is said by \`links\` of the provider in \`medley.yaml\`: \`pass\` gives them to the upstream, \`fetch\` has the service
-fetch them through its guarded connector and send the files, \`refuse\` takes none. Without it a provider with
-\`allow_private\`, which stands in your own network, is given files, and every other one the links. What \`net.allow\` and
-\`MEDLEY_ALLOW_PRIVATE=1\` permit is fetched by the service alone: no upstream is given such an address.
+Names of end users and of prompt caches (\`user\`, \`safety_identifier\`, \`prompt_cache_key\`, \`metadata.user_id\`) are replaced by
+names that belong to the account. At the upstream all accounts are one customer. Under one name they would share a cache, a limit or a ban.
+The same name of the same account stays the same.
 
-Where it speaks another style, the request is translated. What becomes of each field is listed here; from the
-responses style to messages, fields become what those of chat completions with the same meaning become. *Carried*
-means with its whole meaning, *changed* with another form or less of it, *dropped* that the model is not told and
-the caller will hardly notice, *refused* that the answer is a 400 which names the field in \`param\`.
+Links in a request (to images, videos, documents, servers of tools) are checked in every style, before any upstream is called: http(s) only, no
+user names, no literal address that is private, local or reserved, also in its decimal, octal, hexadecimal and mapped forms. The answer
+to a wrong link is a 400 \`link_not_allowed\` that names the place. The setting \`links\` of the provider in \`medley.yaml\` decides about the
+others: \`pass\` sends them to the upstream, \`fetch\` makes the service fetch them through its guarded connector and send the files, \`refuse\`
+refuses all. By default a provider with \`allow_private\`, in your own network, gets files, and every other provider gets the links. The
+addresses that \`net.allow\` and \`MEDLEY_ALLOW_PRIVATE=1\` permit are fetched by the service alone: no upstream gets such an address.
 
-Two things are carried between styles in neither direction. Thinking that one provider has sealed is told to no
-other: a model gets its own back, as blocks or by way of \`reasoning_details\`, and what it was is left out where the
-conversation moves on to an upstream of another style. And citations, with the web search of the provider: a wish
-for it is refused or dropped as the tables say, its results in what was said before become text, and answers come
-without their sources.
+Where the upstream has another style, the request is translated. The tables list every field. From the responses style to messages, a field
+becomes what the field of chat completions with the same meaning becomes. The words of the second column:
 
-Each row is a test: the tables are made of the rows in \`test/styles/carried/\`. After a change there,
-\`vitest run -u\` of \`test/styles/carried.unit.test.ts\` writes this page anew.
+- *carried*: with its whole meaning;
+- *changed*: in another form, or with less meaning;
+- *dropped*: the model does not get it, and the caller will hardly notice;
+- *refused*: the answer is a 400 that names the field in \`param\`.
 
-Options of a route that are mentioned here say what its model takes differently from others of its style.`;
+Two things are never carried between styles:
+
+- Sealed thinking of one provider goes to no other provider. A model gets its own thinking back, as blocks or as \`reasoning_details\`. It is
+  left out where the conversation moves to an upstream of another style.
+- Citations, with the web search of the provider. A request for it is refused or dropped, as the tables say. Earlier results become text, and
+  answers come without their sources.
+
+Each row is a test: the tables are made from the rows in \`test/styles/carried/\`. After a change there,
+\`vitest run -u\` of \`test/styles/carried.unit.test.ts\` writes this page again.
+
+The options of a route in these tables describe how its model differs from others of its style.`;
 
 /** docs/chat-translation.md as the rows of the tests have it. */
 export function translationDocument(): string {
