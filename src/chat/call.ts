@@ -180,8 +180,10 @@ async function tryRoutes(
       await app.health.releaseProbe(name, order.caller.account.id);
       return undefined;
     }
-    const reason = withoutWords(failure.reason);
-    const level = reason.startsWith('unreachable:') ? 'warn' : 'info'; // perhaps a setting is missing, or it is down
+    // Perhaps a setting is missing, or it is down: these words are our own, and say what to do.
+    const is_unreachable = failure.reason.startsWith('unreachable:');
+    const reason = is_unreachable ? failure.reason : withoutWords(failure.reason);
+    const level = is_unreachable ? 'warn' : 'info';
     app.log[level]({ request_id: order.request_id, route: name, reason }, 'a route gave no answer');
     await noteFailure(app, order, name, failure);
   }

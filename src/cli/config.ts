@@ -41,7 +41,10 @@ async function checkDefault(): Promise<Said> {
 function verdict(file: string, { errors, warnings }: { errors: string[]; warnings: string[] }): Said {
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
   const ok = errors.length === 0;
-  if (ok) lines.push(`${file} is in order${warnings.length > 0 ? `, with ${warnings.length} warning(s)` : ''}.`);
+  if (ok)
+    lines.push(
+      `${file} is in order${warnings.length > 0 ? `, with ${warnings.length} warning${warnings.length === 1 ? '' : 's'}` : ''}.`,
+    );
   return { json: { ok, file, errors, warnings }, text: lines.join('\n'), exit_code: ok ? 0 : 2 };
 }
 
