@@ -15,9 +15,6 @@ import { nothing, whyNot, type Trial, type TrialJob } from './run.ts';
 
 const answer_bytes_max = 16_777_216;
 
-/** Thinking takes its share of it. */
-const max_tokens = 1_024;
-
 /** Asks a chat or an embedding model once. */
 export async function tryCall(job: TrialJob): Promise<Trial> {
   const provider = job.adapter.openChat?.(job.provider, { guard: openGuard() });
@@ -46,6 +43,9 @@ async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal):
   const [style] = provider.styles;
   if (style === undefined) throw new TrialError(`${route.provider} speaks no style.`);
   const content = String(sent['message']);
+  // What a call without max_tokens is sent: some upstreams refuse more than they can give.
+  const { max_output_tokens, default_output_tokens = 4_096 } = model.limits;
+  const max_tokens = max_output_tokens ?? default_output_tokens;
   const ask = readAsk('completions', { model: model.id, max_tokens, messages: [{ role: 'user', content }] });
   const quirks = quirksOf(route.options);
   const { body } = upstreamBody(ask, { style, model: route.upstream_model, max_tokens, quirks });

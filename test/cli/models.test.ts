@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkCatalogFile } from '../../src/catalog/catalog.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
+import { startChatUpstream } from '../helpers/chat-upstream.ts';
 import { startFal } from '../providers/imitations/fal.ts';
 import type { Imitation } from '../providers/imitations/imitation.ts';
 import { commandsOf, medley } from './medley.ts';
@@ -132,6 +133,24 @@ catalog: { default: [fal] }
     expect(said.steps.map(({ phase }: { phase: string }) => phase)).toEqual(['submit', 'waiting', 'running', 'done']);
     const [submit] = upstream.askedFor('submit');
     expect(submit?.json).toMatchObject({ prompt: 'Blue hour', image_size: { width: 1408, height: 1408 } });
+  });
+
+  it('a chat model is sent the bound of a call that names none', async () => {
+    const chat = await startChatUpstream();
+    const path = join(folder, 'chat.yaml');
+    const model = (id: string, fields: string) =>
+      `  - { id: ${id}, kind: chat, ${fields} price: [{ unit: output_token, amount: "1" }], routes: [{ provider: own, upstream_model: ${id} }] }\n`;
+    const provider = `own: { adapter: openai, base_url: "${chat.url}/v1", allow_private: true }`;
+    const models = model('plain', '') + model('bound', 'max_output_tokens: 300,');
+    writeFileSync(path, `version: 1\nproviders: { ${provider} }\nmodels:\n${models}`);
+    for (const id of ['plain', 'bound']) {
+      chat.script(id, {
+        json: { id: 'c', object: 'chat.completion', choices: [{ index: 0, message: { content: 'Hi' } }] },
+      });
+      await json(['models', 'test', id, '--real'], { MEDLEY_CONFIG: path });
+    }
+    await chat.stop();
+    expect(chat.asked.map(({ body }) => body)).toMatchObject([{ max_tokens: 4096 }, { max_tokens: 300 }]);
   });
 
   it('a refusal is told with what it means, and ends with 1', async () => {
