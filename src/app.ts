@@ -338,19 +338,19 @@ function makeProviders(
 ): Providers & { close(): Promise<void> } {
   type Made = { media?: Provider | undefined; chat?: ChatProvider | undefined };
   let made_for: Catalog['providers'] | undefined;
-  let made = new Map<string, Made>();
+  let opened = new Map<string, Made>();
   const current = () => {
-    if (made_for === catalog.current.providers) return made;
-    const before = made;
+    if (made_for === catalog.current.providers) return opened;
+    const before = opened;
     made_for = catalog.current.providers;
-    made = new Map();
+    opened = new Map();
     for (const [name, config] of made_for) {
       const adapter = adapters[config.adapter];
       if (adapter)
-        made.set(name, { media: adapter.open?.(config, { guard }), chat: adapter.openChat?.(config, { guard }) });
+        opened.set(name, { media: adapter.open?.(config, { guard }), chat: adapter.openChat?.(config, { guard }) });
     }
     retire(before);
-    return made;
+    return opened;
   };
   const retired = new Set<Map<string, Made>>();
   const retire = (before: Map<string, Made>) => {
@@ -367,7 +367,7 @@ function makeProviders(
     get: (name) => current().get(name)?.media,
     chat: (name) => current().get(name)?.chat,
     close: async () => {
-      const all = [...retired, made];
+      const all = [...retired, opened];
       retired.clear();
       await Promise.all(all.map(closeProviders));
     },

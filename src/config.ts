@@ -73,8 +73,8 @@ export function unknownSettings(env: Environment = process.env): string[] {
 
 /** As readConfig, with `defaults` for what the environment leaves open. A variable that is empty is left open. */
 export function readConfigOver(defaults: Environment): Config {
-  const given = Object.entries(process.env).filter(([, value]) => value !== '');
-  return readConfig({ ...defaults, ...Object.fromEntries(given) });
+  const entries = Object.entries(process.env).filter(([, value]) => value !== '');
+  return readConfig({ ...defaults, ...Object.fromEntries(entries) });
 }
 
 function parsePort(text: string): number {

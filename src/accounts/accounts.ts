@@ -33,21 +33,21 @@ export async function createAccount(
       `insert into accounts (id, name, currency, webhook_secret, created_at) values ($1, $2, $3, $4, $5) returning *`,
       [newId('acct', now.getTime()), account.name, account.currency, newWebhookSecret(), now],
     );
-    const made = rows[0];
-    if (!made) throw new Error('the account was not made');
-    await openBalance(tx, made.id, made.currency);
-    await openOrganization(tx, made);
+    const row = rows[0];
+    if (!row) throw new Error('the account was not made');
+    await openBalance(tx, row.id, row.currency);
+    await openOrganization(tx, row);
     if (account.initial_credit !== 0n) {
       const first = {
-        account_id: made.id,
+        account_id: row.id,
         type: 'topup',
         amount: account.initial_credit,
-        ref: `initial ${made.id}`,
+        ref: `initial ${row.id}`,
         reason: 'initial credit',
       } as const;
       await credit(tx, first, now);
     }
-    return made;
+    return row;
   });
 }
 

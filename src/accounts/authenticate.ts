@@ -54,18 +54,18 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
   const callerOf = (found: Found | undefined) => (found && found.until_ms > elapsed_ms() ? found.caller : undefined);
 
   const lookUp = (text: string): LookUp => {
-    const made: LookUp = { finding: find(hashKey(text)), found: undefined };
-    cache.set(text, made);
+    const look_up: LookUp = { finding: find(hashKey(text)), found: undefined };
+    cache.set(text, look_up);
     for (const [oldest] of cache) {
       if (cache.size <= cache_entries_max) break;
       cache.delete(oldest);
     }
-    const forgetThis = () => void (cache.get(text) === made && cache.delete(text));
-    made.finding.then((found) => {
-      made.found = found;
+    const forgetThis = () => void (cache.get(text) === look_up && cache.delete(text));
+    look_up.finding.then((found) => {
+      look_up.found = found;
       if (!callerOf(found)) forgetThis();
     }, forgetThis);
-    return made;
+    return look_up;
   };
 
   return {
@@ -75,10 +75,10 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
       if (!is_key) throw new ApiError('unauthenticated', message);
       const checking = changes.check();
       if (checking) await checking; // before the look-up, so that what is remembered is never older than the number
-      const known = cache.get(text) ?? lookUp(text);
-      const found = known.found ?? (await known.finding);
-      const caller = callerOf(found);
-      if (!caller) throw new ApiError('unauthenticated', found?.ends_by_rule ? expired_message : message);
+      const look_up = cache.get(text) ?? lookUp(text);
+      const row = look_up.found ?? (await look_up.finding);
+      const caller = callerOf(row);
+      if (!caller) throw new ApiError('unauthenticated', row?.ends_by_rule ? expired_message : message);
       return caller;
     },
     known: (headers) => {
@@ -163,9 +163,9 @@ async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: num
     [hashes],
     'brief',
   );
-  const found = new Map(rows.map((row) => [row.hash.toString('latin1'), row]));
+  const row_by_hash = new Map(rows.map((row) => [row.hash.toString('latin1'), row]));
   return hashes.map((hash) => {
-    const row = found.get(hash.toString('latin1'));
+    const row = row_by_hash.get(hash.toString('latin1'));
     if (!row) return undefined;
     const { key_id, key_name, budget_id, left_ms, ends_by_rule, scopes, addresses, hash: _, ...account } = row;
     const until_ms = left_ms === null ? Number.POSITIVE_INFINITY : now_ms + left_ms;

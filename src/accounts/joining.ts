@@ -59,8 +59,8 @@ export async function setUpPerson(
 ): Promise<'done' | 'has_password' | 'address_taken'> {
   const work = db.tx(async (tx) => {
     await tx.query('select 1 from auth."user" where id = $1 for update', [user_id]);
-    const known = await tx.query('select 1 from auth.account where "userId" = $1', [user_id]);
-    if (known.length > 0) return 'has_password';
+    const passwords = await tx.query('select 1 from auth.account where "userId" = $1', [user_id]);
+    if (passwords.length > 0) return 'has_password';
     await tx.query('update auth."user" set email = coalesce($2, email), name = $3, "updatedAt" = $4 where id = $1', [
       user_id,
       email,

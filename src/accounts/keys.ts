@@ -72,9 +72,9 @@ export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: 
 
 async function insertKey(tx: Queryable, key: NewKey | RotatedKey, now: Date): Promise<{ key: ApiKey; text: string }> {
   const text = newKeyText();
-  const made = await insertRow(tx, key, 'program', text, now);
-  if (!made) throw new Error('the key was not made');
-  return { key: made, text };
+  const row = await insertRow(tx, key, 'program', text, now);
+  if (!row) throw new Error('the key was not made');
+  return { key: row, text };
 }
 
 /** Undefined if the account has its one key of the playground. */
@@ -94,15 +94,15 @@ async function insertRow(
      on conflict (account_id) where kind = 'playground' and deleted_at is null do nothing returning ${columns}`,
     [id, account_id, name, kind, hashKey(text), ...shown, now, rules.expires_at, rules.scopes, rules.addresses],
   );
-  const made = rows[0];
-  if (!made) return undefined;
+  const row = rows[0];
+  if (!row) return undefined;
   if ('shares' in key) {
-    const budget_id = await shareBudget(tx, { id: made.id, account_id, shares: key.shares }, now);
-    await tx.query('update api_keys set budget_id = $2 where id = $1', [made.id, budget_id]);
+    const budget_id = await shareBudget(tx, { id: row.id, account_id, shares: key.shares }, now);
+    await tx.query('update api_keys set budget_id = $2 where id = $1', [row.id, budget_id]);
   } else {
-    await openBudget(tx, { id: made.id, account_id, limit_month: key.limit_month }, now);
+    await openBudget(tx, { id: row.id, account_id, limit_month: key.limit_month }, now);
   }
-  return made;
+  return row;
 }
 
 /** The key by which the playground calls models. */
@@ -116,8 +116,8 @@ export async function findPlaygroundKey(db: Queryable, account_id: string): Prom
 
 /** Makes the key of the playground, whose text nobody is ever told; finds it, if another has made it meanwhile. */
 export async function openPlaygroundKey(db: Db, key: NewKey, now: Date): Promise<ApiKey> {
-  const made = await db.tx((tx) => insertRow(tx, key, 'playground', newKeyText(), now));
-  const own = made ?? (await findPlaygroundKey(db, key.account_id));
+  const inserted = await db.tx((tx) => insertRow(tx, key, 'playground', newKeyText(), now));
+  const own = inserted ?? (await findPlaygroundKey(db, key.account_id));
   if (!own) throw new Error('the key of the playground is neither made nor there');
   return own;
 }

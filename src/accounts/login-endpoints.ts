@@ -62,24 +62,24 @@ function setUp(parts: Parts) {
   const { createAuthEndpoint, getSessionFromCtx, setSessionCookie, APIError, db, now } = parts;
   return createAuthEndpoint('/set-up', { method: 'POST' }, async (ctx) => {
     const read = makeReader(APIError, ctx.body);
-    const found = await getSessionFromCtx(ctx);
-    if (!found) throw new APIError('UNAUTHORIZED', { message: 'Sign in first.' });
+    const session = await getSessionFromCtx(ctx);
+    if (!session) throw new APIError('UNAUTHORIZED', { message: 'Sign in first.' });
     const { internalAdapter, password } = ctx.context;
     const done_already = 'This has been done already: change the password instead.';
-    if ((await internalAdapter.findAccounts(found.user.id)).length > 0) {
+    if ((await internalAdapter.findAccounts(session.user.id)).length > 0) {
       throw new APIError('CONFLICT', { message: done_already });
     }
     const email = read.email();
     const name = read.text('name', 100).trim();
     const hash = await password.hash(read.password());
     const asks_proof = parts.mailer.ready();
-    const given = { email: asks_proof ? undefined : email, name, password: hash };
-    const outcome = await setUpPerson(db, found.user.id, given, now());
+    const person = { email: asks_proof ? undefined : email, name, password: hash };
+    const outcome = await setUpPerson(db, session.user.id, person, now());
     if (outcome === 'has_password') throw new APIError('CONFLICT', { message: done_already });
     if (outcome === 'address_taken') throw new APIError('CONFLICT', { message: taken });
-    if (asks_proof) await askProof(parts, found.user.id, email);
-    const user = { ...found.user, name, ...(!asks_proof && { email }) };
-    await setSessionCookie(ctx, { session: found.session, user });
+    if (asks_proof) await askProof(parts, session.user.id, email);
+    const user = { ...session.user, name, ...(!asks_proof && { email }) };
+    await setSessionCookie(ctx, { session: session.session, user });
     return ctx.json({ ok: true });
   });
 }
@@ -99,11 +99,11 @@ async function askProof({ db, now, base_url, mailer }: Parts, user_id: string, e
 function giveEmail(parts: Parts) {
   const { createAuthEndpoint, getSessionFromCtx, APIError } = parts;
   return createAuthEndpoint('/email', { method: 'POST' }, async (ctx) => {
-    const found = await getSessionFromCtx(ctx);
-    if (!found) throw new APIError('UNAUTHORIZED', { message: 'Sign in first.' });
+    const session = await getSessionFromCtx(ctx);
+    if (!session) throw new APIError('UNAUTHORIZED', { message: 'Sign in first.' });
     const email = makeReader(APIError, ctx.body).email();
     if (!parts.mailer.ready()) throw new APIError('CONFLICT', { message: 'This service sends no mail.' });
-    await askProof(parts, found.user.id, email);
+    await askProof(parts, session.user.id, email);
     return ctx.json({ ok: true });
   });
 }
@@ -127,7 +127,7 @@ function join(parts: Parts) {
     const read = makeReader(APIError, ctx.body);
     const { internalAdapter, password } = ctx.context;
     const gone = 'This invitation has been used, or is too old. Ask for a new one.';
-    const known = 'You have a password here already: sign in, then open the invitation again.';
+    const has_password = 'You have a password here already: sign in, then open the invitation again.';
     const invitation = await findInvitation(db, read.text('id', 100), now());
     if (!invitation) throw new APIError('BAD_REQUEST', { message: gone });
     const name = read.text('name', 100).trim();
@@ -136,7 +136,7 @@ function join(parts: Parts) {
     const state = isMailProof(secret, invitation, proof) ? 'proved' : parts.mailer.ready() ? 'claim' : 'held';
     const joined = await joinAsNew(db, invitation, { name, password: hash, state }, now());
     if (joined === 'gone') throw new APIError('BAD_REQUEST', { message: gone });
-    if (joined === 'known') throw new APIError('CONFLICT', { message: known });
+    if (joined === 'known') throw new APIError('CONFLICT', { message: has_password });
     const user = await internalAdapter.findUserById(joined.user_id);
     if (!user) throw new APIError('BAD_REQUEST', { message: gone }); // removed in this very moment
     if (state === 'claim') await askProof(parts, user.id, invitation.email.toLowerCase());

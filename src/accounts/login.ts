@@ -86,8 +86,8 @@ export function openLogin(options: LoginOptions): Login {
     },
     sessionOf: async (headers) => {
       if (!hasSessionCookie(headers.cookie)) return undefined;
-      const found = await (await library()).api.getSession({ headers: toHeaders(headers) });
-      return found ? readSession(options.db, found, options.now()) : undefined;
+      const session = await (await library()).api.getSession({ headers: toHeaders(headers) });
+      return session ? readSession(options.db, session, options.now()) : undefined;
     },
     close: async () => {
       await hashing.close();
@@ -181,8 +181,8 @@ async function answerOf(response: Response): Promise<LoginAnswer> {
     const value = response.headers.get(name);
     if (value !== null) headers[name === 'x-retry-after' ? 'retry-after' : name] = value;
   }
-  const made = response.headers.getSetCookie();
-  if (made.length > 0) headers['set-cookie'] = made;
+  const set_cookies = response.headers.getSetCookie();
+  if (set_cookies.length > 0) headers['set-cookie'] = set_cookies;
   return { status: response.status, headers, body: Buffer.from(await response.arrayBuffer()) };
 }
 

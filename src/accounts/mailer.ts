@@ -86,9 +86,9 @@ export function openMailer({ settings, log, retry_delays_ms = [5_000, 60_000], t
   const again = ({ mail, tries }: { mail: Mail; tries: number }, error: unknown): void => {
     const delay_ms = isRefusal(error) || closed ? undefined : retry_delays_ms[tries];
     // Never its text: the links in it are as good as passwords.
-    const told = { subject: mail.subject, err: error };
-    if (delay_ms === undefined) return log.error(told, 'a mail could not be sent');
-    log.warn({ ...told, delay_ms }, 'a mail could not be sent, and will be tried again');
+    const details = { subject: mail.subject, err: error };
+    if (delay_ms === undefined) return log.error(details, 'a mail could not be sent');
+    log.warn({ ...details, delay_ms }, 'a mail could not be sent, and will be tried again');
     const timer = setTimeout(() => {
       timers.delete(timer);
       waiting.push({ mail, tries: tries + 1 });

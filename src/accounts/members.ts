@@ -68,10 +68,10 @@ const advisory_lock = 7_633_529_005;
 export async function firstOperator(db: Db, account_id: string, now: Date): Promise<string> {
   return db.tx(async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [advisory_lock]);
-    const known = await tx.query<{ id: string }>(
+    const operators = await tx.query<{ id: string }>(
       'select id from auth."user" where "isOperator" order by "createdAt", id limit 1',
     );
-    if (known[0]) return known[0].id;
+    if (operators[0]) return operators[0].id;
     const id = newId('user', now.getTime());
     await tx.query(
       `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt", "isOperator")

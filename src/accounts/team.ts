@@ -98,12 +98,12 @@ export async function invite(
   const id = randomBase62(32);
   return db.tx(async (tx) => {
     await tx.query('select 1 from auth.organization where id = $1 for update', [account_id]);
-    const known = await tx.query(
+    const members = await tx.query(
       `select 1 from auth.member m join auth."user" u on u.id = m."userId"
         where m."organizationId" = $1 and lower(u.email) = $2`,
       [account_id, email],
     );
-    if (known.length > 0) return 'member';
+    if (members.length > 0) return 'member';
     const [made] = await tx.query<{ count: number }>(
       `select count(*)::int as count from auth.invitation where "organizationId" = $1 and "createdAt" > $2`,
       [account_id, new Date(now.getTime() - 3_600_000)],

@@ -23,11 +23,11 @@ export function healthEndpoints<App>({
   checks,
   elapsed_ms = () => performance.now(),
 }: HealthOptions<App>): Endpoint<App>[] {
-  let known: { result: Promise<Result>; until_ms: number } | undefined;
+  let latest: { result: Promise<Result>; until_ms: number } | undefined;
   const look = (app: App) => {
-    if (!known || known.until_ms <= elapsed_ms())
-      known = { result: runChecks(app, checks), until_ms: elapsed_ms() + fresh_ms };
-    return known.result;
+    if (!latest || latest.until_ms <= elapsed_ms())
+      latest = { result: runChecks(app, checks), until_ms: elapsed_ms() + fresh_ms };
+    return latest.result;
   };
   return [
     {

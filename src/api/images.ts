@@ -23,7 +23,7 @@ import { edits_body, edits_form, images_answer, images_body } from './media-sche
 
 /** Pictures in the form of the SDKs. */
 
-const made: MediaCall = {
+const image_call: MediaCall = {
   kind: 'image',
   makes_text: false,
   parameters: image_parameters,
@@ -32,7 +32,7 @@ const made: MediaCall = {
   check: checkForm,
 };
 
-const edited: MediaCall = { ...made, parameters: edit_parameters, check: checkEdit };
+const edited: MediaCall = { ...image_call, parameters: edit_parameters, check: checkEdit };
 
 const responses = {
   200: { description: 'The pictures.', schema: images_answer, headers: { ...task_headers, ...cost_headers } },
@@ -64,7 +64,7 @@ export const generate_images: Endpoint<App> = {
     responses,
     errors: [402, 403, 404, 409, 422],
   },
-  handle: (app, call) => answer(app, call, made),
+  handle: (app, call) => answer(app, call, image_call),
 };
 
 export const edit_images: Endpoint<App> = {

@@ -38,8 +38,8 @@ export async function givenInForm({ path }: Call, form: Form<string>): Promise<G
     files.set(text, { path: file.value, parameter });
     digests.push(await digestOf(file.value));
   }
-  const given = Object.fromEntries(parameters);
-  return { parameters: given, files, fingerprint: Buffer.from(JSON.stringify([path, given, digests])) };
+  const members = Object.fromEntries(parameters);
+  return { parameters: members, files, fingerprint: Buffer.from(JSON.stringify([path, members, digests])) };
 }
 
 function withMember(object: Json | undefined, name: string, value: string): JsonObject {

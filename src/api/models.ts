@@ -144,10 +144,10 @@ export const get_model: Endpoint<App> = {
   handle: async (app, { params, caller }) => {
     const { models, settings } = app.catalog.current;
     const id = params['id'] ?? '';
-    const found = models.get(id);
-    if (found) {
+    const model = models.get(id);
+    if (model) {
       const statusOf = await lookAtRoutes(app, caller.account.id);
-      return { status: 200, body: modelRecord(found, settings.base_currency, statusOf(found)) };
+      return { status: 200, body: modelRecord(model, settings.base_currency, statusOf(model)) };
     }
     const message = `There is no model ${JSON.stringify(id.slice(0, 128))}. GET /v1/models lists the models.`;
     throw new ApiError('not_found', message, { param: 'id' });

@@ -42,9 +42,9 @@ export const get_balance: Endpoint<App> = {
 async function handleBalance(app: App, { caller }: Call): Promise<Answer> {
   const now = new Date(app.clock.now());
   await app.holds.written(caller.account.id);
-  const found = await balanceOf(app.db, caller.account.id);
-  if (!found) throw new Error(`the account ${caller.account.id} has no balance`);
-  const { currency, amount, held } = found;
+  const row = await balanceOf(app.db, caller.account.id);
+  if (!row) throw new Error(`the account ${caller.account.id} has no balance`);
+  const { currency, amount, held } = row;
   return {
     status: 200,
     body: {
@@ -238,9 +238,9 @@ async function handleUsage(app: App, { caller, query }: Call): Promise<Answer> {
 
 function readGroups(text: string): UsageGroup[] {
   const names = text.split(',');
-  const known = names.map((name) => groups.find((group) => group === name));
-  const found = known.filter((group) => group !== undefined);
-  if (found.length === names.length && new Set(found).size === found.length) return found;
+  const matches = names.map((name) => groups.find((group) => group === name));
+  const chosen = matches.filter((group) => group !== undefined);
+  if (chosen.length === names.length && new Set(chosen).size === chosen.length) return chosen;
   throw new ApiError('invalid_request', `group_by must be one or several of ${groups.join(', ')}, joined by commas.`, {
     param: 'group_by',
   });

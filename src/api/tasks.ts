@@ -83,10 +83,10 @@ async function readCursor(
   query: Call['query'],
   name: 'after' | 'before',
 ): Promise<string | undefined> {
-  const given = [name, `${name}_id`].filter((alias) => query.has(alias));
-  const [alias] = given;
+  const aliases = [name, `${name}_id`].filter((alias) => query.has(alias));
+  const [alias] = aliases;
   if (alias === undefined) return undefined;
-  if (given.length > 1)
+  if (aliases.length > 1)
     throw new ApiError('invalid_request', `${name} and ${name}_id are the same: give one.`, { param: name });
   const value = query.get(alias) ?? '';
   if (isId('task', value) && (await hasTask(app.db, account_id, value))) return value;
@@ -105,9 +105,9 @@ export const get_task: Endpoint<App> = {
   },
   handle: async (app, call) => {
     const ref = readTaskRef(call);
-    const found = await loadTask(app.db, ref);
-    if (!found) throw unknownTask(ref.task_id);
-    return { status: 200, body: bodyOf(found) };
+    const row = await loadTask(app.db, ref);
+    if (!row) throw unknownTask(ref.task_id);
+    return { status: 200, body: bodyOf(row) };
   },
 };
 

@@ -66,7 +66,7 @@ async function keep(app: App, call: Call, form: Form<string>): Promise<CallerFil
   const { caller } = call;
   const probe = await measureFile(call, file.value, 'file');
   const now = new Date(app.clock.now());
-  const kept = await keepFile(
+  const stored_file = await keepFile(
     app,
     {
       account_id: caller.account.id,
@@ -81,8 +81,9 @@ async function keep(app: App, call: Call, form: Form<string>): Promise<CallerFil
     { files_max: account_files_max, bytes_max: account_bytes_max },
     now,
   );
-  if (typeof kept !== 'string') return kept;
-  const most = kept === 'too_many' ? `${account_files_max} files` : `${account_bytes_max / 1_000_000} MB of files`;
+  if (typeof stored_file !== 'string') return stored_file;
+  const most =
+    stored_file === 'too_many' ? `${account_files_max} files` : `${account_bytes_max / 1_000_000} MB of files`;
   const message = `The account may have at most ${most} at a time. Delete some, or let them expire sooner.`;
   throw new ApiError('too_large', message, { code: 'files_limit' });
 }

@@ -49,9 +49,9 @@ export const create_video: Endpoint<App> = {
   handle: async (app, call) => {
     const { created, headers } = await begin(app, call, filmed);
     const { account_id, task_id } = created.ref;
-    const found = await loadVideo(app.db, account_id, task_id);
-    if (!found) throw filesGone({ id: task_id }); // of a request that was repeated much later
-    return { status: 200, body: view(app, found), headers };
+    const created_video = await loadVideo(app.db, account_id, task_id);
+    if (!created_video) throw filesGone({ id: task_id }); // of a request that was repeated much later
+    return { status: 200, body: view(app, created_video), headers };
   },
 };
 
@@ -134,16 +134,16 @@ async function handleContent(app: App, call: Call): Promise<Answer> {
   if (variant !== 'video') {
     throw new ApiError('invalid_request', 'Of a video there is the variant "video".', { param: 'variant' });
   }
-  const found = await find(app, call);
-  const [file] = found.files;
+  const stored_video = await find(app, call);
+  const [file] = stored_video.files;
   if (!file) {
     const message =
-      found.status === 'failed' ? 'The video has failed: there is none.' : 'The video is not completed yet.';
+      stored_video.status === 'failed' ? 'The video has failed: there is none.' : 'The video is not completed yet.';
     throw new ApiError('conflict', message, { code: 'conflict', headers: { 'x-should-retry': 'false' } });
   }
   const { method, headers, request_id } = call;
   const reply = await serveStored(app.storage, { method, key: file.key, headers, request_id }, 0);
-  if (!reply) throw filesGone(found);
+  if (!reply) throw filesGone(stored_video);
   const body = reply.stream ?? reply.body;
   return {
     status: reply.status,
@@ -180,8 +180,8 @@ export const delete_video: Endpoint<App> = {
 /** A video of another account is as unknown as one that never was. */
 async function find(app: App, { caller, params }: Call): Promise<VideoTask> {
   const video_id = params['id'] ?? '';
-  const found = isId('task', video_id) ? await loadVideo(app.db, caller.account.id, video_id) : undefined;
-  if (found) return found;
+  const row = isId('task', video_id) ? await loadVideo(app.db, caller.account.id, video_id) : undefined;
+  if (row) return row;
   throw new ApiError('not_found', `There is no video ${JSON.stringify(video_id.slice(0, 60))}.`, { param: 'id' });
 }
 

@@ -27,9 +27,9 @@ export async function prepareDataFolder(path: string, limit_ms = answer_limit_ms
 }
 
 async function prepare(path: string): Promise<boolean> {
-  const made = await makeFolders(path);
+  const is_new = await makeFolders(path);
   // As root, PostgreSQL's user must be able to pass through, but need not list.
-  if (made) await chmod(path, process.getuid?.() === 0 ? 0o711 : 0o700);
+  if (is_new) await chmod(path, process.getuid?.() === 0 ? 0o711 : 0o700);
   const note = join(path, 'postgres.json');
   await readFile(note).catch((error: unknown) => {
     if (!isCode(error, 'ENOENT')) throw error;
@@ -37,7 +37,7 @@ async function prepare(path: string): Promise<boolean> {
   const draft = join(path, `.write-${process.pid}`);
   await writeFile(draft, 'x');
   await rm(draft);
-  return made;
+  return is_new;
 }
 
 /** As mkdir with `recursive`, which tries for ever where folders exist in which none can be made, as in /proc. */

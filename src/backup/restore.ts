@@ -106,8 +106,8 @@ async function restoreTables(
     progress.say(`${name} is restored`);
     await restoreTable(client, folder, part);
   }
-  const known = [...tables.map(({ name }) => name), ...kept_tables];
-  const left_out = manifest.tables.map(({ name }) => name).filter((name) => !known.includes(name));
+  const table_names = [...tables.map(({ name }) => name), ...kept_tables];
+  const left_out = manifest.tables.map(({ name }) => name).filter((name) => !table_names.includes(name));
   return { migrated: await migrateWithin(client), has_jobs, left_out };
 }
 

@@ -52,9 +52,9 @@ type Listed = { key: string; sha256: string };
 export async function checkFiles(folder: string, files: Manifest['files'], progress: Progress): Promise<void> {
   let count = 0;
   await eachListed(folder, async ({ key, sha256 }) => {
-    const found = await hashOf(join(folder, files_folder, key), progress).catch(() => undefined);
-    if (found === undefined) throw damaged(folder, `${files_folder}/${key} is missing`);
-    if (found !== sha256) throw damaged(folder, `${files_folder}/${key} has been changed`);
+    const hash = await hashOf(join(folder, files_folder, key), progress).catch(() => undefined);
+    if (hash === undefined) throw damaged(folder, `${files_folder}/${key} is missing`);
+    if (hash !== sha256) throw damaged(folder, `${files_folder}/${key} has been changed`);
     progress.say(`${++count} of ${files.count} files checked`);
   });
   if (count !== files.count) throw damaged(folder, `${list_name} has ${count} files instead of ${files.count}`);
@@ -70,9 +70,9 @@ export async function restoreFiles(
   let count = 0;
   await eachListed(folder, async ({ key, sha256 }) => {
     const bytes = createReadStream(join(folder, files_folder, key));
-    const kept = await storage.put(key, bytes, { content_type: '', size_limit_bytes: Number.MAX_SAFE_INTEGER });
-    if (kept.sha256 !== sha256) throw damaged(folder, `${files_folder}/${key} has been changed`);
-    progress.add(kept.size_bytes);
+    const stored = await storage.put(key, bytes, { content_type: '', size_limit_bytes: Number.MAX_SAFE_INTEGER });
+    if (stored.sha256 !== sha256) throw damaged(folder, `${files_folder}/${key} has been changed`);
+    progress.add(stored.size_bytes);
     progress.say(`${++count} of ${files.count} files restored`);
   });
 }

@@ -54,7 +54,7 @@ export async function tellOfLowBalances(
   const alerts = await db.query<Alert>(
     'select account_id, threshold, told_at, seen_entry from balance_alerts order by account_id',
   );
-  let told = 0;
+  let sent_count = 0;
   for (const alert of alerts) {
     if (signal?.aborted) break;
     const { account_id, threshold, told_at } = alert;
@@ -66,9 +66,9 @@ export async function tellOfLowBalances(
     if (available >= threshold || !(await claim(db, alert, now))) continue;
     if (!(await tell({ account_id, threshold, available, currency }))) continue;
     await markTold(db, account_id, standing, now);
-    told += 1;
+    sent_count += 1;
   }
-  return told;
+  return sent_count;
 }
 
 /** Has the account had more since it was told? Money that came in counts even if it is gone again. */

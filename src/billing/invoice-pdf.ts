@@ -105,12 +105,12 @@ function writeHead(doc: PDFDocument, invoice: Invoice): void {
     ['Account', customer.account_id],
     ...(supplement_to === undefined ? [] : ([['Adds to', supplement_to]] as const)),
   ] as const;
-  let told = y;
+  let fact_y = y;
   for (const [name, value] of facts) {
-    write(doc, name, 330, told, { color: grey, width: 50 });
-    told = write(doc, value, 380, told, { align: 'right', size: 8.5 }) + 3;
+    write(doc, name, 330, fact_y, { color: grey, width: 50 });
+    fact_y = write(doc, value, 380, fact_y, { align: 'right', size: 8.5 }) + 3;
   }
-  doc.y = Math.max(billed, told) + 24;
+  doc.y = Math.max(billed, fact_y) + 24;
 }
 
 /** Starts a new page where less than `height` is left on this one. Answers whether it did. */

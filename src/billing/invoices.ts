@@ -42,8 +42,8 @@ type Bounds = { account_id?: string | undefined; signal?: AbortSignal | undefine
  */
 export async function makeInvoices(db: Db, run: Run & Bounds): Promise<MonthRun> {
   const moved = await accountsMoved(db, periodOf(run.month));
-  const wanted = moved.filter((id) => run.account_id === undefined || id === run.account_id);
-  const result = await makeThose(db, wanted, run);
+  const account_ids = moved.filter((id) => run.account_id === undefined || id === run.account_id);
+  const result = await makeThose(db, account_ids, run);
   if (run.account_id === undefined && !run.signal?.aborted && result.failed.length === 0) await markDone(db, run);
   return result;
 }
@@ -56,10 +56,10 @@ async function makeMissed(db: Db, run: Run & Bounds): Promise<MonthRun> {
     [`${run.month}-01`],
   );
   const invoiced = new Map(rows.map(({ account_id, total }) => [account_id, total]));
-  const wanted = charged.filter((one) => one.charged > (invoiced.get(one.account_id) ?? 0n));
+  const due = charged.filter((one) => one.charged > (invoiced.get(one.account_id) ?? 0n));
   return makeThose(
     db,
-    wanted.map(({ account_id }) => account_id),
+    due.map(({ account_id }) => account_id),
     run,
   );
 }
@@ -131,8 +131,8 @@ function periodAfter(account_id: string, month: string, made: readonly Made[]): 
 }
 
 async function isCovered(db: Queryable, account_id: string, { month }: Run): Promise<boolean> {
-  const made = await invoicesOfMonth(db, account_id, month);
-  return made.length > 0 && (await chargedBetween(db, periodAfter(account_id, month, made))) === 0n;
+  const invoices = await invoicesOfMonth(db, account_id, month);
+  return invoices.length > 0 && (await chargedBetween(db, periodAfter(account_id, month, invoices))) === 0n;
 }
 
 /** The next free number; the series stays locked until the transaction ends, and with it the number is used or free. */

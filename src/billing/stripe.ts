@@ -144,8 +144,8 @@ export function readEvent(
   if (!/^\d{1,12}$/.test(at) || Math.abs(now_ms / 1000 - Number(at)) > signature_age_s_max) return undefined;
   const expected = createHmac('sha256', secret).update(`${at}.`).update(body).digest();
   const is_signed = parts.some(([name, value = '']) => {
-    const given = Buffer.from(value, 'hex');
-    return name === 'v1' && given.length === expected.length && timingSafeEqual(given, expected);
+    const signature = Buffer.from(value, 'hex');
+    return name === 'v1' && signature.length === expected.length && timingSafeEqual(signature, expected);
   });
   if (!is_signed) return undefined;
   try {

@@ -77,10 +77,10 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
     const changes = changesOf(configured, again.catalog);
     take(again.catalog);
     const { models, providers, warnings } = configured;
-    const told = warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
+    const warning_lines = warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
     return {
       ok: true,
-      message: `${models.size} models, ${providers.size} providers; ${changes}${told.join('')}`,
+      message: `${models.size} models, ${providers.size} providers; ${changes}${warning_lines.join('')}`,
       problems: warnings,
     };
   };

@@ -120,8 +120,8 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: 
     } else checkMapping(route.input, fields, [...here, 'input'], report);
   }
   const usable = model.routes.some(({ provider }) => {
-    const found = known.providers.get(provider);
-    return found?.missing === undefined && found?.serves(model.kind) === true;
+    const configured = known.providers.get(provider);
+    return configured?.missing === undefined && configured?.serves(model.kind) === true;
   });
   if (!usable && !report.wrong([...at, 'routes'])) report.warn(at, 'has no usable route and is not offered.');
 }
@@ -209,8 +209,8 @@ function checkMapping(value: Json, fields: InputFields | undefined, at: Path, re
 
 /** A value of the field that stands nowhere is left out, and the upstream takes its own default for it. */
 function checkLookup(table: JsonObject, fields: InputFields | undefined, at: Path, report: Report): void {
-  const wanted = table[lookup_key];
-  const field = typeof wanted === 'string' ? field_reference.exec(wanted)?.[1] : undefined;
+  const entry = table[lookup_key];
+  const field = typeof entry === 'string' ? field_reference.exec(entry)?.[1] : undefined;
   if (field === undefined) {
     report.error([...at, lookup_key], 'must be $input.FIELD, whose value is looked up beside it.');
     return;

@@ -35,8 +35,11 @@ export function checkRows(rows: readonly PriceEntry[], { kind, fields, at }: Row
   for (const [index, row] of rows.entries()) {
     const here = [...at, index];
     if (!units_of_kind[kind].includes(row.unit)) {
-      const known = units_of_kind[kind].join(', ');
-      report.error([...here, 'unit'], `${row.unit} is nothing that ${kind} models are measured in, which is ${known}.`);
+      const unit_names = units_of_kind[kind].join(', ');
+      report.error(
+        [...here, 'unit'],
+        `${row.unit} is nothing that ${kind} models are measured in, which is ${unit_names}.`,
+      );
     }
     if (row.above_input_tokens !== undefined && isMediaKind(kind)) {
       report.error([...here, 'above_input_tokens'], `has no meaning for ${kind} models.`, 'key');

@@ -34,12 +34,12 @@ export const sandbox_name = 'sandbox';
 export type OptionProblem = { field: string; message: string; known?: readonly string[]; at?: Path };
 
 export function checkCurrencies(currencies: JsonObject, report: Report): void {
-  const known = Intl.supportedValuesOf('currency');
+  const iso_codes = Intl.supportedValuesOf('currency');
   for (const [index, [code, rate]] of Object.entries(currencies).entries()) {
     const path = ['currencies', code];
     if (typeof rate !== 'string' || report.wrong(path)) continue;
-    if (!known.includes(code)) {
-      report.error(path, `is not a known currency. ${suggestion(code, known) ?? ''}`.trimEnd(), 'key');
+    if (!iso_codes.includes(code)) {
+      report.error(path, `is not a known currency. ${suggestion(code, iso_codes) ?? ''}`.trimEnd(), 'key');
     }
     const value = rational(rate);
     if (index === 0 && value?.numerator !== value?.denominator) {

@@ -42,9 +42,9 @@ function textOf(name: string): string {
 
 /** Which providers of the default catalogue a file has switched on; `true`: all. */
 function wantedProviders(file: CatalogFile): readonly string[] {
-  const wanted = file.catalog?.default ?? false;
-  if (Array.isArray(wanted)) return wanted;
-  return wanted ? Object.keys(defaultProviders()) : [];
+  const setting = file.catalog?.default ?? false;
+  if (Array.isArray(setting)) return setting;
+  return setting ? Object.keys(defaultProviders()) : [];
 }
 
 /** Whether nobody gets an answer there without a key: at the addresses of vendors, not at one that is given. */
@@ -67,28 +67,28 @@ export function defaultPart(
   { adapters, secret }: Pick<Surroundings, 'adapters' | 'secret'>,
 ): CatalogFile {
   const own = file.providers ?? {};
-  const found = wantedProviders(file).flatMap((name): [string, ProviderEntry][] => {
+  const entries = wantedProviders(file).flatMap((name): [string, ProviderEntry][] => {
     const entry = defaultProviders()[name];
     if (!entry || !adapters.includes(entry.adapter)) return [];
     const used = own[name] ?? entry;
     if (used.adapter !== entry.adapter) return [];
     return used.api_key === undefined || secret(used.api_key) !== undefined ? [[name, used]] : [];
   });
-  if (found.length === 0) return { version: 1 };
-  const usable = new Set(found.map(([name]) => name));
+  if (entries.length === 0) return { version: 1 };
+  const usable = new Set(entries.map(([name]) => name));
   const redefined = new Set(file.models?.map(({ id }) => id));
   const offered = defaultModels().flatMap((model): ModelEntry[] => {
     const routes = model.routes.filter(({ provider }) => usable.has(provider));
     return redefined.has(model.id) || routes.length === 0 ? [] : [{ ...model, routes }];
   });
-  return { version: 1, providers: Object.fromEntries(found), models: withMargin(offered, file.catalog?.margin) };
+  return { version: 1, providers: Object.fromEntries(entries), models: withMargin(offered, file.catalog?.margin) };
 }
 
 /** What `config check --default` says: every file as if it were an operator's. */
 export function checkDefaultCatalog(surroundings: Surroundings): Problem[] {
-  const known = { ...surroundings, secret: () => 'set', default_providers: defaultProviders() };
+  const surroundings_with_keys = { ...surroundings, secret: () => 'set', default_providers: defaultProviders() };
   return ['providers', ...model_files].flatMap((name) => {
-    const reading = readCatalogFile(textOf(name), `default/${name}.yaml`, known);
+    const reading = readCatalogFile(textOf(name), `default/${name}.yaml`, surroundings_with_keys);
     return reading.ok ? reading.warnings : reading.problems;
   });
 }

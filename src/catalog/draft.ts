@@ -27,7 +27,7 @@ const description_length_max = 400;
 const pattern_length_max = 200;
 
 /** Keywords that mean the same to us; everything else is left out. */
-const kept = [
+const copied_keywords = [
   'type',
   'title',
   'description',
@@ -100,7 +100,7 @@ function cleanValue(schema: JsonObject, root: JsonObject, depth: number): JsonOb
   const deeper = (below: Json) => cleanValue(resolved(below, root, depth + 1), root, depth + 1);
   const is_deep = depth >= depth_max;
   return {
-    ...Object.fromEntries(kept.flatMap((key) => (schema[key] === undefined ? [] : [[key, schema[key]]]))),
+    ...Object.fromEntries(copied_keywords.flatMap((key) => (schema[key] === undefined ? [] : [[key, schema[key]]]))),
     ...(typeof description === 'string' && { description: shortened(description) }),
     ...(typeof pattern === 'string' && pattern.length <= pattern_length_max && { pattern }),
     ...(isObject(items) && !is_deep && { items: deeper(items) }),
@@ -178,14 +178,14 @@ function yaml(value: JsonObject, indent: number): string {
 function estimateOf(kind: MediaKind, { properties, required }: JsonObject): JsonObject | undefined {
   const [unit, names] = kind === 'image' ? ['image', counts] : ['second', durations];
   const fields = isObject(properties) ? properties : {};
-  const found = names.find((name) => {
+  const match = names.find((name) => {
     const field = fields[name];
     if (!isObject(field)) return false;
     const is_number = field['type'] === 'integer' || field['type'] === 'number';
     const is_certain = field['default'] !== undefined || (Array.isArray(required) && required.includes(name));
     return is_number && is_certain;
   });
-  return found === undefined ? undefined : { [unit]: `$input.${found}` };
+  return match === undefined ? undefined : { [unit]: `$input.${match}` };
 }
 
 const counts = ['num_outputs', 'num_images', 'number_of_images', 'n'];

@@ -46,8 +46,8 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
 
 /** The default catalogue's prices are in dollars, and prices are in the first currency. */
 function checkBase(value: unknown, [base]: readonly string[], report: Report): void {
-  const wanted = valueAt(value, ['catalog', 'default']);
-  if (wanted === undefined || wanted === false || base === default_base) return;
+  const setting = valueAt(value, ['catalog', 'default']);
+  if (setting === undefined || setting === false || base === default_base) return;
   const message = `the prices of the default catalogue are in ${default_base}, which is not the first of currencies.`;
   report.error(['catalog', 'default'], message);
 }
@@ -57,26 +57,26 @@ const [default_base] = Object.keys(default_currencies);
 function checkProviders(value: unknown, surroundings: Surroundings, report: Report): Map<string, KnownProvider> {
   const sandbox = valueAt(value, ['sandbox']) !== false;
   const written = valueAt(value, ['providers']);
-  const known = new Map<string, KnownProvider>();
+  const providers = new Map<string, KnownProvider>();
   if (sandbox) {
     const adapter = sandbox_name;
-    known.set(sandbox_name, knownProvider(adapter, surroundings));
+    providers.set(sandbox_name, knownProvider(adapter, surroundings));
   }
   for (const [name, entry] of checkDefaults(valueAt(value, ['catalog', 'default']), surroundings, report)) {
     const has_key = entry.api_key === undefined || surroundings.secret(entry.api_key) !== undefined;
     const provider = knownProvider(entry.adapter, surroundings);
-    known.set(name, has_key ? provider : { ...provider, missing: entry.api_key });
+    providers.set(name, has_key ? provider : { ...provider, missing: entry.api_key });
   }
   for (const [name, entry] of Object.entries(isObject(written) ? written : {})) {
-    known.set(name, { adapter: '', serves: () => 'told', optionProblems: () => [], takesMedia: () => true });
+    providers.set(name, { adapter: '', serves: () => 'told', optionProblems: () => [], takesMedia: () => true });
     if (report.wrong(['providers', name])) continue;
     const provider = entry as ProviderEntry; // its shape has been checked
     const { adapter } = provider;
     if (checkProvider(name, provider, { sandbox, surroundings }, report)) {
-      known.set(name, knownProvider(adapter, surroundings));
+      providers.set(name, knownProvider(adapter, surroundings));
     }
   }
-  return known;
+  return providers;
 }
 
 function knownProvider(adapter: string, surroundings: Surroundings): KnownProvider {

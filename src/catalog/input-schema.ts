@@ -98,14 +98,14 @@ function compileMistakes(schema: JsonObject): SchemaMistake[] {
 /** The meta-schema says several things about one place; the list of allowed values says most. */
 function firstByPlace(schema: JsonObject, errors: readonly ErrorObject[]): SchemaMistake[] {
   const ordered = errors.toSorted((a, b) => Number(b.keyword === 'enum') - Number(a.keyword === 'enum'));
-  const found = new Map<string, SchemaMistake>();
+  const mistakes = new Map<string, SchemaMistake>();
   for (const error of ordered) {
-    if (found.has(error.instancePath)) continue;
+    if (mistakes.has(error.instancePath)) continue;
     const keys = pointerKeys(error.instancePath);
     const message = complaint(error, valueAt(schema, keys), (key) => key, schema);
-    found.set(error.instancePath, { path: pathIn(schema, keys), message });
+    mistakes.set(error.instancePath, { path: pathIn(schema, keys), message });
   }
-  return [...found.values()];
+  return [...mistakes.values()];
 }
 
 /** The keys of a JSON pointer with the positions in lists as numbers. */
@@ -124,14 +124,14 @@ const shared = { thorough: makeAjv(true), quick: makeAjv(false) };
  * Throws if the schema does not compile; whether it makes sense is `schemaMistakes`' matter.
  */
 export function compileSchema(schema: JsonObject, thorough: boolean): ValidateFunction {
-  const known = compiled.get(schema) ?? {};
+  const forms = compiled.get(schema) ?? {};
   const form = thorough ? 'thorough' : 'quick';
-  const made = known[form];
-  if (made) return made;
+  const existing = forms[form];
+  if (existing) return existing;
   const ajv = ajvFor(schema, thorough);
   const validate = ajv.compile(schema);
   ajv.removeSchema(schema); // Ajv keeps all schemas that it ever saw; reloads would pile them up
-  compiled.set(schema, { ...known, [form]: validate });
+  compiled.set(schema, { ...forms, [form]: validate });
   return validate;
 }
 
@@ -190,8 +190,8 @@ function filledObject(schema: JsonObject, root: JsonObject, input: JsonObject): 
   const fields = new Map(Object.entries(input));
   for (const part of certainParts(schema, root)) {
     for (const [name, field] of Object.entries(own(part, 'properties') ?? {})) {
-      const given = fields.get(name);
-      const value = given === undefined ? structuredClone(defaultOf(part, name, root)) : filled(field, root, given);
+      const own = fields.get(name);
+      const value = own === undefined ? structuredClone(defaultOf(part, name, root)) : filled(field, root, own);
       if (value !== undefined) fields.set(name, value);
     }
   }
@@ -226,9 +226,9 @@ function possibleParts(schema: JsonObject, root: JsonObject): JsonObject[] {
 }
 
 function reachable(schema: JsonObject, next: (part: JsonObject) => (Json | undefined)[]): JsonObject[] {
-  const found = new Set([schema]);
-  for (const part of found) for (const each of objectsIn(next(part).flat())) found.add(each);
-  return [...found];
+  const reached = new Set([schema]);
+  for (const part of reached) for (const each of objectsIn(next(part).flat())) reached.add(each);
+  return [...reached];
 }
 
 function referred(part: JsonObject, root: JsonObject): Json | undefined {

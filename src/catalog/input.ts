@@ -62,6 +62,6 @@ function mapValue(value: Json, input: JsonObject): Json | undefined {
 
 function lookUp(table: JsonObject, input: JsonObject): Json | undefined {
   const chosen = mapValue(table[lookup_key] ?? null, input);
-  const found = chosen === undefined || typeof chosen === 'object' ? '' : String(chosen);
-  return found !== lookup_key && Object.hasOwn(table, found) ? mapValue(table[found] ?? null, input) : undefined;
+  const choice = chosen === undefined || typeof chosen === 'object' ? '' : String(chosen);
+  return choice !== lookup_key && Object.hasOwn(table, choice) ? mapValue(table[choice] ?? null, input) : undefined;
 }

@@ -13,8 +13,8 @@ const media_kinds: readonly MediaKind[] = ['image', 'audio', 'video'];
 export function mediaFieldsOf(schema: JsonObject): MediaField[] {
   return Object.entries(own(schema, 'properties') ?? {}).flatMap(([name, field]): MediaField[] => {
     const kind = own(field, media_keyword) ?? own(own(field, 'items'), media_keyword);
-    const known = media_kinds.find((each) => each === kind);
-    return known ? [{ name, kind: known }] : [];
+    const media_kind = media_kinds.find((each) => each === kind);
+    return media_kind ? [{ name, kind: media_kind }] : [];
   });
 }
 

@@ -10,15 +10,15 @@ const told_max = 1_000_000_000n;
  * counts only if it is a plain decimal of a unit that there is; anything else is charged as held.
  */
 export function mergeUnits(told: Readonly<Record<string, unknown>>, ...measured: readonly Units[]): Units {
-  const known: Units = Object.assign({}, ...measured);
-  const has_time = known.second !== undefined || known.minute !== undefined;
+  const all_units: Units = Object.assign({}, ...measured);
+  const has_time = all_units.second !== undefined || all_units.minute !== undefined;
   const usable: Units = {};
   for (const unit of units) {
     const text = Object.hasOwn(told, unit) ? told[unit] : undefined;
     const is_time = unit === 'second' || unit === 'minute'; // which tell each other
     if (isCount(text) && !(is_time && has_time)) usable[unit] = text;
   }
-  return { ...usable, ...known };
+  return { ...usable, ...all_units };
 }
 
 function isCount(text: unknown): text is string {

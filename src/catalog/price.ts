@@ -199,8 +199,8 @@ const prices = new WeakMap<object, Rational>();
 
 /** What one unit costs, in the base currency. */
 export function priceOf(row: Pricing['rows'][number]): Rational {
-  const known = prices.get(row);
-  if (known) return known;
+  const cached = prices.get(row);
+  if (cached) return cached;
   const price = times(decimal(row.amount), { numerator: 1n, denominator: BigInt(row.per) });
   prices.set(row, price);
   return price;
@@ -274,8 +274,8 @@ const decimals_max = 10_000;
 const decimals = new Map<string, Rational>();
 
 function decimal(text: string): Rational {
-  const known = decimals.get(text);
-  if (known) return known;
+  const cached = decimals.get(text);
+  if (cached) return cached;
   const value = rational(text);
   assert(value, `"${text}" is no decimal text`);
   if (decimals.size >= decimals_max) decimals.clear();

@@ -10,11 +10,11 @@ export function sampleInput({ input_schema }: Pick<Model, 'input_schema'>, fileO
   const fields = fieldsOf(input_schema);
   const { required, properties } = input_schema;
   const names = Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
-  const known = isObject(properties) ? properties : {};
+  const members = isObject(properties) ? properties : {};
   return Object.fromEntries(
     names
       .filter((name) => fields.keyword(name, 'default') === undefined)
-      .map((name): [string, Json] => [name, sampleValue(known[name] ?? {}, fileOf)]),
+      .map((name): [string, Json] => [name, sampleValue(members[name] ?? {}, fileOf)]),
   );
 }
 

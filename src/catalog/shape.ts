@@ -23,14 +23,14 @@ export function misshapes(value: unknown): Misshape[] {
   compiled ??= makeAjv().compile(published_schema); // 30 ms, which not every process needs
   const validate = compiled;
   if (validate(value)) return [];
-  const found = new Map<string, Misshape>();
+  const by_field = new Map<string, Misshape>();
   for (const error of validate.errors ?? []) {
     if (error.propertyName !== undefined && error.keyword !== 'propertyNames') continue; // told by propertyNames
-    const told = tell(error, value);
-    const key = JSON.stringify(told.path);
-    if (!found.has(key)) found.set(key, told);
+    const misshape = tell(error, value);
+    const key = JSON.stringify(misshape.path);
+    if (!by_field.has(key)) by_field.set(key, misshape);
   }
-  return [...found.values()];
+  return [...by_field.values()];
 }
 
 function makeAjv(): Ajv2020 {
@@ -94,8 +94,8 @@ function tell(error: ErrorObject, root: unknown): Misshape {
 }
 
 function unknownKey(key: string, error: ErrorObject): string {
-  const known = Object.keys(own(asJson(error.parentSchema), 'properties') ?? {});
-  return `is not a known setting. ${suggestion(key, known) ?? `Known here: ${known.join(', ')}.`}`;
+  const names = Object.keys(own(asJson(error.parentSchema), 'properties') ?? {});
+  return `is not a known setting. ${suggestion(key, names) ?? `Known here: ${names.join(', ')}.`}`;
 }
 
 /** `Did you mean "x"?`, if one of `candidates` is near. */

@@ -23,11 +23,11 @@ export type CostGrounds = {
 
 /** Those of a route's cost rows that hold for one input: the first of each unit that fits it. */
 export function fitCosts(rows: readonly CostRow[], input: () => JsonObject): readonly CostRow[] {
-  const known = rows.some((row) => row.when) ? input() : {};
+  const values = rows.some((row) => row.when) ? input() : {};
   const fitting = new Map<string, CostRow>();
   for (const { when, ...row } of rows) {
     const place = `${row.unit} ${row.above_input_tokens ?? 0}`;
-    if (!fitting.has(place) && fits(when, known)) fitting.set(place, row);
+    if (!fitting.has(place) && fits(when, values)) fitting.set(place, row);
   }
   return [...fitting.values()];
 }

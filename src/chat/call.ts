@@ -79,7 +79,8 @@ export async function runCall<Order extends CallOrder>(
     const { error } = outcome;
     if (outcome.is_gone) outlet.cut();
     if (error && !outlet.is_open) throw error;
-    if (error) void outlet.write(errorEvent(order.ask.style, { ...told(error), request_id: order.request_id }));
+    if (error)
+      void outlet.write(errorEvent(order.ask.style, { ...typeAndMessage(error), request_id: order.request_id }));
     return { whole, charged: settled.charged };
   } finally {
     routing?.leaveProbe?.();
@@ -109,7 +110,7 @@ function enter(app: App, { caller }: CallOrder): void {
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }
 
-function told({ type, message }: ApiError): { type: string; message: string } {
+function typeAndMessage({ type, message }: ApiError): { type: string; message: string } {
   return { type, message };
 }
 

@@ -95,11 +95,11 @@ async function fetchAll(
   const signals = [gone, app.stopping];
   for (const signal of signals) signal.addEventListener('abort', listener);
   if (signals.some(({ aborted }) => aborted)) listener.handleEvent();
-  const wanted = links.map(({ url, at }): Link => ({ url, at, inline: { mimeType: '', data: '' } }));
+  const inlined = links.map(({ url, at }): Link => ({ url, at, inline: { mimeType: '', data: '' } }));
   try {
-    const share = await fetchLinks(app, caller.account.id, wanted, abortSignal(stop));
+    const share = await fetchLinks(app, caller.account.id, inlined, abortSignal(stop));
     if (share instanceof ApiError) return { problem: refused(share) };
-    const files = links.map((link, index) => ({ link, file: wanted[index]?.inline ?? { mimeType: '', data: '' } }));
+    const files = links.map((link, index) => ({ link, file: inlined[index]?.inline ?? { mimeType: '', data: '' } }));
     return { share, body: withFiles(ask.style, ask.body, files) };
   } catch (error) {
     if (!stop.aborted) throw error;

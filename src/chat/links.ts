@@ -92,9 +92,9 @@ const types: { readonly [container in Container]?: string } = {
 /** By its bytes first: servers say anything. A page about a picture is none. */
 function typeOf(bytes: Buffer, content_type: string | undefined): string | undefined {
   const container = sniff(bytes.subarray(0, sniff_bytes));
-  const known = container && types[container];
-  if (known !== undefined) return known;
+  const sniffed = container && types[container];
+  if (sniffed !== undefined) return sniffed;
   if (bytes.subarray(0, 5).toString('latin1') === '%PDF-') return 'application/pdf';
-  const told = (content_type ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-  return /^(image|audio|video)\/[\w.+-]+$|^text\/(?!html)[\w.+-]+$/.test(told) ? told : undefined;
+  const declared = (content_type ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  return /^(image|audio|video)\/[\w.+-]+$|^text\/(?!html)[\w.+-]+$/.test(declared) ? declared : undefined;
 }

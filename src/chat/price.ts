@@ -146,8 +146,8 @@ const frozen = new WeakMap<Model, Frozen>();
 
 /** The prices of a call: nothing in its body changes them, so those of one model and currency are made once. */
 export function pricingOf(model: Model, currency: string, settings: Settings): Pricing {
-  const known = frozen.get(model);
-  const { by_currency } = known?.settings === settings ? known : { by_currency: new Map<string, Pricing>() };
+  const cached = frozen.get(model);
+  const { by_currency } = cached?.settings === settings ? cached : { by_currency: new Map<string, Pricing>() };
   const pricing = by_currency.get(currency) ?? freezePricing(model, {}, currency, settings);
   by_currency.set(currency, pricing);
   frozen.set(model, { settings, by_currency });

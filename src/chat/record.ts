@@ -162,10 +162,10 @@ type Writer = {
 const writers = new WeakMap<Db, Writer>();
 
 function writerOf(db: Db, journal?: Writer['journal']): Writer {
-  const known = writers.get(db);
-  if (known) {
-    known.journal ??= journal;
-    return known;
+  const existing = writers.get(db);
+  if (existing) {
+    existing.journal ??= journal;
+    return existing;
   }
   const batcher = makeBatcher<Row, undefined>({
     together: async (rows) => {

@@ -105,13 +105,13 @@ type Unsettled = {
  */
 async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Promise<Settled> {
   const { charge, end, settling, given_up } = unsettled;
-  const told = settling.catch((error: unknown) => {
+  const reported = settling.catch((error: unknown) => {
     tellUnsettled(app, order, charge, error);
     throw error;
   });
   const upstream_cost = end.upstream && end.upstream.basis !== 'unknown' ? end.upstream.cost : null;
   if (!charge && upstream_cost === null) {
-    app.track(told);
+    app.track(reported);
     return { charged: 0n, upstream_cost };
   }
   try {
@@ -119,10 +119,10 @@ async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Pr
   } catch (error) {
     const ref = { account_id: end.account_id, ref: end.ref, cost: exact(charge?.cost ?? 0n) };
     app.log.error({ ...ref, err: error }, 'the end of a chat call could not be written to the journal');
-    return told;
+    return reported;
   }
   given_up.aborted = true;
-  told.catch(() => undefined);
+  reported.catch(() => undefined);
   return { charged: charge?.cost ?? 0n, upstream_cost, is_journaled: true };
 }
 

@@ -60,11 +60,11 @@ async function createOne(
   }
   const name = readText(options.name, '--name', 200);
   const initial_credit = readMoney(options.credit ?? '0', '--credit');
-  const made = await createAccount(app.db, { name, currency, initial_credit }, new Date(app.clock.now()));
+  const account = await createAccount(app.db, { name, currency, initial_credit }, new Date(app.clock.now()));
   const details = { name, currency, credit: exact(initial_credit) };
-  await note(app, { account_id: made.id, action: 'account.create', subject: made.id, details });
-  const json = { ...(await described(app, made)), webhook_secret: made.webhook_secret };
-  return { json, text: `${made.id}\nbalance ${json.balance} ${currency}\nwebhook secret ${made.webhook_secret}` };
+  await note(app, { account_id: account.id, action: 'account.create', subject: account.id, details });
+  const json = { ...(await described(app, account)), webhook_secret: account.webhook_secret };
+  return { json, text: `${account.id}\nbalance ${json.balance} ${currency}\nwebhook secret ${account.webhook_secret}` };
 }
 
 async function creditOne(
@@ -77,7 +77,7 @@ async function creditOne(
   if (amount === 0n) throw new CommandError('AMOUNT must not be zero.', 2);
   const reason = readText(options.reason, '--reason', 500);
   const ref = options.ref === undefined ? randomUUID() : readText(options.ref, '--ref', 255);
-  const account = await found(app, id);
+  const account = await requireAccount(app, id);
   const type = amount > 0n ? 'topup' : 'adjustment';
   const now = new Date(app.clock.now());
   const answer = await app.db.tx(async (tx) => {
@@ -118,7 +118,7 @@ async function listAll(app: CommandApp): Promise<Said> {
 }
 
 async function showOne(app: CommandApp, id: string): Promise<Said> {
-  const json = await described(app, await found(app, id));
+  const json = await described(app, await requireAccount(app, id));
   return {
     json,
     text: Object.entries(json)
@@ -128,16 +128,16 @@ async function showOne(app: CommandApp, id: string): Promise<Said> {
 }
 
 async function setStatus(app: CommandApp, id: string, status: Account['status']): Promise<Said> {
-  await found(app, id);
+  await requireAccount(app, id);
   await setAccountStatus(app.db, id, status);
   app.notifier.notify(keys_channel, 'all');
   await note(app, { account_id: id, action: status === 'blocked' ? 'account.block' : 'account.unblock', subject: id });
-  const json = await described(app, await found(app, id));
+  const json = await described(app, await requireAccount(app, id));
   return { json, text: `${id} is ${json.status}` };
 }
 
 async function deleteOne(app: CommandApp, id: string): Promise<Said> {
-  const { name, currency } = await found(app, id);
+  const { name, currency } = await requireAccount(app, id);
   const outcome = await deleteAccount(app.db, id);
   if (outcome === 'money' || outcome === 'history')
     throw new CommandError(`${undeletable[outcome]} "medley account block ${id}" stops new work.`);
@@ -147,7 +147,7 @@ async function deleteOne(app: CommandApp, id: string): Promise<Said> {
 }
 
 /** The account, or a CommandError that says so. */
-export async function found(app: { db: Queryable }, id: string): Promise<Account> {
+export async function requireAccount(app: { db: Queryable }, id: string): Promise<Account> {
   const account = await findAccount(app.db, id);
   if (!account) throw new CommandError(`There is no account "${id}". "medley account list" shows them.`);
   return account;

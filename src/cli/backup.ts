@@ -15,7 +15,7 @@ export function backupCommand(backup: Command): void {
 
 async function backUp(dir: string): Promise<Said> {
   const config = readCommandConfig();
-  const made = await withDatabase(config, async (db) =>
+  const backup = await withDatabase(config, async (db) =>
     makeBackup(
       {
         db,
@@ -27,11 +27,11 @@ async function backUp(dir: string): Promise<Said> {
       dir,
     ),
   );
-  if (!made) throw new CommandError(`There is nothing to back up: ${config.data_dir} has no database.`);
-  const { count, missing } = made.files;
+  if (!backup) throw new CommandError(`There is nothing to back up: ${config.data_dir} has no database.`);
+  const { count, missing } = backup.files;
   const all_missing = count === 0 && missing > 0;
   const text = [
-    `${dir}: ${contentsOf(made)}`,
+    `${dir}: ${contentsOf(backup)}`,
     ...(all_missing
       ? [`NONE OF THE ${missing} FILES that the rows tell of is in ${config.data_dir}: is MEDLEY_DATA right?`]
       : []),
@@ -40,7 +40,7 @@ async function backUp(dir: string): Promise<Said> {
       : []),
     'Keep it like a password: webhook secrets, sessions and what callers have sent are in it.',
   ];
-  return { json: { dir, ...summaryOf(made) }, text: text.join('\n'), exit_code: all_missing ? 1 : 0 };
+  return { json: { dir, ...summaryOf(backup) }, text: text.join('\n'), exit_code: all_missing ? 1 : 0 };
 }
 
 /** What a person wants to know of a backup. */

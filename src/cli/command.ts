@@ -25,9 +25,9 @@ export type Said = { json: object; text: string; exit_code?: 0 | 1 | 2 };
 export function says(command: Command, action: (...words: string[]) => Promise<Said>): Command {
   return command.option('--json', 'one JSON object on stdout, nothing else').action(async (...given: unknown[]) => {
     const words = given.filter((word) => typeof word === 'string');
-    const said = await action(...words);
-    process.stdout.write(command.opts()['json'] === true ? `${JSON.stringify(said.json)}\n` : `${said.text}\n`);
-    if (said.exit_code) process.exitCode = said.exit_code;
+    const result = await action(...words);
+    process.stdout.write(command.opts()['json'] === true ? `${JSON.stringify(result.json)}\n` : `${result.text}\n`);
+    if (result.exit_code) process.exitCode = result.exit_code;
   });
 }
 

@@ -69,11 +69,14 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
     return { ok: skew_ms <= skew_ms_max, detail: `${Math.round(skew_ms)} ms from the database's` };
   },
   storage: async (app) => {
-    const kept = await keepsFiles(app);
+    const is_file_readable = await keepsFiles(app);
     const { bavail, bsize } = await statfs(app.config.data_dir);
     const free_bytes = bavail * bsize;
     const detail = `${(free_bytes / 1e9).toFixed(1)} GB free in ${app.config.data_dir}`;
-    return { ok: kept && free_bytes >= free_bytes_min, detail: kept ? detail : `a file was not kept; ${detail}` };
+    return {
+      ok: is_file_readable && free_bytes >= free_bytes_min,
+      detail: is_file_readable ? detail : `a file was not kept; ${detail}`,
+    };
   },
   catalogue: async (app) => {
     const { models, warnings, settings } = app.catalog.current;

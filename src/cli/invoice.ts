@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CommandApp } from '../app/command-app.ts';
 import { isMonth, periodOf } from '../billing/invoice.ts';
 import { invoiceTime, isOver, makeInvoices } from '../billing/invoices.ts';
-import { found } from './account.ts';
+import { requireAccount } from './account.ts';
 import { CommandError, says, table, withApp, type Said } from './command.ts';
 
 export function invoiceCommands(invoice: Command): void {
@@ -26,9 +26,9 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
   if (!issuer) {
     throw new CommandError('Nobody issues invoices yet: name the company under billing.issuer in medley.yaml.', 1);
   }
-  const account = options.account === undefined ? undefined : await found(app, options.account);
+  const account = options.account === undefined ? undefined : await requireAccount(app, options.account);
   const { made, existing, failed } = await makeInvoices(app.db, { issuer, month, now, account_id: account?.id });
-  const told = made.map(({ number, customer, total, currency, supplement_to = null }) => ({
+  const created = made.map(({ number, customer, total, currency, supplement_to = null }) => ({
     number,
     account: customer.account_id,
     total,
@@ -37,12 +37,14 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
   }));
   const failures = failed.map(({ account_id, error }) => ({ account: account_id, message: messageOf(error) }));
   const text = [
-    ...(told.length > 0 ? [table([['number', 'account', 'total', '', 'supplement to'], ...told.map(lineOf)])] : []),
+    ...(created.length > 0
+      ? [table([['number', 'account', 'total', '', 'supplement to'], ...created.map(lineOf)])]
+      : []),
     `${made.length} made for ${month}, ${existing} were there already.`,
     ...failures.map((one) => `NOT MADE for ${one.account}: ${one.message}`),
   ];
   return {
-    json: { month, made: told, existing, failed: failures },
+    json: { month, made: created, existing, failed: failures },
     text: text.join('\n'),
     exit_code: failures.length > 0 ? 1 : 0,
   };

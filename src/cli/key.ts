@@ -13,7 +13,7 @@ import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
 import { exact, type Money } from '../money/money.ts';
-import { found } from './account.ts';
+import { requireAccount } from './account.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
 export function keyCommands(key: Command): void {
@@ -107,7 +107,7 @@ async function createOne(
   const limit_month = options.monthlyLimit === undefined ? null : readMoney(options.monthlyLimit, '--monthly-limit');
   const now = new Date(app.clock.now());
   const rules = readRules(options, no_rules, now);
-  const account = await found(app, options.account ?? '');
+  const account = await requireAccount(app, options.account ?? '');
   const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month, rules }, now);
   const { account_id } = key;
   await note(app, { account_id, action: 'key.create', subject: key.id, details: { name, limit: shown(limit_month) } });
@@ -159,7 +159,7 @@ async function limitOne(app: CommandApp, id: string, amount: string): Promise<Sa
 }
 
 async function listAll(app: CommandApp, options: { account?: string }): Promise<Said> {
-  const account = await found(app, options.account ?? '');
+  const account = await requireAccount(app, options.account ?? '');
   const budgets = await budgetsOf(app.db, account.id, new Date(app.clock.now()));
   const keys = (await listKeys(app.db, account.id)).map((key) => {
     const budget = budgets.find((candidate) => candidate.key_id === key.id);

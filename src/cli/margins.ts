@@ -18,7 +18,10 @@ async function tellMargins(app: CommandApp, options: { month?: string; by?: stri
   const by = groupNamed(options.by ?? 'model');
   const rows = await marginsOf(app.db, `${month}-01`, by);
   const totals = totalsOf(rows);
-  return { json: { month, by, rows: rows.map(told), totals: totals.map(told) }, text: textOf(month, by, rows, totals) };
+  return {
+    json: { month, by, rows: rows.map(jsonOf), totals: totals.map(jsonOf) },
+    text: textOf(month, by, rows, totals),
+  };
 }
 
 function groupNamed(name: string): MarginGroup {
@@ -51,7 +54,7 @@ function added(a: MarginRow, b: MarginRow): MarginRow {
   };
 }
 
-function told({ name, runs, revenue, upstream_cost, margin, base, unknown, currency }: MarginRow) {
+function jsonOf({ name, runs, revenue, upstream_cost, margin, base, unknown, currency }: MarginRow) {
   return {
     name,
     currency,

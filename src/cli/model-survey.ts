@@ -16,12 +16,12 @@ export type SurveyedRoute = { route: Route; usable: boolean; missing?: string };
 /** Reads the catalogue of MEDLEY_CONFIG, or the default one. Needs no database. */
 export async function survey(): Promise<Survey & { surveyed: Surveyed[] }> {
   const { config_file } = readCommandConfig();
-  const found = await surveyCatalog({ config_file, ...adapterFacts(adapters) });
-  const surveyed = found.models.map(({ origin, model }): Surveyed => {
-    const routes = model.routes.map((route) => surveyRoute(found, model, route));
+  const catalog = await surveyCatalog({ config_file, ...adapterFacts(adapters) });
+  const surveyed = catalog.models.map(({ origin, model }): Surveyed => {
+    const routes = model.routes.map((route) => surveyRoute(catalog, model, route));
     return { origin, model, routes, usable: routes.some((route) => route.usable) };
   });
-  return { ...found, surveyed };
+  return { ...catalog, surveyed };
 }
 
 function surveyRoute({ catalog, providers }: Survey, model: Model, route: Route): SurveyedRoute {
@@ -34,8 +34,8 @@ function surveyRoute({ catalog, providers }: Survey, model: Model, route: Route)
 
 /** The model of this id. Throws CommandError if there is none. */
 export function foundModel(surveyed: readonly Surveyed[], id: string): Surveyed {
-  const found = surveyed.find(({ model }) => model.id === id);
-  if (found) return found;
+  const match = surveyed.find(({ model }) => model.id === id);
+  if (match) return match;
   const near = nearest(
     id,
     surveyed.map(({ model }) => model.id),

@@ -21,9 +21,9 @@ type Options = { route?: string; real?: boolean; input?: string; out?: string };
 
 async function testOne(id: string, options: Options): Promise<Said> {
   const { surveyed, catalog } = await survey();
-  const found = foundModel(surveyed, id);
-  const { model } = found;
-  const { route } = chooseRoute(found, options.route);
+  const surveyed_model = foundModel(surveyed, id);
+  const { model } = surveyed_model;
+  const { route } = chooseRoute(surveyed_model, options.route);
   const provider = catalog.providers.get(route.provider);
   if (!provider) throw new CommandError(`The provider ${route.provider} cannot be used.`);
   const { settings } = catalog;

@@ -76,11 +76,11 @@ function counted(count: number, what: string): string {
 
 async function showOne(id = ''): Promise<Said> {
   const { surveyed, catalog } = await survey();
-  const found = foundModel(surveyed, id);
-  const { model, routes } = found;
+  const surveyed_model = foundModel(surveyed, id);
+  const { model, routes } = surveyed_model;
   const { base_currency } = catalog.settings;
   const json = {
-    ...described(found),
+    ...described(surveyed_model),
     description: model.description,
     price: model.price,
     price_source: model.price_source ?? null,

@@ -65,8 +65,8 @@ function explain(error: unknown): { message: string; exit_code: number } {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommanderError) {
     const help_shown = error.code === 'commander.help';
-    const told = help_shown ? 'A command is missing.' : message.replace(/^error: /, '');
-    return { message: told, exit_code: error.exitCode === 0 ? 0 : usage };
+    const sentence = help_shown ? 'A command is missing.' : message.replace(/^error: /, '');
+    return { message: sentence, exit_code: error.exitCode === 0 ? 0 : usage };
   }
   if (error instanceof CommandError) return { message, exit_code: error.exit_code };
   return { message, exit_code: error instanceof CatalogError || error instanceof ConfigError ? usage : failure };

@@ -7,7 +7,7 @@ import { findTask, listAllTasks } from '../tasks/list.ts';
 import { endByHand } from '../tasks/by-hand.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
-import { found as foundAccount } from './account.ts';
+import { requireAccount as foundAccount } from './account.ts';
 import { CommandError, note, readText, says, table, withApp, withEngine, type Said } from './command.ts';
 
 export function taskCommands(task: Command): void {
@@ -54,7 +54,7 @@ async function listSome(
 }
 
 async function showOne(app: CommandApp, id: string): Promise<Said> {
-  const task = await found(app, id);
+  const task = await requireTask(app, id);
   const attempts = (await listAttempts(app.db, refOf(task))).map(
     ({ number, route, provider, state, reason, message }) => ({
       number,
@@ -97,19 +97,19 @@ async function webhookOf(app: CommandApp, task: Task) {
 
 async function failOne(app: App, id: string, options: { reason?: string }): Promise<Said> {
   const reason = readText(options.reason, '--reason', 500);
-  const task = await found(app, id);
+  const task = await requireTask(app, id);
   const ended = await endByHand(app, task, reason);
   if (ended === 'final') throw new CommandError(`${id} is ${task.status} already.`);
   const { account_id, currency } = task;
   const details = { reason, released: exact(task.estimate), currency };
   await note(app, { account_id, action: 'task.fail', subject: id, details });
   return {
-    json: described(await found(app, id)),
+    json: described(await requireTask(app, id)),
     text: `${id} failed, ${details.released} ${currency} released`,
   };
 }
 
-async function found(app: { db: Queryable }, id: string): Promise<Task> {
+async function requireTask(app: { db: Queryable }, id: string): Promise<Task> {
   const task = await findTask(app.db, id);
   if (!task) throw new CommandError(`There is no task "${id}".`);
   return task;

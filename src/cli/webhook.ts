@@ -13,7 +13,7 @@ import { testBody } from '../tasks/task.ts';
 import { resend, sendTest } from '../webhooks/by-hand.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { hasSignature } from '../webhooks/sign.ts';
-import { found as foundAccount } from './account.ts';
+import { requireAccount as foundAccount } from './account.ts';
 import { CommandError, note, says, withApp, withEngine, type Said } from './command.ts';
 
 export function webhookCommands(webhook: Command): void {
@@ -133,8 +133,8 @@ const looks = makeGate({ at_once: 2, at_once_per_name: 2 });
 /** Whose delivery it is. */
 async function receiverOf(delivery: string): Promise<Account | undefined> {
   return withDatabase(readCommandConfig(), async (db) => {
-    const known = await findDelivery(db, delivery);
-    return known && findAccount(db, known.account_id);
+    const row = await findDelivery(db, delivery);
+    return row && findAccount(db, row.account_id);
   });
 }
 

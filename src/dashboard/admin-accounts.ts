@@ -45,11 +45,11 @@ export const admin_accounts = session_endpoint(
     const after = query.get('after');
     if (after !== undefined && !isId('acct', after)) throw wrong('after', 'after must be the id of an account.');
     const search = query.get('search')?.trim().slice(0, 100) ?? '';
-    const found = await searchAccounts(app.db, { search, after, limit: page_size + 1 });
-    const shown = found.slice(0, page_size);
+    const accounts = await searchAccounts(app.db, { search, after, limit: page_size + 1 });
+    const shown = accounts.slice(0, page_size);
     const data = await Promise.all(shown.map((account) => renderAccount(app, account)));
     const currencies = [...app.catalog.current.settings.currencies.keys()];
-    const page: AdminAccounts = { data, has_more: found.length > page_size, currencies };
+    const page: AdminAccounts = { data, has_more: accounts.length > page_size, currencies };
     return { status: 200, body: page };
   },
   { query: filters },
@@ -116,10 +116,10 @@ function readAmount(body: SessionCall['body'], name: string): Money {
 }
 
 export const admin_create_account = session_endpoint('POST', '/dash/admin/accounts', 'operator', async (app, call) => {
-  const given = readGiven(call.body);
+  const fields = readGiven(call.body);
   const { currencies } = app.catalog.current.settings;
-  const currency = given.oneOf('currency', [...currencies.keys()]);
-  const name = given.text('name', 200);
+  const currency = fields.oneOf('currency', [...currencies.keys()]);
+  const name = fields.text('name', 200);
   const initial_credit = call.body?.['credit'] === undefined ? 0n : readAmount(call.body, 'credit');
   if (initial_credit < 0n) throw wrong('credit', 'credit must not be negative.');
   const now = new Date(app.clock.now());
@@ -156,11 +156,11 @@ export const admin_credit = session_endpoint(
   'operator',
   async (app, call) => {
     const account = await accountIn(app, call);
-    const given = readGiven(call.body);
+    const fields = readGiven(call.body);
     const amount = readAmount(call.body, 'amount');
     if (amount === 0n) throw wrong('amount', 'amount must not be zero.');
-    const reason = given.text('reason', 500);
-    const ref = given.optionalText('ref', 100) ?? randomUUID();
+    const reason = fields.text('reason', 500);
+    const ref = fields.optionalText('ref', 100) ?? randomUUID();
     const type = amount > 0n ? 'topup' : 'adjustment';
     const movement = { account_id: account.id, type, amount, ref, reason } as const;
     const { outcome, available } = await app.db.tx(async (tx) => {

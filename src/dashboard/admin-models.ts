@@ -29,8 +29,8 @@ export const admin_models = session_endpoint('GET', '/dash/admin/models', 'opera
     openRoutes(app.db, new Date(app.clock.now())),
     runsByRoute(app.db),
   ]);
-  const known = { standingOf, troubles: Map.groupBy(open, ({ route }) => route), running };
-  const data = [...app.catalog.current.models.values()].map((model) => renderModel(model, known));
+  const context = { standingOf, troubles: Map.groupBy(open, ({ route }) => route), running };
+  const data = [...app.catalog.current.models.values()].map((model) => renderModel(model, context));
   return { status: 200, body: { data } };
 });
 
@@ -135,15 +135,15 @@ export const admin_order_routes = session_endpoint(
   'operator',
   async (app, call) => {
     const model = modelIn(app, call);
-    const given: unknown = call.body?.['routes'];
-    const known = allRoutes(model).map(({ id }) => id);
-    const ids = Array.isArray(given) ? known.filter((id) => given.includes(id)) : [];
-    if (!Array.isArray(given) || ids.length !== given.length) {
-      throw wrong('routes', `routes must be a list with each of these at most once: ${known.join(', ')}.`);
+    const requested: unknown = call.body?.['routes'];
+    const route_ids = allRoutes(model).map(({ id }) => id);
+    const ids = Array.isArray(requested) ? route_ids.filter((id) => requested.includes(id)) : [];
+    if (!Array.isArray(requested) || ids.length !== requested.length) {
+      throw wrong('routes', `routes must be a list with each of these at most once: ${route_ids.join(', ')}.`);
     }
-    const wanted = ids.toSorted((a, b) => given.indexOf(a) - given.indexOf(b));
-    const deed = { action: 'model.order', subject: model.id, details: { before: known, routes: wanted } };
-    await change(app, call, deed, (tx, now) => orderRoutes(tx, model.id, wanted, now));
+    const routes = ids.toSorted((a, b) => requested.indexOf(a) - requested.indexOf(b));
+    const deed = { action: 'model.order', subject: model.id, details: { before: route_ids, routes: routes } };
+    await change(app, call, deed, (tx, now) => orderRoutes(tx, model.id, routes, now));
     return { status: 200, body: { ok: true } };
   },
 );

@@ -79,8 +79,8 @@ export const admin_pause_node = session_endpoint(
     const paused = call.body?.['paused'];
     if (typeof paused !== 'boolean') throw wrong('paused', 'paused must be true or false.');
     const deed = { action: paused ? 'worker.pause' : 'worker.resume', subject: id };
-    const found = await change(app, call, deed, (tx) => app.engine.pause(tx, id, paused));
-    if (!found) throw new ApiError('not_found', 'There is no such process any more.');
+    const is_there = await change(app, call, deed, (tx) => app.engine.pause(tx, id, paused));
+    if (!is_there) throw new ApiError('not_found', 'There is no such process any more.');
     return { status: 200, body: { ok: true } };
   },
 );
@@ -95,8 +95,8 @@ export const admin_requeue = session_endpoint(
   async (app, call) => {
     const { id = '' } = call.params;
     const deed = { action: 'job.requeue', subject: id };
-    const found = uuid.test(id) && (await change(app, call, deed, (tx) => app.engine.requeue(tx, id)));
-    if (!found) throw new ApiError('not_found', 'There is no such job any more: it has ended, or begun anew.');
+    const is_there = uuid.test(id) && (await change(app, call, deed, (tx) => app.engine.requeue(tx, id)));
+    if (!is_there) throw new ApiError('not_found', 'There is no such job any more: it has ended, or begun anew.');
     return { status: 200, body: { ok: true } };
   },
 );

@@ -16,16 +16,16 @@ import type { AdminTrial, AdminTrialPlan } from './views/admin.ts';
 /** A real call; its result is kept in memory, for as long as an operator may look at it. */
 type Kept = { id: string; name: string; currency: string; begun_at_ms: number; trial?: Trial; failure?: string };
 
-const kept = new WeakMap<App, Map<string, Kept>>();
+const calls_by_app = new WeakMap<App, Map<string, Kept>>();
 const kept_max = 10;
 const given_length_max = 100_000;
 const text_bytes_max = 20_000;
 const files_bytes_max = 64_000_000;
 
 function keptOf(app: App): Map<string, Kept> {
-  const known = kept.get(app) ?? new Map<string, Kept>();
-  kept.set(app, known);
-  return known;
+  const calls = calls_by_app.get(app) ?? new Map<string, Kept>();
+  calls_by_app.set(app, calls);
+  return calls;
 }
 
 /** What the route would be sent; with `real` one call of it, which goes on behind the answer. */
@@ -34,14 +34,14 @@ export const admin_try_route = session_endpoint(
   '/dash/admin/routes/test',
   'operator',
   async (app, call) => {
-    const wanted = wantedRoute(app, call);
-    const plan = await planned(wanted, call);
-    if (call.body?.['real'] !== true) return { status: 200, body: planView(wanted, plan) };
-    const made = begin(app, wanted, plan);
+    const trial_route = wantedRoute(app, call);
+    const plan = await planned(trial_route, call);
+    if (call.body?.['real'] !== true) return { status: 200, body: planView(trial_route, plan) };
+    const test_call = begin(app, trial_route, plan);
     const { estimated_cost, upstream_estimate, currency } = plan;
-    await note(app, call, 'route.test', made.name, { estimated_cost, upstream_estimate, currency });
-    void finish(app, call, made, wanted, plan);
-    return { status: 202, body: trialView(made) };
+    await note(app, call, 'route.test', test_call.name, { estimated_cost, upstream_estimate, currency });
+    void finish(app, call, test_call, trial_route, plan);
+    return { status: 202, body: trialView(test_call) };
   },
   { body_limit_bytes: 1_000_000 },
 );
@@ -56,8 +56,8 @@ function wantedRoute(app: App, call: SessionCall): TrialRoute {
 }
 
 async function planned(wanted: TrialRoute, { body }: SessionCall): Promise<TrialPlan> {
-  const given = body?.['input'];
-  const text = typeof given === 'string' && given.trim() !== '' ? given.slice(0, given_length_max) : undefined;
+  const input = body?.['input'];
+  const text = typeof input === 'string' && input.trim() !== '' ? input.slice(0, given_length_max) : undefined;
   try {
     return await planTrial(wanted, text);
   } catch (error) {
@@ -77,14 +77,14 @@ function planView({ model }: TrialRoute, { input, sent, ...costs }: TrialPlan): 
 
 /** One at a time on each route: a second click must not cost twice. */
 function begin(app: App, { model, route }: TrialRoute, { currency }: TrialPlan): Kept {
-  const known = keptOf(app);
+  const calls = keptOf(app);
   const name = routeName(model.id, route.id);
-  const running = [...known.values()].some((each) => each.name === name && isRunning(each));
+  const running = [...calls.values()].some((each) => each.name === name && isRunning(each));
   if (running) throw new ApiError('conflict', 'A test call of this route is under way.', { code: 'conflict' });
-  const made: Kept = { id: randomUUID(), name, currency, begun_at_ms: performance.now() };
-  known.set(made.id, made);
-  for (const [id, old] of known) if (known.size > kept_max && !isRunning(old)) known.delete(id);
-  return made;
+  const test_call: Kept = { id: randomUUID(), name, currency, begun_at_ms: performance.now() };
+  calls.set(test_call.id, test_call);
+  for (const [id, old] of calls) if (calls.size > kept_max && !isRunning(old)) calls.delete(id);
+  return test_call;
 }
 
 function isRunning({ trial, failure }: Kept): boolean {
@@ -128,9 +128,9 @@ function trialView(made: Kept): AdminTrial {
 }
 
 function keptIn(app: App, { params }: SessionCall): Kept {
-  const made = keptOf(app).get(params['id'] ?? '');
-  if (!made) throw new ApiError('not_found', 'There is no such test call, or its result is kept no more.');
-  return made;
+  const test_call = keptOf(app).get(params['id'] ?? '');
+  if (!test_call) throw new ApiError('not_found', 'There is no such test call, or its result is kept no more.');
+  return test_call;
 }
 
 /** How a real call goes, and what came of it. */

@@ -6,9 +6,9 @@ import type { BalanceView } from './views/common.ts';
 /** What can be spent: on every page. */
 export const get_balance = account_endpoint('GET', '/balance', 'read', async (app, { account }) => {
   await app.holds.written(account.id);
-  const found = await balanceOf(app.db, account.id);
-  if (!found) throw new Error(`the account ${account.id} has no balance`);
-  const { currency, amount, held } = found;
+  const row = await balanceOf(app.db, account.id);
+  if (!row) throw new Error(`the account ${account.id} has no balance`);
+  const { currency, amount, held } = row;
   const view: BalanceView = {
     balance: balanceView(amount, currency),
     held: balanceView(held, currency),

@@ -54,8 +54,8 @@ export const set_details = account_endpoint('PUT', '/billing/details', 'billing'
 function readDetails(body: Record<string, unknown> | undefined): BillingDetails {
   const read = (name: keyof typeof lengths): string => {
     const value = body?.[name] ?? '';
-    const told = typeof value === 'string' ? value.trim().replaceAll('\r\n', '\n') : undefined;
-    if (told !== undefined && told.length <= lengths[name] && !told.includes('\0') && told.isWellFormed()) return told;
+    const text = typeof value === 'string' ? value.trim().replaceAll('\r\n', '\n') : undefined;
+    if (text !== undefined && text.length <= lengths[name] && !text.includes('\0') && text.isWellFormed()) return text;
     throw wrong(name, `${name} must be a text of at most ${lengths[name]} characters.`);
   };
   const details = {
@@ -75,8 +75,8 @@ function readDetails(body: Record<string, unknown> | undefined): BillingDetails 
 /** Below how much available the account wants to be told; null for never. */
 export const set_alert = account_endpoint('PUT', '/billing/alert', 'billing', async (app, call) => {
   const { account, body } = call;
-  const given = body?.['threshold'];
-  const threshold = typeof given === 'string' ? parseMoney(given.trim()) : given === null ? null : undefined;
+  const value = body?.['threshold'];
+  const threshold = typeof value === 'string' ? parseMoney(value.trim()) : value === null ? null : undefined;
   if (threshold === undefined || (threshold !== null && (threshold <= 0n || threshold > money_max))) {
     throw wrong('threshold', 'threshold must be an amount above zero such as "5.00"; null for no alert.');
   }
@@ -90,8 +90,8 @@ export const top_up = account_endpoint('POST', '/billing/top-up', 'billing', asy
   const { account, body, person } = call;
   const { stripe } = app.config;
   if (!stripe) throw new ApiError('not_found', 'Nothing can be paid by card here. Ask whoever runs this service.');
-  const given = body?.['amount'];
-  const amount = typeof given === 'string' ? parseMoney(given.trim()) : undefined;
+  const value = body?.['amount'];
+  const amount = typeof value === 'string' ? parseMoney(value.trim()) : undefined;
   const { id, name, currency } = account;
   if (amount === undefined || amount < smallest || amount > largest || toMinorUnits(amount, currency) === undefined) {
     const range = `from ${smallest / million} to ${largest / million} ${currency}`;

@@ -11,8 +11,9 @@ export type Given = {
 export function readGiven(body: Record<string, unknown> | undefined): Given {
   const text: Given['text'] = (name, length_max) => {
     const value = body?.[name];
-    const told = typeof value === 'string' ? value.trim() : '';
-    if (told !== '' && told.length <= length_max && !told.includes('\0') && told.isWellFormed()) return told;
+    const trimmed = typeof value === 'string' ? value.trim() : '';
+    if (trimmed !== '' && trimmed.length <= length_max && !trimmed.includes('\0') && trimmed.isWellFormed())
+      return trimmed;
     throw wrong(name, `${name} must have 1 to ${length_max} characters.`);
   };
   return {

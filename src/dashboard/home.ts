@@ -83,10 +83,10 @@ async function workOf(app: App, account_id: string) {
   const names = new Map(keys.map(({ id, name }) => [id, name]));
   const by_program = new Set(keys.filter(({ kind }) => kind === 'program').map(({ id }) => id));
   const lines = [...running.lines, ...queued.lines].toSorted((a, b) => (a.id < b.id ? 1 : -1));
-  const kept = done.lines.filter(({ files, files_removed_at }) => files.length > 0 && files_removed_at === null);
+  const with_files = done.lines.filter(({ files, files_removed_at }) => files.length > 0 && files_removed_at === null);
   return {
     running: lines.slice(0, 10).map((line) => renderLine(account_id, line, names)),
-    results: kept.slice(0, 6).map((line) => renderLine(account_id, line, names)),
+    results: with_files.slice(0, 6).map((line) => renderLine(account_id, line, names)),
     has_picture: done.lines.some(({ kind }) => kind === 'image'),
     has_called: [...lines, ...done.lines].some(({ key_id }) => by_program.has(key_id)),
   };

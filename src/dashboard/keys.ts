@@ -164,9 +164,9 @@ function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
 
 /** Undefined if it was not given, null for none. */
 export function readLimit(body: Record<string, unknown> | undefined): Money | null | undefined {
-  const given = body?.['limit'];
-  if (given === undefined || given === null) return given;
-  const limit = typeof given === 'string' ? parseMoney(given.trim()) : undefined;
+  const value = body?.['limit'];
+  if (value === undefined || value === null) return value;
+  const limit = typeof value === 'string' ? parseMoney(value.trim()) : undefined;
   if (limit !== undefined && limit >= 0n) return limit;
   throw wrong('limit', 'limit must be an amount such as "25" or "12.50", zero or more; null lifts it.');
 }

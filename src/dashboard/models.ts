@@ -20,9 +20,9 @@ export const list_models = account_endpoint('GET', '/models', 'read', async (app
 /** A model by its id; a hidden one too, as in `/v1/models`. */
 export const get_model = account_endpoint('GET', '/models/{+id}', 'read', async (app, { account, params }) => {
   const id = params['id'] ?? '';
-  const found = app.catalog.current.models.get(id);
-  if (!found) throw new ApiError('not_found', `There is no model ${JSON.stringify(id.slice(0, 128))}.`);
-  const [view] = await renderModels(app, account.id, [found]);
+  const model = app.catalog.current.models.get(id);
+  if (!model) throw new ApiError('not_found', `There is no model ${JSON.stringify(id.slice(0, 128))}.`);
+  const [view] = await renderModels(app, account.id, [model]);
   if (!view) throw new Error('a model was not rendered');
   return { status: 200, body: view };
 });

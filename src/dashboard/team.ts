@@ -66,12 +66,12 @@ function done(answer: MemberAnswer): string {
 /** A link for somebody: mailed where the service can, and to be handed over where it cannot. */
 export const create_invitation = account_endpoint('POST', '/team/invitations', 'members', async (app, call) => {
   const { account, person, body } = call;
-  const given = readGiven(body);
-  const role = given.oneOf('role', role_names);
-  const email = given.text('email', 254);
+  const fields = readGiven(body);
+  const role = fields.oneOf('role', role_names);
+  const email = fields.text('email', 254);
   if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');
-  const wanted = { account_id: account.id, email, role, inviter_id: person.user.id };
-  const invited = await invite(app.db, wanted, new Date(app.clock.now()));
+  const invitation = { account_id: account.id, email, role, inviter_id: person.user.id };
+  const invited = await invite(app.db, invitation, new Date(app.clock.now()));
   if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`);
   if (invited === 'too_many') throw tooMany();
   await note(app, call, 'invitation.create', undefined, { email, role });

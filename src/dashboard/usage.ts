@@ -148,8 +148,8 @@ async function handleTable(app: App, { account, query }: AccountCall): Promise<A
 
 /** Known ones in their order, then any others. */
 function unitsOf(used: Record<string, string>): string[] {
-  const known: readonly string[] = known_units;
-  return [...known.filter((unit) => unit in used), ...Object.keys(used).filter((unit) => !known.includes(unit))];
+  const units: readonly string[] = known_units;
+  return [...units.filter((unit) => unit in used), ...Object.keys(used).filter((unit) => !units.includes(unit))];
 }
 
 async function handleCharges(app: App, { account, query }: AccountCall): Promise<Answer> {

@@ -122,11 +122,11 @@ const types: Record<string, string> = {
 /** Names of built files tell their content, so they may be kept for ever; the two others are asked for again. */
 async function serveFile(_app: App, { path, params, headers }: PublicCall): Promise<Answer> {
   const { name } = params;
-  const known =
+  const names =
     name === undefined
       ? [path.slice(1)]
       : (await readdir(join(folder, 'assets')).catch(() => [])).filter((each) => each === name);
-  const [found] = known;
+  const [found] = names;
   const type = types[extname(found ?? '')];
   if (found === undefined || type === undefined) throw new ApiError('not_found', `There is nothing at GET ${path}.`);
   const bytes = await readFile(join(folder, name === undefined ? '' : 'assets', found)).catch(() => undefined);
@@ -147,12 +147,12 @@ function takesGzip(accepted: string | string[] | undefined): boolean {
 }
 
 /** All scripts and styles together have half a megabyte when compressed: they are kept. */
-const kept = new Map<string, Promise<Buffer>>();
+const gzip_cache = new Map<string, Promise<Buffer>>();
 
 function gzipped(name: string, bytes: Buffer): Promise<Buffer> {
-  const known = kept.get(name);
-  if (known) return known;
-  const made = promisify(gzip)(bytes);
-  kept.set(name, made);
-  return made;
+  const cached = gzip_cache.get(name);
+  if (cached) return cached;
+  const compressing = promisify(gzip)(bytes);
+  gzip_cache.set(name, compressing);
+  return compressing;
 }

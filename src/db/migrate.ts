@@ -100,10 +100,10 @@ export type MigrationName = Pick<Migration, 'name' | 'checksum'>;
 
 /** This program's migrations of these names. Throws MigrationError for one that it does not have, or has in another form. */
 export function findMigrations(names: readonly MigrationName[]): Migration[] {
-  const known = readMigrations();
+  const migrations = readMigrations();
   return names.map(({ name, checksum }) => {
-    const found = known.find((migration) => migration.name === name && migration.checksum === checksum);
-    if (found) return found;
+    const match = migrations.find((migration) => migration.name === name && migration.checksum === checksum);
+    if (match) return match;
     throw new MigrationError(
       `It has the migration ${name}, which this version does not know in this form: use a newer Medley.`,
     );

@@ -2,12 +2,14 @@ import type { Queryable } from './database.ts';
 
 /** The stored value of `name`; made by `make` if there is none. All nodes get the same one. */
 export async function settingOnce(db: Queryable, name: string, make: () => string): Promise<string> {
-  const made = await db.query<{ value: string }>(
+  const inserted = await db.query<{ value: string }>(
     `insert into settings (name, value) values ($1, $2) on conflict (name) do nothing returning value`,
     [name, make()],
   );
   const rows =
-    made.length > 0 ? made : await db.query<{ value: string }>('select value from settings where name = $1', [name]);
+    inserted.length > 0
+      ? inserted
+      : await db.query<{ value: string }>('select value from settings where name = $1', [name]);
   const row = rows[0];
   if (!row) throw new Error(`the setting ${name} vanished`);
   return row.value;

@@ -75,8 +75,8 @@ export function removeOldCopies(home: Home, binaries: Binaries): void {
 export function makeLinks(native: string): boolean {
   const folder = join(native, 'lib');
   const names = readdirSync(folder);
-  const wanted = [...listedLinks(native), ...names.flatMap(linksFromName)];
-  return wanted.map(({ from, to }) => existsSync(join(folder, to)) || makeLink(from, join(folder, to))).every(Boolean);
+  const links = [...listedLinks(native), ...names.flatMap(linksFromName)];
+  return links.map(({ from, to }) => existsSync(join(folder, to)) || makeLink(from, join(folder, to))).every(Boolean);
 }
 
 type LibraryLink = { from: string; to: string };

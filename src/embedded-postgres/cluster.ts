@@ -142,15 +142,15 @@ function removeDrafts(home: Home): void {
 }
 
 function checkVersion(data: string): void {
-  let found: string;
+  let version: string;
   try {
-    found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
+    version = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
   } catch (error) {
     throw new EmbeddedError(`${data} is no PostgreSQL cluster (${String(error)}). Move it away, or restore it.`);
   }
-  if (found !== major)
+  if (version !== major)
     throw new EmbeddedError(
-      `${data} was made by PostgreSQL ${found}, and this Medley brings ${major}. Start the version that made it.`,
+      `${data} was made by PostgreSQL ${version}, and this Medley brings ${major}. Start the version that made it.`,
     );
 }
 

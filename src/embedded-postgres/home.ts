@@ -30,8 +30,8 @@ export function prepareHome(data_dir: string): Home {
   const root = process.getuid?.() === 0;
   // As root, PostgreSQL's user must be able to pass through, but need not list.
   makeFolder(data_dir, root ? 0o711 : 0o700);
-  const known = findHome(data_dir);
-  if (known) return root ? asCluster(known) : asOurselves(known);
+  const existing = findHome(data_dir);
+  if (existing) return root ? asCluster(existing) : asOurselves(existing);
   const real = realpathSync(data_dir);
   const home = { data_dir: real, path: join(real, 'postgres'), user: undefined };
   makeFolder(home.path, root ? 0o711 : 0o700);

@@ -12,8 +12,8 @@ export type SystemUser = { name: string; uid: number; gid: number };
 
 /** The account named `name_or_uid`, from the name service, else from /etc/passwd (macOS has no getent). */
 export function findUser(name_or_uid: string | number): SystemUser | undefined {
-  const found = spawnSync('getent', ['passwd', String(name_or_uid)], { encoding: 'utf8' });
-  const lines = found.error ? readLines('/etc/passwd') : (found.stdout ?? '').split('\n');
+  const getent = spawnSync('getent', ['passwd', String(name_or_uid)], { encoding: 'utf8' });
+  const lines = getent.error ? readLines('/etc/passwd') : (getent.stdout ?? '').split('\n');
   for (const line of lines) {
     const [name, , uid, gid] = line.split(':');
     if (name === undefined || uid === undefined || gid === undefined) continue;

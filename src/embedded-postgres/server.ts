@@ -172,10 +172,10 @@ async function tryStart(cluster: ServerCluster, endpoint: Endpoint): Promise<Ser
     return server;
   } catch (error) {
     await endServer(cluster, server);
-    const said = readFileSync(log_path).subarray(log_start_bytes).toString().trim();
-    if (/still in use|lock file ".*" already exists/.test(said)) throw new StillInUse(said);
+    const log = readFileSync(log_path).subarray(log_start_bytes).toString().trim();
+    if (/still in use|lock file ".*" already exists/.test(log)) throw new StillInUse(log);
     throw new EmbeddedError(
-      `PostgreSQL does not start: ${messageOf(error)}\n${said.split('\n').slice(-8).join('\n')}\n(all of it: ${log_path})`,
+      `PostgreSQL does not start: ${messageOf(error)}\n${log.split('\n').slice(-8).join('\n')}\n(all of it: ${log_path})`,
     );
   }
 }
@@ -304,9 +304,9 @@ function makeSocketFolder(home: Home, folder: string): boolean {
       mkdirSync(folder, { mode: 0o700 });
       giveToServer(home, folder);
     }
-    const found = lstatSync(folder);
+    const stat = lstatSync(folder);
     const owner = home.user ? home.user.uid >>> 0 : process.getuid?.();
-    const private_folder = found.isDirectory() && found.uid === owner && (found.mode & 0o077) === 0;
+    const private_folder = stat.isDirectory() && stat.uid === owner && (stat.mode & 0o077) === 0;
     return private_folder && (home.user === undefined || canEnter(home.user, folder));
   } catch {
     return false;

@@ -50,10 +50,10 @@ function parse(text: string): unknown {
 }
 
 function refuseLong(value: unknown): void {
-  const found = findLong(value);
-  if (!found) return;
-  const kind = found.path[0] === '.input' ? 'invalid_input' : 'invalid_request'; // as whatever does not fit the model's schema
-  throw new ApiError(kind, found.message, { param: found.at });
+  const long = findLong(value);
+  if (!long) return;
+  const kind = long.path[0] === '.input' ? 'invalid_input' : 'invalid_request'; // as whatever does not fit the model's schema
+  throw new ApiError(kind, long.message, { param: long.at });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -29,16 +29,16 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
   const namesOf = new Map(patterns.map(({ endpoint, names }) => [endpoint, names]));
   return {
     needsKey(path) {
-      const known = at(asRouted(path));
-      return known.length > 0 ? known.some(isKeyed) : /^\/v1(\/|$)/.test(decodePath(path));
+      const endpoints_there = at(asRouted(path));
+      return endpoints_there.length > 0 ? endpoints_there.some(isKeyed) : /^\/v1(\/|$)/.test(decodePath(path));
     },
     /** A wrong method on a chat path counts as chat: the specification limits the path, not the method. */
     windowOf(path) {
       return at(asRouted(path)).some((endpoint) => isKeyed(endpoint) && endpoint.window === 'chat') ? 'chat' : 'other';
     },
     unknown(method, path) {
-      const known = at(asRouted(path));
-      return known.length > 0 ? wrongMethod(method, known) : notFound(method, decodePath(path), at);
+      const endpoints_there = at(asRouted(path));
+      return endpoints_there.length > 0 ? wrongMethod(method, endpoints_there) : notFound(method, decodePath(path), at);
     },
     params(endpoint, found) {
       const names = namesOf.get(endpoint) ?? [];

@@ -41,8 +41,8 @@ export function makeSocketErrors(log: Log, transport_security: () => string | un
     answer(error: Error, socket: Socket): void {
       if (answered.has(socket)) return;
       answered.add(socket);
-      const known = newest.get(socket);
-      const open = known && !known.response.writableFinished ? known : undefined;
+      const exchange_there = newest.get(socket);
+      const open = exchange_there && !exchange_there.response.writableFinished ? exchange_there : undefined;
       const answerNow = (exchange?: Exchange) => {
         const { format, request_id } = exchange ?? { format: formatOfPath(pathOf(error)), request_id: newId('req') };
         const refused = toApiError(error);

@@ -14,21 +14,21 @@ type Branch = { schema: SchemaNode; reach: ReadonlySet<unknown> };
  */
 export function pickBranches(errors: readonly ErrorObject[], schema: object): ErrorObject[] {
   const reach_cache = new Map<SchemaNode, Set<unknown>>();
-  const kept: ErrorObject[] = [];
+  const relevant: ErrorObject[] = [];
   for (const error of errors) {
     const inner_name = error.propertyName !== undefined && error.keyword !== 'propertyNames';
     if (error.keyword === 'if' || inner_name) continue;
     const branches = branchesOf(error, schema, reach_cache);
-    if (branches === undefined) kept.push(error);
-    else kept.push(...chosen(error, takeBranchErrors(kept, error, branches, schema)));
+    if (branches === undefined) relevant.push(error);
+    else relevant.push(...chosen(error, takeBranchErrors(relevant, error, branches, schema)));
   }
-  return kept;
+  return relevant;
 }
 
 /** The schema object whose keyword failed. Exact when Ajv runs with `verbose`. */
 export function schemaOf(error: ErrorObject, schema: object): SchemaNode {
-  const found: unknown = error.parentSchema ?? fragmentAt(schema, error.schemaPath.replace(/\/[^/]*$/, ''));
-  return isSchema(found) ? found : {};
+  const node: unknown = error.parentSchema ?? fragmentAt(schema, error.schemaPath.replace(/\/[^/]*$/, ''));
+  return isSchema(node) ? node : {};
 }
 
 function isSchema(value: unknown): value is SchemaNode {
@@ -63,14 +63,14 @@ function behindReferences(branch: SchemaNode, schema: object): SchemaNode {
 
 /** `branch` and everything that can be reached from it, references included. */
 function schemasBelow(branch: SchemaNode, schema: object): Set<unknown> {
-  const found = new Set<object>([branch]);
-  for (const node of found) {
+  const reached = new Set<object>([branch]);
+  for (const node of reached) {
     for (const [key, value] of Object.entries(node)) {
       const below: unknown = key === '$ref' && typeof value === 'string' ? fragmentAt(schema, value) : value;
-      if (typeof below === 'object' && below !== null) found.add(below);
+      if (typeof below === 'object' && below !== null) reached.add(below);
     }
   }
-  return found;
+  return reached;
 }
 
 /**
@@ -148,9 +148,9 @@ function mergedTypes(group: ErrorObject, tried: readonly ErrorObject[][]): Error
   const wrong = tried.map((errors) =>
     errors.find((error) => error.keyword === 'type' && error.instancePath === group.instancePath),
   );
-  const found = wrong.filter((error) => error !== undefined);
-  if (found.length === 0 || found.length < tried.length) return undefined;
-  const type = [...new Set(found.flatMap((error): unknown => error.params['type']).flat())];
+  const type_errors = wrong.filter((error) => error !== undefined);
+  if (type_errors.length === 0 || type_errors.length < tried.length) return undefined;
+  const type = [...new Set(type_errors.flatMap((error): unknown => error.params['type']).flat())];
   return { ...group, keyword: 'type', params: { type } };
 }
 
@@ -160,8 +160,8 @@ function mergedChoices(group: ErrorObject, tried: readonly ErrorObject[][]): Err
     errors.filter((error) => error.keyword === 'enum' || error.keyword === 'const'),
   );
   const path = choices[0]?.[0]?.instancePath;
-  const found = choices.map((errors) => errors.find((error) => error.instancePath === path));
-  const same = found.filter((error) => error !== undefined);
+  const at_path = choices.map((errors) => errors.find((error) => error.instancePath === path));
+  const same = at_path.filter((error) => error !== undefined);
   if (path === undefined || same.length < tried.length) return undefined;
   const allowedValues = same.flatMap((error): unknown[] =>
     error.keyword === 'const' ? [error.params['allowedValue']] : error.params['allowedValues'],

@@ -32,13 +32,13 @@ export function fieldErrors(errors: readonly ErrorObject[], input: unknown, opti
   const ordered = pickBranches(errors.slice(0, errors_read_max), options.schema).toSorted(
     (a, b) => rankOf(a.keyword) - rankOf(b.keyword),
   );
-  const found = new Map<string, FieldError>();
+  const by_message = new Map<string, FieldError>();
   for (const error of ordered) {
-    if (found.size === errors_max) break;
-    const told = tell(error, input, options);
-    found.set(told.message, told);
+    if (by_message.size === errors_max) break;
+    const field_error = tell(error, input, options);
+    by_message.set(field_error.message, field_error);
   }
-  return [...found.values()];
+  return [...by_message.values()];
 }
 
 const ranks: readonly (readonly string[])[] = [
@@ -55,11 +55,11 @@ function rankOf(keyword: string): number {
 function tell(error: ErrorObject, input: unknown, options: MessageOptions): FieldError {
   const keys = pointerKeys(error.instancePath);
   const name = fieldName(options.prefix, keys, input);
-  const told = aboutMember(error, name, options) ?? {
+  const described = aboutMember(error, name, options) ?? {
     field: name,
     message: `${name} ${complaint(error, valueAt(input, keys), (key) => name + member(key), options.schema)}`,
   };
-  return { field: told.field, rule: error.keyword, message: told.message };
+  return { field: described.field, rule: error.keyword, message: described.message };
 }
 
 /** `input.loras[0].url`; names that are no plain words stand in brackets and quotes. */

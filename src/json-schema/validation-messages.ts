@@ -22,8 +22,8 @@ export function complaint(
 ): string {
   const { keyword, params } = error;
   const mistake: Mistake = { keyword, params, value, memberName, schema: schemaOf(error, schema) };
-  const known = ofType(mistake) ?? ofNumber(mistake) ?? ofSize(mistake) ?? ofChoice(mistake) ?? ofForm(mistake);
-  return known ?? ofCombination(mistake) ?? `${error.message ?? `does not fit the rule ${showValue(keyword)}`}.`;
+  const sentence = ofType(mistake) ?? ofNumber(mistake) ?? ofSize(mistake) ?? ofChoice(mistake) ?? ofForm(mistake);
+  return sentence ?? ofCombination(mistake) ?? `${error.message ?? `does not fit the rule ${showValue(keyword)}`}.`;
 }
 
 /** `a, b or c`. */

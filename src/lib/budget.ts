@@ -108,9 +108,9 @@ export function makeFairBudget(total: number): FairBudget {
 function shareOf(amount: number, giveBack: (amount: number) => void): Share {
   let held = amount;
   const shrink = (to: number) => {
-    const given = Math.max(0, held - to);
-    held -= given;
-    giveBack(given);
+    const returned = Math.max(0, held - to);
+    held -= returned;
+    giveBack(returned);
   };
   return { shrink, release: () => shrink(0) };
 }

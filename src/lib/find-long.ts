@@ -6,9 +6,9 @@ export type FoundLong = { path: readonly string[]; at: string; message: string }
 
 /** For what would round them: another number than was asked for. Undefined if there is none. */
 export function findLong(value: unknown): FoundLong | undefined {
-  const found = longIn(value);
-  if (!found) return undefined;
-  const { path, long } = found;
+  const result = longIn(value);
+  if (!result) return undefined;
+  const { path, long } = result;
   const at = path.join('').replace(/^\./, '').slice(0, 200);
   const message = `${at} must be within ±${Number.MAX_SAFE_INTEGER}, or a text: ${showValue(long)} would be rounded.`;
   return { path, at, message };
@@ -24,16 +24,16 @@ function longIn(value: unknown): Path | undefined {
 
 function longInList(list: readonly unknown[]): Path | undefined {
   for (let index = 0; index < list.length; index++) {
-    const found = longIn(list[index]);
-    if (found) return { ...found, path: [`[${index}]`, ...found.path] };
+    const result = longIn(list[index]);
+    if (result) return { ...result, path: [`[${index}]`, ...result.path] };
   }
   return undefined;
 }
 
 function longInMembers(value: object): Path | undefined {
   for (const [key, each] of Object.entries(value)) {
-    const found = longIn(each);
-    if (found) return { ...found, path: [`.${key}`, ...found.path] };
+    const result = longIn(each);
+    if (result) return { ...result, path: [`.${key}`, ...result.path] };
   }
   return undefined;
 }

@@ -64,13 +64,13 @@ class LockedNode implements SoleNode {
   async take(): Promise<boolean> {
     const { patience_ms = patience_default_ms, say } = this.#options;
     const give_up_at_ms = performance.now() + patience_ms;
-    for (let told = false; !this.#left; told = true) {
+    for (let is_announced = false; !this.#left; is_announced = true) {
       if ((await this.#tryOnce()) === 'taken') return !this.#left;
       if (performance.now() > give_up_at_ms) {
         await this.leave();
         throw new ConfigError(refusal);
       }
-      if (!told) say?.(`${waiting} (at most ${Math.ceil(patience_ms / 1000)} s).`);
+      if (!is_announced) say?.(`${waiting} (at most ${Math.ceil(patience_ms / 1000)} s).`);
       await sleep(retry_ms);
     }
     return false;

@@ -69,8 +69,8 @@ async function greet(app: App): Promise<void> {
     console.log('Warning: MEDLEY_ALLOW_PRIVATE=1 lets webhooks reach private addresses. For local development only.');
   }
   console.log(`\nMedley is running at ${url}   (API reference: ${url}/docs)\n`);
-  const found = foundLine(app.catalog.current);
-  if (found !== undefined) console.log(`${found}\n`);
+  const keys_line = foundLine(app.catalog.current);
+  if (keys_line !== undefined) console.log(`${keys_line}\n`);
   const link = await operatorLink(app);
   if (link) console.log(`Sign in to the dashboard (once, within an hour): ${link}\n`);
   if (first) console.log(`API key, shown only now: ${first.key}\n`);

@@ -223,12 +223,12 @@ class HoldPledges implements Pledges {
   }
 
   #find(account_id: string): Account {
-    const found = this.#accounts.get(account_id);
-    if (found) return found;
+    const existing = this.#accounts.get(account_id);
+    if (existing) return existing;
     if (this.#accounts.size >= accounts_max) dropIdle(this.#accounts);
-    const made = newAccount();
-    this.#accounts.set(account_id, made);
-    return made;
+    const account = newAccount();
+    this.#accounts.set(account_id, account);
+    return account;
   }
 
   /** Asks the database for `amount` of what is available; counted as pledged until it has answered. */
@@ -359,11 +359,11 @@ function budgetOf({ key_id, budget_id = key_id }: KeyName): string {
 
 function keyOf(account: Account, whose: KeyName): Key {
   const id = budgetOf(whose);
-  const found = account.keys.get(id);
-  if (found) return found;
-  const made: Key = { remaining: { value: null, ...unknown }, pledged: 0n, exposed: 0n };
-  account.keys.set(id, made);
-  return made;
+  const existing = account.keys.get(id);
+  if (existing) return existing;
+  const key: Key = { remaining: { value: null, ...unknown }, pledged: 0n, exposed: 0n };
+  account.keys.set(id, key);
+  return key;
 }
 
 /** Forgets the oldest account with nothing under way. */

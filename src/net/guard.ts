@@ -136,8 +136,8 @@ async function save(resolve: Resolve, first: string, file: Writable, options: Do
     for (let redirects = 0; ; redirects++) {
       const target = judge(url, options.rules);
       const headers = target.origin === new URL(first).origin ? options.headers : {};
-      const wanted = { ...options, method: 'GET', headers: { ...headers, 'accept-encoding': 'identity' } };
-      const response = await request(resolve, target, wanted, clock);
+      const get_options = { ...options, method: 'GET', headers: { ...headers, 'accept-encoding': 'identity' } };
+      const response = await request(resolve, target, get_options, clock);
       const next = redirectOf(response, url);
       if (next === undefined) return await saveFile(response, file, options, clock);
       response.destroy();

@@ -49,11 +49,11 @@ async function askBoth(resolver: Resolver, name: string): Promise<string[]> {
   const keep = (place: 0 | 1) => (found: string[]) => void (answers[place] = found);
   const questions = [resolver.resolve4(name).then(keep(0)), resolver.resolve6(name).then(keep(1))];
   const all = Promise.allSettled(questions);
-  const found = () => answers.flat();
+  const addresses = () => answers.flat();
   await Promise.any(questions).catch(() => undefined);
-  if (found().length === 0) await all;
+  if (addresses().length === 0) await all;
   else await waitAtMost(all, straggler_ms);
-  if (found().length > 0) return found();
+  if (addresses().length > 0) return addresses();
   await Promise.all(questions); // throws why
   throw Object.assign(new Error('no addresses'), { code: 'ENODATA' });
 }

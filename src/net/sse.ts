@@ -142,8 +142,8 @@ function moveBack({ from, to }: Line): Line {
 /** Answers the place of the next LF or CR at or behind a place, or the end; places asked for must not decrease. */
 function endFinder(bytes: Buffer): (at: number) => number {
   const next = (byte: number, at: number) => {
-    const found = bytes.indexOf(byte, at);
-    return found === -1 ? bytes.length : found;
+    const index = bytes.indexOf(byte, at);
+    return index === -1 ? bytes.length : index;
   };
   let next_lf = -1;
   let next_cr = -1;

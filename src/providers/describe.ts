@@ -26,16 +26,16 @@ async function readReplicate(name: string, base_url: string, kind: MediaKind | u
     throw new DescriptionError(
       `Replicate answers nobody without a key: set ${keyName({ adapter: 'replicate', api_key })}.`,
     );
-  const told = await fetchJson(source, { authorization: `Bearer ${secret}` });
-  const version = told['latest_version'];
+  const model_record = await fetchJson(source, { authorization: `Bearer ${secret}` });
+  const version = model_record['latest_version'];
   const root = isObject(version) ? version['openapi_schema'] : undefined;
   const input = isObject(root) ? fragmentAt(root, '#/components/schemas/Input') : undefined;
   if (!isObject(root) || !isObject(input)) throw new DescriptionError(`${source} describes no input.`);
-  const description = textIn(told, 'description');
+  const description = textIn(model_record, 'description');
   return {
     id: name,
     kind: kind ?? kindByWords(`${name} ${description}`),
-    name: textIn(told, 'name') || name,
+    name: textIn(model_record, 'name') || name,
     description,
     input_schema: cleanInput(input, root),
     provider: 'replicate',

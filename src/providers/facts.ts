@@ -12,10 +12,10 @@ export function adapterFacts(
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
     takesMedia: (adapter) => takesMedia(adapters[adapter]),
     checkOptions: (adapter, kind, options, output) => {
-      const found = adapters[adapter];
+      const code = adapters[adapter];
       if (kind === 'embedding') return embeddingOptionProblems(options);
-      if (kind === 'chat') return found?.checkChatOptions?.(options) ?? [];
-      return found?.checkOptions?.(options, output) ?? [];
+      if (kind === 'chat') return code?.checkChatOptions?.(options) ?? [];
+      return code?.checkOptions?.(options, output) ?? [];
     },
   };
 }

@@ -114,11 +114,11 @@ class DiskJournal implements Journal {
       const lines: string[] = [];
       const paths = new Set<string>();
       for (const id of ids) {
-        const found = this.#pending.get(id);
-        if (!found) continue;
+        const entry = this.#pending.get(id);
+        if (!entry) continue;
         this.#pending.delete(id);
-        for (const path of found.paths) paths.add(path);
-        if (this.#file && found.paths.includes(this.#file.path)) lines.push(lineOf({ done: id }));
+        for (const path of entry.paths) paths.add(path);
+        if (this.#file && entry.paths.includes(this.#file.path)) lines.push(lineOf({ done: id }));
       }
       const left = new Set([...this.#pending.values()].flatMap((each) => each.paths));
       for (const path of paths) if (!left.has(path)) await this.#remove(path);

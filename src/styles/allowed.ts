@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { rememberByObject } from '../lib/remember.ts';
 import type { Ask } from './ask.ts';
 import type { CallStyle } from './conversation.ts';
-import { given, isObject, mistake } from './fields.ts';
+import { memberOf, isObject, mistake } from './fields.ts';
 import { allowed_betas, long_context_beta, sdk_members, vendor_members, withheld_members } from './known-members.ts';
 import { usual_tiers } from './priced-fields.ts';
 
@@ -117,7 +117,7 @@ function textsOf(value: Json | undefined): string[] | undefined {
 /** What a route refuses from everybody, whatever its upstream speaks. Throws ApiError 400 naming the field. */
 export function refuseFields(body: JsonObject, { refuse }: Allowance): void {
   for (const field of refuse) {
-    if (given(body, field) !== undefined) throw refusal(field, 'is not offered with this model');
+    if (memberOf(body, field) !== undefined) throw refusal(field, 'is not offered with this model');
   }
 }
 
@@ -136,16 +136,16 @@ export function allowedBody(style: CallStyle, body: JsonObject, allowance: Allow
   }
   if (!pass.has('tools')) checkTools(body['tools']);
   checkParts(body, pass);
-  const known = withoutUnknown(style, body, allowance);
-  return withoutStore(known, pass);
+  const allowed = withoutUnknown(style, body, allowance);
+  return withoutStore(allowed, pass);
 }
 
 function withoutUnknown(style: CallStyle, body: JsonObject, allowance: Allowance): JsonObject {
   const unknown = Object.keys(body).filter((field) => !isKnown(style, field, allowance));
   if (unknown.length === 0) return body;
-  const known = { ...body };
-  for (const field of unknown) delete known[field];
-  return known;
+  const allowed = { ...body };
+  for (const field of unknown) delete allowed[field];
+  return allowed;
 }
 
 function isKnown(style: CallStyle, field: string, { pass, pass_fields }: Allowance): boolean {
@@ -214,7 +214,7 @@ function checkParts(body: JsonObject, pass: ReadonlySet<string>): void {
   for (const [index, message] of messages.entries()) {
     if (!isObject(message)) continue;
     const at = `messages[${index}]`;
-    if (!pass.has('file_id') && isObject(message['audio']) && given(message['audio'], 'id') !== undefined) {
+    if (!pass.has('file_id') && isObject(message['audio']) && memberOf(message['audio'], 'id') !== undefined) {
       throw refusal(`${at}.audio.id`, elsewhere);
     }
     checkContent(message['content'], `${at}.content`, pass);
@@ -238,16 +238,17 @@ function checkContent(content: Json | undefined, at: string, pass: ReadonlySet<s
 
 /** In the part itself, in the `source` of a block, or in the `file` of a part. */
 function checkFile(part: JsonObject, at: string): void {
-  if (given(part, 'file_id') !== undefined) throw refusal(`${at}.file_id`, elsewhere);
+  if (memberOf(part, 'file_id') !== undefined) throw refusal(`${at}.file_id`, elsewhere);
   for (const holder of ['file', 'source', 'image_url'] as const) {
     const inner = part[holder];
-    if (isObject(inner) && given(inner, 'file_id') !== undefined) throw refusal(`${at}.${holder}.file_id`, elsewhere);
+    if (isObject(inner) && memberOf(inner, 'file_id') !== undefined)
+      throw refusal(`${at}.${holder}.file_id`, elsewhere);
   }
 }
 
 /** Answers are kept here by nobody; an upstream that keeps none refuses the `metadata` of those it keeps. */
 function withoutStore(body: JsonObject, pass: ReadonlySet<string>): JsonObject {
-  if (pass.has('store') || given(body, 'store') !== true) return body;
+  if (pass.has('store') || memberOf(body, 'store') !== true) return body;
   const { store: _, metadata: __, ...rest } = body;
   return rest;
 }

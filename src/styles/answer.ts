@@ -83,10 +83,10 @@ function sameAnswer(
   if (typeof body['id'] === 'object' && body['id'] !== null) throw new Error('The id of the answer is none.');
   const finish = finishIn[style](body);
   const own = { id: answerId(style, request_id), model };
-  const told = tellsUsage(style, body['usage'], charged)
+  const corrected = tellsUsage(style, body['usage'], charged)
     ? withMembers(bytes, own)
     : Buffer.from(JSON.stringify({ ...body, ...own, usage: correctUsage(style, body['usage'], charged) }));
-  return { bytes: told, finish: typeof finish === 'string' ? finish : undefined };
+  return { bytes: corrected, finish: typeof finish === 'string' ? finish : undefined };
 }
 
 /** Why an answer ended, in the words of its style. */

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerStyle } from './conversation.ts';
-import { given, isObject, mistake, readBoolean, readCount, readObject, wrongType } from './fields.ts';
+import { memberOf, isObject, mistake, readBoolean, readCount, readObject, wrongType } from './fields.ts';
 import { readResponsesAsk } from './responses-ask.ts';
 import { addText } from './text-size.ts';
 
@@ -82,21 +82,21 @@ function thinkingBudget({ thinking, reasoning }: JsonObject): number {
  * runner of the messages style) go on without by themselves when they are told in these words.
  */
 function refuseThread(body: JsonObject): void {
-  if (given(body, 'thread') === undefined) return;
+  if (memberOf(body, 'thread') === undefined) return;
   const message = 'thread is not offered: nothing is stored here, send the whole conversation in messages.';
   const sdk_details = { error_code: 'thread_unsupported_request', unsupported: ['thread'] };
   throw new ApiError('invalid_request', message, { param: 'thread', code: 'unsupported_field', sdk_details });
 }
 
 function readModel(body: JsonObject): string {
-  const model = given(body, 'model');
+  const model = memberOf(body, 'model');
   if (model === undefined) throw mistake('model', 'is required');
   if (typeof model !== 'string' || model === '') throw mistake('model', 'must be a non-empty string');
   return model;
 }
 
 function checkMessages(body: JsonObject): void {
-  const messages = given(body, 'messages');
+  const messages = memberOf(body, 'messages');
   if (messages === undefined) throw mistake('messages', 'is required');
   if (!Array.isArray(messages)) throw wrongType('messages', 'an array', messages);
   if (messages.length === 0) throw mistake('messages', 'must not be empty');
@@ -186,7 +186,7 @@ function addMedia(size: InputSize, part: JsonObject): readonly string[] {
       return [holder];
     }
     case 'input_file': {
-      const held = file_holders.filter((holder) => given(part, holder) !== undefined);
+      const held = file_holders.filter((holder) => memberOf(part, holder) !== undefined);
       size.documents += Math.max(1, held.length); // one that is not there is somewhere
       for (const holder of held) size.document_bytes += addHeld(size, part[holder]);
       return file_holders;

@@ -90,8 +90,8 @@ function readCall(call: Json, spare_id: string): Part | undefined {
 
 function readFunction(value: Json | undefined, id: string): Extract<Part, { type: 'tool_call' }> | undefined {
   if (!isObject(value) || typeof value['name'] !== 'string' || value['name'] === '') return undefined;
-  const given = value['arguments'] ?? value['input'] ?? '';
-  const text = typeof given === 'string' ? given : JSON.stringify(given);
+  const raw_arguments = value['arguments'] ?? value['input'] ?? '';
+  const text = typeof raw_arguments === 'string' ? raw_arguments : JSON.stringify(raw_arguments);
   return { type: 'tool_call', id, name: value['name'], arguments: text };
 }
 

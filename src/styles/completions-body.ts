@@ -87,14 +87,14 @@ function writeAssistant({ parts }: Turn, names: ToolNames, quirks: Quirks): Json
 /** Results of tools first, one message each; the pictures in them follow with what the user says. */
 function writeUser({ parts }: Turn, quirks: Quirks): JsonObject[] {
   const messages: JsonObject[] = [];
-  const said: Part[] = [];
+  const remaining: Part[] = [];
   for (const part of parts) {
     if (part.type !== 'tool_result') continue;
     messages.push(writeResult(part, quirks));
-    append(said, mediaOf(part, quirks));
+    append(remaining, mediaOf(part, quirks));
   }
   const content: JsonObject[] = [];
-  for (const part of said) append(content, writePart(part, quirks));
+  for (const part of remaining) append(content, writePart(part, quirks));
   for (const part of parts) if (part.type !== 'tool_result') append(content, writePart(part, quirks));
   if (content.length === 0) return messages;
   const [only] = content;

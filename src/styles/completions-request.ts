@@ -4,7 +4,7 @@ import { readThinking } from './completions-answer.ts';
 import { readCompletionsSettings } from './completions-settings.ts';
 import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
 import {
-  given,
+  memberOf,
   isObject,
   mistake,
   needName,
@@ -70,13 +70,13 @@ function readTexts(message: JsonObject, at: string): TextPart[] {
 }
 
 function readUserContent(message: JsonObject, at: string): Part[] {
-  if (given(message, 'content') === undefined) throw mistake(`${at}.content`, 'is required');
+  if (memberOf(message, 'content') === undefined) throw mistake(`${at}.content`, 'is required');
   return contentParts(message, at).map(([part, where]) => readPart(part, where));
 }
 
 /** The parts of a message's content with their places; a string is one part of text, null none. */
 function contentParts(message: JsonObject, at: string): [part: JsonObject, at: string][] {
-  const content = given(message, 'content');
+  const content = memberOf(message, 'content');
   if (content === undefined) return [];
   if (typeof content === 'string') return [[{ type: 'text', text: content }, `${at}.content`]];
   if (!Array.isArray(content)) throw wrongType(`${at}.content`, 'a string or an array of parts', content);
@@ -132,7 +132,7 @@ function readImage(part: JsonObject, at: string): Part {
 
 function readFile(part: JsonObject, at: string): Part {
   const file = needObject(part['file'], `${at}.file`);
-  if (given(file, 'file_id') !== undefined)
+  if (memberOf(file, 'file_id') !== undefined)
     throw notCarried(`${at}.file.file_id`, 'A file that was uploaded elsewhere');
   const where = `${at}.file.file_data`;
   const url = needText(file, 'file_data', where);
@@ -156,8 +156,8 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
   }
   const refusal = readText(message, 'refusal', `${at}.refusal`);
   if (refusal !== undefined && refusal !== '') parts.push({ type: 'refusal', text: refusal });
-  const said = parts.findLast((part) => part.type === 'text');
-  if (said) Object.assign(said, readExtraContent(message));
+  const last_text = parts.findLast((part) => part.type === 'text');
+  if (last_text) Object.assign(last_text, readExtraContent(message));
   if (isObject(message['audio']) && parts.length === 0) {
     throw notCarried(`${at}.audio`, 'An answer that was spoken');
   }
@@ -170,13 +170,13 @@ function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
   const parts = list.map((value, index) => {
     const where = `${at}.tool_calls[${index}]`;
     const call = needObject(value, where);
-    if ((given(call, 'type') ?? 'function') !== 'function') throw notCarried(`${where}.type`, 'A call of this type');
+    if ((memberOf(call, 'type') ?? 'function') !== 'function') throw notCarried(`${where}.type`, 'A call of this type');
     const called = readFunction(call['function'], `${where}.function`);
     calls.checkArguments(called.arguments, `${where}.function.arguments`);
     const id = calls.add(needName(call, 'id', `${where}.id`), called.name, `${where}.id`);
     return { ...called, id, ...readExtraContent(call) };
   });
-  if (given(message, 'function_call') === undefined) return parts;
+  if (memberOf(message, 'function_call') === undefined) return parts;
   const where = `${at}.function_call`;
   const called = readFunction(message['function_call'], where);
   if (parts.some(({ name, arguments: text }) => name === called.name && text === called.arguments)) return parts;

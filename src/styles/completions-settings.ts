@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { AnswerFormat, Conversation, Tool, Turn } from './conversation.ts';
 import {
-  given,
+  memberOf,
   isObject,
   mistake,
   needObject,
@@ -65,7 +65,7 @@ function refuseAudio(body: JsonObject): void {
 }
 
 function readStop(body: JsonObject): string[] {
-  const stop = given(body, 'stop');
+  const stop = memberOf(body, 'stop');
   if (stop === undefined) return [];
   if (typeof stop === 'string') return [stop];
   if (!Array.isArray(stop)) throw wrongType('stop', 'a string or an array of strings', stop);
@@ -83,7 +83,7 @@ function readTools(body: JsonObject): Tool[] {
     return tools.map((value, index) => {
       const at = `tools[${index}]`;
       const tool = needObject(value, at);
-      if ((given(tool, 'type') ?? 'function') !== 'function') throw notCarried(`${at}.type`, 'A tool of this type');
+      if ((memberOf(tool, 'type') ?? 'function') !== 'function') throw notCarried(`${at}.type`, 'A tool of this type');
       const { cache_control } = tool;
       const read = readFunction(tool['function'], `${at}.function`);
       return isObject(cache_control) ? { ...read, cache_control } : read;
@@ -93,9 +93,9 @@ function readTools(body: JsonObject): Tool[] {
 }
 
 function readChoice(body: JsonObject, tools: Tool[]): Chosen {
-  const choice = given(body, 'tool_choice');
+  const choice = memberOf(body, 'tool_choice');
   if (choice !== undefined) return readToolChoice(choice, tools);
-  const legacy = given(body, 'function_call');
+  const legacy = memberOf(body, 'function_call');
   if (legacy === undefined) return { tools };
   if (legacy === 'none' || legacy === 'auto') return { tools, tool_choice: { mode: legacy } };
   const name = needText(needObject(legacy, 'function_call'), 'name', 'function_call.name');
@@ -106,8 +106,8 @@ function readToolChoice(choice: Json, tools: Tool[]): Chosen {
   const word = readChoiceWord(choice, tools);
   if (word) return word;
   if (!isObject(choice)) throw mistake('tool_choice', 'must be "none", "auto", "required" or an object');
-  const known = namesOf(tools);
-  const readName = (holder: JsonObject, at: string) => functionIn(holder, known, at);
+  const names = namesOf(tools);
+  const readName = (holder: JsonObject, at: string) => functionIn(holder, names, at);
   switch (choice['type']) {
     case 'function':
       return { tools, tool_choice: { mode: 'one', name: readName(choice, 'tool_choice') } };
@@ -147,14 +147,14 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
 
 /** `reasoning_effort`, or what other vendors have in its place: `reasoning`, `thinking`. */
 function readThinkingWish(body: JsonObject): Conversation['thinking'] {
-  const effort = given(body, 'reasoning_effort');
+  const effort = memberOf(body, 'reasoning_effort');
   if (effort !== undefined) return readEffortWish(effort, 'reasoning_effort');
   const { reasoning, thinking } = body;
   if (isObject(reasoning)) {
-    const known = readEffort(reasoning['effort']);
-    if (known === 'none' || reasoning['enabled'] === false) return { mode: 'off' };
+    const level = readEffort(reasoning['effort']);
+    if (level === 'none' || reasoning['enabled'] === false) return { mode: 'off' };
     const budget_tokens = readCount(reasoning, 'max_tokens', 'reasoning.max_tokens', 0);
-    return { mode: 'on', ...(known && { effort: known }), ...(budget_tokens !== undefined && { budget_tokens }) };
+    return { mode: 'on', ...(level && { effort: level }), ...(budget_tokens !== undefined && { budget_tokens }) };
   }
   if (!isObject(thinking)) return undefined;
   if (thinking['type'] === 'disabled') return { mode: 'off' };

@@ -3,7 +3,7 @@ import { LongInteger } from '../lib/long-integers.ts';
 import { isObject } from './fields.ts';
 
 /** What Gemini reads of a JSON Schema as it is; a part of the others has another form there. */
-const kept: ReadonlySet<string> = new Set([
+const supported_keywords: ReadonlySet<string> = new Set([
   'type',
   'title',
   'description',
@@ -82,7 +82,7 @@ function keyword(key: string, value: Json, depth: number): [name: string, value:
     case 'format':
       return formats.includes(value) ? [key, value] : undefined;
     default:
-      return kept.has(key) ? [key, value] : undefined;
+      return supported_keywords.has(key) ? [key, value] : undefined;
   }
 }
 
@@ -121,7 +121,7 @@ function flattened(schema: JsonObject): Flattened {
   const [first] = all;
   if (first && all.length === 1) return { schema: first, told: [] };
   const whole: JsonObject = {};
-  const told: string[] = [];
+  const notes: string[] = [];
   for (const [key, values] of membersOf(all)) {
     const [one, ...others] = values;
     if (others.length === 0) whole[key] = one ?? null;
@@ -131,10 +131,10 @@ function flattened(schema: JsonObject): Flattened {
     else {
       const [kept_one = null, ...rest] = united(values);
       whole[key] = kept_one;
-      for (const each of rest) told.push(`${key}: ${JSON.stringify(each)}`);
+      for (const each of rest) notes.push(`${key}: ${JSON.stringify(each)}`);
     }
   }
-  return { schema: whole, told };
+  return { schema: whole, told: notes };
 }
 
 /** Keywords whose members are schemas by their names. */

@@ -40,9 +40,9 @@ export class ContentsReader implements StreamReader {
     if (!this.#started) events.push(start(chunk['responseId']));
     this.#started = true;
     const [candidate] = candidatesOf(chunk);
-    const said = candidate ? this.#readParts(candidate) : [];
-    this.#has_content ||= said.length > 0;
-    events.push(...said);
+    const part_events = candidate ? this.#readParts(candidate) : [];
+    this.#has_content ||= part_events.length > 0;
+    events.push(...part_events);
     if (candidate && typeof candidate['finishReason'] === 'string') {
       this.#last = candidate;
       events.push({ type: 'ending' });

@@ -65,13 +65,13 @@ export class ContentsWriter {
   /** Results stand alone, right behind their calls; what the user says beside them follows. */
   #user({ parts }: Turn): Content[] {
     const results = parts.filter((part) => part.type === 'tool_result');
-    const said = [
+    const remaining = [
       ...(this.#quirks.result_media === false ? results.flatMap(mediaBehind) : []),
       ...parts.filter((part) => part.type !== 'tool_result'),
     ];
     return [
       { role: 'user', parts: results.map((result) => this.#result(result)) },
-      { role: 'user', parts: said.flatMap((part) => this.#part(part)) },
+      { role: 'user', parts: remaining.flatMap((part) => this.#part(part)) },
     ];
   }
 

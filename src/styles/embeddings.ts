@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
-import { given, isObject, mistake, readCount, readText, wrongType } from './fields.ts';
+import { memberOf, isObject, mistake, readCount, readText, wrongType } from './fields.ts';
 import { withMembers } from './model-name.ts';
 import { addText, type TextSize } from './text-size.ts';
 import { readUsage } from './usage.ts';
@@ -32,7 +32,7 @@ export function readEmbeddingAsk(body: unknown): EmbeddingAsk {
   const format = readText(body, 'encoding_format', 'encoding_format') ?? 'float';
   if (format !== 'float' && format !== 'base64') throw mistake('encoding_format', 'must be float or base64');
   readCount(body, 'dimensions', 'dimensions', 1);
-  const input = given(body, 'input');
+  const input = memberOf(body, 'input');
   if (input === undefined) throw mistake('input', 'is required');
   return { style: 'embeddings', stream: false, n: 1, body, model, encoding_format: format, ...measure(input) };
 }
@@ -107,8 +107,8 @@ export function renderEmbeddings(
 function tokensIn(usage: Json | undefined): number | undefined {
   if (!isObject(usage)) return undefined;
   const { prompt_tokens, total_tokens } = usage;
-  const told = readUsage('completions', { prompt_tokens: prompt_tokens ?? total_tokens ?? null });
-  return told?.input_tokens;
+  const read = readUsage('completions', { prompt_tokens: prompt_tokens ?? total_tokens ?? null });
+  return read?.input_tokens;
 }
 
 /** The same object if its vector has the form already. */

@@ -23,12 +23,12 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** The value, with null as undefined. */
-export function given(object: JsonObject, key: string): Json | undefined {
+export function memberOf(object: JsonObject, key: string): Json | undefined {
   return object[key] ?? undefined;
 }
 
 export function readText(object: JsonObject, key: string, at: string): string | undefined {
-  const value = given(object, key);
+  const value = memberOf(object, key);
   if (value === undefined || typeof value === 'string') return value;
   throw wrongType(at, 'a string', value);
 }
@@ -47,13 +47,13 @@ export function needName(object: JsonObject, key: string, at: string): string {
 }
 
 export function readBoolean(object: JsonObject, key: string, at: string): boolean | undefined {
-  const value = given(object, key);
+  const value = memberOf(object, key);
   if (value === undefined || typeof value === 'boolean') return value;
   throw wrongType(at, 'true or false', value);
 }
 
 export function readNumber(object: JsonObject, key: string, at: string): number | undefined {
-  const value = given(object, key);
+  const value = memberOf(object, key);
   if (value === undefined) return undefined;
   const number: unknown = value instanceof LongInteger ? value.valueOf() : value;
   if (typeof number === 'number' && Number.isFinite(number)) return number;
@@ -71,7 +71,7 @@ export function readCount(object: JsonObject, key: string, at: string, min: numb
 }
 
 export function readObject(object: JsonObject, key: string, at: string): JsonObject | undefined {
-  const value = given(object, key);
+  const value = memberOf(object, key);
   if (value === undefined || isObject(value)) return value;
   throw wrongType(at, 'an object', value);
 }
@@ -82,7 +82,7 @@ export function needObject(value: Json | undefined, at: string): JsonObject {
 }
 
 export function readList(object: JsonObject, key: string, at: string): Json[] | undefined {
-  const value = given(object, key);
+  const value = memberOf(object, key);
   if (value === undefined || Array.isArray(value)) return value;
   throw wrongType(at, 'an array', value);
 }

@@ -18,11 +18,11 @@ export type FetchedFile = { mimeType: string; data: string };
 
 /** All links of a request, in their order. */
 export function findLinks({ body }: Ask): FoundLink[] {
-  const found: FoundLink[] = [];
+  const links: FoundLink[] = [];
   const place: (string | number)[] = [];
   // No style has a link at the top: what stands there is left out as unknown, such as a `webhook_url`.
-  for (const key in body) if (!unread.has(key) && typeof body[key] !== 'string') findIn(body[key], key, place, found);
-  return found;
+  for (const key in body) if (!unread.has(key) && typeof body[key] !== 'string') findIn(body[key], key, place, links);
+  return links;
 }
 
 /** Members that hold no links that anybody follows: schemas, labels, and what a model or its tools wrote. */

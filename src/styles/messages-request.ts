@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { argumentsOf } from './calls.ts';
 import type { Conversation, Part, Source, TextPart, Turn } from './conversation.ts';
 import {
-  given,
+  memberOf,
   isObject,
   mistake,
   needName,
@@ -76,7 +76,7 @@ function cacheControl(block: JsonObject): { cache_control?: Json } {
 }
 
 function readUser(message: JsonObject, at: string, calls: OpenCalls): Part[] {
-  const content = given(message, 'content');
+  const content = memberOf(message, 'content');
   if (content === undefined) throw mistake(`${at}.content`, 'is required');
   return blocksOf(content, `${at}.content`).flatMap(([block, where]) =>
     block['type'] === 'tool_result' ? [readResult(block, where, calls)] : readBlock(block, where),
@@ -106,8 +106,8 @@ function readBlock(block: JsonObject, at: string): Part[] {
       return [{ type: 'text', text: `Tool now available: ${name}` }];
     }
     default: {
-      const told = serverBlock(block);
-      if (told) return told;
+      const parts = serverBlock(block);
+      if (parts) return parts;
       throw notCarried(`${at}.type`, 'A block of this type');
     }
   }
@@ -174,8 +174,8 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
       case 'tool_use':
         return [readToolUse(block, where, calls, seals)];
       default: {
-        const told = serverBlock(block);
-        if (told) return told;
+        const block_parts = serverBlock(block);
+        if (block_parts) return block_parts;
         throw notCarried(`${where}.type`, 'A block of this type in an assistant turn');
       }
     }
@@ -184,8 +184,10 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
 
 /** Seals of calls by the ids that the caller knows. */
 function sealsIn(blocks: readonly JsonObject[]): ReadonlyMap<Json | undefined, string> {
-  const found = blocks.flatMap((block) => (block['type'] === 'thinking' && readSignature(block['signature'])) || []);
-  return new Map(found.map(({ call_id, seal }) => [call_id, seal]));
+  const signatures = blocks.flatMap(
+    (block) => (block['type'] === 'thinking' && readSignature(block['signature'])) || [],
+  );
+  return new Map(signatures.map(({ call_id, seal }) => [call_id, seal]));
 }
 
 function readThinkingBlock(block: JsonObject, at: string): Part {

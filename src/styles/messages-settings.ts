@@ -1,7 +1,7 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { AnswerFormat, Conversation, Tool, ToolChoice, Turn } from './conversation.ts';
 import {
-  given,
+  memberOf,
   isObject,
   mistake,
   needName,
@@ -102,7 +102,7 @@ function readChoice(choice: JsonObject, tools: readonly Tool[]): ToolChoice {
 /** `output_config.format`, or where it stood before. */
 function readFormat(body: JsonObject): AnswerFormat | undefined {
   const config = readObject(body, 'output_config', 'output_config') ?? {};
-  const is_new = given(config, 'format') !== undefined;
+  const is_new = memberOf(config, 'format') !== undefined;
   const at = is_new ? 'output_config.format' : 'output_format';
   const format = is_new ? readObject(config, 'format', at) : readObject(body, 'output_format', at);
   if (!format) return undefined;
@@ -114,18 +114,18 @@ function readThinkingWish(body: JsonObject): Conversation['thinking'] {
   const wish = readObject(body, 'thinking', 'thinking');
   const config = isObject(body['output_config']) ? body['output_config'] : {};
   const effort = readEffort(config['effort']);
-  const found = effort && effort !== 'none' ? { effort } : {};
+  const effort_member = effort && effort !== 'none' ? { effort } : {};
   switch (wish?.['type']) {
     case undefined:
-      return effort === undefined ? undefined : { mode: 'on', ...found };
+      return effort === undefined ? undefined : { mode: 'on', ...effort_member };
     case 'disabled':
       return { mode: 'off' };
     case 'adaptive':
     case 'between_tools':
-      return { mode: 'on', ...found };
+      return { mode: 'on', ...effort_member };
     case 'enabled': {
       const budget_tokens = readCount(wish ?? {}, 'budget_tokens', 'thinking.budget_tokens', 0);
-      return { mode: 'on', ...(budget_tokens !== undefined && { budget_tokens }), ...found };
+      return { mode: 'on', ...(budget_tokens !== undefined && { budget_tokens }), ...effort_member };
     }
     default:
       throw mistake('thinking.type', 'must be one of adaptive, enabled, disabled, between_tools');

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { isObject } from './fields.ts';
 
 /** Keywords that constrained decoding knows; others are told to the model in the description. */
-const kept: ReadonlySet<string> = new Set([
+const supported_keywords: ReadonlySet<string> = new Set([
   'type',
   'properties',
   'required',
@@ -90,23 +90,23 @@ function referencesIn(value: Json, found: string[] = []): string[] {
 
 function shaped(schema: JsonObject): JsonObject {
   const shape: JsonObject = {};
-  const told: string[] = [];
+  const notes: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
     if (dropped.has(key)) continue;
     const holder = key === 'oneOf' ? 'anyOf' : key;
-    if (shape[holder] !== undefined) told.push(`${key}: ${JSON.stringify(value)}`);
+    if (shape[holder] !== undefined) notes.push(`${key}: ${JSON.stringify(value)}`);
     else if (key === 'oneOf') shape[holder] = shapedBelow(value);
     else if (key === 'format' && formats.includes(value)) shape[key] = value;
     else if (key === 'minItems' && (value === 0 || value === 1)) shape[key] = value;
-    else if (!kept.has(key)) told.push(`${key}: ${JSON.stringify(value)}`);
+    else if (!supported_keywords.has(key)) notes.push(`${key}: ${JSON.stringify(value)}`);
     else if (key === 'properties' || key === '$defs' || key === 'definitions') shape[key] = shapedMembers(value);
     else if (key === 'items' || key === 'anyOf' || key === 'allOf') shape[key] = shapedBelow(value);
     else shape[key] = value;
   }
   if (schema['type'] === 'object' || isObject(schema['properties'])) shape['additionalProperties'] = false;
-  if (told.length > 0) {
+  if (notes.length > 0) {
     const before = typeof shape['description'] === 'string' ? `${shape['description']}\n` : '';
-    shape['description'] = `${before}{${told.join(', ')}}`;
+    shape['description'] = `${before}{${notes.join(', ')}}`;
   }
   return shape;
 }

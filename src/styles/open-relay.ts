@@ -16,10 +16,10 @@ export function errorEvent(style: CallStyle, error: { type: string; message: str
   const { type, message, request_id } = error;
   const frame = (event: object) => Buffer.from(`event: error\ndata: ${JSON.stringify(event)}\n\n`);
   if (style === 'messages') return frame({ type: 'error', error: { type, message }, request_id });
-  const told = { message, type, param: null, code: null, request_id };
+  const body = { message, type, param: null, code: null, request_id };
   // SDKs of the responses style look for the code at the top, or throw what they find in `error`.
-  if (style === 'responses') return frame({ type: 'error', code: type, message, param: null, error: told });
-  return Buffer.from(`data: ${JSON.stringify({ error: told })}\n\n`);
+  if (style === 'responses') return frame({ type: 'error', code: type, message, param: null, error: body });
+  return Buffer.from(`data: ${JSON.stringify({ error: body })}\n\n`);
 }
 
 /** What a silent stream says between two events. */

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { ApiError } from '../errors.ts';
 import { showValue } from '../lib/show-value.ts';
-import { given, isObject, mistake, readList } from './fields.ts';
+import { memberOf, isObject, mistake, readList } from './fields.ts';
 
 /**
  * What a call may not ask an upstream for: what costs money that no price here knows of, and what lies in the
@@ -18,7 +18,7 @@ export const usual_tiers: readonly Json[] = ['auto', 'default', 'standard', 'sta
 
 /** Throws ApiError 400 for a tier with a price of its own. */
 export function checkServiceTier(body: JsonObject): void {
-  const tier = given(body, 'service_tier');
+  const tier = memberOf(body, 'service_tier');
   if (tier === undefined || usual_tiers.includes(tier)) return;
   throw notOffered('service_tier', `must be auto or default: ${showValue(tier)} has prices of its own at the provider`);
 }

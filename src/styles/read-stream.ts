@@ -46,9 +46,9 @@ class CompletionsReader implements StreamReader {
     const events: ChatEvent[] = this.#started ? [] : [start(chunk['id'])];
     this.#started = true;
     const choice = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject).find(isFirst) : undefined;
-    const said = choice ? this.#readChoice(choice) : [];
-    this.#has_content ||= said.some(({ type }) => type !== 'ending');
-    events.push(...said);
+    const choice_events = choice ? this.#readChoice(choice) : [];
+    this.#has_content ||= choice_events.some(({ type }) => type !== 'ending');
+    events.push(...choice_events);
     const usage = readUsage('completions', chunk['usage']);
     if (usage) events.push({ type: 'usage', usage });
     return events;
@@ -94,19 +94,25 @@ class CompletionsReader implements StreamReader {
   }
 
   #readCall(call: JsonObject, given: Json | undefined): ChatEvent[] {
-    const told = isObject(given) ? given : {};
+    const function_part = isObject(given) ? given : {};
     const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : undefined;
     const events: ChatEvent[] = [];
-    let known = this.#calls.get(call['index']);
-    if (typeof told['name'] === 'string' && told['name'] !== '' && (!known || isOther(call, id, known))) {
-      known = { index: this.#calls_begun++, id };
-      this.#calls.set(call['index'], known);
-      const spare_id = `call_${this.#request_id}_${known.index}`;
-      events.push({ type: 'tool_call', index: known.index, id: id ?? spare_id, name: told['name'] });
+    let open_call = this.#calls.get(call['index']);
+    if (
+      typeof function_part['name'] === 'string' &&
+      function_part['name'] !== '' &&
+      (!open_call || isOther(call, id, open_call))
+    ) {
+      open_call = { index: this.#calls_begun++, id };
+      this.#calls.set(call['index'], open_call);
+      const spare_id = `call_${this.#request_id}_${open_call.index}`;
+      events.push({ type: 'tool_call', index: open_call.index, id: id ?? spare_id, name: function_part['name'] });
     }
-    const json = isObject(told['arguments']) ? JSON.stringify(told['arguments']) : told['arguments'];
-    if (known && typeof json === 'string' && json !== '') {
-      events.push({ type: 'tool_arguments', index: known.index, json });
+    const json = isObject(function_part['arguments'])
+      ? JSON.stringify(function_part['arguments'])
+      : function_part['arguments'];
+    if (open_call && typeof json === 'string' && json !== '') {
+      events.push({ type: 'tool_arguments', index: open_call.index, json });
     }
     return events;
   }

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { answerId } from './answer-id.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
-import { given, isObject } from './fields.ts';
+import { memberOf, isObject } from './fields.ts';
 import { writeThought } from './responses-reasoning.ts';
 import { finishOf } from './same-responses.ts';
 import { signatureOf, thoughtSeal } from './seal.ts';
@@ -87,7 +87,7 @@ const echoed: readonly [field: string, usual: Json][] = [
 
 export function echoOf(body: JsonObject): Echo {
   const echo: JsonObject = {};
-  for (const [field, usual] of echoed) echo[field] = given(body, field) ?? usual;
+  for (const [field, usual] of echoed) echo[field] = memberOf(body, field) ?? usual;
   return { ...echo, store: false };
 }
 

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import { given, isObject, mistake, readBoolean, readCount, readObject, readText, wrongType } from './fields.ts';
+import { memberOf, isObject, mistake, readBoolean, readCount, readObject, readText, wrongType } from './fields.ts';
 import { checkHostedTools, checkServiceTier, notOffered } from './priced-fields.ts';
 
 /** An `Ask` of this style. */
@@ -42,16 +42,17 @@ const stored: Readonly<Record<string, string>> = {
 };
 
 function checkStored(body: JsonObject): void {
-  for (const [field, why] of Object.entries(stored)) if (given(body, field) !== undefined) throw notOffered(field, why);
+  for (const [field, why] of Object.entries(stored))
+    if (memberOf(body, field) !== undefined) throw notOffered(field, why);
   if (readBoolean(body, 'background', 'background') === true)
     throw notOffered('background', 'must be false: answers come in the call itself, whole or as a stream');
   const cache = readObject(body, 'prompt_cache_options', 'prompt_cache_options');
-  if (cache && given(cache, 'comparison_response_id') !== undefined)
+  if (cache && memberOf(cache, 'comparison_response_id') !== undefined)
     throw notOffered('prompt_cache_options.comparison_response_id', 'is not offered: nothing is stored here');
 }
 
 function checkInput(body: JsonObject): void {
-  const input = given(body, 'input');
+  const input = memberOf(body, 'input');
   if (input === undefined) throw mistake('input', 'is required');
   if (typeof input === 'string') return;
   if (!Array.isArray(input)) throw wrongType('input', 'a string or an array', input);
@@ -61,12 +62,12 @@ function checkInput(body: JsonObject): void {
 
 function checkItem(item: Json, at: string): void {
   if (!isObject(item)) throw wrongType(at, 'an object', item);
-  const type = given(item, 'type');
+  const type = memberOf(item, 'type');
   if (isReference(item) && !isOfReasoning(item)) {
     const why = 'names an item by its id, but nothing is stored here: send the item itself (in SDKs, store: false)';
     throw notOffered(at, why);
   }
-  if (given(item, 'tools') !== undefined && type !== 'mcp_list_tools') checkHostedTools(item, `${at}.tools`);
+  if (memberOf(item, 'tools') !== undefined && type !== 'mcp_list_tools') checkHostedTools(item, `${at}.tools`);
   checkFiles(item, at);
   for (const field of ['content', 'output']) {
     const { [field]: value } = item;
@@ -78,8 +79,8 @@ function checkItem(item: Json, at: string): void {
 
 /** Names an item by its id alone. */
 export function isReference(item: JsonObject): boolean {
-  const type = given(item, 'type');
-  return type === 'item_reference' || (type === undefined && given(item, 'role') === undefined);
+  const type = memberOf(item, 'type');
+  return type === 'item_reference' || (type === undefined && memberOf(item, 'role') === undefined);
 }
 
 /** The conversation is whole without what its model thought. */
@@ -90,7 +91,7 @@ function isOfReasoning({ id }: JsonObject): boolean {
 /** Files and containers lie in the account that all callers share. */
 function checkFiles(holder: JsonObject, at: string): void {
   for (const field of ['file_id', 'container_id']) {
-    if (given(holder, field) === undefined) continue;
+    if (memberOf(holder, field) === undefined) continue;
     throw notOffered(`${at}.${field}`, 'is not offered: send the content itself, as a data URL or a link');
   }
 }

@@ -86,10 +86,10 @@ export class ResponsesReader implements StreamReader {
     if (this.#is_done) return [];
     this.#is_done = true;
     const usage = readUsage('responses', response['usage']);
-    const told = { has_calls: this.#calls.size > 0, has_refusal: this.#has_refusal };
+    const seen = { has_calls: this.#calls.size > 0, has_refusal: this.#has_refusal };
     return [
       ...(usage ? [{ type: 'usage' as const, usage }] : []),
-      { type: 'finish', reason: readResponsesFinish(response, told) },
+      { type: 'finish', reason: readResponsesFinish(response, seen) },
       { type: 'end' },
     ];
   }

@@ -48,11 +48,11 @@ function signatureIn({ encrypted_content: seal }: JsonObject): string | undefine
 
 /** Seals of calls, which stand in reasoning before them, by the ids that the caller knows. */
 export function sealsIn(items: readonly Json[]): ReadonlyMap<Json | undefined, string> {
-  const found = items.flatMap((item) => {
+  const signatures = items.flatMap((item) => {
     const sealed = isObject(item) && item['type'] === 'reasoning' && readSignature(signatureIn(item));
     return sealed ? [sealed] : [];
   });
-  return new Map(found.map(({ call_id, seal }) => [call_id, seal]));
+  return new Map(signatures.map(({ call_id, seal }) => [call_id, seal]));
 }
 
 /** Whether an upstream of the responses style can read this item without having stored it. */

@@ -1,6 +1,16 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
-import { given, mistake, needName, needObject, needText, notCarried, readList, readText, wrongType } from './fields.ts';
+import {
+  memberOf,
+  mistake,
+  needName,
+  needObject,
+  needText,
+  notCarried,
+  readList,
+  readText,
+  wrongType,
+} from './fields.ts';
 import { readSource } from './media.ts';
 import { isReference } from './responses-ask.ts';
 import { readThought, sealsIn } from './responses-reasoning.ts';
@@ -12,7 +22,7 @@ export function readResponses(body: JsonObject): Conversation {
   const turns: Turn[] = [];
   const instructions = readText(body, 'instructions', 'instructions') ?? '';
   if (instructions !== '') addTurn(turns, 'system', [{ type: 'text', text: instructions }]);
-  const input = given(body, 'input');
+  const input = memberOf(body, 'input');
   if (typeof input === 'string') addTurn(turns, 'user', [{ type: 'text', text: input }]);
   else readItems(readList(body, 'input', 'input') ?? [], turns);
   return { turns, ...readResponsesSettings(body) };
@@ -26,7 +36,7 @@ function readItems(items: readonly Json[], turns: Turn[]): void {
     const at = `input[${index}]`;
     const item = needObject(value, at);
     if (isReference(item)) continue; // of reasoning; others are refused before
-    const type = given(item, 'type') ?? 'message';
+    const type = memberOf(item, 'type') ?? 'message';
     if (type === 'function_call') addTurn(turns, 'assistant', [readCall(item, at, calls, seals)]);
     else if (type === 'function_call_output') addTurn(turns, 'user', [readResult(item, at, calls)]);
     else if (type === 'reasoning') addTurn(turns, 'assistant', readThought(item));
@@ -66,7 +76,7 @@ function textAlone(part: Part): TextPart {
 
 function readContent(holder: JsonObject, at: string, field: 'content' | 'output'): Part[] {
   const where = `${at}.${field}`;
-  const content = given(holder, field);
+  const content = memberOf(holder, field);
   if (content === undefined) throw mistake(where, 'is required');
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   if (!Array.isArray(content)) throw wrongType(where, 'a string or an array of parts', content);
@@ -107,7 +117,7 @@ function readFile(part: JsonObject, at: string): Part {
   const named = title === undefined ? {} : { title };
   const link = readText(part, 'file_url', `${at}.file_url`);
   const where = `${at}.${link === undefined ? 'file_data' : 'file_url'}`;
-  if (link !== undefined && given(part, 'file_data') !== undefined)
+  if (link !== undefined && memberOf(part, 'file_data') !== undefined)
     throw mistake(`${at}.file_data`, 'must not be used beside file_url');
   const source = readSource(link ?? needText(part, 'file_data', where), where);
   if (source.type === 'url') return { type: 'document', source, at: where, ...named };
@@ -119,7 +129,7 @@ function readFile(part: JsonObject, at: string): Part {
 
 function readCall(item: JsonObject, at: string, calls: OpenCalls, seals: ReadonlyMap<Json | undefined, string>): Part {
   const name = needName(item, 'name', `${at}.name`);
-  if (given(item, 'namespace') !== undefined) throw notCarried(`${at}.namespace`, 'A namespace of tools');
+  if (memberOf(item, 'namespace') !== undefined) throw notCarried(`${at}.namespace`, 'A namespace of tools');
   const id = calls.add(needName(item, 'call_id', `${at}.call_id`), name, `${at}.call_id`);
   const text = readText(item, 'arguments', `${at}.arguments`) ?? '';
   calls.checkArguments(text, `${at}.arguments`);

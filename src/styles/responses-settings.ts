@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { AnswerFormat, Conversation, Tool } from './conversation.ts';
 import {
-  given,
+  memberOf,
   isObject,
   mistake,
   needObject,
@@ -26,8 +26,8 @@ import {
 
 /** Everything in a responses request but its input and instructions. Throws ApiError 400 naming the field. */
 export function readResponsesSettings(body: JsonObject): Omit<Conversation, 'turns'> {
-  for (const field of uncarried) if (given(body, field) !== undefined) throw notCarried(field, 'This');
-  const chosen = readChoice(given(body, 'tool_choice'), readTools(body));
+  for (const field of uncarried) if (memberOf(body, field) !== undefined) throw notCarried(field, 'This');
+  const chosen = readChoice(memberOf(body, 'tool_choice'), readTools(body));
   const parallel = readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
   const max_tokens = readCount(body, 'max_output_tokens', 'max_output_tokens', 1);
   return {
@@ -56,8 +56,8 @@ function readChoice(choice: Json | undefined, tools: Tool[]): Chosen {
   const word = readChoiceWord(choice, tools);
   if (word) return word;
   if (!isObject(choice)) throw mistake('tool_choice', 'must be "none", "auto", "required" or an object');
-  const known = namesOf(tools);
-  const readName = (holder: JsonObject, at: string) => nameIn(holder, known, at);
+  const names = namesOf(tools);
+  const readName = (holder: JsonObject, at: string) => nameIn(holder, names, at);
   if (choice['type'] === 'function')
     return { tools, tool_choice: { mode: 'one', name: readName(choice, 'tool_choice') } };
   if (choice['type'] === 'allowed_tools') return readAllowed({ holder: choice, at: 'tool_choice', readName }, tools);
@@ -82,6 +82,6 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
 /** A wish for a summary alone is no wish to think: models that do not think take it too. */
 function readThinkingWish(body: JsonObject): Conversation['thinking'] {
   const reasoning = readObject(body, 'reasoning', 'reasoning');
-  const effort = reasoning && given(reasoning, 'effort');
+  const effort = reasoning && memberOf(reasoning, 'effort');
   return effort === undefined ? undefined : readEffortWish(effort, 'reasoning.effort');
 }

@@ -73,11 +73,11 @@ export class ResponsesWriter {
   #say(kind: Said['kind'], text: string): string {
     let events = '';
     if (this.#said?.kind !== kind) events += this.#close() + this.#open(kind);
-    const said = this.#said;
-    if (!said) return events;
-    said.text += text;
-    const { name, place } = wordsOf(said);
-    return events + this.#event(`response.${name}.delta`, { ...place, delta: text, ...logprobsOf(said) });
+    const open_item = this.#said;
+    if (!open_item) return events;
+    open_item.text += text;
+    const { name, place } = wordsOf(open_item);
+    return events + this.#event(`response.${name}.delta`, { ...place, delta: text, ...logprobsOf(open_item) });
   }
 
   #open(kind: Said['kind']): string {
@@ -94,16 +94,18 @@ export class ResponsesWriter {
 
   /** Ends the message or the thought that is open. */
   #close(signature?: string): string {
-    const said = this.#said;
-    if (!said) return '';
+    const open_item = this.#said;
+    if (!open_item) return '';
     this.#said = undefined;
-    const { name, field, place, part_name } = wordsOf(said);
-    const done = this.#event(`response.${name}.done`, { ...place, [field]: said.text, ...logprobsOf(said) });
-    const part_done = this.#event(`response.${part_name}.done`, { ...place, part: partOf(said) });
-    const thought = { type: 'thinking' as const, text: said.text, ...(signature !== undefined && { signature }) };
+    const { name, field, place, part_name } = wordsOf(open_item);
+    const done = this.#event(`response.${name}.done`, { ...place, [field]: open_item.text, ...logprobsOf(open_item) });
+    const part_done = this.#event(`response.${part_name}.done`, { ...place, part: partOf(open_item) });
+    const thought = { type: 'thinking' as const, text: open_item.text, ...(signature !== undefined && { signature }) };
     const item =
-      said.kind === 'thinking' ? writeThought(thought, said.id) : writeMessage(said.id, [partOf(said)], 'completed');
-    return done + part_done + this.#itemDone(said.index, item);
+      open_item.kind === 'thinking'
+        ? writeThought(thought, open_item.id)
+        : writeMessage(open_item.id, [partOf(open_item)], 'completed');
+    return done + part_done + this.#itemDone(open_item.index, item);
   }
 
   /** A signature may come without a text that was signed. */

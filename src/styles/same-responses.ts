@@ -30,8 +30,8 @@ export function sameResponsesBody(ask: Ask, target: Target): JsonObject {
 export const encrypted_reasoning = 'reasoning.encrypted_content';
 
 function withReasoning(include: Json | undefined): Json {
-  const wanted = Array.isArray(include) ? include : [];
-  return wanted.includes(encrypted_reasoning) ? wanted : [...wanted, encrypted_reasoning];
+  const members = Array.isArray(include) ? include : [];
+  return members.includes(encrypted_reasoning) ? members : [...members, encrypted_reasoning];
 }
 
 /** Reasoning that only its id stands for, or that another model gave, would have the whole input refused. */
@@ -106,9 +106,9 @@ export function toldBy(error: Json): JsonObject {
   if (!isObject(error)) return {};
   const { code, type, message } = error;
   const is_mistake = typeof code === 'string' && mistake_codes.test(code);
-  const told = type === undefined || type === 'error' ? (code ?? 'error') : type;
+  const error_type = type === undefined || type === 'error' ? (code ?? 'error') : type;
   return {
-    type: is_mistake ? 'invalid_request_error' : told,
+    type: is_mistake ? 'invalid_request_error' : error_type,
     ...(typeof message === 'string' && { message }),
   };
 }

@@ -31,7 +31,7 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
   /** The `usage` that the caller was sent. */
   let told_usage: Json | undefined;
   /** The caller wants to know, and the upstream did not tell: what was counted here, which is what it pays. */
-  const told = (end: Buffer): Buffer => {
+  const withUsage = (end: Buffer): Buffer => {
     const charged = chargedIn(state, options);
     if (!options.wants_usage || tellsUsage('completions', told_usage, charged)) return end;
     const usage = correctUsage('completions', told_usage, charged);
@@ -42,7 +42,7 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
     const { raw, data } = frame;
     if (data === undefined) return raw;
     if (data.trim() === '') return undefined; // some servers' sign of life; callers would fail to parse it
-    if (data.startsWith('[DONE]')) return complete(state, told(raw));
+    if (data.startsWith('[DONE]')) return complete(state, withUsage(raw));
     const chunk = objectOf(data);
     if (chunk['error'] !== undefined && chunk['error'] !== null) return refuse(state, chunk['error']);
     learnUsage(state, readUsage('completions', chunk['usage']));
@@ -79,7 +79,7 @@ export function sameCompletions(options: RelayOptions, state: StreamState): Same
       if (ended.size === 0 || [...ended.values()].includes(false))
         return void fail(state, 'The stream was cut off.', 'cut');
       state.is_complete = true; // some servers leave [DONE] out
-      return told(Buffer.from('data: [DONE]\n\n'));
+      return withUsage(Buffer.from('data: [DONE]\n\n'));
     },
   };
 }
@@ -179,19 +179,21 @@ function editsOf({ raw, data_lines }: SseFrame, find: (data: Buffer) => Edit[]):
  * those of the last one are compared rather than read again.
  */
 function makeRenamer(own: OwnMembers): (frame: SseFrame) => Buffer {
-  let told: Buffer = Buffer.alloc(0);
+  let received: Buffer = Buffer.alloc(0);
   let sent: Buffer = Buffer.alloc(0);
   return (frame) => {
     const { raw } = frame;
     const is_same =
-      told.length > 0 && raw.length > told.length && raw.compare(told, 0, told.length, 0, told.length) === 0;
-    if (is_same) return edited(raw, [{ from: 0, to: told.length, value: sent }]);
+      received.length > 0 &&
+      raw.length > received.length &&
+      raw.compare(received, 0, received.length, 0, received.length) === 0;
+    if (is_same) return edited(raw, [{ from: 0, to: received.length, value: sent }]);
     const edits = editsOf(frame, (data) => memberEdits(data, own));
     const end = edits.at(-1)?.to ?? 0;
     const renamed = edited(raw, edits);
     // What is missing here may come behind these bytes in the next frame, where also another word might go on.
     const is_whole = edits.every(({ from, to }) => to > from) && raw[end - 1] === quote;
-    told = is_whole ? raw.subarray(0, end) : Buffer.alloc(0);
+    received = is_whole ? raw.subarray(0, end) : Buffer.alloc(0);
     sent = renamed.subarray(0, renamed.length - (raw.length - end));
     return renamed;
   };

@@ -124,8 +124,8 @@ function adaptThinking(body: JsonObject, quirks: Quirks): void {
     body['output_config'] = { effort, ...config };
   } else if (quirks.thinking === 'budget' && type === 'adaptive') {
     const config = isObject(body['output_config']) ? body['output_config'] : {};
-    const wanted = budgetOf(readEffort(config['effort']) ?? 'high');
-    body['thinking'] = { ...thinking, type: 'enabled', budget_tokens: wanted };
+    const budget_tokens = budgetOf(readEffort(config['effort']) ?? 'high');
+    body['thinking'] = { ...thinking, type: 'enabled', budget_tokens: budget_tokens };
     limitBudget(body, typeof body['max_tokens'] === 'number' ? body['max_tokens'] : 0);
   }
 }

@@ -96,7 +96,7 @@ export function readSchemaFormat(wanted: JsonObject, at: string): AnswerFormat {
 
 /** How much to think, in the words of these styles. */
 export function readEffortWish(effort: Json, at: string): Conversation['thinking'] {
-  const known = readEffort(effort);
-  if (known === undefined) throw mistake(at, 'must be one of none, minimal, low, medium, high, xhigh, max');
-  return known === 'none' ? { mode: 'off' } : { mode: 'on', effort: known };
+  const level = readEffort(effort);
+  if (level === undefined) throw mistake(at, 'must be one of none, minimal, low, medium, high, xhigh, max');
+  return level === 'none' ? { mode: 'off' } : { mode: 'on', effort: level };
 }

@@ -13,9 +13,9 @@ export type StreamReader = {
 
 /** What an error inside a stream says. */
 export function errorEventOf(error: Json | undefined): ChatEvent & { type: 'error' } {
-  const told = isObject(error) ? error : {};
-  const message = typeof told['message'] === 'string' ? told['message'] : 'The upstream sent an error.';
-  return { type: 'error', error_type: String(told['type'] ?? told['code'] ?? 'error'), message };
+  const details = isObject(error) ? error : {};
+  const message = typeof details['message'] === 'string' ? details['message'] : 'The upstream sent an error.';
+  return { type: 'error', error_type: String(details['type'] ?? details['code'] ?? 'error'), message };
 }
 
 export const empty: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was empty.' };

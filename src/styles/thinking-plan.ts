@@ -31,8 +31,8 @@ export function planThinking(
   }
   const is_forced = plan.tool_choice?.mode === 'any' || plan.tool_choice?.mode === 'one';
   if (is_forced || isLoopUnsigned(conversation)) return nothing;
-  const wanted = Math.max(budget_tokens ?? budgetOf(effort ?? 'medium'), budget_tokens_min);
-  const budget = Math.min(wanted, max_tokens - answer_tokens_min);
+  const budget_wanted = Math.max(budget_tokens ?? budgetOf(effort ?? 'medium'), budget_tokens_min);
+  const budget = Math.min(budget_wanted, max_tokens - answer_tokens_min);
   if (budget < budget_tokens_min) return nothing;
   return { is_on: true, thinking: { type: 'enabled', budget_tokens: budget } };
 }
@@ -60,8 +60,8 @@ export function planContentsThinking(
   const shown = { includeThoughts: true };
   if (kind !== 'budget') return effort === undefined ? shown : { ...shown, thinkingLevel: level(effort) };
   if (effort === undefined) return shown;
-  const wanted = Math.max(budget_tokens_min, Math.min(budget_tokens ?? budgetOf(effort), contents_budget_max));
-  return { ...shown, thinkingBudget: fitBudget(wanted, max_tokens) };
+  const budget_wanted = Math.max(budget_tokens_min, Math.min(budget_tokens ?? budgetOf(effort), contents_budget_max));
+  return { ...shown, thinkingBudget: fitBudget(budget_wanted, max_tokens) };
 }
 
 /** Not all models know `MINIMAL`. */

@@ -124,8 +124,8 @@ function fromResponses(fields: JsonObject): Partial<Usage> {
   if (cached !== undefined) usage.cached_input_tokens = read;
   if (written !== undefined) usage.cache_write_tokens = wrote;
   const thought = isObject(fields['output_tokens_details']) ? fields['output_tokens_details'] : {};
-  const told = { output: count(fields['output_tokens']), reasoning: count(thought['reasoning_tokens']) };
-  return { ...usage, ...outputOf(told, beyond(fields['total_tokens'], input, told.output)) };
+  const reported = { output: count(fields['output_tokens']), reasoning: count(thought['reasoning_tokens']) };
+  return { ...usage, ...outputOf(reported, beyond(fields['total_tokens'], input, reported.output)) };
 }
 
 /** `prompt_tokens` includes what was cached, under one of four names by vendor. */
@@ -140,13 +140,13 @@ function fromCompletions(fields: JsonObject): Partial<Usage> {
   );
   const prompt = count(fields['prompt_tokens']);
   const thought = isObject(fields['completion_tokens_details']) ? fields['completion_tokens_details'] : {};
-  const told = {
+  const reported = {
     output: completionTokens(fields, prompt),
     reasoning: first(thought['reasoning_tokens'], fields['reasoning_tokens']),
   };
-  const rest = beyond(fields['total_tokens'], prompt, told.output);
+  const rest = beyond(fields['total_tokens'], prompt, reported.output);
   const caching = (cached ?? 0) + (written ?? 0);
-  const is_cache_beside = rest > 0 && rest === caching && rest !== told.reasoning; // of some servers the prompt leaves it out
+  const is_cache_beside = rest > 0 && rest === caching && rest !== reported.reasoning; // of some servers the prompt leaves it out
   const whole_prompt = prompt !== undefined && is_cache_beside ? prompt + caching : prompt;
   const read = Math.min(cached ?? 0, whole_prompt ?? tokens_max);
   const wrote = Math.min(written ?? 0, (whole_prompt ?? tokens_max) - read);
@@ -155,7 +155,7 @@ function fromCompletions(fields: JsonObject): Partial<Usage> {
   if (written !== undefined) usage.cache_write_tokens = wrote;
   const for_an_hour = hourOf(details['cache_creation_token_details']) ?? hourOf(fields['cache_creation']);
   if (for_an_hour !== undefined) usage.cache_write_1h_tokens = for_an_hour;
-  return { ...usage, ...outputOf(told, is_cache_beside ? 0 : rest) };
+  return { ...usage, ...outputOf(reported, is_cache_beside ? 0 : rest) };
 }
 
 /** Some servers leave `completion_tokens` null: then the total says so. */

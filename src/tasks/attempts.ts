@@ -51,14 +51,16 @@ export async function openAttempt(
     attempt.route.provider,
     JSON.stringify(attempt.route),
   ];
-  return (await said(app, 'select open_attempt($1, $2, $3, $4, $5, $6, $7, $8) as said', values)) ? claimed : undefined;
+  return (await isApplied(app, 'select open_attempt($1, $2, $3, $4, $5, $6, $7, $8) as said', values))
+    ? claimed
+    : undefined;
 }
 
 /** Takes an open try over from a worker that was lost; what that one still writes is refused. */
 export async function claimAttempt(app: App, ref: TaskRef, attempt: Claimed): Promise<Claimed | undefined> {
   const claimed = { number: attempt.number, claim: randomBase62(16) };
   const values = [ref.account_id, ref.task_id, attempt.number, attempt.claim, claimed.claim];
-  return (await said(app, 'select claim_attempt($1, $2, $3, $4, $5) as said', values)) ? claimed : undefined;
+  return (await isApplied(app, 'select claim_attempt($1, $2, $3, $4, $5) as said', values)) ? claimed : undefined;
 }
 
 /**
@@ -73,7 +75,7 @@ export async function acceptAttempt(
   state: RunState & { phase: 'waiting' | 'running' },
   poll_after_ms: number,
 ): Promise<boolean> {
-  return said(app, 'select accept_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9) as said', [
+  return isApplied(app, 'select accept_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9) as said', [
     new Date(app.clock.now()),
     ref.account_id,
     ref.task_id,
@@ -97,7 +99,7 @@ export async function closeAttempt(
   end: { state: AttemptState; reason: string; message: string },
   options: { send_start: boolean } = { send_start: false },
 ): Promise<boolean> {
-  return said(app, 'select close_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9) as said', [
+  return isApplied(app, 'select close_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9) as said', [
     new Date(app.clock.now()),
     ref.account_id,
     ref.task_id,
@@ -143,7 +145,7 @@ export async function setStopped(app: App, ref: TaskRef, attempt: Claimed): Prom
 }
 
 /** Calls one of the functions of 0003_tasks.sql, all of which may be repeated. */
-async function said(app: App, call: string, values: readonly unknown[]): Promise<boolean> {
+async function isApplied(app: App, call: string, values: readonly unknown[]): Promise<boolean> {
   const rows = await whileAway(() => app.db.query<{ said: boolean }>(call, values));
   return rows[0]?.said === true;
 }

@@ -17,12 +17,12 @@ const looks_max = 3;
  */
 export async function cancelTask(app: App, ref: TaskRef): Promise<string> {
   for (let looks = 1; ; looks++) {
-    const found = await loadAtWork(app.db, ref);
-    if (!found) throw unknownTask(ref.task_id);
-    const { task, open } = found;
+    const at_work = await loadAtWork(app.db, ref);
+    if (!at_work) throw unknownTask(ref.task_id);
+    const { task, open } = at_work;
     if (task.completed_at) throw conflict(`The task is ${task.status} already.`);
     if (open?.state === 'submitting' || looks > looks_max) throw beingSubmitted();
-    const finished = await stopAndFinish(app, ref, found);
+    const finished = await stopAndFinish(app, ref, at_work);
     if (finished === 'taken') continue; // it moved on: what was decided holds no more
     const final = await loadTask(app.db, ref);
     if (finished === 'final' || !final) throw conflict(`The task is ${final?.status ?? 'gone'} already.`);

@@ -92,12 +92,12 @@ function batchersOf(app: App): { together: Inserts; alone: Inserts } {
     groups: lockedBy(app.db, ({ task }: Insert) => task.account_id),
     calls_max,
   };
-  const made = {
+  const pair = {
     together: makeBatcher<Insert, CreateAnswer>(options),
     alone: makeBatcher<Insert, CreateAnswer>({ ...options, batch_max: 1, slow_ms: 0 }),
   };
-  batchers.set(app, made);
-  return made;
+  batchers.set(app, pair);
+  return pair;
 }
 
 async function callAlone(app: App, task: NewTask, once?: KeyOnce): Promise<CreateAnswer> {

@@ -41,8 +41,8 @@ export async function settle(
 ): Promise<'done' | 'unstored' | 'unfetched'> {
   const grounds = { attempt, started_at };
   if (state.phase === 'failed') {
-    const told = { ...failure(state.type, state.message), ...costOf(app, task, attempt, state.upstream_cost) };
-    return end(app, task, { ...told, counts: true, attempt: 'failed' }, grounds);
+    const ending = { ...failure(state.type, state.message), ...costOf(app, task, attempt, state.upstream_cost) };
+    return end(app, task, { ...ending, counts: true, attempt: 'failed' }, grounds);
   }
   let outputs;
   try {
@@ -56,8 +56,8 @@ export async function settle(
     app.log.warn({ task_id: task.id, problem }, `${outputs.state} output`);
     if (outputs.state === 'unfetched') return 'unfetched';
     const cost = costOf(app, task, attempt, state.upstream_cost);
-    const told = { ...failure('upstream_error', 'The model returned no usable output.'), ...cost };
-    return end(app, task, { ...told, reason: problem, counts: true, attempt: 'failed' }, grounds);
+    const ending = { ...failure('upstream_error', 'The model returned no usable output.'), ...cost };
+    return end(app, task, { ...ending, reason: problem, counts: true, attempt: 'failed' }, grounds);
   }
   const { files } = outputs;
   const units = mergeUnits(state.units ?? {}, task.pricing.input_units ?? {}, outputs.units);
@@ -96,13 +96,13 @@ function costOf(
 /** The run is over, and its result link has given nothing until there was no time left. */
 export async function outOfReach(app: App, task: Task, attempt: Claimed & { route: string }, started_at: Date) {
   await app.health.failed(attempt.route, task.account_id, { cause: 'upstream_error' });
-  const told = failure('upstream_error', 'The model finished, but its output could not be fetched.');
-  return end(app, task, { ...told, counts: true, attempt: 'failed' }, { attempt, started_at });
+  const ending = failure('upstream_error', 'The model finished, but its output could not be fetched.');
+  return end(app, task, { ...ending, counts: true, attempt: 'failed' }, { attempt, started_at });
 }
 
 /** The job was lost or failed so often that the next time would be no better. */
 export function giveUp(app: App, task: Task): Promise<'done'> {
-  const told = failure('internal_error', 'The service could not finish the task; it costs nothing.');
+  const ending = failure('internal_error', 'The service could not finish the task; it costs nothing.');
   const reason = `given up after ${tries_max} tries`;
-  return end(app, task, { ...told, reason, counts: false, attempt: 'failed' }, {});
+  return end(app, task, { ...ending, reason, counts: false, attempt: 'failed' }, {});
 }

@@ -147,15 +147,15 @@ const finishes_max = 6;
 function finisherOf(app: App): Finisher {
   const existing = finishers.get(app);
   if (existing) return existing;
-  const made: Finisher = makeBatcher<Finish, Finished | 'changed'>({
+  const finisher: Finisher = makeBatcher<Finish, Finished | 'changed'>({
     together: (finishes) => Promise.all(finishes.map(({ values }) => callFinish(app, values))),
     groups: lockedBy(app.db, ({ account_id }: Finish) => account_id),
     batch_max: 1,
     slow_ms: 0,
     calls_max: finishes_max,
   });
-  finishers.set(app, made);
-  return made;
+  finishers.set(app, finisher);
+  return finisher;
 }
 
 async function callFinish(app: App, values: readonly unknown[]): Promise<Finished | 'changed'> {

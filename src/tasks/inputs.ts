@@ -12,7 +12,7 @@ export async function keepInput(
   task: Pick<Task, 'account_id' | 'id' | 'key_id' | 'deadline_at'>,
   file: { probe: Probe; content: Buffer | string },
 ): Promise<CallerFile> {
-  const kept = await keepFile(
+  const file_row = await keepFile(
     app,
     {
       ...file,
@@ -26,8 +26,8 @@ export async function keepInput(
     { files_max: 0, bytes_max: 0 },
     new Date(app.clock.now()),
   );
-  if (typeof kept === 'string') throw new Error('the files of a task are counted in no limit');
-  return kept;
+  if (typeof file_row === 'string') throw new Error('the files of a task are counted in no limit');
+  return file_row;
 }
 
 /** The task is final, or was never created: nobody reads its files again. What cannot be removed expires. */

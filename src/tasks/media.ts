@@ -172,11 +172,11 @@ async function measure({ account }: Caller, content: Buffer | string, place: str
 
 function checkKind(source: Source, { kind }: MediaField, place: string): void {
   if (source.type === 'link') return;
-  const found = source.type === 'upload' ? source.file : { ...source.probe, kind: source.probe.type };
-  if (found.kind === kind) return;
+  const type = source.type === 'upload' ? source.file : { ...source.probe, kind: source.probe.type };
+  if (type.kind === kind) return;
   throw wrong(
     place,
-    `must be ${kind === 'video' ? 'a video' : `an ${kind}`} file (its bytes are ${found.content_type}).`,
+    `must be ${kind === 'video' ? 'a video' : `an ${kind}`} file (its bytes are ${type.content_type}).`,
   );
 }
 
@@ -226,8 +226,8 @@ export async function keepMedia(
   const ids = new Map<string, string>();
   for (const [text, source] of order.media.sources) {
     if (source.type !== 'bytes') continue;
-    const kept = await keepInput(app, owner, { probe: source.probe, content: source.content });
-    ids.set(text, kept.id);
+    const file = await keepInput(app, owner, { probe: source.probe, content: source.content });
+    ids.set(text, file.id);
   }
   if (ids.size === 0) return order.input;
   return replaceMedia(order.input, order.model.media, async (text) => ids.get(text) ?? text);

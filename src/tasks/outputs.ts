@@ -68,14 +68,14 @@ async function measureAll(
   files: readonly RunFile[],
   fetching: Fetching,
 ): Promise<Measured[] | Outputs> {
-  const wanted = outputTypes(app, task);
+  const types = outputTypes(app, task);
   const measured: Measured[] = [];
   let left_bytes = file_bytes_max;
   for (const file of files) {
     const result = 'text' in file ? readText(file) : await readMedia(app, file, fetching, left_bytes);
     if ('state' in result) return result;
     const { type, content_type, size_bytes } = result.item;
-    if (!wanted.includes(type)) return unusable(`the upstream returned ${content_type} for ${wanted.join(', ')}`);
+    if (!types.includes(type)) return unusable(`the upstream returned ${content_type} for ${types.join(', ')}`);
     left_bytes -= size_bytes;
     measured.push(result);
   }

@@ -14,9 +14,9 @@ type Accepted = { task: Task; attempt: Attempt; run_ref: string; route: Route };
 
 /** The job `task.poll`: asks the upstream how the run is going, at the adapter's pace. */
 export async function pollTask(app: App, job: Job): Promise<Outcome> {
-  const found = await loadAtWork(app.db, readRef(job.data));
-  if (!found) return 'done';
-  const { task, open } = found;
+  const at_work = await loadAtWork(app.db, readRef(job.data));
+  if (!at_work) return 'done';
+  const { task, open } = at_work;
   if (task.completed_at) return stopAbandoned(app, task);
   if (open?.state !== 'accepted' || open.run_ref === null) return 'done';
   const accepted = { task, attempt: open, run_ref: open.run_ref, route: routeOf(open) };
@@ -86,10 +86,10 @@ async function expire(
     if (await closeAttempt(app, refOf(task), attempt, ending, { send_start: true })) app.engine.wake('task.start');
     return 'done';
   }
-  const told = failure('timeout', 'The model did not finish in time.');
+  const ending = failure('timeout', 'The model did not finish in time.');
   const grounds = { attempt, started_at: started_at ?? undefined };
   const upstream = stopped === 'stopped' ? freeOfCharge(app.catalog.current.settings) : undefined;
-  return end(app, task, { ...told, upstream, counts: 'if started', attempt: 'failed' }, grounds);
+  return end(app, task, { ...ending, upstream, counts: 'if started', attempt: 'failed' }, grounds);
 }
 
 /** The upstream took the run and dropped it before its start, as far as we have seen: the next route may have it. */
@@ -98,8 +98,8 @@ async function dropped(app: App, { task, attempt }: Accepted, error: NotStarted)
   if (!error.simulated) await app.health.failed(attempt.route, task.account_id, troubleOf(error));
   await failpoint('task.dropped');
   if (task.started_at !== null) {
-    const told = failure('upstream_error', 'The model provider could not finish the run.');
-    return end(app, task, { ...told, reason: message, counts: true, attempt: 'failed' }, { attempt });
+    const task_ending = failure('upstream_error', 'The model provider could not finish the run.');
+    return end(app, task, { ...task_ending, reason: message, counts: true, attempt: 'failed' }, { attempt });
   }
   const ending = { state: 'not_started', reason, message } as const;
   if (await closeAttempt(app, refOf(task), attempt, ending, { send_start: true })) app.engine.wake('task.start');
@@ -110,9 +110,9 @@ async function dropped(app: App, { task, attempt }: Accepted, error: NotStarted)
 async function withoutProvider(app: App, accepted: Accepted): Promise<Outcome> {
   const { task, attempt, route } = accepted;
   if (!isLate(accepted, task.started_at, app.clock.now())) return { again_after_ms: route.poll.max_ms };
-  const told = failure('internal_error', 'The model was taken out of service before the task could finish.');
+  const ending = failure('internal_error', 'The model was taken out of service before the task could finish.');
   const reason = `the provider ${attempt.provider} is not configured any more`;
-  return end(app, task, { ...told, reason, counts: false, attempt: 'abandoned' }, { attempt });
+  return end(app, task, { ...ending, reason, counts: false, attempt: 'abandoned' }, { attempt });
 }
 
 /** The sweep or the operator ended the task; its run may still go on, and cost. */

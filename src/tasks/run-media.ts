@@ -69,9 +69,9 @@ export async function withInput<T>(
   const share = bytes > 0 ? await inline_budget.take(bytes) : undefined;
   try {
     const fetching = { ...run, fetch_until_ms: performance.now() + (wanted.fetch_ms ?? fetch_ms) }; // there is room now
-    const given = await orProblem(run, () => give(fetching, plain, fields, planned));
-    if (!(given instanceof Error)) share?.shrink(given.inline_bytes);
-    return await work(given instanceof Error ? given : given.input);
+    const resolved = await orProblem(run, () => give(fetching, plain, fields, planned));
+    if (!(resolved instanceof Error)) share?.shrink(resolved.inline_bytes);
+    return await work(resolved instanceof Error ? resolved : resolved.input);
   } finally {
     share?.release();
   }
@@ -111,7 +111,7 @@ async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[
 type Given = { value: string; repeated_bytes: number };
 
 async function give(run: Fetching, input: JsonObject, fields: readonly MediaField[], planned: Planned) {
-  const given = new Map<string, Given>();
+  const resolved = new Map<string, Given>();
   let { inline_bytes } = planned;
   const giveOne = async (text: string, plan: Plan, wanted: { field: MediaField; place: string }): Promise<Given> => {
     if (plan.type !== 'fetch') return { value: await valueOf(run, text, plan), repeated_bytes: 0 };
@@ -120,17 +120,17 @@ async function give(run: Fetching, input: JsonObject, fields: readonly MediaFiel
     inline_bytes += fetched.bytes.length;
     return { value, repeated_bytes: isDataUrl(value) ? fetched.bytes.length : 0 };
   };
-  const made = await replaceMedia(input, fields, async (text, field, place) => {
+  const replaced = await replaceMedia(input, fields, async (text, field, place) => {
     const plan = planned.plans.get(text);
     if (!plan) return text;
-    const known = given.get(text);
-    inline_bytes += known?.repeated_bytes ?? 0;
+    const existing = resolved.get(text);
+    inline_bytes += existing?.repeated_bytes ?? 0;
     if (inline_bytes > inline_bytes_max) throw tooMuch();
-    const one = known ?? (await giveOne(text, plan, { field, place }));
-    given.set(text, one);
+    const one = existing ?? (await giveOne(text, plan, { field, place }));
+    resolved.set(text, one);
     return one.value;
   });
-  return { input: made, inline_bytes };
+  return { input: replaced, inline_bytes };
 }
 
 /** For what is not the upstream's fault: health does not count it. */
@@ -202,10 +202,10 @@ async function fetchLink(
   const bytes = await download(run, url, place, left_bytes);
   const probed = await probeForCaller(run.task.account_id, bytes);
   if (!probed.ok || probed.probe.type !== field.kind) {
-    const found = probed.ok ? probed.probe.content_type : 'no file that can be read';
+    const actual = probed.ok ? probed.probe.content_type : 'no file that can be read';
     throw new InputRefused(
       'invalid_request',
-      `${place}: the link leads to ${found}, not to a file of type ${field.kind}.`,
+      `${place}: the link leads to ${actual}, not to a file of type ${field.kind}.`,
     );
   }
   return { bytes, probe: probed.probe };

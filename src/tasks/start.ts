@@ -46,9 +46,9 @@ const result_pause_ms = 1_000;
  * before the upstream is called, so that a crash leaves an open attempt and never a blind repeat.
  */
 export async function startTask(app: App, job: Job): Promise<Outcome> {
-  const found = await loadAtWork(app.db, readRef(job.data));
-  if (!found || found.task.completed_at) return 'done';
-  const { task, open } = found;
+  const at_work = await loadAtWork(app.db, readRef(job.data));
+  if (!at_work || at_work.task.completed_at) return 'done';
+  const { task, open } = at_work;
   if (job.attempt >= tries_max) return giveUp(app, task);
   if (open?.state === 'accepted') return 'done'; // its poll job was sent in the same transaction
   if (open) {
@@ -154,8 +154,8 @@ async function submitFailed(
   if (error instanceof NotStarted) return notStarted(app, task, attempt, error);
   if (error instanceof InputRefused) {
     await app.health.releaseProbe(attempt.name, task.account_id);
-    const told = failure(error.type, error.message);
-    return end(app, task, { ...told, counts: false, attempt: 'not_started' }, { attempt });
+    const ending = failure(error.type, error.message);
+    return end(app, task, { ...ending, counts: false, attempt: 'not_started' }, { attempt });
   }
   const { idempotent = false } = attempt.provider;
   if (stopped.aborted && idempotent) throw error; // given back: the next worker submits again
@@ -214,8 +214,8 @@ async function settleAtOnce(
     }
     await sleep(result_pause_ms, undefined, { signal: stopped }).catch(() => undefined);
   }
-  const told = failure('internal_error', 'The output could not be stored; it costs nothing.');
-  return end(app, task, { ...told, counts: false, attempt: 'failed' }, { attempt });
+  const ending = failure('internal_error', 'The output could not be stored; it costs nothing.');
+  return end(app, task, { ...ending, counts: false, attempt: 'failed' }, { attempt });
 }
 
 async function notStarted(app: App, task: Task, attempt: Try, error: NotStarted): Promise<'next' | 'done'> {
@@ -240,21 +240,21 @@ async function ambiguous(
     const ending = { state: 'ambiguous', reason: 'unknown', message: detail } as const;
     return (await closeAttempt(app, refOf(task), attempt, ending)) ? 'next' : 'done';
   }
-  const told = failure(
+  const ending = failure(
     'upstream_error',
     'It is not known whether the model provider accepted the task; it was not repeated and costs nothing.',
   );
-  return end(app, task, { ...told, reason: detail, counts: false, attempt: 'ambiguous' }, { attempt });
+  return end(app, task, { ...ending, reason: detail, counts: false, attempt: 'ambiguous' }, { attempt });
 }
 
 function noRouteLeft(app: App, task: Task): Promise<'done'> {
-  const told = failure('upstream_error', 'The model could not be started on any route. Try again later.');
+  const ending = failure('upstream_error', 'The model could not be started on any route. Try again later.');
   const grounds = { attempt: 'none' } as const;
-  return end(app, task, { ...told, reason: 'no route started', counts: false, attempt: 'not_started' }, grounds);
+  return end(app, task, { ...ending, reason: 'no route started', counts: false, attempt: 'not_started' }, grounds);
 }
 
 function modelGone(app: App, task: Task): Promise<'done'> {
-  const told = failure('internal_error', 'The model was taken out of service before the task could start.');
+  const ending = failure('internal_error', 'The model was taken out of service before the task could start.');
   const grounds = { attempt: 'none' } as const;
-  return end(app, task, { ...told, reason: 'the model was removed', counts: false, attempt: 'not_started' }, grounds);
+  return end(app, task, { ...ending, reason: 'the model was removed', counts: false, attempt: 'not_started' }, grounds);
 }

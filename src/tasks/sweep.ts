@@ -107,13 +107,13 @@ async function inBatches(hasTime: () => boolean, remove: (after: Old) => Promise
 
 async function removeOldFiles(app: App, after: Old): Promise<Batch> {
   const { keep_ms } = app.catalog.current.settings.outputs;
-  const found = await app.db.query<Old>(
+  const old = await app.db.query<Old>(
     `select account_id, id, completed_at from tasks
       where completed_at < $1 and (completed_at, id) > ($2, $3) and files_removed_at is null and files <> '[]'
       order by completed_at, id limit ${batch_max}`,
     [new Date(app.clock.now() - keep_ms), after.completed_at, after.id],
   );
-  return { found, removed: await eachOf(app, found, (task) => removeFiles(app, task)) };
+  return { found: old, removed: await eachOf(app, old, (task) => removeFiles(app, task)) };
 }
 
 /** The ledger stays; what it refers to may go after its time. Idempotency keys are kept a day. */
@@ -121,22 +121,22 @@ async function removeOldTasks(app: App, after: Old): Promise<Batch> {
   const now_ms = app.clock.now();
   const { keep_ms } = app.catalog.current.settings.tasks;
   await app.db.query('delete from idempotency_keys where created_at < $1', [new Date(now_ms - 86_400_000)]);
-  const found = await app.db.query<Old>(
+  const old = await app.db.query<Old>(
     `select account_id, id, completed_at from tasks
       where completed_at < $1 and (completed_at, id) > ($2, $3) and (files = '[]' or files_removed_at is not null)
       order by completed_at, id limit ${batch_max}`,
     [new Date(now_ms - keep_ms), after.completed_at, after.id],
   );
   // A worker that died between storing and failing may have left files that no row tells of.
-  await eachOf(app, found, async ({ account_id, id }) => {
+  await eachOf(app, old, async ({ account_id, id }) => {
     await app.storage.remove(await app.storage.list(account_id, id));
   });
-  if (found.length > 0) await failpoint('sweep.deleting');
+  if (old.length > 0) await failpoint('sweep.deleting');
   await app.db.query(
     'delete from tasks where (account_id, id) in (select * from unnest($1::text[], $2::text[])) and completed_at is not null',
-    [found.map((task) => task.account_id), found.map((task) => task.id)],
+    [old.map((task) => task.account_id), old.map((task) => task.id)],
   );
-  return { found, removed: found.length };
+  return { found: old, removed: old.length };
 }
 
 /** Does it to each, a few at once; what fails is logged and left for the next time. Answers how many times it worked. */

@@ -97,8 +97,8 @@ async function sampleOf(model: Model): Promise<JsonObject> {
   try {
     for (const { kind } of model.media) {
       const order = readOrder(kind, kind === 'image' ? { width: 768, height: 768 } : { duration: 3 }, 'Hello');
-      const made = await maker.make(order, AbortSignal.timeout(30_000));
-      const [bytes] = made === 'busy' ? [] : made;
+      const output = await maker.make(order, AbortSignal.timeout(30_000));
+      const [bytes] = output === 'busy' ? [] : output;
       if (bytes) files.set(kind, `data:${types[kind]};base64,${bytes.toString('base64')}`);
     }
   } finally {

@@ -94,8 +94,8 @@ function assertFilesFit({ model, input }: TrialJob, { media = 'either' }: Provid
     for (const value of [input[name] ?? []].flat()) {
       const form = typeof value === 'string' && isDataUrl(value) ? 'data' : 'link';
       if (media === 'either' || media === form) continue;
-      const wanted = media === 'link' ? 'an https link' : 'a data URL';
-      throw new TrialError(`This upstream takes ${wanted} in ${name}: give one with --input.`);
+      const form_name = media === 'link' ? 'an https link' : 'a data URL';
+      throw new TrialError(`This upstream takes ${form_name} in ${name}: give one with --input.`);
     }
   }
 }
@@ -171,10 +171,10 @@ async function finished(
   const files: TrialFile[] = [];
   const outputs: MeasuredOutput[] = [];
   for (const file of state.files) {
-    const kept = await keep(file, guard, provider.allow_private);
-    if (typeof kept === 'string') return { outcome: 'failed', message: kept };
-    files.push(kept.file);
-    if (kept.output) outputs.push(kept.output);
+    const saved = await keep(file, guard, provider.allow_private);
+    if (typeof saved === 'string') return { outcome: 'failed', message: saved };
+    files.push(saved.file);
+    if (saved.output) outputs.push(saved.output);
   }
   const units = { ...state.units, ...unitsOfOutputs(outputs) };
   const pricing = freezePricing(model, input, currency, { currencies: new Map([[currency, '1']]) });

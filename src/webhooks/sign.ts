@@ -65,6 +65,6 @@ function standardSignature(id: string, seconds: string, body: Buffer, secret: st
 /** Whether a received body carries the specification's signature by this secret, compared in constant time. */
 export function hasSignature(body: Buffer, signature: string, secret: string): boolean {
   const expected = Buffer.from(bodySignature(body, secret));
-  const given = Buffer.from(signature);
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  const actual = Buffer.from(signature);
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }

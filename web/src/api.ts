@@ -40,8 +40,8 @@ async function send<T>(method: string, path: string, body: unknown, { signal }: 
 /** Answers of the dashboard have `error: {…}`, those of the login library `message` at the top. */
 function toldIn(json: unknown, status: number): { message: string } {
   if (isRecord(json)) {
-    const told = isRecord(json['error']) ? json['error'] : json;
-    if (typeof told['message'] === 'string' && told['message'] !== '') return { ...told, message: told['message'] };
+    const error = isRecord(json['error']) ? json['error'] : json;
+    if (typeof error['message'] === 'string' && error['message'] !== '') return { ...error, message: error['message'] };
   }
   if (status === 429) return { message: 'Too many tries. Wait a minute, then try again.' };
   return { message: `The service answered ${status}.` };

@@ -5,7 +5,7 @@ import { buildOpenApi, type MediaModel } from './document.ts';
 
 /** GET /openapi.json: the endpoints of this service with the models that it has right now. */
 export function openApiEndpoint(endpoints: () => readonly Endpoint<App>[]): Endpoint<App> {
-  let made: { catalog: App['catalog']['current']; base_url: string; body: string } | undefined;
+  let latest: { catalog: App['catalog']['current']; base_url: string; body: string } | undefined;
   return {
     method: 'GET',
     path: '/openapi.json',
@@ -20,11 +20,11 @@ export function openApiEndpoint(endpoints: () => readonly Endpoint<App>[]): Endp
     handle: (app) => {
       const catalog = app.catalog.current;
       const base_url = app.base_url();
-      if (made?.catalog !== catalog || made.base_url !== base_url) {
+      if (latest?.catalog !== catalog || latest.base_url !== base_url) {
         const document = buildOpenApi(endpoints(), { base_url, models: mediaModels(catalog) });
-        made = { catalog, base_url, body: JSON.stringify(document) };
+        latest = { catalog, base_url, body: JSON.stringify(document) };
       }
-      return { status: 200, body: made.body, headers: { 'cache-control': 'no-cache' } };
+      return { status: 200, body: latest.body, headers: { 'cache-control': 'no-cache' } };
     },
   };
 }

@@ -21,9 +21,9 @@ export function readPath(text: string): AnswerPath | undefined {
   const steps: Step[] = [];
   for (let at = 1; at < text.length; at = step_form.lastIndex) {
     step_form.lastIndex = at;
-    const found = step_form.exec(text);
-    if (!found) return undefined;
-    const [, name, index, star, quoted, json] = found;
+    const match = step_form.exec(text);
+    if (!match) return undefined;
+    const [, name, index, star, quoted, json] = match;
     if (json !== undefined) steps.push(parsed);
     else if (star !== undefined) steps.push(every);
     else steps.push(index === undefined ? (name ?? quoted ?? '') : Number(index));
@@ -33,9 +33,9 @@ export function readPath(text: string): AnswerPath | undefined {
 
 /** All that stands there, in its order; a member that is absent or null is none. */
 export function allAt(value: Json | undefined, path: AnswerPath): Json[] {
-  let found: Json[] = [value ?? null];
-  for (const step of path) found = found.flatMap((each) => membersAt(each, step));
-  return found.filter((each) => each !== null);
+  let values: Json[] = [value ?? null];
+  for (const step of path) values = values.flatMap((each) => membersAt(each, step));
+  return values.filter((each) => each !== null);
 }
 
 /** The first that stands there. */

@@ -50,8 +50,8 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
   return {
     to: (origin, wanted) => {
       const name = `${origin} ${wanted.connect_timeout_ms} ${wanted.keep_alive}`;
-      const known = pools.get(name);
-      if (known) return known;
+      const existing = pools.get(name);
+      if (existing) return existing;
       const [oldest] = pools;
       if (oldest && pools.size >= pools_max) {
         pools.delete(oldest[0]);

@@ -26,18 +26,18 @@ function bareBase64(value: Json): Json {
  */
 export function withoutHollow(input: JsonObject, isHollow: (object: JsonObject) => boolean): JsonObject {
   const members = Object.entries(input).flatMap(([name, value]): [string, Json][] => {
-    const kept = solid(value, isHollow);
-    return kept === undefined ? [] : [[name, kept]];
+    const member = solid(value, isHollow);
+    return member === undefined ? [] : [[name, member]];
   });
   return Object.fromEntries(members);
 }
 
 function solid(value: Json, isHollow: (object: JsonObject) => boolean): Json | undefined {
   if (Array.isArray(value)) {
-    const kept = value.map((item) => solid(item, isHollow)).filter((item) => item !== undefined);
-    return kept.length === 0 && value.length > 0 ? undefined : kept;
+    const items = value.map((item) => solid(item, isHollow)).filter((item) => item !== undefined);
+    return items.length === 0 && value.length > 0 ? undefined : items;
   }
   if (!isObject(value)) return value;
-  const kept = withoutHollow(value, isHollow);
-  return isHollow(kept) ? undefined : kept;
+  const rest = withoutHollow(value, isHollow);
+  return isHollow(rest) ? undefined : rest;
 }

@@ -5,9 +5,9 @@ import { decimalOf } from './upstream-cost.ts';
 
 /** How many seconds the caller's file has, for upstreams that do not say what they listened to; to the millisecond. */
 export async function secondsOf(file: Json | undefined): Promise<string | undefined> {
-  const given = typeof file === 'string' ? readDataUrl(file) : undefined;
-  if (!given) return undefined;
-  const result = await probeMedia(given.bytes);
+  const data = typeof file === 'string' ? readDataUrl(file) : undefined;
+  if (!data) return undefined;
+  const result = await probeMedia(data.bytes);
   const duration = result.ok ? result.probe.duration : undefined;
   return decimalOf(duration);
 }

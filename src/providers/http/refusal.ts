@@ -51,21 +51,22 @@ export function refusalError(
   hints: Hints = {},
 ): NotStarted | InputRefused {
   const { status } = refusal;
-  const told = toldBy(refusal.body);
+  const reason = toldBy(refusal.body);
   // Who says when to come back speaks of a pace, in whatever words.
-  const about_us = isAboutUs(told, hints) && !(status === 429 && waitIn(refusal.body) !== undefined);
-  const is_theirs = says(hints.unavailable, told);
-  const detail = `answered ${status}${told.message === '' ? '' : `: ${scrub(told.message, secrets)}`}`;
-  if (isCallersMistake(status, told, hints) && !about_us && !is_theirs) {
-    const message = scrub(told.message, secrets) || 'The model provider refused the request.';
+  const about_us = isAboutUs(reason, hints) && !(status === 429 && waitIn(refusal.body) !== undefined);
+  const is_theirs = says(hints.unavailable, reason);
+  const detail = `answered ${status}${reason.message === '' ? '' : `: ${scrub(reason.message, secrets)}`}`;
+  if (isCallersMistake(status, reason, hints) && !about_us && !is_theirs) {
+    const message = scrub(reason.message, secrets) || 'The model provider refused the request.';
     return new InputRefused(
-      isModeration(told, hints) || status === 403 ? 'content_policy_violation' : 'invalid_request',
+      isModeration(reason, hints) || status === 403 ? 'content_policy_violation' : 'invalid_request',
       message,
     );
   }
   if (!is_theirs && (status === 401 || status === 402 || status === 403 || (about_us && status < 500)))
     return new NotStarted('rejected_credentials', detail);
-  if (status === 429 && too_large.test(told.message)) return new NotStarted('refused', detail, { is_blameless: true });
+  if (status === 429 && too_large.test(reason.message))
+    return new NotStarted('refused', detail, { is_blameless: true });
   if (status === 429) return new NotStarted('rate_limited', detail, { retry_after_ms: retryAfter(refusal) });
   if (status === 504 || status === 408) return new NotStarted('timeout', detail);
   return new NotStarted('unavailable', detail, retryOptions(refusal));
@@ -78,13 +79,13 @@ export function runFailure(
   hints: Hints = {},
 ): RunState & { phase: 'failed' } {
   const { code = '', message = '' } = trouble;
-  const told: Told = { code, type: '', message };
+  const upstream_reason: Told = { code, type: '', message };
   const reason = scrub(message, secrets);
-  if (isModeration(told, hints)) {
+  if (isModeration(upstream_reason, hints)) {
     const words = reason || 'The model provider found the content unfit.';
     return { phase: 'failed', type: 'content_policy_violation', message: words };
   }
-  if (says(hints.callers, told)) {
+  if (says(hints.callers, upstream_reason)) {
     return { phase: 'failed', type: 'invalid_request', message: reason || 'The model could not work with this input.' };
   }
   return { phase: 'failed', type: 'upstream_error', message: 'The model provider could not finish the run.' };

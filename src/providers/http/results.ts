@@ -10,14 +10,14 @@ import type { RunFile } from '../provider.ts';
  * `output.form` that the texts there are the bytes of files.
  */
 export function resultsOf(answer: Json | undefined, output: JsonObject): RunFile[] {
-  const found = placesIn(answer, output);
-  const texts = [...new Set(found.flatMap((value) => textsIn(value)))];
+  const values = placesIn(answer, output);
+  const texts = [...new Set(values.flatMap((value) => textsIn(value)))];
   const form = forms.find((each) => each === output['form']);
   if (form !== undefined) return texts.map((text) => ({ bytes: Buffer.from(text, form) }));
   const files = texts.flatMap(fileOf);
   if (files.length > 0) return files;
   // A list of texts that are no files is one text in pieces, as it was streamed.
-  const text = found.flatMap(piecesOf).join('');
+  const text = values.flatMap(piecesOf).join('');
   return text === '' ? [] : [{ text, content_type: 'text/plain' }];
 }
 

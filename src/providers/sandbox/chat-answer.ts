@@ -75,10 +75,10 @@ function callsOf(conversation: Conversation, moment: Moment, script: ChatScript)
   const mode = tool_choice?.mode ?? 'auto';
   const [first] = tools;
   if (!first || mode === 'none') return [];
-  const wanted = script.calls
+  const calls = script.calls
     .slice(moment.calls_made)
     .filter(({ name }) => toolNamed(tools, name) && (tool_choice?.mode !== 'one' || tool_choice.name === name));
-  if (wanted.length > 0) return conversation.parallel_tool_calls === false ? wanted.slice(0, 1) : wanted;
+  if (calls.length > 0) return conversation.parallel_tool_calls === false ? calls.slice(0, 1) : calls;
   if (tool_choice?.mode === 'one') return [{ name: tool_choice.name, arguments: undefined }];
   return mode === 'any' ? [{ name: first.name, arguments: undefined }] : [];
 }
@@ -122,7 +122,7 @@ async function sentences(
   const messages = turns.filter(({ role }) => role === 'user').length;
   const system = textOf(turns.filter(({ role }) => role === 'system').flatMap(({ parts }) => parts));
   const missing = script.calls.find(({ name }) => !toolNamed(tools, name));
-  const said = [
+  const answers = [
     results.length === 0 ? 'This is the sandbox of Medley, which no model is behind.' : '',
     ...results.map((result) => `The tool ${result.is_error ? 'failed' : 'answered'}: ${quoted(textOf(result.parts))}`),
     results.length === 0 && script.text !== '' ? `You said: ${quoted(script.text)}` : '',
@@ -132,7 +132,7 @@ async function sentences(
     missing ? `There is no tool ${missing.name} in this request.` : '',
     seed > 0 ? `This is answer ${seed + 1} of several.` : '',
   ];
-  return said.filter((sentence) => sentence !== '').join(' ');
+  return answers.filter((sentence) => sentence !== '').join(' ');
 }
 
 /** Each is one token with the space before it, and so is the full stop. */

@@ -60,8 +60,8 @@ const sizes = new WeakMap<Source, Promise<Size | undefined>>();
 
 /** In pixels; undefined for links, and for what is no image. */
 export function imageSize(source: Source): Promise<Size | undefined> {
-  const known = sizes.get(source);
-  if (known) return known;
+  const cached = sizes.get(source);
+  if (cached) return cached;
   const size = measure(source);
   sizes.set(source, size);
   return size;

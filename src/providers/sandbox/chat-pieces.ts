@@ -91,15 +91,15 @@ function eventsOf(part: Part, texts: readonly string[], index: number, is_whole:
 }
 
 function endAtStop(answer: ChatAnswer, stop: readonly string[]): ChatAnswer {
-  const found = stop.filter((sequence) => sequence !== '');
-  if (found.length === 0) return answer;
+  const sequences = stop.filter((sequence) => sequence !== '');
+  if (sequences.length === 0) return answer;
   const parts: Part[] = [];
   for (const part of answer.parts) {
     if (part.type !== 'text') {
       parts.push(part);
       continue;
     }
-    const [first] = found
+    const [first] = sequences
       .map((sequence) => ({ sequence, at: part.text.indexOf(sequence) }))
       .filter(({ at }) => at !== -1)
       .toSorted((a, b) => a.at - b.at);

@@ -34,7 +34,7 @@ export function readChatScript(said: string, options: JsonObject): ChatScript {
   const is_long = said.length > 2 * read_length_max;
   const read = is_long ? `${said.slice(0, read_length_max)}\n${said.slice(-read_length_max)}` : said;
   const { calls, text } = takeCalls(read);
-  const found: Omit<ChatScript, keyof Script> = {
+  const chat_script: Omit<ChatScript, keyof Script> = {
     error_status: undefined,
     is_cut: false,
     tells_usage: true,
@@ -43,15 +43,15 @@ export function readChatScript(said: string, options: JsonObject): ChatScript {
     calls,
   };
   const rest = text.replace(word_directive, (_, word?: string, status?: string, tokens?: string) => {
-    if (status !== undefined) found.error_status = Number(status);
-    else if (tokens !== undefined) found.tokens = Number(tokens);
-    else if (word?.toLowerCase() === 'cut') found.is_cut = true;
-    else if (word?.toLowerCase() === 'think') found.thinks = true;
-    else found.tells_usage = false;
+    if (status !== undefined) chat_script.error_status = Number(status);
+    else if (tokens !== undefined) chat_script.tokens = Number(tokens);
+    else if (word?.toLowerCase() === 'cut') chat_script.is_cut = true;
+    else if (word?.toLowerCase() === 'think') chat_script.thinks = true;
+    else chat_script.tells_usage = false;
     return ' ';
   });
   const script = readScript(rest, options, delay_ms_max);
-  return { ...script, ...found, text: script.text.replaceAll(/[^\S\n]+/g, ' ').trim() };
+  return { ...script, ...chat_script, text: script.text.replaceAll(/[^\S\n]+/g, ' ').trim() };
 }
 
 const calls_max = 32;

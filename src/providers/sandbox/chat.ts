@@ -95,12 +95,12 @@ function answersWanted(body: JsonObject): number {
 
 /** Everything that a script asks for before the answer begins. */
 export async function behave(script: ChatScript, is_stream: boolean, signal: AbortSignal): Promise<void> {
-  if (script.refuse) throw told('refused', 'The sandbox refused the call before its start, as it was told to.');
+  if (script.refuse) throw notStarted('refused', 'The sandbox refused the call before its start, as it was told to.');
   if (script.delay_ms !== undefined) await wait(script.delay_ms, undefined, { signal });
   if (script.error_status !== undefined) throw errorOf(script.error_status);
   if (script.ending === 'hang') {
     await wait(hang_ms, undefined, { signal });
-    throw told('timeout', 'The sandbox did not answer within 20 seconds, as it was told to.');
+    throw notStarted('timeout', 'The sandbox did not answer within 20 seconds, as it was told to.');
   }
   if (script.ending === 'moderate') {
     const message = 'The sandbox found the content unfit, as it was told to.';
@@ -108,11 +108,11 @@ export async function behave(script: ChatScript, is_stream: boolean, signal: Abo
   }
   // Half an answer that is no stream is none.
   if (is_stream) return;
-  if (script.ending === 'fail') throw told('unavailable', 'The sandbox failed, as it was told to.');
-  if (script.is_cut) throw told('unavailable', 'The sandbox broke off, as it was told to.');
+  if (script.ending === 'fail') throw notStarted('unavailable', 'The sandbox failed, as it was told to.');
+  if (script.is_cut) throw notStarted('unavailable', 'The sandbox broke off, as it was told to.');
 }
 
-function told(reason: NotStarted['reason'], message: string, retry_after_ms?: number): NotStarted {
+function notStarted(reason: NotStarted['reason'], message: string, retry_after_ms?: number): NotStarted {
   return new NotStarted(reason, message, { simulated: true, ...(retry_after_ms !== undefined && { retry_after_ms }) });
 }
 
@@ -121,7 +121,7 @@ function errorOf(status: number): NotStarted | InputRefused {
   const message = `The sandbox answered ${status}, as it was told to.`;
   const error = refusalError({ status, retry_after: undefined, body: JSON.stringify({ error: { message } }) }, []);
   return error instanceof NotStarted
-    ? told(error.reason, error.message, error.retry_after_ms)
+    ? notStarted(error.reason, error.message, error.retry_after_ms)
     : new InputRefused(error.type, error.message, { simulated: true });
 }
 

@@ -41,8 +41,8 @@ export async function embed(call: EmbeddingCall, stop: StopSignal): Promise<Chat
 }
 
 function readDimensions(body: JsonObject): number {
-  const wanted = body['dimensions'] ?? dimensions_default;
-  if (typeof wanted === 'number' && wanted <= dimensions_max) return wanted;
+  const dimensions = body['dimensions'] ?? dimensions_default;
+  if (typeof dimensions === 'number' && dimensions <= dimensions_max) return dimensions;
   throw refused(`dimensions must be at most ${dimensions_max} for this model.`);
 }
 

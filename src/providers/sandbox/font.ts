@@ -46,14 +46,14 @@ export function openFont(file_name: string): Font {
 type Tables = { head: Buffer; hhea: Buffer; hmtx: Buffer; loca: Buffer; glyf: Buffer; cmap: Buffer };
 
 function readTables(file: Buffer): Tables {
-  const found = new Map<string, Buffer>();
+  const tables = new Map<string, Buffer>();
   for (let i = 0; i < file.readUInt16BE(4); i++) {
     const entry = 12 + 16 * i;
     const start = file.readUInt32BE(entry + 8);
-    found.set(file.toString('latin1', entry, entry + 4), file.subarray(start, start + file.readUInt32BE(entry + 12)));
+    tables.set(file.toString('latin1', entry, entry + 4), file.subarray(start, start + file.readUInt32BE(entry + 12)));
   }
   const table = (name: string) => {
-    const bytes = found.get(name);
+    const bytes = tables.get(name);
     assert(bytes, `the font has no table ${name}`);
     return bytes;
   };

@@ -222,8 +222,8 @@ function typeOf(schema: JsonObject, depth: number): string {
   const { type } = schema;
   if (typeof type === 'string') return type;
   if (Array.isArray(type)) {
-    const wanted = depth >= generous_depth && type.includes('null') ? 'null' : type.find((each) => each !== 'null');
-    return String(wanted ?? 'null');
+    const chosen = depth >= generous_depth && type.includes('null') ? 'null' : type.find((each) => each !== 'null');
+    return String(chosen ?? 'null');
   }
   const has = (...keywords: string[]) => keywords.some((keyword) => keyword in schema);
   if (has('properties', 'required', 'additionalProperties', 'minProperties')) return 'object';
@@ -296,8 +296,8 @@ function textIn(schema: JsonObject, patterns: PatternTexts, name: string, varian
     const text = patterns.textOf(pattern, least);
     if (text !== undefined) return text;
   }
-  const known = typeof format === 'string' && Object.hasOwn(formats, format) ? formats[format] : undefined;
-  if (known !== undefined) return known;
+  const sample = typeof format === 'string' && Object.hasOwn(formats, format) ? formats[format] : undefined;
+  if (sample !== undefined) return sample;
   const text = `Sandbox ${name}${variant === 0 ? '' : ` ${variant + 1}`}`;
   const fitted = text.length >= least ? text : text.padEnd(least, '.');
   return variant > 0 && fitted.length > most

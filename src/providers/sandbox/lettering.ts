@@ -123,8 +123,8 @@ function inVisualOrder(line: string): string {
 const widths = new Map<string, number>();
 
 function widthOf(character: string): number {
-  const known = widths.get(character);
-  if (known !== undefined) return known;
+  const cached = widths.get(character);
+  if (cached !== undefined) return cached;
   const code_point = character.codePointAt(0) ?? 0;
   const font = fontFor(code_point);
   const width = font ? font.advance(code_point) / font.units_per_em : missing_width;

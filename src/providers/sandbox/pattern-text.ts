@@ -126,8 +126,8 @@ class PatternReader {
     const letter = this.#next();
     this.#at += 1;
     if (letter === 'b') return '';
-    const known = classes[letter] ?? controls[letter];
-    if (known !== undefined) return known;
+    const text = classes[letter] ?? controls[letter];
+    if (text !== undefined) return text;
     if (letter === 'p' && this.#pattern.startsWith('{L', this.#at)) {
       this.#at = this.#pattern.indexOf('}', this.#at) + 1;
       return 'a';

@@ -3,8 +3,8 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 
 /** Given pictures are not looked at, but others give another result: the seed that follows from them, if there are any. */
 export function pictureSeed(input: JsonObject): { seed?: number } {
-  const given = [input['images'] ?? [], input['mask'] ?? []].flat().filter((each: Json) => typeof each === 'string');
-  if (given.length === 0) return {};
-  const hash = createHash('sha256').update(JSON.stringify([given, input['seed'] ?? 0]));
+  const sources = [input['images'] ?? [], input['mask'] ?? []].flat().filter((each: Json) => typeof each === 'string');
+  if (sources.length === 0) return {};
+  const hash = createHash('sha256').update(JSON.stringify([sources, input['seed'] ?? 0]));
   return { seed: hash.digest().readUInt32LE(0) };
 }

@@ -28,12 +28,12 @@ export async function listen(input: Input, hint: string): Promise<TranscriptOrde
 
 /** The same from a run's `ref`. */
 export function readTranscriptOrder({ text, form, seconds, language }: Input): TranscriptOrder {
-  const known = forms.find((each) => each === form);
-  if (!known)
+  const output_form = forms.find((each) => each === form);
+  if (!output_form)
     throw new InputRefused('invalid_request', `The sandbox needs output_format to be one of ${forms.join(', ')}.`);
   assert(typeof text === 'string' && typeof seconds === 'string', 'a transcript has a text and a length');
   assert(typeof language === 'string', 'a transcript has a language');
-  return { kind: 'transcript', text, form: known, seconds, language };
+  return { kind: 'transcript', text, form: output_form, seconds, language };
 }
 
 export function writeTranscript({ text, form, seconds, language }: TranscriptOrder): TextFile {

@@ -38,8 +38,8 @@ function carryChoice(offer: Offer, field: string, value: Json, synonyms: Synonym
   const choices = choicesOf(offer, field);
   if (!choices) return { [field]: asField(offer, field, value) };
   const own = typeof value === 'string' && Object.hasOwn(synonyms, value) ? (synonyms[value] ?? []) : [];
-  const found = [value, ...own].map((word) => asField(offer, field, word)).find((word) => choices.includes(word));
-  if (found !== undefined) return { [field]: found };
+  const match = [value, ...own].map((word) => asField(offer, field, word)).find((word) => choices.includes(word));
+  if (match !== undefined) return { [field]: match };
   return value === 'auto' ? {} : { [field]: asField(offer, field, value) };
 }
 

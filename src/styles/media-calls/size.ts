@@ -38,9 +38,9 @@ export function carrySize(offer: Offer, value: Json): JsonObject | undefined {
 }
 
 function readSize(value: Json): Pixels | undefined {
-  const found = typeof value === 'string' ? size_form.exec(value) : null;
-  if (!found) return undefined;
-  const [width, height] = [Number(found[1]), Number(found[2])];
+  const match = typeof value === 'string' ? size_form.exec(value) : null;
+  if (!match) return undefined;
+  const [width, height] = [Number(match[1]), Number(match[2])];
   return width > 0 && height > 0 ? { width, height } : undefined;
 }
 
@@ -72,16 +72,16 @@ function shapeOf(choices: readonly Json[] | undefined, { width, height }: Pixels
     const divisor = greatestCommonDivisor(width, height);
     return `${width / divisor}:${height / divisor}`;
   }
-  const wanted = Math.log(width / height);
+  const log_ratio = Math.log(width / height);
   return nearest(choices, shape_distance_max, (choice) => {
     const ratio = readRatio(choice);
-    return ratio === undefined ? undefined : Math.abs(Math.log(ratio) - wanted);
+    return ratio === undefined ? undefined : Math.abs(Math.log(ratio) - log_ratio);
   });
 }
 
 function readRatio(value: Json): number | undefined {
-  const found = typeof value === 'string' ? /^(\d{1,5}(?:\.\d+)?)[:/x](\d{1,5}(?:\.\d+)?)$/.exec(value) : null;
-  const ratio = found ? Number(found[1]) / Number(found[2]) : Number.NaN;
+  const match = typeof value === 'string' ? /^(\d{1,5}(?:\.\d+)?)[:/x](\d{1,5}(?:\.\d+)?)$/.exec(value) : null;
+  const ratio = match ? Number(match[1]) / Number(match[2]) : Number.NaN;
   return Number.isFinite(ratio) && ratio > 0 ? ratio : undefined;
 }
 
@@ -91,15 +91,15 @@ function greatestCommonDivisor(a: number, b: number): number {
 
 function inClass(offer: Offer, field: string, pixels: Pixels): JsonObject {
   const choices = choicesOf(offer, field);
-  const known = choices?.filter((choice) => areaOf(offer, choice, pixels) !== undefined) ?? [];
-  if (known.length === 0) return {}; // its words say nothing of pixels: the default
-  const wanted = Math.log(pixels.width * pixels.height);
-  const found = nearest(known, area_distance_max, (choice) =>
-    Math.abs(Math.log(areaOf(offer, choice, pixels) ?? 1) - wanted),
+  const sizes = choices?.filter((choice) => areaOf(offer, choice, pixels) !== undefined) ?? [];
+  if (sizes.length === 0) return {}; // its words say nothing of pixels: the default
+  const log_area = Math.log(pixels.width * pixels.height);
+  const nearest_size = nearest(sizes, area_distance_max, (choice) =>
+    Math.abs(Math.log(areaOf(offer, choice, pixels) ?? 1) - log_area),
   );
-  if (found !== undefined) return { [field]: found };
+  if (nearest_size !== undefined) return { [field]: nearest_size };
   const { width, height } = pixels;
-  throw refused('size', `${offer.model} has the resolutions ${listed(known)}, and none near ${width}x${height}.`);
+  throw refused('size', `${offer.model} has the resolutions ${listed(sizes)}, and none near ${width}x${height}.`);
 }
 
 /** How many pixels a class means in the shape of `pixels`: `720p`, `4k` of films, `2K` of pictures, `1 MP`, `1024x1024`. */

@@ -47,6 +47,6 @@ export function mediaOf({ name, schema }: Pick<Field, 'name' | 'schema'>): Media
   const { 'x-media': kind, format, contentMediaType: content } = schema;
   if (kind === 'image' || kind === 'audio' || kind === 'video') return kind;
   if (typeOf(schema) !== 'string' || format !== 'uri') return undefined;
-  const told = `${typeof content === 'string' ? content : ''} ${name}`;
-  return (['image', 'audio', 'video'] as const).find((each) => told.includes(each));
+  const hint = `${typeof content === 'string' ? content : ''} ${name}`;
+  return (['image', 'audio', 'video'] as const).find((each) => hint.includes(each));
 }

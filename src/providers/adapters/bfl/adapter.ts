@@ -61,11 +61,11 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const json = { ...withBareBase64(input), ...(events_url !== undefined && { webhook_url: events_url }) };
   const answer = await upstream.call({ method: 'POST', path: `/v1/${inPath(model)}`, json, signal });
   if (!answer.ok) throw upstream.refusal(answer);
-  const told = answer.object();
-  const url = upstream.link(told['polling_url']);
-  const { cost } = told;
+  const response = answer.object();
+  const url = upstream.link(response['polling_url']);
+  const { cost } = response;
   const about = { ...(url !== undefined && { url }), ...(cost !== undefined && { cost }) };
-  return goingOn({ id: newId(told, 'id'), started_at_ms: now_ms, ...about }, 'waiting', now_ms, paceOf(run));
+  return goingOn({ id: newId(response, 'id'), started_at_ms: now_ms, ...about }, 'waiting', now_ms, paceOf(run));
 }
 
 function paceOf({ kind }: RunContext): PollPace {

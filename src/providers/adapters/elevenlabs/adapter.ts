@@ -94,7 +94,7 @@ function refusalOf(upstream: Upstream, answer: Answer, run: RunRequest): Error {
   return upstream.refusal(answer, hints);
 }
 
-const known = {
+const option_names = {
   operation: operations,
   voice_id: undefined,
   output_format: undefined,
@@ -107,7 +107,7 @@ function checkOptions(options: JsonObject): OptionProblem[] {
   const { enable_logging = true } = options;
   const no_texts = ['voice_id', 'output_format'].filter((field) => typeof (options[field] ?? '') !== 'string');
   return [
-    ...optionProblems(options, known),
+    ...optionProblems(options, option_names),
     ...no_texts.map((field) => ({ field, message: 'must be a text' })),
     ...(typeof enable_logging === 'boolean' ? [] : [{ field: 'enable_logging', message: 'must be true or false' }]),
     ...costProblems(options),

@@ -54,10 +54,10 @@ function lengthOf(operation: Operation, duration: number): JsonObject {
 /** The settings of a voice may be fields of their own. */
 function withSettings(body: JsonObject): JsonObject {
   const members = Object.entries(body);
-  const found = Object.fromEntries(members.filter(([name]) => settings.includes(name)));
+  const voice_settings = Object.fromEntries(members.filter(([name]) => settings.includes(name)));
   const others = Object.fromEntries(members.filter(([name]) => !settings.includes(name)));
-  if (Object.keys(found).length === 0) return body;
-  return { ...others, voice_settings: { ...objectIn(body, 'voice_settings'), ...found } };
+  if (Object.keys(voice_settings).length === 0) return body;
+  return { ...others, voice_settings: { ...objectIn(body, 'voice_settings'), ...voice_settings } };
 }
 
 /** `samples`: what comes has no container. */
@@ -65,9 +65,9 @@ type Format = { asked?: string; samples?: Parameters<typeof wrapInWav>[1] };
 
 /** Only speech comes as WAV by itself; the others are asked for its samples. */
 function formatOf(run: RunRequest): Format {
-  const wanted = run.input['output_format'] ?? run.options['output_format'];
-  if (typeof wanted !== 'string') return {};
-  const asked = operationOf(run) === 'text-to-speech' ? wanted : wanted.replace(/^wav_/, 'pcm_');
+  const requested = run.input['output_format'] ?? run.options['output_format'];
+  if (typeof requested !== 'string') return {};
+  const asked = operationOf(run) === 'text-to-speech' ? requested : requested.replace(/^wav_/, 'pcm_');
   const [, encoding, rate] = /^(pcm|ulaw|alaw)_(\d{4,6})$/.exec(asked) ?? [];
   if (encoding !== 'pcm' && encoding !== 'ulaw' && encoding !== 'alaw') return { asked };
   return { asked, samples: { encoding, rate: Number(rate) } };

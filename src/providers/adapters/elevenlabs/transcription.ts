@@ -55,9 +55,9 @@ function wordsOf(transcript: JsonObject): string {
 }
 
 function subtitlesIn(transcript: JsonObject): string | undefined {
-  const found = objectsIn(transcript, 'additional_formats').find((one) => one['requested_format'] === 'srt');
-  const content = found && textIn(found, 'content');
-  if (content === undefined || found?.['is_base64_encoded'] !== true) return content;
+  const subtitles = objectsIn(transcript, 'additional_formats').find((one) => one['requested_format'] === 'srt');
+  const content = subtitles && textIn(subtitles, 'content');
+  if (content === undefined || subtitles?.['is_base64_encoded'] !== true) return content;
   return Buffer.from(content, 'base64').toString('utf8');
 }
 

@@ -11,8 +11,8 @@ export type Operation = (typeof operations)[number];
 
 /** What a run does: as the route says, else by the name of its model. */
 export function operationOf({ model, options }: RunContext): Operation {
-  const told = operations.find((operation) => operation === options['operation']);
-  if (told !== undefined) return told;
+  const chosen = operations.find((operation) => operation === options['operation']);
+  if (chosen !== undefined) return chosen;
   if (model.startsWith('scribe')) return 'speech-to-text';
   if (model.startsWith('music')) return 'music';
   return model.startsWith('eleven_text_to_sound') ? 'sound-generation' : 'text-to-speech';
@@ -20,8 +20,8 @@ export function operationOf({ model, options }: RunContext): Operation {
 
 /** The input with the model, without the fields that are `taken` or null. */
 export function bodyOf({ model, input }: RunRequest, taken: readonly string[]): JsonObject {
-  const kept = Object.entries(input).filter(([name, value]) => value !== null && !taken.includes(name));
-  return { ...Object.fromEntries(kept), model_id: model };
+  const members = Object.entries(input).filter(([name, value]) => value !== null && !taken.includes(name));
+  return { ...Object.fromEntries(members), model_id: model };
 }
 
 export function loggingOf({ options }: RunContext): Record<string, string> {

@@ -55,8 +55,8 @@ export const fal = {
 } satisfies Adapter;
 
 function checkOptions(options: JsonObject, output: JsonObject = {}): OptionProblem[] {
-  const known = { priority: ['normal', 'low'], credit_price: undefined, cost_currency: undefined };
-  return [...optionProblems(options, known), ...costProblems(options), ...outputProblems(output)];
+  const option_names = { priority: ['normal', 'low'], credit_price: undefined, cost_currency: undefined };
+  return [...optionProblems(options, option_names), ...costProblems(options), ...outputProblems(output)];
 }
 
 function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
@@ -91,10 +91,10 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
     signal,
   });
   if (!answer.ok) throw upstream.refusal(answer, hints);
-  const told = answer.object();
-  const watch: Watch = { id: newId(told, 'request_id'), started_at_ms: now_ms };
+  const response = answer.object();
+  const watch: Watch = { id: newId(response, 'request_id'), started_at_ms: now_ms };
   for (const name of ['status_url', 'response_url', 'cancel_url']) {
-    const url = upstream.link(told[name]);
+    const url = upstream.link(response[name]);
     if (url !== undefined) watch[name] = url;
   }
   return goingOn(watch, 'waiting', now_ms, paces[kind]);
@@ -128,11 +128,11 @@ async function fetchResult(upstream: Upstream, run: RunContext, watch: Watch, si
   const answer = await upstream.call({ method: 'GET', ...place, signal, answer_bytes_max });
   if (answer.ok) return succeeded(upstream, run, answer);
   if (answer.status === 404) return unknownRun(watch, run.now_ms, paces[run.kind]);
-  const told = toldBy(answer.text());
-  const is_of_the_run = (told.message !== '' || told.type !== '') && ![401, 403, 429].includes(answer.status);
+  const refusal = toldBy(answer.text());
+  const is_of_the_run = (refusal.message !== '' || refusal.type !== '') && ![401, 403, 429].includes(answer.status);
   if (!is_of_the_run) throw unanswered(answer);
-  if (/still in progress/i.test(told.message)) return goingOn(watch, 'running', run.now_ms, paces[run.kind]);
-  return failed(upstream, answer, { ...told, type: answer.headers['x-fal-error-type'] ?? told.type });
+  if (/still in progress/i.test(refusal.message)) return goingOn(watch, 'running', run.now_ms, paces[run.kind]);
+  return failed(upstream, answer, { ...refusal, type: answer.headers['x-fal-error-type'] ?? refusal.type });
 }
 
 function failed(upstream: Upstream, answer: Answer, told: { message: string; type: string }): RunState {
@@ -151,9 +151,9 @@ function failed(upstream: Upstream, answer: Answer, told: { message: string; typ
 const nothing = { amount: '0', currency: 'USD' };
 
 function succeeded(upstream: Upstream, run: RunContext, answer: Answer): RunState {
-  const told = answer.object();
-  const flags = told['has_nsfw_concepts'];
-  const files = filesIn(told, run, Array.isArray(flags) ? flags : []);
+  const response = answer.object();
+  const flags = response['has_nsfw_concepts'];
+  const files = filesIn(response, run, Array.isArray(flags) ? flags : []);
   if (files === 'moderated') return upstream.failure({ code: 'content_policy_violation' });
   const upstream_cost = creditCost(answer.headers['x-fal-billable-units'], run.options);
   return { phase: 'done', files, ...(upstream_cost && { upstream_cost }) };
@@ -167,8 +167,8 @@ function filesIn(told: JsonObject, { kind, output }: RunContext, flags: Json[]):
   const black = pictures.filter((_, index) => flags[index] === true);
   const clean = objectsWithUrl(told).filter((file) => !black.includes(file));
   if (clean.length === 0 && black.length > 0) return 'moderated';
-  const wanted = clean.filter((file) => textIn(file, 'content_type')?.startsWith(`${kind}/`) ?? true);
-  const files = (wanted.length > 0 ? wanted : clean).flatMap((file) => fileOf(textIn(file, 'url') ?? ''));
+  const of_kind = clean.filter((file) => textIn(file, 'content_type')?.startsWith(`${kind}/`) ?? true);
+  const files = (of_kind.length > 0 ? of_kind : clean).flatMap((file) => fileOf(textIn(file, 'url') ?? ''));
   const text = textIn(told, 'text') ?? textIn(told, 'output');
   return files.length > 0 || text === undefined ? files : [{ text, content_type: 'text/plain' }];
 }

@@ -81,6 +81,6 @@ function unfinished(upstream: Upstream, candidate: JsonObject): RunState {
   const message = textIn(candidate, 'finishMessage') ?? '';
   if (unfit.test(reason)) return upstream.failure({ code: 'moderation', message });
   if (!without_picture.test(reason)) return upstream.failure({ code: reason });
-  const told = 'The model answered without a picture: ask for one in other words.';
-  return { phase: 'failed', type: 'invalid_request', message: told };
+  const advice = 'The model answered without a picture: ask for one in other words.';
+  return { phase: 'failed', type: 'invalid_request', message: advice };
 }

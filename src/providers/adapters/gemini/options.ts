@@ -5,7 +5,7 @@ import { optionProblems } from '../../http/options.ts';
 import { costProblems, tokenPriceProblems } from '../../http/upstream-cost.ts';
 import { methods } from './work.ts';
 
-const known = {
+const option_names = {
   method: methods,
   safety_settings: undefined,
   tools: undefined,
@@ -27,7 +27,7 @@ export function mediaOptionProblems(options: JsonObject): OptionProblem[] {
   const no_lists = lists.filter((field) => options[field] !== undefined && !Array.isArray(options[field]));
   const { webhooks = false } = options;
   return [
-    ...optionProblems(options, known),
+    ...optionProblems(options, option_names),
     ...no_lists.map((field) => ({ field, message: 'must be a list, as the Gemini API takes it' })),
     ...(typeof webhooks === 'boolean' ? [] : [{ field: 'webhooks', message: 'must be true or false' }]),
     ...costProblems(options),

@@ -15,8 +15,8 @@ export const methods = ['generateContent', 'predict', 'predictLongRunning'] as c
 
 /** How a model is asked: by the route's option `method`, else by its kind and its name. */
 export function methodOf({ kind, model, options }: RunContext): (typeof methods)[number] {
-  const told = methods.find((method) => method === options['method']);
-  if (told !== undefined) return told;
+  const chosen = methods.find((method) => method === options['method']);
+  if (chosen !== undefined) return chosen;
   if (kind === 'video') return 'predictLongRunning';
   return /(?:^|\/)imagen/.test(model) ? 'predict' : 'generateContent';
 }

@@ -75,8 +75,8 @@ async function start(talk: Talk, { input, events_url, now_ms }: RunRequest): Pro
   const trouble = troubleIn(answer, plan.errors);
   if (trouble) throw upstream.refusal(refusalIn(answer, trouble));
   if (!plan.status) return done(talk, answer);
-  const told = answer.object();
-  const id = idIn({ id: (plan.submit.id && firstAt(told, plan.submit.id)) ?? null }, 'id');
+  const response = answer.object();
+  const id = idIn({ id: (plan.submit.id && firstAt(response, plan.submit.id)) ?? null }, 'id');
   if (id === undefined) throw new Error('the answer to the submit names no run');
   const cost = costIn(talk, answer);
   const watch: Watch = { id, started_at_ms: now_ms, ...(cost && { cost }) };
@@ -101,14 +101,14 @@ function isOfTheRun({ meaning }: Trouble): boolean {
 
 async function stateOf(talk: Talk, status: Status, watch: Watch, answer: Answer): Promise<RunState> {
   const { plan, upstream, run } = talk;
-  const told = answer.object();
-  const word = wordAt(told, status.state);
+  const response = answer.object();
+  const word = wordAt(response, status.state);
   if (word === '') throw new Error('the answer to the poll has no state');
   const { states } = status;
   if (states.waiting.includes(word)) return goingOn(watch, 'waiting', run.now_ms, plan.poll);
   if (states.dropped.includes(word)) throw new NotStarted('unavailable', `the run was dropped: ${word}`);
   if (states.failed.includes(word)) {
-    return failed(upstream, troubleOf(wordAt(told, status.code), wordsAt(told, status.message), plan.errors));
+    return failed(upstream, troubleOf(wordAt(response, status.code), wordsAt(response, status.message), plan.errors));
   }
   if (!states.done.includes(word)) return goingOn(watch, 'running', run.now_ms, plan.poll);
   if (!plan.result) return done(talk, answer, watch);
@@ -125,17 +125,17 @@ function failed(upstream: Upstream, { code, message, meaning }: Trouble): RunSta
 function done(talk: Talk, answer: Answer, watch?: Watch): RunState {
   if (isFile(answer)) return { phase: 'done', files: [{ bytes: answer.bytes }] };
   const { plan, run } = talk;
-  const told = answer.object();
+  const response = answer.object();
   const units: Units = {};
   for (const unit of told_units) {
     const path = plan.units[unit];
-    const count = path && decimalOf(firstAt(told, path));
+    const count = path && decimalOf(firstAt(response, path));
     if (count !== undefined) units[unit] = count;
   }
   const upstream_cost = costIn(talk, answer) ?? costOfSubmit(watch);
   return {
     phase: 'done',
-    files: resultsOf(told, run.output).map((file) => withKey(talk, file)),
+    files: resultsOf(response, run.output).map((file) => withKey(talk, file)),
     ...(Object.keys(units).length > 0 && { units }),
     ...(upstream_cost && { upstream_cost }),
   };
@@ -148,10 +148,10 @@ function withKey({ upstream, plan, run, key }: Talk, file: RunFile): RunFile {
 }
 
 function costIn({ plan, run }: Talk, answer: Answer): UpstreamCost | undefined {
-  const told = answer.object();
+  const response = answer.object();
   const { amount, credits } = plan.cost;
-  if (amount) return costOf(decimalOf(firstAt(told, amount)), run.options);
-  return credits && creditCost(firstAt(told, credits), run.options);
+  if (amount) return costOf(decimalOf(firstAt(response, amount)), run.options);
+  return credits && creditCost(firstAt(response, credits), run.options);
 }
 
 /** Some tell the price as they take the run. */
@@ -180,21 +180,21 @@ async function call(
   { asks, input = {} }: { asks: boolean; input?: JsonObject },
 ): Promise<Answer> {
   const { upstream, plan, run, key, signal } = talk;
-  const known: Words = { ...words, model: run.model, task_id: run.task_id };
+  const all_words: Words = { ...words, model: run.model, task_id: run.task_id };
   // A model may be `owner/name`; an id is one part of the path, whatever is in it.
   const path = fill(wanted.path, {
-    ...known,
+    ...all_words,
     id: words.id === undefined ? undefined : encodeURIComponent(words.id),
     model: inPath(run.model),
   });
   if (path === undefined) throw new Error('the path of a call has a word without a value');
-  const headers = fillAll({ accept: 'application/json', ...plan.headers, ...wanted.headers }, { ...known, key });
-  const body = wanted.body === undefined ? undefined : fillBody(wanted.body, input, known);
+  const headers = fillAll({ accept: 'application/json', ...plan.headers, ...wanted.headers }, { ...all_words, key });
+  const body = wanted.body === undefined ? undefined : fillBody(wanted.body, input, all_words);
   const request: UpstreamRequest = {
     method: wanted.method,
     asks,
     path,
-    query: fillAll(wanted.query, known),
+    query: fillAll(wanted.query, all_words),
     headers,
     signal,
     pace: plan.poll.pace,

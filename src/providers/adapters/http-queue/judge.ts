@@ -16,11 +16,11 @@ export function isFile({ headers }: Answer): boolean {
 /** Undefined if nothing is wrong with an answer, by its status and, where the options name one, by its code. */
 export function troubleIn(answer: Answer, errors: Errors): Trouble | undefined {
   if (answer.ok && isFile(answer)) return undefined;
-  const told = objectOf(answer);
-  const code = wordAt(told, errors.code);
+  const response = objectOf(answer);
+  const code = wordAt(response, errors.code);
   // Where HTTP says that all is well, an answer without a code says nothing else.
   if (answer.ok && (errors.ok.length === 0 || code === '' || errors.ok.includes(code))) return undefined;
-  return troubleOf(code, wordsAt(told, errors.message), errors);
+  return troubleOf(code, wordsAt(response, errors.message), errors);
 }
 
 /** The trouble of a run that has failed. */

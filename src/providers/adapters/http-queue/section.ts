@@ -45,8 +45,8 @@ export class Section {
 
   choice<Choice extends string>(field: string, choices: readonly Choice[]): Choice | undefined {
     const value = this.#value[field];
-    const found = choices.find((choice) => choice === value);
-    if (value === undefined || found !== undefined) return found;
+    const match = choices.find((choice) => choice === value);
+    if (value === undefined || match !== undefined) return match;
     return this.note(field, `must be one of: ${choices.join(', ')}`);
   }
 
@@ -76,12 +76,12 @@ export class Section {
   /** Paths by name. */
   paths<Name extends string>(field: string, names: readonly Name[]): { [name in Name]?: AnswerPath } {
     const section = this.section(field, names);
-    const found: { [name in Name]?: AnswerPath } = {};
+    const paths: { [name in Name]?: AnswerPath } = {};
     for (const name of names) {
       const path = section?.path(name);
-      if (path !== undefined) found[name] = path;
+      if (path !== undefined) paths[name] = path;
     }
-    return found;
+    return paths;
   }
 
   /** A list of words or codes, in small letters. */
@@ -124,11 +124,11 @@ export class Section {
       return {};
     }
     const section = new Section(value, [...this.#at, field], this.#problems, Object.keys(value));
-    const found = Object.keys(value).flatMap((name): [string, string][] => {
+    const templates = Object.keys(value).flatMap((name): [string, string][] => {
       const text = section.template(name, words);
       return text === undefined ? [] : [[name, text]];
     });
-    return Object.fromEntries(found);
+    return Object.fromEntries(templates);
   }
 
   body(field: string, words: readonly Word[]): Json | undefined {

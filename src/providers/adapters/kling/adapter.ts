@@ -120,10 +120,10 @@ async function submit(
   const { path, json, is_new } = order;
   const answer = await upstream.call({ method: 'POST', path, json, headers: keyed(run.now_ms), signal });
   if (!answer.ok) throw upstream.refusal(answer, refusals);
-  const told = answer.object();
-  const code = idIn(told, 'code') ?? '0';
-  if (code !== '0') throw upstream.refusal(refusedAs(answer, statusOfCode(code), told), refusals);
-  return newId(objectIn(told, 'data'), is_new ? 'id' : 'task_id');
+  const response = answer.object();
+  const code = idIn(response, 'code') ?? '0';
+  if (code !== '0') throw upstream.refusal(refusedAs(answer, statusOfCode(code), response), refusals);
+  return newId(objectIn(response, 'data'), is_new ? 'id' : 'task_id');
 }
 
 /** A run that was taken while its answer was lost is found within this time, or stays unknown. */
@@ -184,10 +184,10 @@ async function poll(
   const answer = await upstream.call({ method: 'GET', ...place, headers: keyed(run.now_ms), signal });
   if (answer.status === 404) return unknownRun(watch, run.now_ms, paceOf(run));
   if (!answer.ok) throw unanswered(answer);
-  const told = answer.object();
-  const code = idIn(told, 'code') ?? '0';
+  const response = answer.object();
+  const code = idIn(response, 'code') ?? '0';
   if (code !== '0') throw new Error(`the poll was answered with the code ${code}`);
-  return stateOf(upstream, run, watch, taskIn(told), answer);
+  return stateOf(upstream, run, watch, taskIn(response), answer);
 }
 
 /** The one task of an answer, which may be a list of one. */

@@ -69,9 +69,9 @@ function withPrompt(input: JsonObject): JsonObject {
   const { prompt, contents: _, ...others } = input;
   const contents = objectsIn(input, 'contents');
   const frames = contents.filter((item) => item['type'] !== 'prompt');
-  const told = contents.find((item) => item['type'] === 'prompt') ?? { type: 'prompt', text: prompt ?? '' };
-  if (frames.length > 0) return { contents: told['text'] === '' ? frames : [told, ...frames], ...others };
-  return { prompt: told['text'] ?? '', ...others };
+  const prompt_item = contents.find((item) => item['type'] === 'prompt') ?? { type: 'prompt', text: prompt ?? '' };
+  if (frames.length > 0) return { contents: prompt_item['text'] === '' ? frames : [prompt_item, ...frames], ...others };
+  return { prompt: prompt_item['text'] ?? '', ...others };
 }
 
 function newEndpoint(input: JsonObject): string {

@@ -86,15 +86,15 @@ async function poll(
   const answer = await upstream.call({ method: 'GET', path, signal });
   if (answer.status === 404) return unknownRun(watch, run.now_ms, paceOf(run));
   if (!answer.ok) throw unanswered(answer);
-  const told = answer.object();
-  switch (statusIn(told, 'state')) {
+  const response = answer.object();
+  switch (statusIn(response, 'state')) {
     case 'queued':
     case 'pending':
       return goingOn(watch, 'waiting', run.now_ms, paceOf(run));
     case 'completed':
-      return { phase: 'done', files: filesAt(dialect.links(told)) };
+      return { phase: 'done', files: filesAt(dialect.links(response)) };
     case 'failed':
-      return failureOf(upstream, watch, told);
+      return failureOf(upstream, watch, response);
     case '':
       throw new Error('the answer to the poll has no state');
     default:

@@ -85,9 +85,9 @@ async function submit(
 ): Promise<JsonObject> {
   const answer = await upstream.call({ method: 'POST', path, json, ...options });
   if (!answer.ok) throw upstream.refusal(answer, hints);
-  const told = answer.object();
-  const { code, message } = codeOf(told);
-  if (code === '0') return told;
+  const response = answer.object();
+  const { code, message } = codeOf(response);
+  if (code === '0') return response;
   throw upstream.refusal(refusedAs(answer, status_of_code.get(code) ?? 500, { code, message }), hints);
 }
 
@@ -100,8 +100,8 @@ function codeOf(told: JsonObject): { code: string; message: string } {
 async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): Promise<RunState> {
   const version = isSecond(run) ? 'v2' : 'v1';
   const input = isSecond(run) ? secondInput(run.input) : run.input;
-  const told = await submit(upstream, `/${version}/video_generation`, { ...input, model: run.model }, { signal });
-  return goingOn({ id: newId(told, 'task_id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, pace);
+  const response = await submit(upstream, `/${version}/video_generation`, { ...input, model: run.model }, { signal });
+  return goingOn({ id: newId(response, 'task_id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, pace);
 }
 
 /** The fields of the first API as the list that the second wants. */
@@ -138,14 +138,14 @@ async function pollFirst(upstream: Upstream, run: RunContext, watch: Watch, sign
   const answer = await ask(upstream, '/v1/query/video_generation', signal, { task_id });
   if (answer.status === 404) return unknownRun(watch, run.now_ms, pace);
   if (!answer.ok) throw unanswered(answer);
-  const told = answer.object();
-  const { code, message } = codeOf(told);
-  switch (statusIn(told, 'status')) {
+  const response = answer.object();
+  const { code, message } = codeOf(response);
+  switch (statusIn(response, 'status')) {
     case 'preparing':
     case 'queueing':
       return goingOn(watch, 'waiting', run.now_ms, pace);
     case 'success':
-      return { phase: 'done', files: await storedFile(upstream, idIn(told, 'file_id'), signal) };
+      return { phase: 'done', files: await storedFile(upstream, idIn(response, 'file_id'), signal) };
     case 'fail':
     case 'failed':
       return upstream.failure({ code, message }, hints);
@@ -211,10 +211,10 @@ async function cancel(upstream: Upstream, watch: Watch, signal: AbortSignal): Pr
 /** Speech is not polled: the answer to the submit is the sound. */
 async function speak(upstream: Upstream, run: RunRequest, signal: AbortSignal): Promise<RunState> {
   const json: JsonObject = { output_format: 'hex', ...run.input, model: run.model, stream: false };
-  const told = await submit(upstream, '/v1/t2a_v2', json, { signal, answer_bytes_max: speech_bytes_max });
-  const audio = textIn(objectIn(told, 'data'), 'audio');
+  const response = await submit(upstream, '/v1/t2a_v2', json, { signal, answer_bytes_max: speech_bytes_max });
+  const audio = textIn(objectIn(response, 'data'), 'audio');
   if (audio === undefined) throw new Error('the answer has no sound');
-  const characters = countIn(objectIn(told, 'extra_info'), 'usage_characters');
+  const characters = countIn(objectIn(response, 'extra_info'), 'usage_characters');
   const units = characters === undefined ? {} : { units: { character: String(characters) } };
   return { phase: 'done', files: [soundOf(audio)], ...units };
 }

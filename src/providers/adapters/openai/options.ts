@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../catalog/model.ts';
 import { optionProblems } from '../../http/options.ts';
 import { costProblems, tokenPriceProblems } from '../../http/upstream-cost.ts';
 
-const known = {
+const option_names = {
   operation: ['speech', 'transcription'],
   response_format: ['b64_json', 'url', 'none'],
   stream_format: ['sse', 'audio'],
@@ -13,5 +13,5 @@ const known = {
 
 /** What is wrong with the options of a route that makes media. */
 export function mediaOptionProblems(options: JsonObject): OptionProblem[] {
-  return [...optionProblems(options, known), ...costProblems(options), ...tokenPriceProblems(options)];
+  return [...optionProblems(options, option_names), ...costProblems(options), ...tokenPriceProblems(options)];
 }

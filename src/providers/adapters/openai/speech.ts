@@ -19,11 +19,11 @@ export const speak: Work = async (upstream, run, signal) => {
   const answer = await upstream.call({ method: 'POST', path: '/audio/speech', json, signal, answer_bytes_max });
   if (!answer.ok) return answer;
   const { audio, usage } = is_stream ? readStream(answer) : { audio: answer.bytes, usage: undefined };
-  const told = readTokens('audio', usage, run.options);
+  const tokens = readTokens('audio', usage, run.options);
   const { input } = run.input;
   const character = String(charactersIn(typeof input === 'string' ? input : ''));
   const bytes = run.input['response_format'] === 'pcm' ? wrapInWav(audio, samples) : audio;
-  return { phase: 'done', files: [{ bytes }], ...told, units: { character, ...told.units } };
+  return { phase: 'done', files: [{ bytes }], ...tokens, units: { character, ...tokens.units } };
 };
 
 const frame_bytes_max = answer_bytes_max;

@@ -34,8 +34,8 @@ type Counts = { input: number; output: number; cached: number };
 function kindsOf(made: Made, usage: JsonObject, details: JsonObject, { input, output, cached }: Counts): TokenCounts {
   const image_input = countIn(details, 'image_tokens') ?? 0;
   const audio_input = countIn(details, 'audio_tokens') ?? 0;
-  const told = countIn(objectIn(usage, 'output_tokens_details'), 'text_tokens') ?? 0;
-  const text_output = made === 'text' ? output : Math.min(told, output);
+  const text_tokens = countIn(objectIn(usage, 'output_tokens_details'), 'text_tokens') ?? 0;
+  const text_output = made === 'text' ? output : Math.min(text_tokens, output);
   return {
     text_input: Math.max(0, input - image_input - audio_input - cached),
     image_input,

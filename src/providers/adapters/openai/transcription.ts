@@ -12,17 +12,18 @@ const answer_bytes_max = 67_108_864;
 
 /** Writes down what is said in `file`. */
 export const transcribe: Work = async (upstream, run, signal) => {
-  const wanted = formatOf(run);
+  const format = formatOf(run);
   const form = new FormData();
   appendFields(form, bodyOf(run, ['file', 'stream', 'response_format']));
-  form.append('response_format', wanted.asked);
+  form.append('response_format', format.asked);
   appendFile(form, 'file', 'file', run.input['file']);
   const answer = await upstream.call({ method: 'POST', path: '/audio/transcriptions', form, signal, answer_bytes_max });
   if (!answer.ok) return answer;
-  const { content_type } = wanted;
-  const made = content_type === undefined ? readJson(run, answer) : { files: [{ text: answer.text(), content_type }] };
-  const second = made.units?.second ?? (await secondsOf(run.input['file']));
-  return { phase: 'done', ...made, units: { ...made.units, ...(second !== undefined && { second }) } };
+  const { content_type } = format;
+  const result =
+    content_type === undefined ? readJson(run, answer) : { files: [{ text: answer.text(), content_type }] };
+  const second = result.units?.second ?? (await secondsOf(run.input['file']));
+  return { phase: 'done', ...result, units: { ...result.units, ...(second !== undefined && { second }) } };
 };
 
 type Format = { asked: string; content_type?: string };
@@ -43,7 +44,7 @@ function readJson({ input, options }: RunRequest, answer: Answer): Made {
   const file = is_bare
     ? { text: textIn(transcript, 'text') ?? '', content_type: 'text/plain' }
     : { text: JSON.stringify(transcript), content_type: 'application/json' };
-  const told = readTokens('text', usageOf(transcript), options);
+  const tokens = readTokens('text', usageOf(transcript), options);
   const second = decimalOf(transcript['duration']);
-  return { files: [file], ...told, units: { ...(second !== undefined && { second }), ...told.units } };
+  return { files: [file], ...tokens, units: { ...(second !== undefined && { second }), ...tokens.units } };
 }

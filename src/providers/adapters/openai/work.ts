@@ -8,8 +8,8 @@ export type Work = (upstream: Upstream, run: RunRequest, signal: AbortSignal) =>
 
 /** The input of a run as fields of its request, without those that would change the form of the answer. */
 export function bodyOf({ model, input }: RunRequest, without: readonly string[]): JsonObject {
-  const kept = Object.entries(input).filter(([name, value]) => value !== null && !without.includes(name));
-  return { ...Object.fromEntries(kept), model };
+  const members = Object.entries(input).filter(([name, value]) => value !== null && !without.includes(name));
+  return { ...Object.fromEntries(members), model };
 }
 
 export function usageOf(answer: JsonObject): JsonObject | undefined {

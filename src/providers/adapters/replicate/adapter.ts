@@ -91,9 +91,9 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const headers = { 'cancel-after': `${limit_s}s` };
   const answer = await upstream.call({ method: 'POST', path, headers, json, signal });
   if (!answer.ok) throw upstream.refusal(answer, hints);
-  const told = answer.object();
-  const id = newId(told, 'id');
-  const urls = objectIn(told, 'urls');
+  const response = answer.object();
+  const id = newId(response, 'id');
+  const urls = objectIn(response, 'urls');
   const [url, cancel_url] = [upstream.link(urls['get']), upstream.link(urls['cancel'])];
   const watch: Watch = { id, started_at_ms: now_ms, ...(url && { url }), ...(cancel_url && { cancel_url }) };
   // Whatever state it has by now, the first poll tells it: then the run is written down.
@@ -187,7 +187,7 @@ async function cancel(upstream: Upstream, watch: Watch, signal: AbortSignal): Pr
   const place = url === undefined ? { path: `/predictions/${inPath(idIn(watch, 'id') ?? '')}/cancel` } : { url };
   const answer = await upstream.call({ method: 'POST', ...place, signal });
   if (!answer.ok) return 'billed';
-  const told = answer.object();
-  const is_over = ['canceled', 'aborted'].includes(statusIn(told, 'status'));
-  return is_over && !told['started_at'] && watch.seen_running !== true ? 'stopped' : 'billed';
+  const response = answer.object();
+  const is_over = ['canceled', 'aborted'].includes(statusIn(response, 'status'));
+  return is_over && !response['started_at'] && watch.seen_running !== true ? 'stopped' : 'billed';
 }

@@ -131,17 +131,17 @@ async function poll(upstream: Upstream, run: RunContext, watch: Watch, signal: A
   const answer = await ask(upstream, watch, signal);
   if (answer.status === 404) return unknownRun(watch, run.now_ms, pace);
   if (!answer.ok) throw unanswered(answer);
-  const told = answer.object();
-  switch (statusIn(told, 'status')) {
+  const response = answer.object();
+  switch (statusIn(response, 'status')) {
     case 'pending':
     case 'throttled': // more at once than our tier allows: in a queue
       return goingOn(watch, 'waiting', run.now_ms, pace);
     case 'succeeded': {
-      const upstream_cost = creditCost(objectIn(told, 'cost')['credits'], { ...usual_price, ...run.options });
-      return { phase: 'done', files: filesAt(textsOf(told['output'])), ...(upstream_cost && { upstream_cost }) };
+      const upstream_cost = creditCost(objectIn(response, 'cost')['credits'], { ...usual_price, ...run.options });
+      return { phase: 'done', files: filesAt(textsOf(response['output'])), ...(upstream_cost && { upstream_cost }) };
     }
     case 'failed':
-      return failureOf(upstream, watch, told);
+      return failureOf(upstream, watch, response);
     case 'cancelled':
     case 'canceled':
       return upstream.failure({ code: 'CANCELLED' });

@@ -126,7 +126,7 @@ function SpendCard({ spend }: { spend: HomeView['spend'] }) {
 
 function Attention({ view }: { view: HomeView }) {
   const { failures, keys_near_limit, undelivered, low_balance } = view;
-  const told = [
+  const notices = [
     ...(low_balance !== null
       ? [
           <Text key="balance" size="sm">
@@ -176,10 +176,10 @@ function Attention({ view }: { view: HomeView }) {
         ]
       : []),
   ];
-  if (told.length === 0) return null;
+  if (notices.length === 0) return null;
   return (
     <Alert color="yellow" variant="light" icon={<ExclamationTriangleIcon aria-hidden />} title="Needs your attention">
-      <Stack gap={4}>{told}</Stack>
+      <Stack gap={4}>{notices}</Stack>
     </Alert>
   );
 }

@@ -57,11 +57,11 @@ function Code({ model, settings, turns, draft }: Props) {
   const { me } = usePlace();
   const is_written = draft.text.trim() !== '' || draft.files.length > 0;
   const { text, files } = is_written ? draft : { ...nothing_written, text: 'Hello!' };
-  const said = is_written || turns.length === 0 ? [...turns, nextTurn(turns, text, files)] : turns;
+  const sample_turns = is_written || turns.length === 0 ? [...turns, nextTurn(turns, text, files)] : turns;
   return (
     <ChatSamples
       begin={settings.style}
-      samplesIn={(style) => chatSamples(me.base_url, style, styles[style].bodyOf(model.id, said, settings))}
+      samplesIn={(style) => chatSamples(me.base_url, style, styles[style].bodyOf(model.id, sample_turns, settings))}
     />
   );
 }

@@ -50,17 +50,17 @@ function Chosen({ models, task }: { models: ModelView[]; task: TaskView | undefi
   const navigate = route.useNavigate();
   const set = (change: PlaygroundSearch) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
-  const wanted = search.model ?? task?.model;
-  const model = wanted === undefined ? firstOf(models) : models.find(({ id }) => id === wanted);
+  const model_id = search.model ?? task?.model;
+  const model = model_id === undefined ? firstOf(models) : models.find(({ id }) => id === model_id);
   const begin = search.input ?? (task && task.model === model?.id ? inputOf(task) : undefined);
   const choose = (id: string) => set({ model: id, run: undefined, task: undefined, input: undefined });
   return (
     <Stack gap="lg">
       <Picker models={models} model={model} choose={choose} />
-      {!model && wanted !== undefined && (
-        <Empty title="There is no such model">{wanted} is not offered here, or not any more.</Empty>
+      {!model && model_id !== undefined && (
+        <Empty title="There is no such model">{model_id} is not offered here, or not any more.</Empty>
       )}
-      {!model && wanted === undefined && <Empty title="No models yet">There is nothing to run.</Empty>}
+      {!model && model_id === undefined && <Empty title="No models yet">There is nothing to run.</Empty>}
       {model && model.modality !== 'chat' && (
         <MediaPlayground
           key={`${model.id} ${search.task ?? ''} ${JSON.stringify(search.input)}`}

@@ -46,6 +46,6 @@ function withoutFiles(value: unknown): unknown {
   const isFile = (each: unknown) => typeof each === 'string' && each.startsWith('data:');
   if (Array.isArray(value)) return value.filter((each) => !isFile(each)).map(withoutFiles);
   if (!isRecord(value)) return value;
-  const kept = Object.entries(value).filter(([, each]) => !isFile(each));
-  return Object.fromEntries(kept.map(([name, each]) => [name, withoutFiles(each)]));
+  const members = Object.entries(value).filter(([, each]) => !isFile(each));
+  return Object.fromEntries(members.map(([name, each]) => [name, withoutFiles(each)]));
 }

@@ -37,11 +37,15 @@ export function useChatPrice({ models, turns, draft, settings, is_streaming }: W
   const { style } = with_settings;
   const queries = useQueries({
     queries: models.map(({ id }) => {
-      const said = turns[id] ?? [];
+      const chat_turns = turns[id] ?? [];
       return {
-        queryKey: [account.id, 'chat-price', id, said.length, settled, with_settings],
+        queryKey: [account.id, 'chat-price', id, chat_turns.length, settled, with_settings],
         queryFn: ({ signal }: { signal: AbortSignal }) => {
-          const body = styles[style].bodyOf(id, [...said, nextTurn(said, settled.text, settled.files)], with_settings);
+          const body = styles[style].bodyOf(
+            id,
+            [...chat_turns, nextTurn(chat_turns, settled.text, settled.files)],
+            with_settings,
+          );
           return api.post<EstimateView>(`${base}/chat/${style}/estimate`, body, { signal });
         },
         enabled: is_asked,
@@ -53,7 +57,7 @@ export function useChatPrice({ models, turns, draft, settings, is_streaming }: W
   });
   if (!is_written || is_streaming) return { state: 'none' };
   if (is_large) return { state: 'large' };
-  const told = queries.flatMap(({ data }) => (data ? [data] : []));
-  const is_whole = told.length === models.length && settled === draft && with_settings === settings;
-  return is_whole ? { state: 'told', told } : { state: 'none' };
+  const estimates = queries.flatMap(({ data }) => (data ? [data] : []));
+  const is_whole = estimates.length === models.length && settled === draft && with_settings === settings;
+  return is_whole ? { state: 'told', told: estimates } : { state: 'none' };
 }

@@ -54,10 +54,10 @@ export function useChats() {
       });
       change(model, (said) => ({ ...said, state: 'done', request_id }));
     } catch (error) {
-      const told = error instanceof Error ? error : new Error(String(error));
+      const cause = error instanceof Error ? error : new Error(String(error));
       const stopped = controller.signal.aborted;
       const failure =
-        told instanceof Failure ? told : new Error('The service cannot be reached. It may be restarting.');
+        cause instanceof Failure ? cause : new Error('The service cannot be reached. It may be restarting.');
       change(model, (said) => ({
         ...said,
         state: stopped ? 'stopped' : 'failed',
@@ -78,8 +78,8 @@ export function useChats() {
 async function billOf(base: string, request_id: string): Promise<Bill | undefined> {
   for (let tries_left = 8; tries_left > 0; tries_left -= 1) {
     await new Promise((resolve) => setTimeout(resolve, 300));
-    const found = await api.get<ChatView>(`${base}/chats/${request_id}`).catch(() => undefined);
-    if (found) return found;
+    const record = await api.get<ChatView>(`${base}/chats/${request_id}`).catch(() => undefined);
+    if (record) return record;
   }
   return undefined;
 }

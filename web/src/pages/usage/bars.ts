@@ -28,13 +28,13 @@ export function barsOf(
   now_ms: number,
 ): Bar[] {
   const step_ms = view.step === 'hour' ? hour_ms : 24 * hour_ms;
-  const found = new Map(view.bars.map(({ at, parts }) => [Date.parse(at), parts]));
+  const parts_by_time = new Map(view.bars.map(({ at, parts }) => [Date.parse(at), parts]));
   const named = new Set(series.map(({ id }) => id));
   const end_ms = Math.min(Date.parse(view.to), Math.max(now_ms, Date.parse(view.from)) + step_ms);
   const bars: Bar[] = [];
   for (let at_ms = Date.parse(view.from); at_ms < end_ms && bars.length < bars_max; at_ms += step_ms) {
     const values: Record<string, number> = {};
-    for (const part of found.get(at_ms) ?? []) {
+    for (const part of parts_by_time.get(at_ms) ?? []) {
       const id = named.has(part.id) ? part.id : others;
       values[id] = (values[id] ?? 0) + valueOf(part);
     }

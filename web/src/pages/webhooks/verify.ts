@@ -15,8 +15,8 @@ export function verify(body, headers, secret) {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const expected = createHmac('sha256', key).update(\`\${id}.\${timestamp}.\`).update(body).digest();
   return (headers['webhook-signature'] ?? '').split(' ').some((signature) => {
-    const given = Buffer.from(signature.replace(/^v1,/, ''), 'base64');
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    const actual = Buffer.from(signature.replace(/^v1,/, ''), 'base64');
+    return actual.length === expected.length && timingSafeEqual(actual, expected);
   });
 }`,
   },

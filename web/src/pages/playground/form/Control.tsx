@@ -58,10 +58,10 @@ function ChoiceControl(props: ControlProps) {
   const texts = choices.map(String);
   const shown = value ?? schema['default'];
   const choose = (text: string | null) => onChange(choices.find((one) => String(one) === text));
-  const said = saidOf(props);
+  const labels = saidOf(props);
   const is_short = texts.length <= 4 && texts.join('').length <= 36;
   if (is_short && shown !== undefined) {
-    const { label, description, withAsterisk, error, disabled } = said;
+    const { label, description, withAsterisk, error, disabled } = labels;
     return (
       <Input.Wrapper {...{ label, description, withAsterisk, error }} labelElement="div" labelProps={{ id }}>
         <div>
@@ -79,13 +79,13 @@ function ChoiceControl(props: ControlProps) {
   }
   return (
     <Select
-      {...said}
+      {...labels}
       data={texts}
       value={shown === undefined ? null : String(shown)}
       onChange={choose}
       searchable={texts.length > 10}
       clearable={!required && value !== undefined}
-      clearButtonProps={{ 'aria-label': `Clear ${said.label}` }}
+      clearButtonProps={{ 'aria-label': `Clear ${labels.label}` }}
     />
   );
 }

@@ -67,10 +67,10 @@ function split(fields: Field[]): { first: Field[]; rest: Field[] } {
   const others = fields.filter((field) => !needed.includes(field));
   const weight = ({ name, schema }: Field) => (name === 'seed' ? 2 : Array.isArray(schema['enum']) ? 0 : 1);
   const sorted = others.toSorted((a, b) => weight(a) - weight(b));
-  const kept = new Set(others.length <= shown_max ? others : sorted.slice(0, shown_max - 1));
+  const shown = new Set(others.length <= shown_max ? others : sorted.slice(0, shown_max - 1));
   return {
-    first: [...needed, ...others.filter((field) => kept.has(field))],
-    rest: others.filter((one) => !kept.has(one)),
+    first: [...needed, ...others.filter((field) => shown.has(field))],
+    rest: others.filter((one) => !shown.has(one)),
   };
 }
 

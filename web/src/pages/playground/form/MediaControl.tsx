@@ -50,9 +50,9 @@ export function MediaInput({ kind, label, value, onChange, disabled, late = fals
     mutationFn: async (file: File) => {
       const form = new FormData();
       form.set('file', file);
-      const kept = await api.post<UploadView>(`${base}/files`, form);
-      previews.set(kept.id, { url: URL.createObjectURL(file), name: file.name });
-      return kept;
+      const uploaded = await api.post<UploadView>(`${base}/files`, form);
+      previews.set(uploaded.id, { url: URL.createObjectURL(file), name: file.name });
+      return uploaded;
     },
     onSuccess: ({ id }) => onChange(id),
   });

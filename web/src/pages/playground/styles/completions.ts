@@ -60,12 +60,12 @@ function readDelta(delta: Record<string, unknown>): Delta {
     thinking: textIn(delta['reasoning_content']) || textIn(delta['reasoning']),
     tools: tools.map((tool) => {
       const { index, id } = tool;
-      const told = isRecord(tool['function']) ? tool['function'] : {};
+      const call = isRecord(tool['function']) ? tool['function'] : {};
       return {
         key: typeof index === 'number' ? index : 0,
         ...(typeof id === 'string' && { id }),
-        ...(typeof told['name'] === 'string' && { name: told['name'] }),
-        arguments: textIn(told['arguments']),
+        ...(typeof call['name'] === 'string' && { name: call['name'] }),
+        arguments: textIn(call['arguments']),
       };
     }),
   };
