@@ -21,7 +21,7 @@ export type Catalog = {
   /** By name; those whose secret is set and whose adapter there is. */
   readonly providers: ReadonlyMap<string, ProviderConfig>;
   /** Names of the providers of the default catalogue that have a key. */
-  readonly found: readonly string[];
+  readonly keyed_providers: readonly string[];
   readonly warnings: readonly Problem[];
 };
 
@@ -284,8 +284,14 @@ function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surro
   };
   const models = parts.flatMap(([, part]) => buildModels(part, { base_currency: settings.base_currency, usable }));
   const [, [, defaults]] = parts;
-  const found = Object.keys(defaults.providers ?? {});
-  return { settings, models: new Map(models.map((model) => [model.id, model])), providers, found, warnings };
+  const keyed_providers = Object.keys(defaults.providers ?? {});
+  return {
+    settings,
+    models: new Map(models.map((model) => [model.id, model])),
+    providers,
+    keyed_providers,
+    warnings,
+  };
 }
 
 type Parts = [['file', CatalogFile], ['default', CatalogFile], ['sandbox', CatalogFile]];

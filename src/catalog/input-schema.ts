@@ -190,8 +190,8 @@ function filledObject(schema: JsonObject, root: JsonObject, input: JsonObject): 
   const fields = new Map(Object.entries(input));
   for (const part of certainParts(schema, root)) {
     for (const [name, field] of Object.entries(own(part, 'properties') ?? {})) {
-      const own = fields.get(name);
-      const value = own === undefined ? structuredClone(defaultOf(part, name, root)) : filled(field, root, own);
+      const present = fields.get(name);
+      const value = present === undefined ? structuredClone(defaultOf(part, name, root)) : filled(field, root, present);
       if (value !== undefined) fields.set(name, value);
     }
   }

@@ -69,7 +69,7 @@ async function greet(app: App): Promise<void> {
     console.log('Warning: MEDLEY_ALLOW_PRIVATE=1 lets webhooks reach private addresses. For local development only.');
   }
   console.log(`\nMedley is running at ${url}   (API reference: ${url}/docs)\n`);
-  const keys_line = foundLine(app.catalog.current);
+  const keys_line = keysLine(app.catalog.current);
   if (keys_line !== undefined) console.log(`${keys_line}\n`);
   const link = await operatorLink(app);
   if (link) console.log(`Sign in to the dashboard (once, within an hour): ${link}\n`);
@@ -88,10 +88,12 @@ async function operatorLink(app: App): Promise<string | undefined> {
 }
 
 /** Which keys of the default catalogue were found; nothing without one. */
-function foundLine({ found, models }: Catalog): string | undefined {
-  if (found.length === 0) return undefined;
-  const offered = [...models.values()].filter(({ routes }) => routes.some(({ provider }) => found.includes(provider)));
-  return `Keys found: ${found.join(', ')}. ${offered.length} models of theirs (npm run -s medley -- models)`;
+function keysLine({ keyed_providers, models }: Catalog): string | undefined {
+  if (keyed_providers.length === 0) return undefined;
+  const offered = [...models.values()].filter(({ routes }) =>
+    routes.some(({ provider }) => keyed_providers.includes(provider)),
+  );
+  return `Keys found: ${keyed_providers.join(', ')}. ${offered.length} models of theirs (npm run -s medley -- models)`;
 }
 
 /** One line for any POSIX shell with curl: creates a task, takes the link from its answer, saves the file. */

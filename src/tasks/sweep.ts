@@ -91,7 +91,7 @@ export async function removeOld(
 }
 
 type Old = Pick<Task, 'account_id' | 'id'> & { completed_at: Date };
-type Batch = { found: Old[]; removed: number };
+type Batch = { old: Old[]; removed: number };
 
 /** Goes on behind the last one found, so that tasks whose files cannot be removed hold up no others. */
 async function inBatches(hasTime: () => boolean, remove: (after: Old) => Promise<Batch>): Promise<number> {
@@ -99,8 +99,8 @@ async function inBatches(hasTime: () => boolean, remove: (after: Old) => Promise
   for (let removed = 0; ;) {
     const batch = await remove(after);
     removed += batch.removed;
-    const last = batch.found.at(-1);
-    if (!last || batch.found.length < batch_max || !hasTime()) return removed;
+    const last = batch.old.at(-1);
+    if (!last || batch.old.length < batch_max || !hasTime()) return removed;
     after = last;
   }
 }
@@ -113,7 +113,7 @@ async function removeOldFiles(app: App, after: Old): Promise<Batch> {
       order by completed_at, id limit ${batch_max}`,
     [new Date(app.clock.now() - keep_ms), after.completed_at, after.id],
   );
-  return { found: old, removed: await eachOf(app, old, (task) => removeFiles(app, task)) };
+  return { old: old, removed: await eachOf(app, old, (task) => removeFiles(app, task)) };
 }
 
 /** The ledger stays; what it refers to may go after its time. Idempotency keys are kept a day. */
@@ -136,7 +136,7 @@ async function removeOldTasks(app: App, after: Old): Promise<Batch> {
     'delete from tasks where (account_id, id) in (select * from unnest($1::text[], $2::text[])) and completed_at is not null',
     [old.map((task) => task.account_id), old.map((task) => task.id)],
   );
-  return { found: old, removed: old.length };
+  return { old: old, removed: old.length };
 }
 
 /** Does it to each, a few at once; what fails is logged and left for the next time. Answers how many times it worked. */

@@ -157,7 +157,7 @@ describe('keys', () => {
       current.models.get('black-forest-labs/flux-2-pro')?.routes.map(({ provider }) => provider);
     expect(routes(one)).toEqual(['fal']);
     expect(routes(two)).toEqual(['bfl', 'replicate', 'fal']);
-    expect(one.current.found).toEqual(['fal']);
+    expect(one.current.keyed_providers).toEqual(['fal']);
     expect(one.current.models.has('openai/gpt-6-luna')).toBe(false);
     expect([...two.current.models.keys()].at(-1)).toMatch(/^sandbox\//);
   });
@@ -165,7 +165,7 @@ describe('keys', () => {
   it('without any there is the sandbox alone', async () => {
     const { current } = await openCatalog(with_keys());
     expect([...current.models.keys()].filter((id) => !id.startsWith('sandbox/'))).toEqual([]);
-    expect(current.found).toEqual([]);
+    expect(current.keyed_providers).toEqual([]);
   });
 
   it('a survey tells of all models, whatever keys there are', async () => {
@@ -193,13 +193,13 @@ describe('beside a file', () => {
     `models: [{ id: ${id}, kind: chat, price: [{ unit: input_token, amount: "1" }, { unit: output_token, amount: "1" }], routes: [{ provider: ${provider} }] }]\n`;
 
   it('is off unless the file says otherwise', async () => {
-    const { models, found } = await open('limits: {}\n', 'OPENAI_API_KEY');
+    const { models, keyed_providers: found } = await open('limits: {}\n', 'OPENAI_API_KEY');
     expect([...models.keys()].every((id) => id.startsWith('sandbox/'))).toBe(true);
     expect(found).toEqual([]);
   });
 
   it('a list switches on some of its providers', async () => {
-    const { found, models } = await open('catalog: { default: [fal] }\n', 'OPENAI_API_KEY', 'FAL_KEY');
+    const { keyed_providers: found, models } = await open('catalog: { default: [fal] }\n', 'OPENAI_API_KEY', 'FAL_KEY');
     expect(found).toEqual(['fal']);
     expect(models.has('openai/gpt-6-luna')).toBe(false);
     expect(models.get('google/veo-3.1')?.routes.map(({ provider }) => provider)).toEqual(['fal']);

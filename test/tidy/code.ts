@@ -153,14 +153,15 @@ export const provider_names: Rule = {
   },
 };
 
-/** The adapters are what src/providers/index.ts imports; else every file or folder directly under src/providers. */
+/** Each adapter is a folder in src/providers/adapters; the sandbox has a folder beside them. */
 function adapterNames(tree: Tree): Set<string> {
-  const index = tree.files.get('src/providers/index.ts');
-  const names =
-    index === undefined
-      ? [...tree.files.keys()].flatMap((path) => /^src\/providers\/([^/]+)/.exec(path)?.[1] ?? [])
-      : [...index.matchAll(/ from '\.\/([^/']+)/g)].flatMap((found) => found[1] ?? []);
-  return new Set(names.map((name) => name.replace(/\.ts$/, '')).filter((name) => name !== 'provider'));
+  const folder = /^src\/providers\/(?:adapters\/([^/]+)|(sandbox))\//;
+  return new Set(
+    [...tree.files.keys()].flatMap((path) => {
+      const [, adapter, sandbox] = folder.exec(path) ?? [];
+      return adapter ?? sandbox ?? [];
+    }),
+  );
 }
 
 function textOf(node: Node): string | undefined {
@@ -171,6 +172,35 @@ function textOf(node: Node): string | undefined {
 
 const test_words = ['it', 'test', 'describe', 'suite', 'bench'];
 const sleeping_words = ['skip', 'only', 'todo'];
+
+/** Participles say nothing about a value: the noun does (WORDS: one word per idea). */
+const participles = ['told', 'known', 'found', 'given', 'wanted', 'made', 'kept', 'said'];
+
+export const nouns: Rule = {
+  name: 'participle',
+  findings: (tree) =>
+    judgeNodes(
+      tree,
+      (path) => inSource(path) || path.startsWith('web/src/'),
+      (node) => {
+        const name = declaredName(node);
+        if (name === undefined || !participles.includes(name)) return undefined;
+        return `"${name}" says nothing: name the value after what it is, the function after what it does`;
+      },
+    ),
+};
+
+function declaredName(node: Node): string | undefined {
+  switch (node.type) {
+    case 'VariableDeclarator':
+    case 'FunctionDeclaration':
+    case 'ClassDeclaration':
+    case 'TSTypeAliasDeclaration':
+      return node.id?.type === 'Identifier' ? node.id.name : undefined;
+    default:
+      return undefined;
+  }
+}
 
 export const awake_tests: Rule = {
   name: 'sleeping test',

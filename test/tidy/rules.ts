@@ -18,6 +18,7 @@ export const rules: readonly Rule[] = [
   code.environment,
   code.provider_names,
   code.honest_types,
+  code.nouns,
   code.short_functions,
   code.short_files,
   code.awake_tests,
