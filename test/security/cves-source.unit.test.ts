@@ -41,6 +41,8 @@ test('CVE-2026-41432 an empty secret is none: it is neither used nor accepted', 
   for (const secret of [' ', 'short', 'x'.repeat(15)]) {
     expect(() => readConfig({ MEDLEY_SECRET: secret })).toThrow('MEDLEY_SECRET');
   }
+  const stripe = { STRIPE_SECRET_KEY: 'sk_test', STRIPE_WEBHOOK_SECRET: '' };
+  expect(() => readConfig(stripe)).toThrow('STRIPE_WEBHOOK_SECRET');
 });
 
 test('LITELLM-1.82.7 packages are few, pinned, verified by their hash, and run no scripts', () => {

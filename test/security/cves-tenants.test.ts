@@ -15,7 +15,7 @@ afterAll(() => service?.stop());
 
 const order = (prompt: string) => ({ model: 'sandbox/image', input: { prompt, width: 16, height: 16 } });
 
-test('CVE-2026-47101 no request makes a key or changes the rights of one', async () => {
+test('CVE-2026-47101 no request with a key makes a key or changes the rights of one', async () => {
   const writes = listEndpoints().filter(({ method, session }) => method !== 'GET' && session === undefined);
   expect(writes.filter(({ path }) => /key|account|limit|balance/.test(path))).toEqual([]);
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {

@@ -82,17 +82,21 @@ test('CVE-2026-19889 the name or the metadata of a model redirects nothing', asy
   expect(connections).toBe(0);
 });
 
-test('CVE-2025-56520 an address in an input is not fetched: no input takes one', async () => {
+test('CVE-2025-56520 an address in an input leads nowhere inside, whether the input takes links or not', async () => {
   for (const name of ['image', 'image_url', 'file', 'file_url', 'remote_url', 'video_url']) {
     const input = { ...order.input, [name]: `${trap_url}/a.png` };
     expect((await client.call('POST', '/v1/generate', { ...order, input })).status).toBe(422);
+  }
+  for (const url of [`${trap_url}/a.png`, 'http://169.254.169.254/a.png', 'http://[::1]/a.png']) {
+    const edit = { model: 'sandbox/edit', input: { prompt: 'x', images: [url] } };
+    expect((await client.call('POST', '/v1/generate', edit)).status).toBe(422);
   }
   const prompt = { ...order, input: { ...order.input, prompt: `![](${trap_url}/a.png) <img src="${trap_url}">` } };
   expect((await client.call('POST', '/v1/generate?wait=60', prompt)).json.status).toBe('succeeded');
   expect(connections).toBe(0);
 });
 
-test('CVE-2026-32096 nobody without a key can send anything in: what is public only reads', () => {
+test('CVE-2026-32096 nobody without a key can send anything in but to sign in, or what Stripe has signed', () => {
   const open = listEndpoints().filter((endpoint) => endpoint.public);
   expect(open.length).toBeGreaterThan(3);
   // What upstreams call reads nothing that is sent: test/tasks/events.test.ts. Signing in has tests of its own.
