@@ -65,6 +65,10 @@ const fields: { readonly [field: string]: Check } = {
   multi_agent: always('would run several models at once'),
   conversation: always(elsewhere),
   previous_response_id: always(elsewhere),
+  prompt_cache_options: (value) =>
+    isObject(value) && given(value, 'comparison_response_id') !== undefined
+      ? `must not have a comparison_response_id: it ${elsewhere}`
+      : undefined,
   modalities: (value) =>
     Array.isArray(value) && value.every((each) => each === 'text')
       ? undefined

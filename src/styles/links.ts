@@ -57,7 +57,16 @@ const calls = /(^|_)(tool_use|call)$/;
 
 /** Some upstreams read `URL` and `Image_Url` as the names that they look for. */
 const link_names = /(^|_)(url|uri)s?$|[a-z](Url|Uri)s?$/i;
-const data_names: ReadonlySet<string> = new Set(['file_data', 'data', 'image', 'video', 'audio']);
+const data_names: ReadonlySet<string> = new Set([
+  'file_data',
+  'data',
+  'image',
+  'images',
+  'video',
+  'videos',
+  'audio',
+  'audios',
+]);
 
 /** How a text begins that leads elsewhere; bytes in base64 never do. */
 const scheme = /^\s*[a-z][a-z0-9+.-]*:/i;

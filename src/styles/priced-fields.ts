@@ -36,6 +36,11 @@ const own_tools: ReadonlySet<Json> = new Set([
   'tool_search',
 ]);
 
+/** Where a shell runs: with the caller, unless it names a container. */
+function isLocal(environment: Json | undefined): boolean {
+  return (environment ?? null) === null || (isObject(environment) && environment['type'] === 'local');
+}
+
 /** Throws ApiError 400 for tools of the responses style that the provider runs: they are billed beyond their tokens. */
 export function checkHostedTools(holder: JsonObject, at: string): void {
   for (const [index, tool] of (readList(holder, 'tools', at) ?? []).entries()) {
@@ -44,7 +49,7 @@ export function checkHostedTools(holder: JsonObject, at: string): void {
     const where = `${at}[${index}]`;
     if (own_tools.has(type)) {
       if (type === 'namespace') checkHostedTools(tool, `${where}.tools`);
-    } else if (type !== 'shell' || (isObject(environment) && environment['type'] !== 'local')) {
+    } else if (type !== 'shell' || !isLocal(environment)) {
       const why = `${showValue(type)} is run by the provider, which bills it beyond its tokens; use tools of type function`;
       throw notOffered(`${where}.type`, why);
     }

@@ -130,6 +130,18 @@ const places: [name: string, ask: Ask, model: string, part: (url: string) => obj
   ['responses file', responses, 'far-responses', (url) => ({ type: 'input_file', file_url: url }), 'file_url'],
 ];
 
+test('a list of images beside the words is links as well, and so are servers of tools that a conversation defines', async () => {
+  const before = stage.upstream.asked.length;
+  const url = 'http://169.254.169.254/a.png';
+  const images = { model: 'acme/far', messages: [{ role: 'user', content: 'Look', images: [url] }] };
+  expect((await ask('/v1/chat/completions', images)).json.error.param).toBe('messages[0].images[0]');
+  const definition = { type: 'mcp_toolset', server: { url } };
+  const added = { type: 'tool_addition', tool: { type: 'tool_definition', definition } };
+  const { json } = await messages('acme/ant', added);
+  expect(json.error.param).toBe('messages[0].content[0].tool.definition.server.url');
+  expect(stage.upstream.asked).toHaveLength(before);
+});
+
 describe.each(places)('a link in %s', (_, asked, model, part, param) => {
   test.each(refused_links)('to %s is refused and reaches no upstream', async (url) => {
     if (param === 'file.file_data' && url === '/etc/passwd') return; // bytes, for all we know

@@ -445,6 +445,7 @@ describe('the responses endpoint', () => {
     [{ tools: [{ type: 'image_generation' }] }, 'tools[0].type'],
     [{ tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://x.example' }] }, 'tools[0].type'],
     [{ tools: [{ type: 'shell', environment: { type: 'container_auto' } }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'shell', environment: [{ type: 'container_auto' }] }] }, 'tools[0].type'],
     [{ tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'web_search' }] }] }, 'tools[0].tools[0].type'],
     [{ tools: [{ type: 'of the future' }] }, 'tools[0].type'],
     [{ input: undefined }, 'input'],
