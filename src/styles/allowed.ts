@@ -66,7 +66,7 @@ const fields: { readonly [field: string]: Check } = {
   conversation: always(elsewhere),
   previous_response_id: always(elsewhere),
   prompt_cache_options: (value) =>
-    isObject(value) && given(value, 'comparison_response_id') !== undefined
+    isObject(value) && memberOf(value, 'comparison_response_id') !== undefined
       ? `must not have a comparison_response_id: it ${elsewhere}`
       : undefined,
   modalities: (value) =>
