@@ -215,6 +215,24 @@ describe('ARCHITECTURE.md', () => {
   });
 });
 
+it('a name that ARCHITECTURE.md says is in a file is in that file', () => {
+  const { text } = readDocument('ARCHITECTURE.md');
+  const claims = [...text.matchAll(/((?:`\w+`(?:, | and |, and ))*`\w+`) in `([\w/.-]+)`/g)];
+  const named = claims.flatMap(([, names = '', file = '']) => names.match(/\w{3,}/g)?.map((name) => ({ name, file })));
+  const wrong = named.filter((claim) => claim && !textBelow(claim.file).includes(claim.name));
+  expect(named.length).toBeGreaterThan(15);
+  expect(wrong).toEqual([]);
+});
+
+/** The text of a file, or of all files in a folder. */
+function textBelow(path: string): string {
+  const target = join(repository, path);
+  if (!path.endsWith('/')) return readFileSync(target, 'utf8');
+  return readdirSync(target)
+    .map((name) => readFileSync(join(target, name), 'utf8'))
+    .join('\n');
+}
+
 it('ARCHITECTURE.md has every module, in the order of imports', () => {
   const shown = tableRows(readDocument('ARCHITECTURE.md'), 'Module').flatMap(([cell = '']) => cell.split(', '));
   expect(shown).toEqual(rooms);
