@@ -24,6 +24,7 @@ import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
 import { Stop, type StopSignal } from './lib/stop.ts';
 import { AtOnce } from './limits/at-once.ts';
+import { memoryBackoff, type Backoff } from './limits/backoff.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher } from './money/holds.ts';
 import { makePledges, money_channel, type Pledges } from './money/pledges.ts';
@@ -56,6 +57,8 @@ export type App = {
   readonly health: RouteHealth;
   readonly probes: ChatProbes;
   readonly windows: Windows;
+  /** Guesses of passwords. */
+  readonly tries: Backoff;
   readonly atOnce: AtOnce;
   readonly authenticator: Authenticator;
   /** Who has signed in to the dashboard. */
@@ -191,7 +194,7 @@ async function openParts(
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const mailer = openMailer({ settings: () => catalog.current.settings.mail, log });
   onStop(() => mailer.close());
-  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), mailer });
+  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), mailer, log });
   onStop(() => login.close());
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
@@ -238,8 +241,8 @@ function rulesOf({ allow_private }: Config, { current }: Pick<App, 'catalog'>['c
 }
 
 /** What this process counts in its own memory. */
-function openCounters(): Pick<App, 'probes' | 'windows' | 'atOnce'> {
-  return { probes: makeChatProbes(), windows: memoryWindows(), atOnce: new AtOnce() };
+function openCounters(): Pick<App, 'probes' | 'windows' | 'tries' | 'atOnce'> {
+  return { probes: makeChatProbes(), windows: memoryWindows(), tries: memoryBackoff(), atOnce: new AtOnce() };
 }
 
 /** Opens the NOTIFY connections. */

@@ -118,8 +118,10 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
     app,
     endpoints: listEndpoints(),
     authenticate: (headers) => app.authenticator.known(headers) ?? app.authenticator.authenticate(headers),
-    admitPerson: (request, need, account_id) =>
-      admitPerson({ db: app.db, login: app.login, origin: new URL(app.base_url()).origin }, request, need, account_id),
+    admitPerson: (request, asked) => {
+      const { db, login, clock } = app;
+      return admitPerson({ db, login, clock, origin: new URL(app.base_url()).origin }, request, asked);
+    },
     windows: app.windows,
     limits: () => {
       const { generate_per_minute, chat_per_minute, other_per_minute } = app.catalog.current.settings.limits;

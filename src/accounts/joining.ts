@@ -2,6 +2,7 @@ import type { Db, Queryable } from '../db/database.ts';
 import { newId, randomBase62 } from '../lib/ids.ts';
 import { freeEmail, isTaken, placeholderOf } from './email-claims.ts';
 import { admitMember, type Invitation } from './members.ts';
+import { proveSession } from './sessions.ts';
 
 /**
  * How somebody gets their first password. Written here rather than by the login library, whose steps are calls of
@@ -50,10 +51,13 @@ export async function joinAsNew(
   });
 }
 
-/** The first password of somebody who came by a link, and their own address; without one it waits for its proof. */
+/**
+ * The first password of somebody who came by a link, and their own address; without one it waits for its proof. It ends
+ * their other sessions, as every new password does.
+ */
 export async function setUpPerson(
   db: Db,
-  user_id: string,
+  { user_id, session_id }: { user_id: string; session_id: string },
   { email, name, password }: Given & { email: string | undefined },
   now: Date,
 ): Promise<'done' | 'has_password' | 'address_taken'> {
@@ -68,6 +72,8 @@ export async function setUpPerson(
       now,
     ]);
     await addPassword(tx, user_id, password, now);
+    await tx.query('delete from auth.session where "userId" = $1 and id <> $2', [user_id, session_id]);
+    await proveSession(tx, session_id, now);
     return 'done';
   });
   return work.catch((error: unknown) => {

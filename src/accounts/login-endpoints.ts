@@ -1,13 +1,17 @@
 import type { BetterAuthPlugin } from 'better-auth';
+import type { Logger } from 'pino';
 import type { Db } from '../db/database.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { claimEmail, confirmEmail, isMailProof, isProvedEmail } from './email-claims.ts';
 import { joinAsNew, setUpPerson } from './joining.ts';
-import { spendLoginLink } from './login-links.ts';
+import { loginHooks } from './login-hooks.ts';
+import { makeMailedLink, spendLoginLink } from './login-links.ts';
 import { no_mail_domain, password_length } from './login-rules.ts';
 import type { Mailer } from './mailer.ts';
-import { changedEmailMail, confirmMail, knownEmailMail } from './mails.ts';
+import { changedEmailMail, confirmMail, knownEmailMail, signInMail } from './mails.ts';
 import { findInvitation } from './members.ts';
+import { proveSession } from './sessions.ts';
+import { weaknessOf, type Owner } from './weak-passwords.ts';
 
 type EndpointOptions = {
   db: Db;
@@ -15,6 +19,7 @@ type EndpointOptions = {
   now(): Date;
   base_url(): string;
   mailer: Pick<Mailer, 'post' | 'ready'>;
+  log: Pick<Logger, 'error'>;
 };
 
 /** What the endpoints are made of: the library is loaded when it is first needed. */
@@ -23,7 +28,8 @@ type Parts = Awaited<ReturnType<typeof loadParts>> & EndpointOptions;
 async function loadParts() {
   const { createAuthEndpoint, getSessionFromCtx, APIError } = await import('better-auth/api');
   const { setSessionCookie } = await import('better-auth/cookies');
-  return { createAuthEndpoint, getSessionFromCtx, APIError, setSessionCookie };
+  const { generateRandomString } = await import('better-auth/crypto');
+  return { createAuthEndpoint, getSessionFromCtx, APIError, setSessionCookie, generateRandomString };
 }
 
 /**
@@ -36,24 +42,78 @@ export async function loginEndpoints(options: EndpointOptions): Promise<BetterAu
     id: 'medley',
     endpoints: {
       signInByLink: byLink(parts),
+      mailLink: mailLink(parts),
+      prove: prove(parts),
       setUp: setUp(parts),
       join: join(parts),
       giveEmail: giveEmail(parts),
       confirmEmail: confirm(parts),
     },
+    hooks: await loginHooks(options),
   };
 }
 
-function byLink({ createAuthEndpoint, setSessionCookie, APIError, db, now }: Parts) {
+const link_gone = 'This link has been used, or is too old. Ask for a new one.';
+
+function byLink(parts: Parts) {
+  const { createAuthEndpoint, setSessionCookie, APIError, db, now } = parts;
   return createAuthEndpoint('/sign-in/link', { method: 'POST' }, async (ctx) => {
     const read = makeReader(APIError, ctx.body);
-    const user_id = await spendLoginLink(db, read.text('token', 100), now());
-    const user = user_id === undefined ? null : await ctx.context.internalAdapter.findUserById(user_id);
-    if (!user) {
-      throw new APIError('UNAUTHORIZED', { message: 'This link has been used, or is too old. Ask for a new one.' });
+    const followed = await spendLoginLink(db, read.text('token', 100), now());
+    const user = followed && (await ctx.context.internalAdapter.findUserById(followed.user_id));
+    if (!user) throw new APIError('UNAUTHORIZED', { message: link_gone });
+    if (followed.by_mail && 'twoFactorEnabled' in user && user.twoFactorEnabled === true) {
+      const cookie = ctx.context.createAuthCookie('two_factor', { maxAge: factor_wait_s });
+      const identifier = await beginChallenge(parts, ctx.context.internalAdapter, user.id);
+      await ctx.setSignedCookie(cookie.name, identifier, ctx.context.secret, cookie.attributes);
+      return ctx.json({ twoFactorRedirect: true });
     }
     const session = await ctx.context.internalAdapter.createSession(user.id);
     await setSessionCookie(ctx, { session, user });
+    return ctx.json({ ok: true });
+  });
+}
+
+const factor_wait_s = 600;
+
+type Challenges = { createVerificationValue(row: { value: string; identifier: string; expiresAt: Date }): unknown };
+
+/** A sign-in that waits for its code, as the library begins one after a password. Returns what its cookie says. */
+async function beginChallenge({ generateRandomString }: Parts, rows: Challenges, user_id: string): Promise<string> {
+  const identifier = `2fa-${generateRandomString(20)}`;
+  const expiresAt = new Date(Date.now() + factor_wait_s * 1000); // the library reads its own clock
+  await rows.createVerificationValue({ value: user_id, identifier, expiresAt });
+  await rows.createVerificationValue({ value: '0', identifier: `2fa-attempts-${identifier}`, expiresAt });
+  return identifier;
+}
+
+/** Answers the same, and as fast, whether anybody has this address. */
+function mailLink({ createAuthEndpoint, APIError, db, now, base_url, mailer, log }: Parts) {
+  return createAuthEndpoint('/sign-in/mail', { method: 'POST' }, async (ctx) => {
+    const email = makeReader(APIError, ctx.body).email();
+    const send = async () => {
+      const link = await makeMailedLink(db, base_url(), email, now());
+      if (link !== undefined) mailer.post(signInMail(email, link));
+    };
+    if (mailer.ready()) void send().catch((err: unknown) => log.error({ err }, 'a sign-in link could not be made'));
+    return ctx.json({ ok: true });
+  });
+}
+
+/** Whoever is here gives their password once more, before an act that asks for it. */
+function prove({ createAuthEndpoint, getSessionFromCtx, APIError, db, now }: Parts) {
+  return createAuthEndpoint('/prove', { method: 'POST' }, async (ctx) => {
+    const session = await getSessionFromCtx(ctx);
+    if (!session) throw new APIError('UNAUTHORIZED', { message: 'Sign in first.' });
+    const candidate = makeReader(APIError, ctx.body).text('password', password_length.max);
+    const { internalAdapter, password } = ctx.context;
+    const accounts = await internalAdapter.findAccounts(session.user.id);
+    const hash = accounts.find(({ providerId }) => providerId === 'credential')?.password;
+    if (!hash) throw new APIError('CONFLICT', { message: 'You have no password yet.' });
+    if (!(await password.verify({ hash, password: candidate }))) {
+      throw new APIError('BAD_REQUEST', { message: 'This is not your password.' });
+    }
+    await proveSession(db, session.session.id, now());
     return ctx.json({ ok: true });
   });
 }
@@ -71,10 +131,11 @@ function setUp(parts: Parts) {
     }
     const email = read.email();
     const name = read.text('name', 100).trim();
-    const hash = await password.hash(read.password());
+    const hash = await password.hash(read.password({ email, name }));
     const asks_proof = parts.mailer.ready();
     const person = { email: asks_proof ? undefined : email, name, password: hash };
-    const outcome = await setUpPerson(db, session.user.id, person, now());
+    const who = { user_id: session.user.id, session_id: session.session.id };
+    const outcome = await setUpPerson(db, who, person, now());
     if (outcome === 'has_password') throw new APIError('CONFLICT', { message: done_already });
     if (outcome === 'address_taken') throw new APIError('CONFLICT', { message: taken });
     if (asks_proof) await askProof(parts, session.user.id, email);
@@ -113,7 +174,7 @@ function confirm({ createAuthEndpoint, APIError, db, now, mailer }: Parts) {
   return createAuthEndpoint('/confirm-email', { method: 'POST' }, async (ctx) => {
     const confirmed = await confirmEmail(db, makeReader(APIError, ctx.body).text('token', 100), now());
     if (typeof confirmed === 'string') {
-      throw new APIError('BAD_REQUEST', { message: 'This link has been used, or is too old. Ask for a new one.' });
+      throw new APIError('BAD_REQUEST', { message: link_gone });
     }
     const { email, email_before } = confirmed;
     if (email_before !== undefined) mailer.post(changedEmailMail(email_before, email));
@@ -131,7 +192,7 @@ function join(parts: Parts) {
     const invitation = await findInvitation(db, read.text('id', 100), now());
     if (!invitation) throw new APIError('BAD_REQUEST', { message: gone });
     const name = read.text('name', 100).trim();
-    const hash = await password.hash(read.password());
+    const hash = await password.hash(read.password({ email: invitation.email, name }));
     const proof = isRecord(ctx.body) && typeof ctx.body['proof'] === 'string' ? ctx.body['proof'] : undefined;
     const state = isMailProof(secret, invitation, proof) ? 'proved' : parts.mailer.ready() ? 'claim' : 'held';
     const joined = await joinAsNew(db, invitation, { name, password: hash, state }, now());
@@ -157,10 +218,14 @@ function makeReader(APIError: Parts['APIError'], body: unknown) {
   };
   return {
     text,
-    password: () => {
+    password: (owner: Owner) => {
       const value = text('password', password_length.max);
-      if (value.length >= password_length.min) return value;
-      throw refuse(`The password needs at least ${password_length.min} characters.`);
+      const is_long = value.length >= password_length.min;
+      const problem = is_long
+        ? weaknessOf(value, owner)
+        : `The password needs at least ${password_length.min} characters.`;
+      if (problem !== undefined) throw refuse(problem);
+      return value;
     },
     email: () => {
       const value = text('email', 254).trim().toLowerCase();

@@ -26,13 +26,36 @@ export async function makeLoginLink(
   return `${base_url}/sign-in?token=${token}`;
 }
 
+/**
+ * Makes a link for whoever has proved this address, to be mailed there; undefined if nobody has. Signing in by it asks
+ * for the second factor.
+ */
+export async function makeMailedLink(
+  db: Queryable,
+  base_url: string,
+  email: string,
+  now: Date,
+): Promise<string | undefined> {
+  const token = randomBytes(32).toString('base64url');
+  const rows = await db.query(
+    `insert into login_links (hash, user_id, created_at, expires_at, by_mail)
+       select $1, id, $3, $4, true from auth."user" where email = $2 and "emailVerified" returning user_id`,
+    [hashOf(token), email, now, new Date(now.getTime() + login_link_ms)],
+  );
+  return rows.length === 0 ? undefined : `${base_url}/sign-in?token=${token}&by=mail`;
+}
+
+/** Whose link was followed, and whether they had asked for it by mail. */
+export type FollowedLink = { user_id: string; by_mail: boolean };
+
 /** The person whose link this is; undefined if there is none, or it was used, or is too old. */
-export async function spendLoginLink(db: Queryable, token: string, now: Date): Promise<string | undefined> {
-  const rows = await db.query<{ user_id: string }>(
-    'update login_links set used_at = $2 where hash = $1 and used_at is null and expires_at > $2 returning user_id',
+export async function spendLoginLink(db: Queryable, token: string, now: Date): Promise<FollowedLink | undefined> {
+  const rows = await db.query<FollowedLink>(
+    `update login_links set used_at = $2 where hash = $1 and used_at is null and expires_at > $2
+     returning user_id, by_mail`,
     [hashOf(token), now],
   );
-  return rows[0]?.user_id;
+  return rows[0];
 }
 
 /** Links that nobody can use any more. */

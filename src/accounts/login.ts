@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BetterAuthOptions } from 'better-auth';
 import type pg from 'pg';
+import type { Logger } from 'pino';
 import type { Db, Queryable } from '../db/database.ts';
 import { openPool as openLimitedPool } from '../db/pool.ts';
+import { customer_bits } from '../net/address.ts';
 import { openHashing, passwordsOf, type Hashing } from './hashing.ts';
 import { loginEndpoints } from './login-endpoints.ts';
 import { password_length } from './login-rules.ts';
 import type { Mailer } from './mailer.ts';
-import { passwordMail } from './mails.ts';
+import { passwordMail, securityMail } from './mails.ts';
 
 /**
  * Who signs in to the dashboard: people, their passwords, second factors and sessions, and who belongs to
@@ -30,7 +32,13 @@ export type User = {
   is_new: boolean;
 };
 
-export type Session = { user: User; id: string; expires_at: Date };
+export type Session = {
+  user: User;
+  id: string;
+  expires_at: Date;
+  /** When they last gave their password or followed a sign-in link. */
+  proved_at: Date;
+};
 
 export type LoginOptions = {
   db: Db;
@@ -41,6 +49,7 @@ export type LoginOptions = {
   now(): Date;
   /** Takes mails and returns at once, so that nobody can tell by the time whether an address is known. */
   mailer: Pick<Mailer, 'post' | 'ready'>;
+  log: Pick<Logger, 'error'>;
 };
 
 /** Where the pipeline puts the address of the client, behind trusted proxies too; never believed from outside. */
@@ -124,15 +133,17 @@ function hasSessionCookie(header = ''): boolean {
 }
 
 async function readSession(db: Queryable, { session, user }: Found, now: Date): Promise<Session | undefined> {
-  const rows = await db.query<Omit<User, 'id'>>(
-    `select u.name, u.email, u."emailVerified" as email_proved,
+  const rows = await db.query<Omit<User, 'id'> & { proved_at: Date }>(
+    `select coalesce(s."provedAt", s."createdAt") as proved_at, u.name, u.email, u."emailVerified" as email_proved,
             (select email from email_claims c where c.user_id = u.id and expires_at > $2) as email_claim,
             u."isOperator" as is_operator, coalesce(u."twoFactorEnabled", false) as two_factor,
             not exists (select from auth.account a where a."userId" = u.id) as is_new
-       from auth."user" u where u.id = $1`,
-    [user.id, now],
+       from auth."user" u join auth.session s on s."userId" = u.id where u.id = $1 and s.id = $3`,
+    [user.id, now, session.id],
   );
-  return rows[0] && { id: session.id, expires_at: session.expiresAt, user: { id: user.id, ...rows[0] } };
+  if (!rows[0]) return undefined; // ended in this very moment
+  const { proved_at, ...person } = rows[0];
+  return { id: session.id, expires_at: session.expiresAt, proved_at, user: { id: user.id, ...person } };
 }
 
 /**
@@ -216,7 +227,12 @@ async function settings(
       sendResetPassword: async ({ user, token }) => {
         mailer.post(passwordMail(user.email, `${options.base_url()}/reset-password?token=${token}`));
       },
-      onPasswordReset: ({ user }) => proveByReset(options.db, user.id),
+      onPasswordReset: async ({ user }, request) => {
+        await proveByReset(options.db, user.id);
+        const address = request?.headers.get(client_address_header) ?? 'unknown';
+        const subject = 'Your password on Medley has changed';
+        mailer.post(securityMail(user.email, { subject, now: options.now(), address, base_url: options.base_url() }));
+      },
     },
     rateLimit: { enabled: true, storage: 'memory', window: 60, max: 300, customRules: limits },
     advanced: {
@@ -224,7 +240,7 @@ async function settings(
       useSecureCookies: false, // would add __Secure-; these are named below
       cookies: cookies(secure),
       defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', path: '/', secure },
-      ipAddress: { ipAddressHeaders: [client_address_header] },
+      ipAddress: { ipAddressHeaders: [client_address_header], ipv6Subnet: customer_bits },
     },
     plugins: [
       organization({ allowUserToCreateOrganization: false, disableOrganizationDeletion: true, ...(await roles()) }),
@@ -251,6 +267,8 @@ async function roles() {
 const limits = {
   '/sign-in/email': { window: 60, max: 10 },
   '/sign-in/link': { window: 60, max: 60 },
+  '/sign-in/mail': { window: 60, max: 3 },
+  '/prove': { window: 60, max: 10 },
   '/join': { window: 60, max: 10 },
   '/email': { window: 60, max: 5 },
   '/confirm-email': { window: 60, max: 10 },
@@ -274,6 +292,8 @@ function cookies(secure: boolean): NonNullable<NonNullable<BetterAuthOptions['ad
 export const login_paths: ReadonlySet<string> = new Set([
   'POST /sign-in/email',
   'POST /sign-in/link',
+  'POST /sign-in/mail',
+  'POST /prove',
   'POST /set-up',
   'POST /join',
   'POST /email',

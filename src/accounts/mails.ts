@@ -35,14 +35,36 @@ export function changedEmailMail(to: string, email: string): Mail {
   };
 }
 
+/** To whoever asked for it; `link` is as good as a password. */
+export function signInMail(to: string, link: string): Mail {
+  return {
+    to,
+    subject: 'Your link to sign in to Medley',
+    text: `To sign in, follow this link within 15 minutes:\n\n${link}\n\nIf you did not ask for it, do nothing: nobody has signed in.\n`,
+  };
+}
+
+/** What somebody has done to their own way in, and where from. */
+export type SecurityEvent = { subject: string; now: Date; address: string; base_url: string };
+
+/** Tells somebody what was done in their name: if it was not them, they hear of it. */
+export function securityMail(to: string, { subject, now, address, base_url }: SecurityEvent): Mail {
+  const time = now.toISOString().slice(0, 16).replace('T', ' ');
+  return {
+    to,
+    subject,
+    text: `${subject}.\n\nWhen: ${time} UTC\nFrom the address: ${address}\n\nIf it was you, there is nothing to do. If it was not, choose a new password now, by "Forgotten your password?" on this page, and tell whoever runs the service:\n\n${base_url}/sign-in\n`,
+  };
+}
+
 /** `link` is as good as a password. */
 export function invitationMail(invitation: { to: string; from: string; account_name: string; link: string }): Mail {
   const { to, from, account_name, link } = invitation;
-  const account = oneLine(account_name);
+  const account = nameInMail(account_name);
   return {
     to,
     subject: `An invitation to ${account} on Medley`,
-    text: `${oneLine(from)} invites you to the account "${account}" on Medley. To accept, follow this link:\n\n${link}\n\nIf you know nothing about it, do nothing.\n`,
+    text: `${nameInMail(from)} invites you to the account "${account}" on Medley. To accept, follow this link:\n\n${link}\n\nIf you know nothing about it, do nothing.\n`,
   };
 }
 
@@ -64,7 +86,7 @@ export function lowBalanceMail(
   balance: { account_name: string; available: string; threshold: string; link: string },
 ): Mail {
   const { account_name, available, threshold, link } = balance;
-  const account = oneLine(account_name);
+  const account = nameInMail(account_name);
   return {
     to,
     subject: `Little is left in ${account}`,
@@ -72,6 +94,20 @@ export function lowBalanceMail(
   };
 }
 
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').trim();
+const name_length_max = 60;
+
+/**
+ * A name that somebody chose, as a mail may have it: short, on one line, and without anything that mail programs turn
+ * into a link, since whoever chooses a name also chooses who is invited.
+ */
+function nameInMail(text: string): string {
+  const plain = text
+    .normalize('NFKC')
+    .replaceAll(/[^\p{L}\p{M}\p{N} .,'’&()+-]+/gu, ' ')
+    .replaceAll(/\.(?=\S)/g, '. ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  const signs = [...plain];
+  if (signs.length <= name_length_max) return plain === '' ? 'no name' : plain;
+  return `${signs.slice(0, name_length_max).join('').trimEnd()}…`;
 }

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
 import { findAccount, type Account } from './accounts.ts';
 import type { Login, User } from './login.ts';
 import { roleIn } from './members.ts';
+import { checkProof } from './proof.ts';
 import { rights_of, type Right, type Role } from './roles.ts';
 
 /** What an endpoint of the dashboard asks of a person: a right in the account of its path, or to run this service. */
@@ -13,6 +15,7 @@ export type Need = Right | 'signed in' | 'operator';
 export type Person = {
   user: User;
   session_id: string;
+  proved_at: Date;
   account: Account | undefined;
   /** `operator`: looks at an account that is not theirs. */
   role: Role | 'operator' | undefined;
@@ -21,25 +24,47 @@ export type Person = {
 type Admission = {
   db: Queryable;
   login: Login;
+  clock: Clock;
   /** Where the dashboard is; requests that change something must come from there. */
   origin: string;
 };
 
+/** What a request is about, and what it asks of its person. */
+export type Asked = {
+  need: Need;
+  /** Of its path, if it names one. */
+  account_id: string | undefined;
+  /** It is an act that asks who is there once more, after a while. */
+  needs_proof: boolean;
+  /** Throws where this person has asked too often. */
+  count(user_id: string): void;
+};
+
 /**
  * The person behind a request, if they may do what it needs. Throws ApiError: 401 without a session, 404 for an
- * account that is not theirs, whether there is one or not, 403 for what they may not do.
+ * account that is not theirs, whether there is one or not, 403 for what they may not do, or not without a new proof.
  */
 export async function admitPerson(
+  admission: Admission,
+  request: { method: string; headers: IncomingHttpHeaders },
+  asked: Asked,
+): Promise<Person> {
+  const person = await findPerson(admission, request, asked);
+  if (asked.needs_proof) checkProof(person.proved_at, admission.clock.now());
+  return person;
+}
+
+async function findPerson(
   { db, login, origin }: Admission,
   request: { method: string; headers: IncomingHttpHeaders },
-  need: Need,
-  account_id: string | undefined,
+  { need, account_id, count }: Asked,
 ): Promise<Person> {
   const session = await login.sessionOf(request.headers);
   if (!session) throw new ApiError('unauthenticated', 'Sign in to go on.');
   if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
-  const { user } = session;
-  const person = { user, session_id: session.id, account: undefined, role: undefined };
+  const { user, proved_at } = session;
+  count(user.id);
+  const person = { user, session_id: session.id, proved_at, account: undefined, role: undefined };
   if (account_id === undefined) {
     if (need === 'signed in' || (need === 'operator' && user.is_operator)) return person;
     throw new ApiError('not_found', 'There is nothing here.');

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 
 /** Where a person is signed in; its token stays in the database and in that browser. */
 export type SessionLine = {
@@ -26,11 +26,25 @@ export async function endSession(db: Queryable, user_id: string, id: string): Pr
   return rows.length === 1;
 }
 
-/** Ends all sessions of a person but this one. Answers how many there were. */
-export async function endOtherSessions(db: Queryable, user_id: string, kept_id: string): Promise<number> {
-  const rows = await db.query('delete from auth.session where "userId" = $1 and id <> $2 returning id', [
-    user_id,
-    kept_id,
-  ]);
-  return rows.length;
+/**
+ * Ends all sessions of a person but this one, and with them the browsers that are asked for no code and the sign-ins
+ * that wait for one. Returns how many sessions there were.
+ */
+export async function endOtherSessions(db: Db, user_id: string, kept_id: string): Promise<number> {
+  return db.tx(async (tx) => {
+    await tx.query(
+      `delete from auth.verification where value = $1 and (identifier like 'trust-device-%' or identifier like '2fa-%')`,
+      [user_id],
+    );
+    const rows = await tx.query('delete from auth.session where "userId" = $1 and id <> $2 returning id', [
+      user_id,
+      kept_id,
+    ]);
+    return rows.length;
+  });
+}
+
+/** Notes that the person of this session has just given their password. */
+export async function proveSession(db: Queryable, id: string, now: Date): Promise<void> {
+  await db.query('update auth.session set "provedAt" = $2 where id = $1', [id, now]);
 }

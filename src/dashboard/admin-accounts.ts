@@ -115,18 +115,24 @@ function readAmount(body: SessionCall['body'], name: string): Money {
   throw wrong(name, `${name} must be a decimal such as 25.00, with at most six fraction digits.`);
 }
 
-export const admin_create_account = session_endpoint('POST', '/dash/admin/accounts', 'operator', async (app, call) => {
-  const fields = readGiven(call.body);
-  const { currencies } = app.catalog.current.settings;
-  const currency = fields.oneOf('currency', [...currencies.keys()]);
-  const name = fields.text('name', 200);
-  const initial_credit = call.body?.['credit'] === undefined ? 0n : readAmount(call.body, 'credit');
-  if (initial_credit < 0n) throw wrong('credit', 'credit must not be negative.');
-  const now = new Date(app.clock.now());
-  const account = await createAccount(app.db, { name, currency, initial_credit }, now);
-  await noteOn(app, call, account.id, 'account.create', { name, currency, credit: exact(initial_credit) });
-  return { status: 201, body: await renderAccount(app, account) };
-});
+export const admin_create_account = session_endpoint(
+  'POST',
+  '/dash/admin/accounts',
+  'operator',
+  async (app, call) => {
+    const fields = readGiven(call.body);
+    const { currencies } = app.catalog.current.settings;
+    const currency = fields.oneOf('currency', [...currencies.keys()]);
+    const name = fields.text('name', 200);
+    const initial_credit = call.body?.['credit'] === undefined ? 0n : readAmount(call.body, 'credit');
+    if (initial_credit < 0n) throw wrong('credit', 'credit must not be negative.');
+    const now = new Date(app.clock.now());
+    const account = await createAccount(app.db, { name, currency, initial_credit }, now);
+    await noteOn(app, call, account.id, 'account.create', { name, currency, credit: exact(initial_credit) });
+    return { status: 201, body: await renderAccount(app, account) };
+  },
+  { needs_proof: true },
+);
 
 /** What operators do to accounts stands in the accounts' own log, too. */
 function noteOn(
@@ -180,6 +186,7 @@ export const admin_credit = session_endpoint(
     }
     return { status: 200, body: await renderAccount(app, account) };
   },
+  { needs_proof: true },
 );
 
 export const admin_set_status = session_endpoint(
@@ -227,6 +234,7 @@ export const admin_limit_key = session_endpoint(
     await noteOn(app, call, account.id, 'key.change', { name: key.name, limit: limitText(limit) }, key.id);
     return { status: 200, body: { ok: true } };
   },
+  { needs_proof: true },
 );
 
 /** The failures of the last 24 hours count no more: an account that is paused may go on. */
@@ -257,6 +265,7 @@ export const admin_login_link = session_endpoint(
     await noteOn(app, call, account.id, 'account.login-link', { user_id });
     return { status: 200, body: { link, expires_in: '24 hours' } };
   },
+  { needs_proof: true },
 );
 
 /** That an operator looks at the account as its people do, which the account can read. */

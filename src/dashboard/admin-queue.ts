@@ -125,4 +125,5 @@ export const admin_fail_task = session_endpoint(
     });
     return { status: 200, body: { ok: true } };
   },
+  { needs_proof: true },
 );

@@ -70,60 +70,85 @@ async function renderOne(app: App, { account }: AccountCall, key: ApiKey): Promi
 }
 
 /** Makes a key; the answer is the only place where it is ever told. */
-export const create_key = account_endpoint('POST', '/keys', 'keys', async (app, call) => {
-  const { account, body } = call;
-  const name = readGiven(body).text('name', name_length_max);
-  const limit_month = readLimit(body) ?? null;
-  const now = new Date(app.clock.now());
-  const rules = readRules(body, no_rules, now);
-  const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month, rules }, now);
-  await note(app, call, 'key.create', key.id, { name, limit: limitText(limit_month), ...rulesNote(no_rules, rules) });
-  return secretAnswer(app, call, key, text);
-});
+export const create_key = account_endpoint(
+  'POST',
+  '/keys',
+  'keys',
+  async (app, call) => {
+    const { account, body } = call;
+    const name = readGiven(body).text('name', name_length_max);
+    const limit_month = readLimit(body) ?? null;
+    const now = new Date(app.clock.now());
+    const rules = readRules(body, no_rules, now);
+    const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month, rules }, now);
+    await note(app, call, 'key.create', key.id, { name, limit: limitText(limit_month), ...rulesNote(no_rules, rules) });
+    return secretAnswer(app, call, key, text);
+  },
+  { needs_proof: true },
+);
 
 /** A new name, a new limit, or both; the limit counts from the next hold on. */
-export const change_key = account_endpoint('PATCH', '/keys/{id}', 'keys', async (app, call) => {
-  const name = readGiven(call.body).optionalText('name', name_length_max);
-  const limit_month = readLimit(call.body);
-  const key = await findOwn(app, call);
-  const now = new Date(app.clock.now());
-  const rules = readRules(call.body, key, now);
-  if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
-  if (name !== undefined) await renameKey(app.db, key.id, name);
-  if (limit_month !== undefined) await setLimit(app.db, key.id, limit_month);
-  const noted = rulesNote(key, rules);
-  if (Object.keys(noted).length > 0) await changeKeyRules(app.db, key.id, rules);
-  await note(app, call, 'key.change', key.id, {
-    ...(name !== undefined && { name, name_before: key.name }),
-    ...(limit_month !== undefined && { limit: limitText(limit_month) }),
-    ...noted,
-  });
-  app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
-  return { status: 200, body: await renderOne(app, call, { ...key, ...rules, name: name ?? key.name }) };
-});
+export const change_key = account_endpoint(
+  'PATCH',
+  '/keys/{id}',
+  'keys',
+  async (app, call) => {
+    const name = readGiven(call.body).optionalText('name', name_length_max);
+    const limit_month = readLimit(call.body);
+    const key = await findOwn(app, call);
+    const now = new Date(app.clock.now());
+    const rules = readRules(call.body, key, now);
+    if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
+    if (name !== undefined) await renameKey(app.db, key.id, name);
+    if (limit_month !== undefined) await setLimit(app.db, key.id, limit_month);
+    const noted = rulesNote(key, rules);
+    if (Object.keys(noted).length > 0) await changeKeyRules(app.db, key.id, rules);
+    await note(app, call, 'key.change', key.id, {
+      ...(name !== undefined && { name, name_before: key.name }),
+      ...(limit_month !== undefined && { limit: limitText(limit_month) }),
+      ...noted,
+    });
+    app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
+    return { status: 200, body: await renderOne(app, call, { ...key, ...rules, name: name ?? key.name }) };
+  },
+  { needs_proof: true },
+);
 
 /** A new key in the place of an old one, which still works for 0 or 24 hours. */
-export const rotate_key = account_endpoint('POST', '/keys/{id}/rotate', 'keys', async (app, call) => {
-  const hours = readGiven(call.body).oneOf('overlap_hours', [0, 24]);
-  const { id, kind } = await findOwn(app, call);
-  if (kind === 'playground') {
-    throw new ApiError('conflict', 'Nobody was ever told the key of the playground: there is nothing to rotate.');
-  }
-  const rotated = await rotateKey(app.db, id, hours * hour_ms, new Date(app.clock.now()));
-  if (!rotated) throw new ApiError('conflict', 'This key is deleted, or was rotated before.');
-  await note(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });
-  app.notifier.notify(keys_channel, 'all');
-  return secretAnswer(app, call, rotated.key, rotated.text);
-});
+export const rotate_key = account_endpoint(
+  'POST',
+  '/keys/{id}/rotate',
+  'keys',
+  async (app, call) => {
+    const hours = readGiven(call.body).oneOf('overlap_hours', [0, 24]);
+    const { id, kind } = await findOwn(app, call);
+    if (kind === 'playground') {
+      throw new ApiError('conflict', 'Nobody was ever told the key of the playground: there is nothing to rotate.');
+    }
+    const rotated = await rotateKey(app.db, id, hours * hour_ms, new Date(app.clock.now()));
+    if (!rotated) throw new ApiError('conflict', 'This key is deleted, or was rotated before.');
+    await note(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });
+    app.notifier.notify(keys_channel, 'all');
+    return secretAnswer(app, call, rotated.key, rotated.text);
+  },
+  { needs_proof: true },
+);
 
 /** From within a second on, no node takes it any more. */
-export const delete_key = account_endpoint('DELETE', '/keys/{id}', 'keys', async (app, call) => {
-  const { id, name } = await findOwn(app, call);
-  if (!(await deleteKey(app.db, id, new Date(app.clock.now())))) throw new ApiError('conflict', 'This key is deleted.');
-  await note(app, call, 'key.delete', id, { name });
-  app.notifier.notify(keys_channel, 'all');
-  return { status: 200, body: { ok: true } };
-});
+export const delete_key = account_endpoint(
+  'DELETE',
+  '/keys/{id}',
+  'keys',
+  async (app, call) => {
+    const { id, name } = await findOwn(app, call);
+    if (!(await deleteKey(app.db, id, new Date(app.clock.now()))))
+      throw new ApiError('conflict', 'This key is deleted.');
+    await note(app, call, 'key.delete', id, { name });
+    app.notifier.notify(keys_channel, 'all');
+    return { status: 200, body: { ok: true } };
+  },
+  { needs_proof: true },
+);
 
 async function secretAnswer(app: App, call: AccountCall, key: ApiKey, secret: string): Promise<Answer> {
   const view: NewKeyView = { key: await renderOne(app, call, key), secret };

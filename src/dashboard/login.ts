@@ -1,17 +1,15 @@
-import { createHash } from 'node:crypto';
 import { audit } from '../accounts/audit.ts';
-import { login_paths } from '../accounts/login.ts';
+import { knownBrowserCookie, knownBrowserOf } from '../accounts/known-browsers.ts';
+import { login_paths, type LoginAnswer, type Session } from '../accounts/login.ts';
 import { checkOrigin } from '../accounts/person.ts';
+import { checkProof } from '../accounts/proof.ts';
 import type { Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+import { isRecord } from '../lib/is-record.ts';
 import { readGiven, wrong } from './given.ts';
-
-/**
- * Passwords of one person that may be tried in a minute: from one address, so that nobody is kept out by somebody who
- * only knows their e-mail, and from all together. The login library counts per address alone.
- */
-const tries_per_minute = { from_one: 10, from_all: 100 };
+import { emailIn, takeTry } from './login-tries.ts';
+import { tellByMail } from './security-mail.ts';
 
 /** A name, an address and two passwords: everybody may send one. */
 const body_limit_bytes = 8_000;
@@ -48,45 +46,83 @@ function pathOf(params: PublicCall['params']): string {
 
 async function handleLogin(app: App, call: PublicCall) {
   const path = pathOf(call.params);
-  if (path === '/sign-in/email') await takeTry(app, call);
   const { method, headers, address } = call;
-  const deed = deeds.get(path);
-  const session = deed && (await app.login.sessionOf(headers)); // before it is replaced
-  const answer = await app.login.answer({ method, path, headers, body: checkedBody(path, call), address });
-  if (deed && session && answer.status < 300) {
-    const { user } = session;
-    await audit(app.db, { user, action: deed, subject: user.id, address, now: new Date(app.clock.now()) });
+  const about = needs_session.has(path) ? await app.login.sessionOf(headers) : undefined; // before it is replaced
+  if (about && needs_proof.has(path)) checkProof(about.proved_at, app.clock.now());
+  if (path === '/two-factor/enable' && about?.user.two_factor === true) {
+    throw new ApiError('conflict', 'The second factor is on already. Turn it off first.'); // it would be replaced
   }
+  const attempt = takeTry(app, path, call, about);
+  const answer = await app.login.answer({ method, path, headers, body: checkedBody(path, call), address });
+  attempt?.end(answer.status);
+  if (about && answer.status < 300) await tell(app, { path, session: about, address });
+  if (path === '/sign-in/email' && answer.status < 300) rememberBrowser(app, call, answer);
+  if (path === '/two-factor/verify-backup-code' && answer.status < 300) tellOfBackupCode(app, answer, address);
   return { status: answer.status, headers: { ...answer.headers, 'cache-control': 'no-store' }, body: answer.body };
 }
 
-/** What the library does for somebody who is signed in, as it is written down. */
-const deeds: ReadonlyMap<string, string> = new Map([
-  ['/set-up', 'person.set_up'],
-  ['/update-user', 'person.rename'],
-  ['/change-password', 'person.change_password'],
-  ['/two-factor/enable', 'person.begin_two_factor'],
-  ['/two-factor/verify-totp', 'person.confirm_two_factor'],
-  ['/two-factor/disable', 'person.end_two_factor'],
-  ['/two-factor/generate-backup-codes', 'person.new_backup_codes'],
+/** What the library does for somebody who is signed in: as it is written down, and as their mail tells them. */
+const deeds: ReadonlyMap<string, { action: string; subject?: string }> = new Map([
+  ['/set-up', { action: 'person.set_up' }],
+  ['/update-user', { action: 'person.rename' }],
+  ['/change-password', { action: 'person.change_password', subject: 'Your password on Medley has changed' }],
+  ['/two-factor/enable', { action: 'person.begin_two_factor' }],
+  [
+    '/two-factor/verify-totp',
+    { action: 'person.confirm_two_factor', subject: 'The second factor of your sign-in on Medley is on' },
+  ],
+  [
+    '/two-factor/disable',
+    { action: 'person.end_two_factor', subject: 'The second factor of your sign-in on Medley is off' },
+  ],
+  [
+    '/two-factor/generate-backup-codes',
+    { action: 'person.new_backup_codes', subject: 'You have new backup codes for Medley' },
+  ],
 ]);
+
+/** By these one changes the way in itself, which a stolen session must not be enough for. */
+const needs_proof: ReadonlySet<string> = new Set(['/email']);
+
+const needs_session: ReadonlySet<string> = new Set([...deeds.keys(), ...needs_proof, '/prove']);
+
+type Done = { path: string; session: Session; address: string };
+
+async function tell(app: App, { path, session: { user }, address }: Done): Promise<void> {
+  const deed = deeds.get(path);
+  const is_known = path === '/two-factor/verify-totp' && user.two_factor; // a code of a factor that was on changes nothing
+  if (!deed || is_known) return;
+  const { action, subject } = deed;
+  const now = new Date(app.clock.now());
+  await audit(app.db, { user, action, subject: user.id, address, now });
+  if (subject !== undefined) tellByMail(app, user, { subject, now, address });
+}
 
 /** What the library would store, or ask its tables for, without a look at it. */
 function checkedBody(path: string, { body, body_bytes }: PublicCall): Buffer {
   for (const [name, value] of Object.entries(body ?? {}))
     if (typeof value === 'string' && value.includes('\0')) throw wrong(name, `${name} must not have NUL in it.`);
-  if (path !== '/update-user') return body_bytes;
-  return Buffer.from(JSON.stringify({ name: readGiven(body).text('name', 100) }));
+  const asBytes = (value: object) => Buffer.from(JSON.stringify(value));
+  if (path === '/update-user') return asBytes({ name: readGiven(body).text('name', 100) });
+  // A new password ends all sessions: with this the library begins a new one here.
+  if (path === '/change-password') return asBytes({ ...body, revokeOtherSessions: true });
+  return body_bytes;
 }
 
-async function takeTry(app: App, { body, address }: PublicCall): Promise<void> {
-  const email = String(body?.['email'] ?? '').toLowerCase();
-  const who = createHash('sha256').update(email).digest('base64');
-  const take = (name: string, limit: number) => app.windows.take('other', name, limit, performance.now());
-  const from_one = take(`login ${who} ${address}`, tries_per_minute.from_one);
-  const taken = from_one.ok ? take(`login ${who}`, tries_per_minute.from_all) : from_one;
-  if (taken.ok) return;
-  const seconds = Math.ceil(taken.retry_after_ms / 1000);
-  const headers = { 'retry-after': String(seconds) };
-  throw new ApiError('rate_limit', `Too many tries to sign in. Try again in ${seconds} s.`, { headers });
+/** Who has somebody's backup codes has the half of their way in. */
+function tellOfBackupCode(app: App, { body }: LoginAnswer, address: string): void {
+  const answer: unknown = JSON.parse(body.toString());
+  const user = isRecord(answer) ? answer['user'] : undefined;
+  if (!isRecord(user) || typeof user['email'] !== 'string') return;
+  const who = { email: user['email'], email_proved: user['emailVerified'] === true };
+  const subject = 'A backup code was used to sign in to Medley';
+  tellByMail(app, who, { subject, now: new Date(app.clock.now()), address });
+}
+
+/** By the right password of an address, which need not be the end of signing in. */
+function rememberBrowser(app: App, { body, headers }: PublicCall, answer: LoginAnswer): void {
+  const email = emailIn(body);
+  if (knownBrowserOf(headers.cookie, app.secret, email) !== undefined) return;
+  const cookie = knownBrowserCookie(app.secret, email, app.base_url().startsWith('https:'));
+  answer.headers['set-cookie'] = [answer.headers['set-cookie'] ?? [], cookie].flat();
 }

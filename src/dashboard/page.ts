@@ -12,6 +12,7 @@ type Options = {
   body_limit_bytes?: number;
   form?: true;
   long_integers?: true;
+  needs_proof?: true;
 };
 
 const docs: EndpointDocs = {

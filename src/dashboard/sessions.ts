@@ -2,6 +2,7 @@ import { endOtherSessions, endSession, listSessions } from '../accounts/sessions
 import { ApiError } from '../errors.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
+import { tellByMail } from './security-mail.ts';
 import type { SessionView } from './views/settings.ts';
 
 /** Where this person is signed in. */
@@ -25,7 +26,7 @@ export const end_session = session_endpoint('DELETE', '/dash/sessions/{id}', 'si
   return { status: 200, body: { ok: true } };
 });
 
-/** Signs out everywhere but here. */
+/** Signs out everywhere but here; browsers that were asked for no code are asked again. */
 export const end_other_sessions = session_endpoint(
   'POST',
   '/dash/sessions/end-others',
@@ -33,6 +34,8 @@ export const end_other_sessions = session_endpoint(
   async (app, call) => {
     const { user, session_id } = call.person;
     const ended = await endOtherSessions(app.db, user.id, session_id);
+    const subject = 'You were signed out of Medley everywhere else';
+    tellByMail(app, user, { subject, now: new Date(app.clock.now()), address: call.address });
     await note(app, call, 'session.end_others', user.id, { ended });
     return { status: 200, body: { ended } };
   },

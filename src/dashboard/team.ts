@@ -39,23 +39,35 @@ function linkOf(app: App, id: string): string {
 }
 
 /** Another role, from the member's next request on. */
-export const change_member = account_endpoint('PATCH', '/team/{user}', 'members', async (app, call) => {
-  const { account, params, body } = call;
-  const role = readGiven(body).oneOf('role', role_names);
-  const user_id = params['user'] ?? '';
-  const before = done(await changeMember(app.db, { account_id: account.id, user_id }, role));
-  await note(app, call, 'member.change', user_id, { role, role_before: before });
-  return { status: 200, body: { ok: true } };
-});
+export const change_member = account_endpoint(
+  'PATCH',
+  '/team/{user}',
+  'members',
+  async (app, call) => {
+    const { account, params, body } = call;
+    const role = readGiven(body).oneOf('role', role_names);
+    const user_id = params['user'] ?? '';
+    const before = done(await changeMember(app.db, { account_id: account.id, user_id }, role));
+    await note(app, call, 'member.change', user_id, { role, role_before: before });
+    return { status: 200, body: { ok: true } };
+  },
+  { needs_proof: true },
+);
 
 /** Out of the account, from their next request on; what they made stays. */
-export const remove_member = account_endpoint('DELETE', '/team/{user}', 'members', async (app, call) => {
-  const { account, params } = call;
-  const user_id = params['user'] ?? '';
-  const before = done(await changeMember(app.db, { account_id: account.id, user_id }, undefined));
-  await note(app, call, 'member.remove', user_id, { role_before: before });
-  return { status: 200, body: { ok: true } };
-});
+export const remove_member = account_endpoint(
+  'DELETE',
+  '/team/{user}',
+  'members',
+  async (app, call) => {
+    const { account, params } = call;
+    const user_id = params['user'] ?? '';
+    const before = done(await changeMember(app.db, { account_id: account.id, user_id }, undefined));
+    await note(app, call, 'member.remove', user_id, { role_before: before });
+    return { status: 200, body: { ok: true } };
+  },
+  { needs_proof: true },
+);
 
 function done(answer: MemberAnswer): string {
   if (answer.outcome === 'done') return answer.before;
@@ -64,27 +76,33 @@ function done(answer: MemberAnswer): string {
 }
 
 /** A link for somebody: mailed where the service can, and to be handed over where it cannot. */
-export const create_invitation = account_endpoint('POST', '/team/invitations', 'members', async (app, call) => {
-  const { account, person, body } = call;
-  const fields = readGiven(body);
-  const role = fields.oneOf('role', role_names);
-  const email = fields.text('email', 254);
-  if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');
-  const invitation = { account_id: account.id, email, role, inviter_id: person.user.id };
-  const invited = await invite(app.db, invitation, new Date(app.clock.now()));
-  if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`);
-  if (invited === 'too_many') throw tooMany();
-  await note(app, call, 'invitation.create', undefined, { email, role });
-  const link = linkOf(app, invited.id);
-  const mailed = `${link}&proof=${mailProofOf(app.secret, { id: invited.id, email })}`; // the inviter never sees it
-  app.mailer.post(invitationMail({ to: email, from: person.user.name, account_name: account.name, link: mailed }));
-  const view: InvitedView = {
-    link,
-    expires_at: invited.expires_at.toISOString(),
-    mailed: app.mailer.ready(),
-  };
-  return { status: 201, body: view };
-});
+export const create_invitation = account_endpoint(
+  'POST',
+  '/team/invitations',
+  'members',
+  async (app, call) => {
+    const { account, person, body } = call;
+    const fields = readGiven(body);
+    const role = fields.oneOf('role', role_names);
+    const email = fields.text('email', 254);
+    if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');
+    const invitation = { account_id: account.id, email, role, inviter_id: person.user.id };
+    const invited = await invite(app.db, invitation, new Date(app.clock.now()));
+    if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`);
+    if (invited === 'too_many') throw tooMany();
+    await note(app, call, 'invitation.create', undefined, { email, role });
+    const link = linkOf(app, invited.id);
+    const mailed = `${link}&proof=${mailProofOf(app.secret, { id: invited.id, email })}`; // the inviter never sees it
+    app.mailer.post(invitationMail({ to: email, from: person.user.name, account_name: account.name, link: mailed }));
+    const view: InvitedView = {
+      link,
+      expires_at: invited.expires_at.toISOString(),
+      mailed: app.mailer.ready(),
+    };
+    return { status: 201, body: view };
+  },
+  { needs_proof: true },
+);
 
 function tooMany(): ApiError {
   const headers = { 'retry-after': '3600' };

@@ -32,20 +32,32 @@ export const get_webhooks = account_endpoint('GET', '/webhooks', 'read', (app, {
 });
 
 /** Tells the secret; that it was asked for is written down. */
-export const reveal_secret = account_endpoint('POST', '/webhooks/secret', 'webhooks', async (app, call) => {
-  await note(app, call, 'webhook_secret.reveal');
-  return secretAnswer(app, call.account);
-});
+export const reveal_secret = account_endpoint(
+  'POST',
+  '/webhooks/secret',
+  'webhooks',
+  async (app, call) => {
+    await note(app, call, 'webhook_secret.reveal');
+    return secretAnswer(app, call.account);
+  },
+  { needs_proof: true },
+);
 
 /** A new secret. The old one signs beside it for a day; one that was rotated out before signs no more. */
-export const rotate_secret = account_endpoint('POST', '/webhooks/secret/rotate', 'webhooks', async (app, call) => {
-  const { id } = call.account;
-  await rotateWebhookSecret(app.db, id, new Date(app.clock.now()));
-  await note(app, call, 'webhook_secret.rotate');
-  const account = await findAccount(app.db, id);
-  if (!account) throw new Error(`the account ${id} is gone`);
-  return secretAnswer(app, account);
-});
+export const rotate_secret = account_endpoint(
+  'POST',
+  '/webhooks/secret/rotate',
+  'webhooks',
+  async (app, call) => {
+    const { id } = call.account;
+    await rotateWebhookSecret(app.db, id, new Date(app.clock.now()));
+    await note(app, call, 'webhook_secret.rotate');
+    const account = await findAccount(app.db, id);
+    if (!account) throw new Error(`the account ${id} is gone`);
+    return secretAnswer(app, account);
+  },
+  { needs_proof: true },
+);
 
 function secretAnswer(app: App, account: Account): Answer {
   const now_ms = app.clock.now();

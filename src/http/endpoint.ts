@@ -139,6 +139,8 @@ export type SessionEndpoint<App> = EndpointBase & {
   public?: false;
   /** With a path that names an `{account}`: what the person must be allowed to do with it. */
   session: Need;
+  /** Beyond the session, the person must have proved lately who they are: a stolen session is not enough for this. */
+  needs_proof?: true;
   handle(app: App, call: SessionCall): Promise<Answer> | Answer;
 };
 

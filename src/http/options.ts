@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
-import type { Need, Person } from '../accounts/person.ts';
+import type { Asked, Person } from '../accounts/person.ts';
 import type { WindowName, Windows } from '../limits/window.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -16,7 +16,7 @@ export type PipelineOptions<App> = {
   /** The caller of these headers, or ApiError 401. */
   authenticate(headers: KeyHeaders): Caller | Promise<Caller>;
   /** Who sends these headers, if they may do this with the account; else ApiError. Absent: there is no dashboard. */
-  admitPerson?(request: PersonRequest, need: Need, account_id: string | undefined): Promise<Person>;
+  admitPerson?(request: PersonRequest, asked: Asked): Promise<Person>;
   windows: Windows;
   /** Requests per minute and key; asked for each request, so that a reload counts at once. */
   limits(): Record<WindowName, number>;

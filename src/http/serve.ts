@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../accounts/authenticate.ts';
 import { checkKeyRules } from '../accounts/key-rules.ts';
-import type { Need, Person } from '../accounts/person.ts';
+import type { Person } from '../accounts/person.ts';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
@@ -14,7 +14,7 @@ import type { BodyRooms } from './body-rooms.ts';
 import { closed_policy } from './browser-headers.ts';
 import { discardRest, megabyte, no_bytes, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
-import type { Answer, Endpoint, PublicCall, Query } from './endpoint.ts';
+import type { Answer, Endpoint, PublicCall, Query, SessionEndpoint } from './endpoint.ts';
 import { errorAnswer, expectedError, formatOfPath, internalError } from './error-answer.ts';
 import { framingError, isBehindRefused } from './framing.ts';
 import { isForm, openForm, type FormReader } from './form.ts';
@@ -110,7 +110,7 @@ export async function serve<App>(
     }
     checkHead(request.raw);
     request.state.params = paramsOf(context, endpoint, request);
-    if (endpoint.session !== undefined) await admitPerson(context, endpoint.session, request);
+    if (endpoint.session !== undefined) await admitPerson(context, endpoint, request);
     const declared = endpoint.docs.query ?? {};
     request.state.query = parseQuery(request.state.query_text, endpoint.lenient_query ? undefined : declared);
     if (endpoint.public) admitStranger(context, endpoint, new ReceivedCall(request, reply.raw, context.draining));
@@ -232,12 +232,39 @@ function paramsOf<App>(
 }
 
 /** Pages of the dashboard: the person who has signed in, and what they may do with the account of the path. */
-async function admitPerson<App>(context: Context<App>, need: Need, request: FastifyRequest): Promise<void> {
+async function admitPerson<App>(
+  context: Context<App>,
+  { session, needs_proof }: SessionEndpoint<App>,
+  request: FastifyRequest,
+): Promise<void> {
   request.state.headers['cache-control'] = 'no-store';
   assert(context.admitPerson, 'endpoints that need a session need a way to know people');
   const { method, headers } = request.raw;
-  const { account } = request.state.params;
-  request.state.person = await context.admitPerson({ method: method ?? 'GET', headers }, need, account);
+  request.state.person = await context.admitPerson(
+    { method: method ?? 'GET', headers },
+    {
+      need: session,
+      account_id: request.state.params['account'],
+      needs_proof: needs_proof === true,
+      count: (user_id) => countPerson(context, user_id),
+    },
+  );
+}
+
+/**
+ * A page asks for ten things, and again every few seconds: nobody who looks at several comes near this. An operator who
+ * lets keys do more lets people, too.
+ */
+const dashboard_per_minute_min = 600;
+
+/** Throws ApiError 429. */
+function countPerson<App>(context: Context<App>, user_id: string): void {
+  const limit = Math.max(dashboard_per_minute_min, context.limits().other);
+  const taken = context.windows.take('other', `dashboard ${user_id}`, limit, context.elapsed_ms());
+  if (taken.ok) return;
+  const seconds = Math.ceil(taken.retry_after_ms / 1000);
+  const message = `Too many requests to the dashboard: at most ${taken.limit} per minute. Try again in ${seconds} s.`;
+  throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(seconds) } });
 }
 
 /** At once, if the caller is known; a promise if not. */

@@ -85,7 +85,7 @@ export function isWithin(text: string, ranges: readonly string[]): boolean {
 }
 
 /** In which bits the addresses of one customer of a network differ: providers give a /56 (RIPE 690). */
-const customer_bits = 56;
+export const customer_bits = 56;
 
 /** Whose an address is, for limits: IPv4 itself, of IPv6 the /56. What is no address is its own. */
 export function networkOf(text: string): string {

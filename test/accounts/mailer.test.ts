@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { openMailer, type Mailer } from '../../src/accounts/mailer.ts';
-import { invitationMail } from '../../src/accounts/mails.ts';
+import { invitationMail, lowBalanceMail } from '../../src/accounts/mails.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 
 let server: MailServer;
@@ -45,9 +45,9 @@ it('a mail arrives as it was written, Polish letters too, and no line of a name 
   expect(got).toMatchObject({
     from: 'medley@example.com',
     to: ['anna@example.com'],
-    subject: 'An invitation to Żółw Bcc: victim@example.com on Medley',
+    subject: 'An invitation to Żółw Bcc victim example. com on Medley',
   });
-  expect(got?.text).toContain(`Grażyna invites you to the account "Żółw Bcc: victim@example.com"`);
+  expect(got?.text).toContain(`Grażyna invites you to the account "Żółw Bcc victim example. com"`);
   expect(got?.text).toContain(`\n\n${link}\n\n`);
   expect(got?.raw).toMatch(/^Auto-Submitted: auto-generated\r$/m);
 });
@@ -99,4 +99,22 @@ it('without an address nothing is sent, and posting is no mistake', async () => 
     await expect(one.send(mail())).rejects.toThrow('mail is not configured');
   }
   expect([logged, server.mails]).toEqual([[], []]);
+});
+
+it.each([
+  ['Acme https://evil.example/pay?now=1 Inc', 'Acme https evil. example pay now 1 Inc'],
+  ['www.evil.example', 'www. evil. example'],
+  ['<b>Win</b> a\u202e prize\u0007', 'b Win b a prize'],
+  ['x'.repeat(200), `${'x'.repeat(60)}…`],
+  ['Dr. Żółw & Syn (Łódź)', 'Dr. Żółw & Syn (Łódź)'],
+  ['🎉🎉', 'no name'],
+])('the name %j stands in mails as %j: short plain text, and nothing that becomes a link', (name, expected) => {
+  const link = 'https://medley.example.com/invitation?id=abc';
+  const invited = invitationMail({ to: 'a@example.com', from: name, account_name: name, link });
+  expect(invited.subject).toBe(`An invitation to ${expected} on Medley`);
+  expect(invited.text.split('\n')[0]).toBe(
+    `${expected} invites you to the account "${expected}" on Medley. To accept, follow this link:`,
+  );
+  const balance = { account_name: name, available: '1.00 USD', threshold: '5.00 USD', link };
+  expect(lowBalanceMail(['a@example.com'], balance).subject).toBe(`Little is left in ${expected}`);
 });

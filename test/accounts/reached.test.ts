@@ -80,6 +80,7 @@ describe('the public address', () => {
       base_url: () => base_url,
       now: () => new Date(),
       mailer: { post: (mail) => void mails.push(mail), ready: () => true },
+      log: test.app.log,
     });
     const body = Buffer.from(JSON.stringify({ email: `${owner.user_id}@${no_mail_domain}` }));
     const headers = { 'content-type': 'application/json' };

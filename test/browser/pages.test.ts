@@ -17,7 +17,9 @@ let operator: string;
 let pages: Map<string, string>;
 
 beforeAll(async () => {
-  service = await startTestApp({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n' });
+  service = await startTestApp({
+    yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\nlimits: { other_per_minute: 100000 }\n',
+  });
   client = await service.client({ credit: '5', limit: '1.00' });
   operator = await firstOperator(service.app.db, client.account_id, new Date());
   const done = await generate('A red bicycle, leaning on a wall at dusk', '?wait=30');

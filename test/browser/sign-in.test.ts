@@ -249,3 +249,95 @@ test('whoever signs in after somebody else sees nothing of theirs', limit, async
   await page.getByText('ben@example.com').first().waitFor();
   expect(await page.evaluate('[...globalThis.seen]')).toEqual([]);
 });
+
+test('a sign-in link by mail: from the sign-in page to the mail, and in, once', limit, async () => {
+  await personWith('mailed@example.com', 'Mary');
+  await page.goto(`${service.url}/billing`);
+  await heading('Sign in').waitFor();
+  await page.getByRole('button', { name: 'Mail me a link instead' }).click();
+  await page.getByLabel('E-mail address').fill('mailed@example.com');
+  await page.getByRole('button', { name: 'Send a link' }).click();
+  const link = await mailedTo('mailed@example.com', 'by=mail');
+  await page.goto(link);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expectHomeOf('Mary');
+  await context.clearCookies();
+  await page.goto(link);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await heading('This link does not work any more').waitFor();
+  await page.getByRole('link', { name: 'Back to signing in' }).click();
+  await givePassword('mailed@example.com');
+  await expectHomeOf('Mary');
+});
+
+test('a sign-in link by mail asks for the second factor', limit, async () => {
+  const who = await personWith('mailed.two@example.com', 'Tom');
+  const { totpURI } = told<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }));
+  told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI), -1) }));
+  told(await who.post('/auth/sign-in/mail', { email: 'mailed.two@example.com' }));
+  await page.goto(await mailedTo('mailed.two@example.com', 'by=mail'));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await heading('Second factor').waitFor();
+  await page.getByLabel('Code').fill(totpOf(secretOf(totpURI)));
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await expectHomeOf('Tom');
+});
+
+test('a lost app: a backup code lets one in, and the second factor is turned off and on again', limit, async () => {
+  const who = await personWith('lost@example.com', 'Lena');
+  const enabled = await who.post('/auth/two-factor/enable', { password });
+  const { totpURI, backupCodes } = told<{ totpURI: string; backupCodes: string[] }>(enabled);
+  told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
+  await page.goto(`${service.url}/settings?tab=security`);
+  await givePassword('lost@example.com');
+  await heading('Second factor').waitFor();
+  await page.getByRole('button', { name: 'Use a backup code instead' }).click();
+  await page.getByLabel('Backup code').fill(backupCodes[0] ?? '');
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await heading('Settings').waitFor();
+  await page.getByRole('button', { name: 'Turn off' }).click();
+  await page.getByRole('dialog').locator('input[type=password]').fill(password);
+  await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await page.getByRole('dialog').locator('input[type=password]').fill(password);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  const secret = await page.getByRole('dialog').locator('pre, code').first().innerText();
+  await page.getByLabel('The code that it shows now').fill(totpOf(secret.trim()));
+  await page.getByRole('dialog').getByRole('button', { name: 'Turn on' }).click();
+  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('button', { name: 'New backup codes' }).waitFor();
+  expect((await who.get('/dash/me')).status).toBe(401); // signed out elsewhere
+});
+
+test('an invitation to who has a password: signed in as another, as oneself, and used up', limit, async () => {
+  const guest = await personWith('guest@example.com', 'Gus');
+  anna = await signInAs(service, anna.user_id, anna.account_id);
+  told(await anna.post(`${anna.base}/team/invitations`, { email: 'guest@example.com', role: 'viewer' }));
+  const link = await mailedTo('guest@example.com', '/invitation');
+  await page.goto(link);
+  await page.getByRole('link', { name: 'You have a password here already? Sign in' }).click();
+  await givePassword('guest@example.com');
+  await page.getByRole('button', { name: 'Join', exact: true }).click();
+  await expectHomeOf('Gus');
+  const memberships = await guest.get('/dash/me');
+  expect((memberships.json as { accounts: unknown[] }).accounts).toHaveLength(2);
+  await page.goto(link);
+  await page.getByText('This invitation has been used').waitFor();
+});
+
+test(
+  'a password that many people use is refused in words, where one joins and where one chooses anew',
+  limit,
+  async () => {
+    anna = await signInAs(service, anna.user_id, anna.account_id);
+    told(await anna.post(`${anna.base}/team/invitations`, { email: 'weak@example.com', role: 'viewer' }));
+    await page.goto(await mailedTo('weak@example.com', '/invitation'));
+    await page.getByLabel('Your name').fill('Wes');
+    await page.locator('input[type=password]').fill('password123');
+    await page.getByRole('button', { name: 'Join' }).click();
+    await page.getByText('Many people use this password').waitFor();
+    await page.locator('input[type=password]').fill(password);
+    await page.getByRole('button', { name: 'Join' }).click();
+    await expectHomeOf('Wes');
+  },
+);

@@ -21,7 +21,7 @@ let ids: Record<string, string[]>;
 let before: string;
 
 beforeAll(async () => {
-  service = await startTestApp({ yaml: 'version: 1\nlimits: { failed_per_24h: 100000 }\n' });
+  service = await startTestApp({ yaml: 'version: 1\nlimits: { failed_per_24h: 100000, other_per_minute: 100000 }\n' });
   attacker = await ownerOfNew(service, 'Attacker');
   victim = await ownerOfNew(service, note);
   client = await service.client({ account_id: victim.account_id, limit: '76543.21' });

@@ -1,4 +1,5 @@
 import { below } from './below.ts';
+import { askForProof } from './proof.ts';
 
 /** What the service said was wrong: in words for people, with the id by which its log knows the request. */
 export class Failure extends Error {
@@ -6,20 +7,36 @@ export class Failure extends Error {
   readonly status: number;
   readonly type: string;
   readonly param: string | undefined;
+  readonly code: string | undefined;
   readonly request_id: string | undefined;
 
-  constructor(status: number, told: { message: string; type?: string; param?: string; request_id?: string }) {
+  constructor(
+    status: number,
+    told: { message: string; type?: string; param?: string; code?: string; request_id?: string },
+  ) {
     super(told.message);
     this.status = status;
     this.type = told.type ?? 'unknown';
     this.param = told.param;
+    this.code = told.code;
     this.request_id = told.request_id;
   }
 }
 
 type Options = { signal?: AbortSignal };
 
-async function send<T>(method: string, path: string, body: unknown, { signal }: Options): Promise<T> {
+/** Asks who is there once more where the service wants to know, and goes on. */
+async function send<T>(method: string, path: string, body: unknown, options: Options): Promise<T> {
+  try {
+    return await sendOnce<T>(method, path, body, options);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'proof_required') throw error;
+    if (await askForProof()) return sendOnce<T>(method, path, body, options);
+    throw error;
+  }
+}
+
+async function sendOnce<T>(method: string, path: string, body: unknown, { signal }: Options): Promise<T> {
   const init: RequestInit = { method, credentials: 'same-origin' };
   if (signal) init.signal = signal;
   if (body instanceof FormData) init.body = body;

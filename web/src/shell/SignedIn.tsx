@@ -5,6 +5,7 @@ import { below, own_path } from '../below.ts';
 import { SessionProvider, useMe } from '../session.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { AppFrame } from './AppFrame.tsx';
+import { ProofDialog } from './ProofDialog.tsx';
 
 /** Leads to the sign-in page, and back to where one wanted to go. */
 export function SignedIn() {
@@ -22,6 +23,7 @@ export function SignedIn() {
   return (
     <SessionProvider me={me.data}>
       <AppFrame />
+      <ProofDialog me={me.data} />
     </SessionProvider>
   );
 }

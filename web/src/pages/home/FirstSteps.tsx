@@ -1,12 +1,16 @@
 import { Anchor, Box, Button, Group, Progress, Stack, Text, ThemeIcon } from '@mantine/core';
 import { CheckIcon } from '@heroicons/react/24/solid';
 import { useLocalStorage } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { BalanceView } from '../../../../src/dashboard/views/common.ts';
 import type { HomeView } from '../../../../src/dashboard/views/home.ts';
+import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { ButtonTo } from '../../ui/LinkTo.tsx';
+import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 
 /** What a new account tries first; it goes away by itself, or when one has seen enough of it. */
@@ -31,14 +35,7 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
         <Progress value={(done / 3) * 100} aria-label={`${done} of 3 steps done`} />
         <Stack component="ol" gap="md" p={0} m={0} style={{ listStyle: 'none' }}>
           <Step number={1} done={steps.picture} title="Make a picture">
-            {!steps.picture && (
-              <Group>
-                <Text size="sm">The sandbox draws without any provider's key, in a moment.</Text>
-                <ButtonTo href="/playground?model=sandbox%2Fimage" size="xs">
-                  Open the playground
-                </ButtonTo>
-              </Group>
-            )}
+            {!steps.picture && <Picture />}
           </Step>
           <Step number={2} done={steps.api} title="Make one by the API">
             {!steps.api && (
@@ -68,6 +65,48 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
         </Stack>
       </Stack>
     </Card>
+  );
+}
+
+const picture_costs = 0.01;
+
+/** With an empty balance the playground would only refuse: money comes first. */
+function Picture() {
+  const { account, base, me, may } = usePlace();
+  const { data } = useQuery({
+    queryKey: [account.id, 'balance'],
+    queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
+  });
+  if (!data || Number(data.available.exact) >= picture_costs) {
+    return (
+      <Group>
+        <Text size="sm">The sandbox draws without any provider's key, in a moment.</Text>
+        <ButtonTo href="/playground?model=sandbox%2Fimage" size="xs">
+          Open the playground
+        </ButtonTo>
+      </Group>
+    );
+  }
+  const { is_operator } = me.user;
+  return (
+    <Group>
+      <Text size="sm">
+        A picture costs <Money cost={{ amount: '0.01', exact: '0.010000', currency: data.available.currency }} />, and{' '}
+        <Money cost={data.available} /> is available.
+        {!is_operator && !may('billing') && ' Ask an owner of the account to add money.'}
+      </Text>
+      {is_operator ? (
+        <ButtonTo href={`/admin/accounts/${account.id}`} size="xs">
+          Credit this account
+        </ButtonTo>
+      ) : (
+        may('billing') && (
+          <ButtonTo href="/billing" size="xs">
+            Add money
+          </ButtonTo>
+        )
+      )}
+    </Group>
   );
 }
 

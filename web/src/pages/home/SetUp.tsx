@@ -5,6 +5,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 import { useSession } from '../../session.tsx';
 import { Modal } from '../../ui/Modal.tsx';
+import { password_rule } from '../../ui/password.ts';
 import { Failed } from '../../ui/states.tsx';
 
 /** Who came by a link cannot come back without one, until they have a password. */
@@ -57,7 +58,7 @@ function Form({ close }: { close: () => void }) {
         />
         <PasswordInput
           label="Password"
-          description="At least 10 characters."
+          description={password_rule}
           minLength={10}
           autoComplete="new-password"
           required

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
-import { LinkTo } from '../../ui/LinkTo.tsx';
+import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { priceTexts } from '../../ui/price.ts';
@@ -24,7 +24,7 @@ export function Playground() {
   return (
     <Page title="Playground" about="Run any model by hand. It costs what the API costs, from the same balance.">
       <Loaded query={query} height={520}>
-        {(models) => <WithTask models={models.filter(({ modality }) => modality !== 'embedding')} />}
+        {(models) => <WithTask models={models} />}
       </Loaded>
     </Page>
   );
@@ -45,19 +45,22 @@ function WithTask({ models }: { models: ModelView[] }) {
   );
 }
 
-function Chosen({ models, task }: { models: ModelView[]; task: TaskView | undefined }) {
+function Chosen({ models: all, task }: { models: ModelView[]; task: TaskView | undefined }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (change: PlaygroundSearch) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
+  const models = all.filter(({ modality }) => modality !== 'embedding');
   const model_id = search.model ?? task?.model;
+  const embedding = all.find(({ id, modality }) => modality === 'embedding' && id === model_id);
   const model = model_id === undefined ? firstOf(models) : models.find(({ id }) => id === model_id);
   const begin = search.input ?? (task && task.model === model?.id ? inputOf(task) : undefined);
   const choose = (id: string) => set({ model: id, run: undefined, task: undefined, input: undefined });
   return (
     <Stack gap="lg">
       <Picker models={models} model={model} choose={choose} />
-      {!model && model_id !== undefined && (
+      {embedding && <NotHere model={embedding} />}
+      {!model && !embedding && model_id !== undefined && (
         <Empty title="There is no such model">{model_id} is not offered here, or not any more.</Empty>
       )}
       {!model && model_id === undefined && <Empty title="No models yet">There is nothing to run.</Empty>}
@@ -81,6 +84,19 @@ function Chosen({ models, task }: { models: ModelView[]; task: TaskView | undefi
         />
       )}
     </Stack>
+  );
+}
+
+/** An embedding is a list of numbers: there is nothing to look at, and its page has the code. */
+function NotHere({ model: { id, display_name } }: { model: ModelView }) {
+  return (
+    <Empty
+      title={`${display_name} runs by the API only`}
+      action={<ButtonTo href={`/models/${encodeURI(id)}`}>Code for this model</ButtonTo>}
+    >
+      Embedding models answer with numbers, so the playground has nothing to show. Choose another model, or call this
+      one at <code>/v1/embeddings</code>.
+    </Empty>
   );
 }
 

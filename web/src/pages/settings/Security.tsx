@@ -1,10 +1,11 @@
-import { Button, Checkbox, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 import { useSession } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
+import { password_rule } from '../../ui/password.ts';
 import { Failed } from '../../ui/states.tsx';
 import { SetUp } from '../home/SetUp.tsx';
 import { Sessions } from './Sessions.tsx';
@@ -28,9 +29,9 @@ export function Security() {
   );
 }
 
-type Values = { currentPassword: string; newPassword: string; revokeOtherSessions: boolean };
+type Values = { currentPassword: string; newPassword: string };
 
-const nothing: Values = { currentPassword: '', newPassword: '', revokeOtherSessions: true };
+const nothing: Values = { currentPassword: '', newPassword: '' };
 
 function Password() {
   const { me } = useSession();
@@ -40,7 +41,7 @@ function Password() {
     mutationFn: (values: Values) => api.post('/auth/change-password', values),
     onSuccess: async () => {
       form.reset();
-      notifications.show({ message: 'Your password is changed.' });
+      notifications.show({ message: 'Your password is changed, and you are signed out everywhere else.' });
       await queries.invalidateQueries({ queryKey: ['sessions'] });
     },
     gcTime: 0,
@@ -59,17 +60,12 @@ function Password() {
           />
           <PasswordInput
             label="New password"
-            description="At least 10 characters."
+            description={password_rule}
             autoComplete="new-password"
             minLength={10}
             required
             key={form.key('newPassword')}
             {...form.getInputProps('newPassword')}
-          />
-          <Checkbox
-            label="Sign out everywhere else"
-            key={form.key('revokeOtherSessions')}
-            {...form.getInputProps('revokeOtherSessions', { type: 'checkbox' })}
           />
           {error && <Failed error={error} />}
           <Group>
@@ -78,7 +74,8 @@ function Password() {
             </Button>
           </Group>
           <Text size="xs" c="dimmed">
-            Forgotten? Sign out, and ask for a new one on the page where you sign in.
+            A new password signs you out everywhere else. Forgotten? Sign out, and ask for a new one on the page where
+            you sign in.
           </Text>
         </Stack>
       </form>

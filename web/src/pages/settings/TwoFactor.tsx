@@ -61,7 +61,9 @@ function TurnOn({ close }: { close: () => void }) {
   });
   const end = () => {
     close();
-    if (verify.isSuccess) void queries.invalidateQueries({ queryKey: ['me'] });
+    if (!verify.isSuccess) return;
+    void queries.invalidateQueries({ queryKey: ['me'] });
+    void queries.invalidateQueries({ queryKey: ['sessions'] });
   };
   const { data } = enable;
   if (!data) {
@@ -77,7 +79,9 @@ function TurnOn({ close }: { close: () => void }) {
         }}
       >
         <Stack>
-          <Text size="sm">Scan this with your authenticator app, or type the secret into it.</Text>
+          <Text size="sm">
+            Scan this with your authenticator app, or type the secret into it. You are then signed out everywhere else.
+          </Text>
           <Center>
             <Qr text={data.totpURI} label="QR code with the secret for your authenticator app" />
           </Center>
@@ -114,13 +118,14 @@ function TurnOff({ close }: { close: () => void }) {
     mutationFn: (password: string) => api.post('/auth/two-factor/disable', { password }),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ['me'] });
+      await queries.invalidateQueries({ queryKey: ['sessions'] });
       close();
     },
     gcTime: 0,
   });
   return (
     <AskPassword title="Turn the second factor off" word="Turn off" ask={ask} close={close}>
-      Signing in will ask for the password only. Your backup codes stop working.
+      Signing in will ask for the password only. Your backup codes stop working, and you are signed out everywhere else.
     </AskPassword>
   );
 }

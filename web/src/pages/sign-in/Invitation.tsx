@@ -5,6 +5,7 @@ import type { InvitationView } from '../../../../src/dashboard/views/common.ts';
 import { api } from '../../api.ts';
 import { below, own_path } from '../../below.ts';
 import { useMe } from '../../session.tsx';
+import { password_rule } from '../../ui/password.ts';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { useArrive } from './arrive.ts';
 import { Gate } from './Gate.tsx';
@@ -68,7 +69,7 @@ function Join({ link }: { link: Link }) {
         <TextInput label="Your name" autoComplete="name" required maxLength={100} {...form.getInputProps('name')} />
         <PasswordInput
           label="Choose a password"
-          description="At least 10 characters."
+          description={password_rule}
           minLength={10}
           autoComplete="new-password"
           required

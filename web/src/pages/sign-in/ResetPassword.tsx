@@ -3,6 +3,7 @@ import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { below } from '../../below.ts';
 import { api } from '../../api.ts';
+import { password_rule } from '../../ui/password.ts';
 import { Failed } from '../../ui/states.tsx';
 import { Gate } from './Gate.tsx';
 
@@ -24,7 +25,7 @@ export function ResetPassword() {
           <Stack>
             <PasswordInput
               label="New password"
-              description="At least 10 characters."
+              description={password_rule}
               minLength={10}
               autoComplete="new-password"
               required

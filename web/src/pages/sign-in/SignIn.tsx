@@ -9,26 +9,31 @@ import { useMe } from '../../session.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { useArrive, wantedPage } from './arrive.ts';
 import { Gate } from './Gate.tsx';
-import { ForgottenPassword } from './ForgottenPassword.tsx';
+import { ForgottenPassword, MailedLink } from './AskByMail.tsx';
 
-type Step = 'password' | 'code' | 'forgotten';
+type Step = 'password' | 'code' | 'forgotten' | 'link';
 
 /** By a one-time link (`?token=`), or by e-mail address and password, and a second factor if there is one. */
 export function SignIn() {
   const me = useMe();
-  const token = new URLSearchParams(location.search).get('token');
+  const search = new URLSearchParams(location.search);
+  const token = search.get('token');
   const [step, setStep] = useState<Step>('password');
-  if (token !== null) return <ByLink token={token} />;
-  if (me.data) return <Forward />;
+  // Once: this page is shown until the next one is loaded, whose address has no `next`.
+  const [page] = useState(wantedPage);
   if (step === 'code') return <SecondFactor />;
+  if (token !== null)
+    return <ByLink token={token} by_mail={search.get('by') === 'mail'} onCode={() => setStep('code')} />;
+  if (me.data) return <Forward page={page} />;
   if (step === 'forgotten') return <ForgottenPassword back={() => setStep('password')} />;
-  return <ByPassword onCode={() => setStep('code')} onForgotten={() => setStep('forgotten')} />;
+  if (step === 'link') return <MailedLink back={() => setStep('password')} />;
+  return <ByPassword onStep={setStep} />;
 }
 
 /** For who is signed in already: in another tab, or since yesterday. */
-function Forward() {
+function Forward({ page }: { page: string }) {
   const { history } = useRouter();
-  useEffect(() => history.replace(below(wantedPage())), [history]);
+  useEffect(() => history.replace(below(page)), [history, page]);
   return (
     <Center h="100vh" role="status" aria-label="Loading">
       <Loader />
@@ -36,36 +41,56 @@ function Forward() {
   );
 }
 
-function ByLink({ token }: { token: string }) {
+type LinkProps = { token: string; by_mail: boolean; onCode: () => void };
+
+/** A mailed link asks for a button first: programs that look at mail follow links, and press nothing. */
+function ByLink({ token, by_mail, onCode }: LinkProps) {
   const arrive = useArrive();
   const me = useMe();
   const sent = useRef(false);
-  const { mutate, error } = useMutation({
-    mutationFn: () => api.post('/auth/sign-in/link', { token }),
-    onSuccess: arrive,
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () => api.post<unknown>('/auth/sign-in/link', { token }),
+    onSuccess: async (answer) => (asksForCode(answer) ? onCode() : arrive()),
   });
   useEffect(() => {
-    if (sent.current) return; // a link works once, and React runs this twice while developing
+    if (sent.current || by_mail) return; // a link works once, and React runs this twice while developing
     sent.current = true;
     mutate();
-  }, [mutate]);
-  if (!error) {
+  }, [mutate, by_mail]);
+  if (error)
+    return me.data ? <SignedInAlready name={me.data.user.name} /> : <LinkGone error={error} by_mail={by_mail} />;
+  if (!by_mail) {
     return (
       <Gate title="Signing you in">
         <Loader role="status" aria-label="Signing you in" />
       </Gate>
     );
   }
-  if (me.data) return <SignedInAlready name={me.data.user.name} />;
+  return (
+    <Gate title="Sign in" about="You asked for this link. It works once.">
+      <Button onClick={() => mutate()} loading={isPending} autoFocus>
+        Sign in
+      </Button>
+    </Gate>
+  );
+}
+
+function LinkGone({ error, by_mail }: { error: Error; by_mail: boolean }) {
   return (
     <Gate title="This link does not work any more">
       <Failed error={error} />
-      <Text size="sm">
-        Whoever runs the service gets a new one with <Code>npm run -s medley -- login-link</Code>.
-      </Text>
-      <Anchor href={below('/sign-in')}>Sign in with a password</Anchor>
+      {!by_mail && (
+        <Text size="sm">
+          Whoever runs the service gets a new one with <Code>npm run -s medley -- login-link</Code>.
+        </Text>
+      )}
+      <Anchor href={below('/sign-in')}>{by_mail ? 'Back to signing in' : 'Sign in with a password'}</Anchor>
     </Gate>
   );
+}
+
+function asksForCode(answer: unknown): boolean {
+  return isRecord(answer) && answer['twoFactorRedirect'] === true;
 }
 
 /** A link that was used before, most likely by the same person. */
@@ -80,12 +105,12 @@ function SignedInAlready({ name }: { name: string }) {
   );
 }
 
-function ByPassword({ onCode, onForgotten }: { onCode: () => void; onForgotten: () => void }) {
+function ByPassword({ onStep }: { onStep: (step: Step) => void }) {
   const arrive = useArrive();
   const form = useForm({ mode: 'uncontrolled', initialValues: { email: '', password: '' } });
   const { mutate, error, isPending } = useMutation({
     mutationFn: (values: { email: string; password: string }) => api.post<unknown>('/auth/sign-in/email', values),
-    onSuccess: async (answer) => (isRecord(answer) && answer['twoFactorRedirect'] === true ? onCode() : arrive()),
+    onSuccess: async (answer) => (asksForCode(answer) ? onStep('code') : arrive()),
   });
   return (
     <Gate title="Sign in">
@@ -113,8 +138,11 @@ function ByPassword({ onCode, onForgotten }: { onCode: () => void; onForgotten: 
           <Button type="submit" loading={isPending}>
             Sign in
           </Button>
-          <Anchor component="button" type="button" size="sm" onClick={onForgotten}>
+          <Anchor component="button" type="button" size="sm" onClick={() => onStep('forgotten')}>
             Forgotten your password?
+          </Anchor>
+          <Anchor component="button" type="button" size="sm" onClick={() => onStep('link')}>
+            Mail me a link instead
           </Anchor>
         </Stack>
       </form>

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
+import { useState } from 'react';
 import { below } from '../../below.ts';
 import { enter } from '../../session.tsx';
 
@@ -7,9 +8,10 @@ import { enter } from '../../session.tsx';
 export function useArrive(): () => Promise<void> {
   const queries = useQueryClient();
   const router = useRouter();
+  const [page] = useState(wantedPage); // read before the address changes
   return async () => {
     const me = await enter(queries);
-    if (me) return router.history.replace(below(wantedPage()));
+    if (me) return router.history.replace(below(page));
     throw new Error('This browser did not keep the session. Allow cookies for this address, then sign in again.');
   };
 }

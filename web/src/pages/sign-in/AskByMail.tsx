@@ -5,14 +5,25 @@ import { api } from '../../api.ts';
 import { Failed } from '../../ui/states.tsx';
 import { Gate } from './Gate.tsx';
 
-/** Says the same whether the address is known or not. */
-export function ForgottenPassword({ back }: { back: () => void }) {
+type Back = { back: () => void };
+
+export function ForgottenPassword({ back }: Back) {
+  return <AskByMail title="A new password" path="/auth/request-password-reset" back={back} />;
+}
+
+/** Also for who is kept from giving their password, since somebody else tries it. */
+export function MailedLink({ back }: Back) {
+  return <AskByMail title="Sign in by a link" path="/auth/sign-in/mail" back={back} />;
+}
+
+/** Asks for a mail with a link. Says the same whether the address is known or not. */
+function AskByMail({ title, path, back }: Back & { title: string; path: string }) {
   const form = useForm({ mode: 'uncontrolled', initialValues: { email: '' } });
   const { mutate, error, isPending, isSuccess } = useMutation({
-    mutationFn: (values: { email: string }) => api.post('/auth/request-password-reset', values),
+    mutationFn: (values: { email: string }) => api.post(path, values),
   });
   return (
-    <Gate title="A new password">
+    <Gate title={title}>
       {isSuccess ? (
         <Text>
           If the address is known and this service sends mail, a link is on its way; it works for 15 minutes. Without
@@ -26,6 +37,7 @@ export function ForgottenPassword({ back }: { back: () => void }) {
               type="email"
               autoComplete="username"
               required
+              autoFocus
               {...form.getInputProps('email')}
             />
             {error && <Failed error={error} />}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { knownBrowserOf } from '../accounts/known-browsers.ts';
+import type { Session } from '../accounts/login.ts';
+import type { PublicCall } from '../http/endpoint.ts';
+import type { App } from '../app.ts';
+import { ApiError } from '../errors.ts';
+import { networkOf } from '../net/address.ts';
+
+/**
+ * Guesses of one person's password. They are counted by where they come from, so that nobody is kept out by somebody
+ * who only knows their e-mail address; and from everywhere together, which a browser that signed in before and a link
+ * by mail get past.
+ */
+
+const from_everywhere_per_minute = 100;
+
+/** Mails that anybody can have sent to an address. */
+const mails_per_minute = 3;
+
+/** A try that was let through. */
+type Attempt = {
+  /** Says how it was answered: what was right holds nothing against the next ones. */
+  end(status: number): void;
+};
+
+/** In lower case, as addresses are stored; empty if the body has none. */
+export function emailIn(body: Record<string, unknown> | undefined): string {
+  const { email } = body ?? {};
+  return typeof email === 'string' ? email.trim().toLowerCase() : '';
+}
+
+/** Paths on which a person who is signed in gives their password. */
+const asks_password: ReadonlySet<string> = new Set([
+  '/prove',
+  '/change-password',
+  '/two-factor/enable',
+  '/two-factor/disable',
+  '/two-factor/generate-backup-codes',
+]);
+
+const sends_mail: ReadonlySet<string> = new Set(['/sign-in/mail', '/request-password-reset']);
+
+/** Counts a try of this path. Throws ApiError 429 for one too many; undefined where there is nothing to guess. */
+export function takeTry(app: App, path: string, call: PublicCall, about: Session | undefined): Attempt | undefined {
+  if (about && asks_password.has(path)) return waitFor(app, `password of ${about.user.id} in session`);
+  const email = emailIn(call.body);
+  const who = createHash('sha256').update(email).digest('base64');
+  if (sends_mail.has(path)) takeWindow(app, `mail to ${who}`, mails_per_minute);
+  if (path !== '/sign-in/email') return undefined;
+  const browser = knownBrowserOf(call.headers.cookie, app.secret, email);
+  if (browser !== undefined) return waitFor(app, `password in browser ${browser}`);
+  const attempt = waitFor(app, `password of ${who} from ${networkOf(call.address)}`);
+  try {
+    takeWindow(app, `login ${who}`, from_everywhere_per_minute);
+  } catch (error) {
+    attempt.end(429);
+    throw error;
+  }
+  return attempt;
+}
+
+function waitFor(app: App, name: string): Attempt {
+  const wait_ms = app.tries.take(name, performance.now());
+  if (wait_ms > 0) throw tooMany(wait_ms);
+  return {
+    end: (status) => {
+      if (status < 300) app.tries.forgive(name);
+      else if (status !== 400 && status !== 401) app.tries.undo(name); // nobody looked at the password
+    },
+  };
+}
+
+function takeWindow(app: App, name: string, limit: number): void {
+  const taken = app.windows.take('other', name, limit, performance.now());
+  if (!taken.ok) throw tooMany(taken.retry_after_ms);
+}
+
+function tooMany(wait_ms: number): ApiError {
+  const seconds = Math.ceil(wait_ms / 1000);
+  const headers = { 'retry-after': String(seconds) };
+  return new ApiError('rate_limit', `Too many tries. Try again in ${seconds} s.`, { headers });
+}

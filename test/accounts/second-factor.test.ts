@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
+import { browserOf, type Browser } from '../helpers/person.ts';
+import { secretOf, totpOf } from '../helpers/totp.ts';
+
+let server: MailServer;
+let test: TestApp;
+const password = 'correct horse battery';
+
+beforeAll(async () => {
+  server = await startMailServer();
+  const mail = `mail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`;
+  test = await startTestApp({
+    worker: false,
+    yaml: `version: 1\n${mail}\nserver: { trusted_proxies: [127.0.0.1/32] }\n`,
+  });
+});
+
+afterAll(async () => {
+  await test.stop();
+  await server.stop();
+});
+
+let place = 0;
+let from: Record<string, string>;
+
+// Tries are counted by address.
+beforeEach(() => void (from = { 'x-forwarded-for': `198.18.0.${++place}` }));
+
+async function personWith(email: string): Promise<Someone> {
+  const who = await ownerOfNew(test);
+  told(await who.post('/auth/set-up', { email, name: 'Zoe', password }, from));
+  await test.app.db.query('update auth."user" set email = $2, "emailVerified" = true where id = $1', [
+    who.user_id,
+    email,
+  ]);
+  return who;
+}
+
+async function turnOn(who: Browser, steps = 0): Promise<{ secret: string; codes: string[] }> {
+  const enabled = await who.post('/auth/two-factor/enable', { password }, from);
+  const { totpURI, backupCodes: codes } = told<{ totpURI: string; backupCodes: string[] }>(enabled);
+  const secret = secretOf(totpURI);
+  told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secret, steps) }, from));
+  return { secret, codes };
+}
+
+/** Somebody who has given their password and is asked for a code. */
+async function askedForCode(email: string): Promise<Browser> {
+  const browser = browserOf(test.url);
+  expect((await browser.post('/auth/sign-in/email', { email, password }, from)).json).toMatchObject({
+    twoFactorRedirect: true,
+  });
+  return browser;
+}
+
+const giveCode = async (browser: Browser, code: string) =>
+  browser.post('/auth/two-factor/verify-totp', { code, trustDevice: true }, from);
+
+const isIn = async (browser: Browser) => (await browser.get('/dash/me')).status === 200;
+
+async function mailTo(email: string, subject: string): Promise<string> {
+  const find = () => server.mails.find((mail) => mail.to.includes(email) && mail.subject === subject);
+  return (await vi.waitUntil(find, { timeout: 15_000 })).text;
+}
+
+describe('a code of an authenticator', () => {
+  it('counts once: neither it nor an earlier one lets anybody in again', async () => {
+    const who = await personWith('once@example.com');
+    const { secret } = await turnOn(who, -1);
+    const code = totpOf(secret);
+    const [first, thief] = [await askedForCode('once@example.com'), await askedForCode('once@example.com')];
+    expect((await giveCode(first, code)).status).toBe(200);
+    const again = await giveCode(thief, code);
+    expect(again).toMatchObject({
+      status: 401,
+      json: { message: 'This code was used before. Wait for the next one.' },
+    });
+    expect((await giveCode(thief, totpOf(secret, -1))).status).toBe(401);
+    expect(await isIn(thief)).toBe(false);
+    expect((await giveCode(thief, totpOf(secret, 1))).status).toBe(200);
+    expect(await isIn(thief)).toBe(true);
+  });
+
+  it('lets one in of several who give it at the same moment', async () => {
+    const who = await personWith('moment@example.com');
+    const { secret } = await turnOn(who, -1);
+    const browsers = [];
+    for (let number = 0; number < 4; number++) browsers.push(await askedForCode('moment@example.com'));
+    const code = totpOf(secret);
+    const answers = await Promise.all(browsers.map((browser) => giveCode(browser, code)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401]);
+  });
+
+  it('that turned the second factor on signs nobody in', async () => {
+    const who = await personWith('on@example.com');
+    const { secret } = await turnOn(who);
+    expect((await giveCode(await askedForCode('on@example.com'), totpOf(secret))).status).toBe(401);
+  });
+});
+
+describe('other sessions end, and a mail says why,', () => {
+  const elsewhereAs = async (who: Someone) => signInAs(test, who.user_id, who.account_id);
+
+  it('with a second factor that is turned on, and with one that is turned off', async () => {
+    const who = await personWith('sessions@example.com');
+    const other = await elsewhereAs(who);
+    await turnOn(who);
+    expect([await isIn(who), await isIn(other)]).toEqual([true, false]);
+    const text = await mailTo('sessions@example.com', 'The second factor of your sign-in on Medley is on');
+    expect(text).toContain(`From the address: ${from['x-forwarded-for']}`);
+    const third = await elsewhereAs(who);
+    told(await who.post('/auth/two-factor/disable', { password }, from));
+    expect([await isIn(who), await isIn(third)]).toEqual([true, false]);
+    await mailTo('sessions@example.com', 'The second factor of your sign-in on Medley is off');
+  });
+
+  it('with a new password, asked for or not', async () => {
+    const who = await personWith('password@example.com');
+    const other = await elsewhereAs(who);
+    const change = { currentPassword: password, newPassword: 'another horse battery', revokeOtherSessions: false };
+    told(await who.post('/auth/change-password', change, from));
+    expect([await isIn(who), await isIn(other)]).toEqual([true, false]);
+    await mailTo('password@example.com', 'Your password on Medley has changed');
+  });
+
+  it('with a password that was chosen by a link', async () => {
+    const who = await personWith('reset@example.com');
+    told(await browserOf(test.url).post('/auth/request-password-reset', { email: 'reset@example.com' }, from));
+    const token = /token=(\S+)/.exec(await mailTo('reset@example.com', 'A new password for Medley'))?.[1];
+    const reset = { token, newPassword: 'another horse battery' };
+    told(await browserOf(test.url).post('/auth/reset-password', reset, from));
+    expect(await isIn(who)).toBe(false);
+    await mailTo('reset@example.com', 'Your password on Medley has changed');
+  });
+
+  it('with a first password', async () => {
+    const who = await ownerOfNew(test);
+    const other = await elsewhereAs(who);
+    told(await who.post('/auth/set-up', { email: 'fresh@example.com', name: 'Zoe', password }, from));
+    expect([await isIn(who), await isIn(other)]).toEqual([true, false]);
+  });
+
+  it('with signing out everywhere, which ends trusted browsers and sign-ins that wait for a code, too', async () => {
+    const who = await personWith('trusted@example.com');
+    const { secret } = await turnOn(who, -1);
+    const trusted = await askedForCode('trusted@example.com');
+    told(await giveCode(trusted, totpOf(secret)));
+    await trusted.post('/auth/sign-out');
+    const given = { email: 'trusted@example.com', password };
+    told(await trusted.post('/auth/sign-in/email', given, from));
+    expect(await isIn(trusted)).toBe(true); // without a code
+    const waiting = await askedForCode('trusted@example.com');
+    const { ended } = told<{ ended: number }>(await who.post('/dash/sessions/end-others', {}, from));
+    expect(ended).toBe(1);
+    expect([await isIn(who), await isIn(trusted)]).toEqual([true, false]);
+    expect((await giveCode(waiting, totpOf(secret, 1))).status).toBe(401);
+    const again = await trusted.post('/auth/sign-in/email', given, from);
+    expect(again.json).toMatchObject({ twoFactorRedirect: true });
+    await mailTo('trusted@example.com', 'You were signed out of Medley everywhere else');
+  });
+
+  it('but new backup codes and one that was used are only mailed', async () => {
+    const who = await personWith('backup@example.com');
+    const { codes } = await turnOn(who);
+    const browser = await askedForCode('backup@example.com');
+    told(await browser.post('/auth/two-factor/verify-backup-code', { code: codes[0] }, from));
+    await mailTo('backup@example.com', 'A backup code was used to sign in to Medley');
+    told(await who.post('/auth/two-factor/generate-backup-codes', { password }, from));
+    await mailTo('backup@example.com', 'You have new backup codes for Medley');
+    expect([await isIn(who), await isIn(browser)]).toEqual([true, true]);
+  });
+});
+
+it('a second factor that is on is not replaced by another one: it is turned off first', async () => {
+  const who = await personWith('replaced@example.com');
+  await turnOn(who);
+  expect((await who.post('/auth/two-factor/enable', { password }, from)).status).toBe(409);
+});
+
+describe('a password that is easy to guess', () => {
+  it('is refused where one is chosen first, changed, or chosen by a link, and stays out of the answer', async () => {
+    const fresh = await ownerOfNew(test);
+    const easy = await fresh.post(
+      '/auth/set-up',
+      { email: 'e@example.com', name: 'Zoe', password: 'password123' },
+      from,
+    );
+    expect([easy.status, easy.text]).toEqual([400, expect.stringMatching(/Many people use this password/)]);
+    const own = { email: 'zoe.miller@example.com', name: 'Zoe', password: 'Zoe.Miller99' };
+    expect((await fresh.post('/auth/set-up', own, from)).text).toMatch(/your name or your e-mail address/);
+
+    const who = await personWith('easy.person@example.com');
+    const change = { currentPassword: password, newPassword: 'qwertyuiop' };
+    const changed = await who.post('/auth/change-password', change, from);
+    expect([changed.status, changed.text]).toEqual([400, expect.stringMatching(/Many people use this password/)]);
+    told(await browserOf(test.url).post('/auth/request-password-reset', { email: 'easy.person@example.com' }, from));
+    const token = /token=(\S+)/.exec(await mailTo('easy.person@example.com', 'A new password for Medley'))?.[1];
+    const reset = (newPassword: string) =>
+      browserOf(test.url).post('/auth/reset-password', { token, newPassword }, from);
+    expect((await reset('easy-person-2026')).text).toMatch(/your name or your e-mail address/);
+    expect((await reset('another horse battery')).status).toBe(200);
+  });
+
+  it('still answers a sign-in as any other wrong password', async () => {
+    const given = { email: 'nobody@example.com', password: 'password123' };
+    expect((await browserOf(test.url).post('/auth/sign-in/email', given, from)).status).toBe(401);
+  });
+});

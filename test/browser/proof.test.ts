@@ -1,0 +1,119 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { contextOf, signIn, sidewaysOf, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+
+/** Acts that ask who is there once more, 15 minutes after the last proof. */
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let zoe: Someone;
+let context: BrowserContext;
+let page: Page;
+let complaints: string[];
+
+const password = 'correct horse battery';
+const limit = { timeout: 120_000 };
+
+beforeAll(async () => {
+  service = await startTestApp({ worker: false });
+  chromium = await launchBrowser();
+  zoe = await ownerOfNew(service, 'Acme');
+  told(await zoe.post('/auth/set-up', { email: 'zoe@example.com', name: 'Zoe', password }));
+}, 180_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+});
+
+beforeEach(async () => {
+  context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
+  context.setDefaultTimeout(15_000);
+  ({ page, complaints } = await watchedPage(context, service.url));
+});
+
+afterEach(async () => {
+  await context.close();
+  if (complaints.length > 0) throw new Error(complaints.join('\n'));
+});
+
+async function anHourLater({ user_id }: Someone): Promise<void> {
+  await service.app.db.query(
+    `update auth.session set "createdAt" = now() - interval '1 hour', "provedAt" = null where "userId" = $1`,
+    [user_id],
+  );
+}
+
+const dialog = (name: string) => page.getByRole('dialog', { name, exact: true });
+const question = () => dialog('Is it still you?');
+
+async function fillKeyForm(): Promise<void> {
+  await page.goto(`${service.url}/keys`);
+  await page.getByRole('button', { name: 'Create a key' }).first().click();
+  await dialog('Create a key').getByLabel('Name').fill('From the dialog');
+  await anHourLater(zoe);
+  await dialog('Create a key').getByRole('button', { name: 'Create' }).click();
+  await question().waitFor();
+}
+
+test('a key: a dialog asks for the password, refuses a wrong one, and then the key is there', limit, async () => {
+  await signIn(page, service.app, zoe.user_id);
+  await fillKeyForm();
+  expect(await violationsIn(page)).toEqual([]);
+  await question().locator('input[type=password]').fill('not my password');
+  await question().getByRole('button', { name: 'Go on' }).click();
+  await question().getByText('This is not your password.').waitFor();
+  await question().locator('input[type=password]').fill(password);
+  await page.keyboard.press('Enter');
+  await page
+    .getByText(/mdl_\w{36}/)
+    .first()
+    .waitFor();
+  expect(await question().count()).toBe(0);
+});
+
+test('whoever does not give it keeps the form, and nothing has happened', limit, async () => {
+  await signIn(page, service.app, zoe.user_id);
+  await fillKeyForm();
+  await page.keyboard.press('Escape');
+  await question().waitFor({ state: 'detached' });
+  const form = dialog('Create a key');
+  await form.getByText('Confirm that it is you').waitFor();
+  expect(await form.getByLabel('Name').inputValue()).toBe('From the dialog');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await question().getByRole('button', { name: 'Cancel' }).click();
+  await question().waitFor({ state: 'detached' });
+  expect(await form.count()).toBe(1);
+});
+
+test('who has no password opens another sign-in link, and goes on', limit, async () => {
+  const nina = await ownerOfNew(service, 'New');
+  await signIn(page, service.app, nina.user_id);
+  await page.goto(`${service.url}/webhooks?tab=setup`);
+  await page.getByRole('button', { name: 'Reveal' }).waitFor();
+  await anHourLater(nina);
+  await page.getByRole('button', { name: 'Reveal' }).click();
+  await question().waitFor();
+  const second = await context.newPage();
+  await second.goto(await makeLoginLink(service.app.db, service.url, nina.user_id, new Date()));
+  await second.waitForURL((url) => url.pathname === '/');
+  await second.close();
+  await question().getByRole('button', { name: 'I have signed in again' }).click();
+  await question().waitFor({ state: 'detached' });
+  const shown = page.getByText(/whsec_[\w+/=]{40}/).first();
+  await shown.waitFor();
+  expect(await shown.innerText()).not.toContain('•');
+});
+
+test('the dialog fits a phone', limit, async () => {
+  await context.close();
+  context = await contextOf(chromium.browser, { viewport: { width: 360, height: 700 }, reducedMotion: 'reduce' });
+  ({ page, complaints } = await watchedPage(context, service.url));
+  await signIn(page, service.app, zoe.user_id);
+  await fillKeyForm();
+  expect(await sidewaysOf(page)).toBe(0);
+  expect(await violationsIn(page)).toEqual([]);
+});

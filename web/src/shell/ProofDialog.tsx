@@ -1,0 +1,154 @@
+import { Button, Code, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState, type ReactNode } from 'react';
+import { api } from '../api.ts';
+import { offerProof } from '../proof.ts';
+import { addressOf, type Me } from '../session.tsx';
+import { Failed } from '../ui/states.tsx';
+import { Modal } from '../ui/Modal.tsx';
+
+/** Stands above the dialog whose act asks. */
+const above_others = 400;
+
+/** Asks who is there once more, before an act that a stolen session must not be good for. */
+export function ProofDialog({ me }: { me: Me }) {
+  const [answer, setAnswer] = useState<(is_given: boolean) => void>();
+  useEffect(() => offerProof((next) => setAnswer(() => next)), []);
+  if (!answer) return null;
+  const end = (is_given: boolean) => {
+    setAnswer(undefined);
+    answer(is_given);
+  };
+  return (
+    <Modal
+      opened
+      onClose={() => end(false)}
+      title="Is it still you?"
+      zIndex={above_others}
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+      size="sm"
+      centered
+    >
+      <EscapeIsOurs cancel={() => end(false)}>
+        {me.user.is_new ? <WithoutPassword me={me} end={end} /> : <ByPassword email={addressOf(me.user)} end={end} />}
+      </EscapeIsOurs>
+    </Modal>
+  );
+}
+
+const not_for_others = 'data-mantine-stop-propagation';
+
+/**
+ * Escape cancels this dialog alone. The dialog below listens at the window before anything in here could stop the key;
+ * it leaves out what carries the library's mark, so whatever has the focus carries it for now.
+ */
+function EscapeIsOurs({ cancel, children }: { cancel: () => void; children: ReactNode }) {
+  useEffect(() => {
+    const marked = new Set<Element>();
+    const mark = (element: EventTarget | null) => {
+      if (!(element instanceof Element)) return;
+      element.setAttribute(not_for_others, 'true');
+      marked.add(element);
+    };
+    const follow = ({ target }: FocusEvent) => mark(target);
+    mark(document.body);
+    mark(document.activeElement);
+    document.addEventListener('focusin', follow);
+    return () => {
+      document.removeEventListener('focusin', follow);
+      for (const element of marked) element.removeAttribute(not_for_others);
+    };
+  }, []);
+  useEffect(() => {
+    const hear = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && !event.isComposing) cancel();
+    };
+    document.addEventListener('keydown', hear);
+    return () => document.removeEventListener('keydown', hear);
+  }, [cancel]);
+  return children;
+}
+
+type Props = { end: (is_given: boolean) => void };
+
+function ByPassword({ email, end }: Props & { email: string | undefined }) {
+  const [password, setPassword] = useState('');
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () => api.post('/auth/prove', { password }),
+    onSuccess: () => end(true),
+    gcTime: 0,
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        mutate();
+      }}
+    >
+      <Stack>
+        <Text size="sm">
+          You gave your password more than 15 minutes ago. Give it again, and what you began goes on.
+        </Text>
+        <input type="hidden" autoComplete="username" value={email ?? ''} readOnly />
+        <PasswordInput
+          label="Your password"
+          autoComplete="current-password"
+          required
+          data-autofocus
+          value={password}
+          onChange={({ currentTarget }) => setPassword(currentTarget.value)}
+        />
+        {error && <Failed error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={() => end(false)}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={isPending}>
+            Go on
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** Whoever came by a link comes by another one, in this browser; the act goes on with the session that it begins. */
+function WithoutPassword({ me, end }: Props & { me: Me }) {
+  const queries = useQueryClient();
+  const email = me.mails && me.user.email_proved ? addressOf(me.user) : undefined;
+  const mail = useMutation({ mutationFn: () => api.post('/auth/sign-in/mail', { email }) });
+  const goOn = async () => {
+    await queries.invalidateQueries({ queryKey: ['me'] });
+    end(true);
+  };
+  return (
+    <Stack>
+      <Text size="sm">
+        You signed in more than 15 minutes ago, and you have no password. Open a new sign-in link in this browser, then
+        go on here.
+      </Text>
+      {email === undefined ? (
+        <Text size="sm">
+          Whoever runs the service makes one with <Code>npm run -s medley -- login-link</Code>. With a password, which
+          you set on the Home page, you need no links.
+        </Text>
+      ) : mail.isSuccess ? (
+        <Text size="sm">A link is on its way to {email}.</Text>
+      ) : (
+        <Group>
+          <Button variant="light" loading={mail.isPending} onClick={() => mail.mutate()}>
+            Mail me a link
+          </Button>
+        </Group>
+      )}
+      {mail.error && <Failed error={mail.error} />}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={() => end(false)}>
+          Cancel
+        </Button>
+        <Button onClick={() => void goOn()}>I have signed in again</Button>
+      </Group>
+    </Stack>
+  );
+}
