@@ -8,7 +8,7 @@ import type { Measurement } from './measure.ts';
 // service is gone, and goes too.
 
 /** `begun`: what follows is the file's doing. */
-export type ProbeReply = { ready: true; user_id: number | undefined } | { begun: true } | Measurement;
+export type ProbeReply = { ready: true } | { begun: true } | Measurement;
 
 /** How many bytes the file has; they are asked for through the socket. */
 export type ProbeRequest = { size_bytes: number };
@@ -25,8 +25,8 @@ else await work();
 function relay(): void {
   const thread = new Worker(new URL(import.meta.url), { resourceLimits: heap_limit });
   thread.on('message', (reply: ProbeReply | 'loaded') => {
-    if (reply === 'loaded') reply = { ready: true, user_id: leaveRoot() };
-    process.send?.(reply);
+    if (reply === 'loaded') leaveRoot();
+    process.send?.(reply === 'loaded' ? { ready: true } : reply);
   });
   thread.on('error', () => process.exit(1));
   process.on('message', (request: ProbeRequest) => {
@@ -40,10 +40,10 @@ function relay(): void {
 
 /**
  * Root becomes a user who owns nothing, in all threads, once the libraries are loaded: that user
- * need not be able to read them. Returns the user's number, where the system has any: still 0 where
- * this root may not become anybody, as in a container without that right.
+ * need not be able to read them. Root without the right to become anybody, as in some containers,
+ * stays what it is.
  */
-function leaveRoot(): number | undefined {
+function leaveRoot(): void {
   try {
     if (process.getuid?.() === 0) {
       process.setgroups?.([]);
@@ -51,9 +51,8 @@ function leaveRoot(): number | undefined {
       process.setuid?.(unused_user_id);
     }
   } catch {
-    // Its number says so.
+    // A root that may not do that may not do much else.
   }
-  return process.getuid?.();
 }
 
 async function work(): Promise<void> {
