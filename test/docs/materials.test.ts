@@ -1,3 +1,4 @@
+// nightly: npm reads four lock files, and asks its registry
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
