@@ -47,7 +47,7 @@ async function makeService(context: TestContext): Promise<Service> {
     child = started;
     let output = '';
     started.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    await vi.waitFor(() => expect(output).toContain('hello.png'), { timeout: 30_000, interval: 50 });
+    await vi.waitFor(() => expect(output).toContain('hello.png'), { timeout: 90_000, interval: 50 });
     key ||= /mdl_[0-9A-Za-z]{36}/.exec(output)?.[0] ?? '';
     return started;
   };
@@ -80,7 +80,7 @@ async function expectAllWell({ call, withDatabase: using }: Service, tasks: numb
   const statuses = async () => (await call('GET', '/v1/tasks?limit=100')).data.map((task) => task.status);
   const isFinal = (status: string) => status === 'succeeded' || status === 'failed';
   await vi.waitFor(async () => expect((await statuses()).every(isFinal)).toBe(true), {
-    timeout: 40_000,
+    timeout: 80_000,
     interval: 200,
   });
   const final = await statuses();
@@ -100,7 +100,7 @@ describe.concurrent('kill -9', () => {
     expect(first.signalCode).toBe('SIGKILL');
     await service.start();
     expect(await expectAllWell(service, 1)).toEqual(['succeeded']);
-  }, 90_000);
+  }, 240_000);
 
   it('of PostgreSQL: the service goes on by itself', async (context) => {
     const service = await makeService(context);
@@ -122,7 +122,7 @@ describe.concurrent('kill -9', () => {
     await vi.waitFor(async () => expect(await ready()).toBe(200), { timeout: 20_000, interval: 100 });
     const final = await expectAllWell(service, ids.length);
     expect(final.filter((status) => status === 'succeeded').length).toBe(ids.length);
-  }, 90_000);
+  }, 240_000);
 
   it('of the process while many tasks are under way: none is lost', async (context) => {
     const service = await makeService(context);
@@ -137,7 +137,7 @@ describe.concurrent('kill -9', () => {
     await service.start();
     const final = await expectAllWell(service, answers.filter((answer) => answer.status === 'fulfilled').length);
     expect(final.every((status) => status === 'succeeded')).toBe(true);
-  }, 90_000);
+  }, 240_000);
 });
 
 async function freePort(): Promise<number> {
