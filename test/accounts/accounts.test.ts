@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => expectExactBooks(database.db));
 afterAll(() => database.drop());
 
-test('an account is made with its balance, a webhook secret of 32 bytes and a first top-up', async () => {
+test('an account is created with its balance, a webhook secret of 32 bytes and a first top-up', async () => {
   const { db } = database;
   const account = await createAccount(db, { name: 'Ada', currency: 'PLN', initial_credit: 25_000_000n }, now);
   expect(account).toEqual({
@@ -38,7 +38,7 @@ test('an account is made with its balance, a webhook secret of 32 bytes and a fi
   expect(entries).toMatchObject([{ type: 'topup', available: 25_000_000n, reason: 'initial credit' }]);
 });
 
-test('accounts stand side by side, oldest first, each with a secret of its own', async () => {
+test('accounts are listed oldest first, each with a secret of its own', async () => {
   const { db } = database;
   const made = [];
   for (const [i, currency] of ['USD', 'PLN', 'USD'].entries()) {
@@ -52,7 +52,7 @@ test('accounts stand side by side, oldest first, each with a secret of its own',
   expect(await listEntries(db, { account_id: first?.id ?? '', limit: 10 })).toEqual({ entries: [], has_more: false });
 });
 
-test('an account that cannot be made leaves nothing behind', async () => {
+test('an account that cannot be created leaves nothing behind', async () => {
   const { db } = database;
   const before = await listAccounts(db);
   for (const wrong of [

@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-it('an account has its own entries, newest first, page by page', async () => {
+it('the audit log of an account has its own entries, newest first and page by page', async () => {
   const first = await listAudit(database.db, { account_id: own, limit: 3 });
   expect(first.entries.map(({ subject }) => subject)).toEqual(['key_4', 'key_3', 'key_2']);
   expect(first.entries[0]).toMatchObject({
@@ -46,7 +46,7 @@ it('an account has its own entries, newest first, page by page', async () => {
   expect([first.has_more, rest.has_more]).toEqual([true, false]);
 });
 
-it('the whole service has all of them; without a person it was the command line', async () => {
+it('the audit log of the service has all entries, and an entry without a person is from the command line', async () => {
   const { entries } = await listAudit(database.db, { limit: 100 });
   expect(entries).toHaveLength(7);
   expect(entries[0]).toMatchObject({ account_id: null, actor: 'command line', action: 'models.reload' });
@@ -58,6 +58,6 @@ it.each([
   'update audit_entries set actor = $1',
   'delete from audit_entries where actor <> $1',
   'truncate audit_entries',
-])('nothing changes them: %s', async (sql) => {
+])('an audit entry cannot be changed: %s', async (sql) => {
   await expect(database.db.query(sql, sql.includes('$1') ? ['x'] : [])).rejects.toThrow('never changed or deleted');
 });

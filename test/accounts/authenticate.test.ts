@@ -54,7 +54,7 @@ describe('a key is accepted', () => {
     }
   });
 
-  test('of each of several keys and accounts for what it is', async () => {
+  test('as itself beside other keys and accounts', async () => {
     const { authenticator } = withClock();
     const other = await createAccount(database.db, { name: 'Bob', currency: 'USD', initial_credit: 0n }, now);
     const [first, second] = [await newKey(), await newKey()];
@@ -68,7 +68,7 @@ describe('a key is accepted', () => {
     expect(await who(third.text)).toEqual([other.id, third.key.id]);
   });
 
-  test('of a blocked account too: what it may do is for the caller of this function to decide', async () => {
+  test('for a blocked account, too, whose rights the caller of this function checks', async () => {
     const { authenticator } = withClock();
     const blocked = await createAccount(database.db, { name: 'Eve', currency: 'USD', initial_credit: 0n }, now);
     const { text } = await createKey(database.db, { account_id: blocked.id, name: 'e', limit_month: null }, now);
@@ -77,7 +77,7 @@ describe('a key is accepted', () => {
   });
 });
 
-describe('a key is refused with one and the same message', () => {
+describe('a key is refused with the same message', () => {
   test('when it is missing, malformed, unknown or deleted', async () => {
     const { authenticator, clock } = withClock();
     const { text } = await newKey();
@@ -110,7 +110,7 @@ describe('a key is refused with one and the same message', () => {
     expect(clock.lookups, 'only what has the form of a key is looked up').toBe(3);
   });
 
-  test('in Authorization, whatever x-api-key says', async () => {
+  test('in Authorization, whatever x-api-key contains', async () => {
     const { authenticator } = withClock();
     const { text } = await newKey();
     for (const authorization of ['', 'Bearer', 'Basic x', `Bearer ${newKeyText()}`]) {
@@ -119,8 +119,8 @@ describe('a key is refused with one and the same message', () => {
   });
 });
 
-describe('what is remembered', () => {
-  test('is never older than a second: a deleted key is refused by then without any message', async () => {
+describe('the cache of keys', () => {
+  test('is at most a second old, so that a deleted key is refused by then without a message', async () => {
     const { authenticator, clock } = withClock();
     const { key, text } = await newKey();
     const headers = { 'x-api-key': text };
@@ -141,7 +141,7 @@ describe('what is remembered', () => {
     expect(answers.lastIndexOf(true)).toBeLessThan(answers.indexOf(false));
   });
 
-  test('is one look-up for many requests at once, and as long as nothing changes only that is asked for', async () => {
+  test('makes one look-up for many requests at once, and checks only for changes while nothing changes', async () => {
     const { authenticator, clock } = withClock();
     const headers = { 'x-api-key': (await newKey()).text };
     await Promise.all(Array.from({ length: 50 }, () => authenticator.authenticate(headers)));
@@ -173,7 +173,7 @@ describe('what is remembered', () => {
     expect(JSON.stringify(after)).toContain(value);
   });
 
-  test('ends with a key that was told when it ends', async () => {
+  test('drops a key at the time when the key ends', async () => {
     const { authenticator, clock } = withClock();
     const { key, text } = await newKey();
     const headers = { 'x-api-key': text };
@@ -185,7 +185,7 @@ describe('what is remembered', () => {
     await expect(authenticator.authenticate(headers)).rejects.toMatchObject(refused);
   });
 
-  test('is known at once where nobody has to be asked, and for as long as that is so', async () => {
+  test('answers without waiting while it was recently checked for changes', async () => {
     const { authenticator, clock } = withClock();
     const { key, text } = await newKey();
     const headers = { authorization: `Bearer ${text}` };
@@ -204,7 +204,7 @@ describe('what is remembered', () => {
     expect(authenticator.known(headers)).toBeUndefined();
   });
 
-  test('is not known any more when its key ends, or all is forgotten', async () => {
+  test('no longer answers at once for a key that has ended or after forget', async () => {
     const { authenticator, clock } = withClock();
     const { key, text } = await newKey();
     const headers = { 'x-api-key': text };
@@ -221,7 +221,7 @@ describe('what is remembered', () => {
     expect(authenticator.known(other)).toBeUndefined();
   });
 
-  test('is not trusted because of an answer that was asked for long ago', async () => {
+  test('ignores the result of a look-up that began long ago', async () => {
     const clock = { elapsed_ms: 0 };
     let late: Promise<unknown> | undefined;
     const slow: Queryable = {
@@ -246,7 +246,7 @@ describe('what is remembered', () => {
     await expect(asked).rejects.toMatchObject(refused);
   });
 
-  test('is dropped by forget', async () => {
+  test('is emptied by forget', async () => {
     const { authenticator } = withClock();
     const { key, text } = await newKey();
     await authenticator.authenticate({ 'x-api-key': text });
@@ -255,7 +255,7 @@ describe('what is remembered', () => {
     await expect(authenticator.authenticate({ 'x-api-key': text })).rejects.toMatchObject(refused);
   });
 
-  test('is never that a key is unknown: it works as soon as it is made', async () => {
+  test('never stores that a key is unknown, so that a new key works at once', async () => {
     const { authenticator } = withClock();
     const { key, text } = await newKey();
     await database.db.query('update api_keys set deleted_at = $2 where id = $1', [key.id, now]);
@@ -264,7 +264,7 @@ describe('what is remembered', () => {
     expect((await authenticator.authenticate({ 'x-api-key': text })).key.id).toBe(key.id);
   });
 
-  test('is no failed look-up: the next request tries again', async () => {
+  test('never stores a failed look-up, so that the next request tries again', async () => {
     const { text } = await newKey();
     let broken = true;
     const flaky: Queryable = {
@@ -277,7 +277,7 @@ describe('what is remembered', () => {
     expect((await authenticator.authenticate({ 'x-api-key': text })).account.id).toBe(account.id);
   });
 
-  test('is at most 20,000 keys: older ones are forgotten, not all at once', async () => {
+  test('holds at most 20,000 keys and drops older ones, but not all at once', async () => {
     let lookups = 0;
     const row = { key_id: 'k', key_name: 'k', id: 'a', name: 'a', currency: 'USD', status: 'active', left_ms: null };
     const everybody: Queryable = {

@@ -76,7 +76,7 @@ describe('an e-mail address', () => {
     });
   });
 
-  it('of somebody else cannot be taken: its owner is invited, joins, and signs in without anybody else’s factor', async () => {
+  it("of somebody else cannot be taken: its owner is invited, joins and signs in without anybody else's factor", async () => {
     const thief = await setUp('victim@example.com', stolen);
     const { totpURI } = told<{ totpURI: string }>(await thief.post('/auth/two-factor/enable', { password: stolen }));
     told(await thief.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
@@ -88,7 +88,7 @@ describe('an e-mail address', () => {
     expect((await confirm(new URL(/https?:\S+/.exec(first?.text ?? '')?.[0] ?? ''))).status).toBe(400);
   });
 
-  it('that was held without a proof goes to whoever proves it, second factor or not', async () => {
+  it('that was claimed without proof goes to whoever proves it, with or without a second factor', async () => {
     const holder = await setUp('old@example.com', stolen);
     const { totpURI } = told<{ totpURI: string }>(await holder.post('/auth/two-factor/enable', { password: stolen }));
     told(await holder.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
@@ -106,7 +106,7 @@ describe('an e-mail address', () => {
     });
   });
 
-  it('that counts already stays where it is, whoever gives it: its owner is told without a link that moves it', async () => {
+  it('that is proved stays with its owner when somebody else claims it, and the owner gets a mail without a link that moves it', async () => {
     told(await confirm(await linkTo((await setUp('kept@example.com')) && 'kept@example.com')));
     const other = await setUp('kept@example.com', stolen);
     const { pathname, searchParams } = await linkTo('kept@example.com', 2);
@@ -116,7 +116,7 @@ describe('an e-mail address', () => {
     expect(await joinByMail('kept@example.com', 3)).toBe(409); // who has that mail may know
   });
 
-  it('that is invited as itself has to be proved, or come from the mail', async () => {
+  it('that is invited must be proved or come from the mail', async () => {
     const holder = await setUp('half@example.com');
     await test.app.db.query(`update auth."user" set email = 'half@example.com' where id = $1`, [holder.user_id]);
     const invited = told<{ link: string }>(
@@ -132,13 +132,13 @@ describe('an e-mail address', () => {
   });
 });
 
-describe('nobody is told which addresses exist', () => {
+describe('the existence of an address is not revealed', () => {
   const expectSame = async (ask: (email: string) => Promise<{ status: number; text: string }>) => {
     const [known, unknown] = [await ask('anna@example.com'), await ask('nobody@example.com')];
     expect([known.status, known.text]).toEqual([unknown.status, unknown.text]);
   };
 
-  it('by giving one as one’s own, first or later', async () => {
+  it('by claiming one, first or later', async () => {
     await expectSame(async (email) => {
       const who = await ownerOfNew(test);
       return who.post('/auth/set-up', { email, name: 'Somebody', password }, from());
@@ -147,7 +147,7 @@ describe('nobody is told which addresses exist', () => {
     await expectSame(async (email) => who.post('/auth/email', { email }, from()));
   });
 
-  it('by inviting one, and joining with the link that is shown', async () => {
+  it('by inviting one, or joining with the link that is shown', async () => {
     await expectSame(async (email) => {
       const invited = told<{ link: string }>(
         await inviter.post(`${inviter.base}/team/invitations`, { email, role: 'viewer' }),
@@ -157,14 +157,14 @@ describe('nobody is told which addresses exist', () => {
     });
   });
 
-  it('by a wrong password, or by asking for a new one', async () => {
+  it('by a wrong password, or by requesting a new one', async () => {
     await expectSame((email) => signIn(email, 'wrong password here'));
     await expectSame((email) => browserOf(test.url).post('/auth/request-password-reset', { email }, from()));
   });
 });
 
 describe('without mail', () => {
-  it('an address counts for signing in as soon as it was given, and is not proved', async () => {
+  it('an address counts for signing in as soon as it is entered, and is not proved', async () => {
     const without = await startTestApp({ worker: false });
     try {
       const who = await ownerOfNew(without);

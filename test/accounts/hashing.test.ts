@@ -44,7 +44,7 @@ it('files are read while forty people sign in', async () => {
   await Promise.all(all);
 });
 
-it('a password that the login library has hashed itself still opens, and a wrong one does not', async () => {
+it('a password that the login library hashed still works, and a wrong one does not', async () => {
   const hashing = openHashing();
   onTestFinished(() => hashing.close());
   const stored = await hashPassword(password);
@@ -53,7 +53,7 @@ it('a password that the login library has hashed itself still opens, and a wrong
   expect(await hashing.verify(await hashing.hash('pass\u{fb01}word'), 'passfiword')).toBe(true); // NFKC, as the library has it
 });
 
-it('beyond its backlog, passwords are not looked at: those in it are hashed, and the next ones again', async () => {
+it('passwords beyond the backlog are refused, those in it are hashed, and so are the next ones', async () => {
   const hashing = openHashing(120_000); // also where hashing is slow
   onTestFinished(() => hashing.close());
   const outcomes = await Promise.allSettled(Array.from({ length: backlog_max + 20 }, () => hashing.hash(password)));
@@ -71,7 +71,7 @@ it('a password that waits too long is given up, and the one that is being hashed
   expect(outcomes.map(({ status }) => status)).toEqual([...Array(2).fill('fulfilled'), ...Array(8).fill('rejected')]);
 });
 
-it('a sign-in beyond the backlog is answered 503 with a time to wait', async () => {
+it('a sign-in beyond the backlog gets 503 with Retry-After', async () => {
   const answers = await Promise.all(Array.from({ length: backlog_max + 30 }, (_, index) => signIn(100 + index)));
   const statuses = new Set(answers.map(({ status }) => status));
   expect([...statuses].toSorted()).toEqual([401, 503]);

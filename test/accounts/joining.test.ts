@@ -43,8 +43,8 @@ async function peopleAt(email: string) {
   return row;
 }
 
-describe('somebody new', () => {
-  it('who joins twice at once by one invitation is one person, and is told so', async () => {
+describe('a new person', () => {
+  it('who joins twice at once by one invitation becomes one person and is informed', async () => {
     const id = await invitationOf(await ownerOfNew(test), 'twice@example.com');
     const answers = await Promise.all(passwords.map((password) => joinBy(id, password)));
     const [joined, refused] = statuses(answers);
@@ -64,7 +64,7 @@ describe('somebody new', () => {
     expect(statuses(left)).toEqual([200, 404]); // the other one can still be accepted
   });
 
-  it('leaves nothing behind where the invitation is withdrawn meanwhile', async () => {
+  it('leaves nothing behind when the invitation is withdrawn meanwhile', async () => {
     for (let round = 0; round < 3; round++) {
       const owner = await ownerOfNew(test);
       const email = `gone${round}@example.com`;
@@ -80,8 +80,8 @@ describe('somebody new', () => {
   });
 });
 
-describe('an invitation of somebody known', () => {
-  it('that is accepted twice at once makes one member', async () => {
+describe('an invitation of an existing person', () => {
+  it('makes one member when it is accepted twice at once', async () => {
     const owner = await ownerOfNew(test);
     const guest = await memberOf(test, await ownerOfNew(test), 'viewer');
     const id = await invitationOf(owner, `${guest.user_id}@example.com`);
@@ -105,7 +105,7 @@ describe('an invitation that is renewed while it is accepted', () => {
     return answer.answering;
   }
 
-  it('cannot be accepted any more', async () => {
+  it('can no longer be accepted', async () => {
     const owner = await ownerOfNew(test);
     const guest = await memberOf(test, await ownerOfNew(test), 'viewer');
     const id = await invitationOf(owner, `${guest.user_id}@example.com`);
@@ -114,7 +114,7 @@ describe('an invitation that is renewed while it is accepted', () => {
     expect(await peopleAt(`${guest.user_id}@example.com`)).toMatchObject({ memberships: 1 });
   });
 
-  it('lets nobody new in', async () => {
+  it('admits no new person', async () => {
     const owner = await ownerOfNew(test);
     const id = await invitationOf(owner, 'renewed@example.com');
     expect((await renew(owner, id, () => joinBy(id))).status).toBe(400);
@@ -123,7 +123,7 @@ describe('an invitation that is renewed while it is accepted', () => {
 });
 
 describe('a first password', () => {
-  it('is given once, however many follow links of the first operator at once', async () => {
+  it('is set once, however many follow links of the first operator at once', async () => {
     const { id: account_id } = await createAccount(
       test.app.db,
       { name: 'First', currency: 'USD', initial_credit: 0n },
@@ -159,7 +159,7 @@ describe('a first password', () => {
   });
 });
 
-it('an account that has no owner gets one, however many ask for a link at once', async () => {
+it('an account without an owner gets one, however many request a link at once', async () => {
   const account = { name: 'Without', currency: 'USD', initial_credit: 0n };
   const { id } = await createAccount(test.app.db, account, new Date());
   const owners = await Promise.all([1, 2, 3, 4].map(() => ownerOf(test.app.db, id, new Date())));

@@ -10,25 +10,25 @@ it.each<[unknown, string | null]>([
   ['90d', '2027-02-13T12:00:00.000Z'],
   ['2027-01-31', '2027-01-31T00:00:00.000Z'],
   ['2027-01-31T10:00:00+02:00', '2027-01-31T08:00:00.000Z'],
-])('an end of %j is %j', (value, at) => {
+])('an expiry of %j is read as %j', (value, at) => {
   expect(readExpiry(value, now)?.toISOString() ?? null).toBe(at);
 });
 
 it.each(['', '0s', '2026-11-15T11:59:59Z', 'tomorrow', '2027-13-01', '9999-01-01', '1e9', 5, {}, '90d '.repeat(9)])(
-  'an end of %j is none',
+  'an expiry of %j is refused',
   (value) => {
     expect(() => readExpiry(value, now)).toThrow(KeyRuleError);
   },
 );
 
-it('scopes are some of three words, all of them are no rule', () => {
+it('scopes are some of three words, and all of them are no rule', () => {
   expect(readScopes(['read', 'chat', 'chat'])).toEqual(['chat', 'read']);
   expect(readScopes(['read', 'chat', 'media'])).toBeNull();
   expect(readScopes(null)).toBeNull();
   for (const wrong of [[], 'chat', ['admin'], ['chat', 7], {}]) expect(() => readScopes(wrong)).toThrow(KeyRuleError);
 });
 
-it('addresses are addresses or ranges, an empty list is no rule', () => {
+it('address rules are addresses or ranges, and an empty list is no rule', () => {
   expect(readAddresses(['203.0.113.7', ' 10.0.0.0/8 ', '2001:db8::/32', '2001:db8::1', '203.0.113.7'])).toEqual([
     '203.0.113.7/32',
     '10.0.0.0/8',

@@ -30,7 +30,7 @@ describe('the text of a key', () => {
     }
   });
 
-  test('is another one each of 10,000 times, with every character at every place', () => {
+  test('is different each of 10,000 times, with every character at every position', () => {
     const texts = Array.from({ length: 10_000 }, newKeyText);
     expect(new Set(texts).size).toBe(10_000);
     for (let place = 4; place < 34; place++) {
@@ -38,7 +38,7 @@ describe('the text of a key', () => {
     }
   });
 
-  test('with one wrong, missing or added character is none', () => {
+  test('is invalid with one wrong, missing or added character', () => {
     const text = newKeyText();
     for (let place = 0; place < text.length; place++) {
       for (const other of ['a', 'Z', '0', '-', 'ł']) {
@@ -53,7 +53,7 @@ describe('the text of a key', () => {
   });
 });
 
-describe('keys', () => {
+describe('the keys of an account', () => {
   let database: TestDatabase;
   let account_id: string;
   beforeAll(async () => {
@@ -63,7 +63,7 @@ describe('keys', () => {
   afterEach(() => expectExactBooks(database.db));
   afterAll(() => database.drop());
 
-  test('are stored as SHA-256 only: the text is nowhere in the database', async () => {
+  test('are stored as SHA-256 only, and their text is nowhere in the database', async () => {
     const { db } = database;
     const { key, text } = await createKey(db, { account_id, name: 'first', limit_month: null }, now);
     expect(key).toEqual({
@@ -88,7 +88,7 @@ describe('keys', () => {
     expect(row?.whole).not.toContain(text.slice(8, -4));
   });
 
-  test('of an account are several, each with its own limit', async () => {
+  test('each have their own limit', async () => {
     const { db } = database;
     const mine = await createAccount(db, { name: 'b', currency: 'PLN', initial_credit: 0n }, now);
     const made: ApiKey[] = [];
@@ -109,7 +109,7 @@ describe('keys', () => {
     expect(await budgetsOf(db, mine.id, now, made[0]?.id)).toMatchObject([{ limit_month: 7n }]);
   });
 
-  test('with a limit below zero or above all money are not made, nor are those of nobody', async () => {
+  test('are not created with a limit below zero or above the maximum, nor for an unknown account', async () => {
     const { db } = database;
     const before = await listKeys(db, account_id);
     for (const limit_month of [-1n, money_max + 1n]) {

@@ -32,8 +32,8 @@ async function arrive(user_id: string): Promise<Browser> {
   return browser;
 }
 
-describe('a link', () => {
-  it('signs its person in, once', async () => {
+describe('a sign-in link', () => {
+  it('signs its person in once', async () => {
     const user_id = await ownerOf(test.app.db, own, now());
     const link = await makeLoginLink(test.app.db, test.url, user_id, now());
     const token = new URL(link).searchParams.get('token');
@@ -45,14 +45,14 @@ describe('a link', () => {
     expect(me.json).toMatchObject({ accounts: [{ id: own, name: 'Own', role: 'owner' }] });
   });
 
-  it('is too old after its time', async () => {
+  it('expires', async () => {
     const user_id = await ownerOf(test.app.db, own, now());
     const link = await makeLoginLink(test.app.db, test.url, user_id, now(), 0);
     const token = new URL(link).searchParams.get('token');
     expect((await browserOf(test.url).post('/auth/sign-in/link', { token })).status).toBe(401);
   });
 
-  it.each([undefined, '', null, [], 'x'.repeat(200), 'unknown'])('is not %j', async (token) => {
+  it.each([undefined, '', null, [], 'x'.repeat(200), 'unknown'])('is refused as %j', async (token) => {
     const answer = await browserOf(test.url).post('/auth/sign-in/link', { token });
     expect([400, 401]).toContain(answer.status);
     expect(answer.cookies).toEqual([]);
@@ -60,7 +60,7 @@ describe('a link', () => {
 });
 
 describe('a person', () => {
-  it('gives an address and a password, and signs in with them from then on', async () => {
+  it('sets an address and a password, and signs in with them from then on', async () => {
     const operator = await firstOperator(test.app.db, own, now());
     const browser = await arrive(operator);
     const given = { email: 'Op@Example.com', name: 'Olga', password };
@@ -81,7 +81,7 @@ describe('a person', () => {
     });
   });
 
-  it('cannot sign up, make organisations or name themselves an operator', async () => {
+  it('cannot sign up, create organisations or become an operator alone', async () => {
     const browser = await arrive(await ownerOf(test.app.db, own, now()));
     const mail = { email: 'new@example.com', password, name: 'New' };
     expect((await browser.post('/auth/sign-up/email', mail)).status).toBe(404);
@@ -92,7 +92,7 @@ describe('a person', () => {
 });
 
 describe('a second factor', () => {
-  it('is asked for once it is there', async () => {
+  it('is required once it is set up', async () => {
     const browser = await arrive(await ownerOf(test.app.db, foreign, now()));
     const who = { email: 'two@example.com', password };
     await browser.post('/auth/set-up', { ...who, name: 'Two' });
@@ -111,22 +111,22 @@ describe('a second factor', () => {
   });
 });
 
-describe('requests', () => {
-  it('of other sites change nothing', async () => {
+describe('dashboard requests', () => {
+  it('from other sites change nothing', async () => {
     const browser = await arrive(await ownerOf(test.app.db, own, now()));
     const foreign_origin = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
     expect((await browser.post('/auth/sign-out', {}, foreign_origin)).status).toBe(403);
     expect((await browser.get('/dash/me')).status).toBe(200);
   });
 
-  it('with an API key open nothing of the dashboard, and sessions nothing of the API', async () => {
+  it('with an API key reach nothing of the dashboard, and sessions reach nothing of the API', async () => {
     const client = await test.client();
     expect((await client.call('GET', '/dash/me')).status).toBe(401);
     const browser = await arrive(await ownerOf(test.app.db, own, now()));
     expect((await browser.get('/v1/balance')).status).toBe(401);
   });
 
-  it('have cookies that scripts cannot read, and that are bound to https where that is the address', async () => {
+  it('have cookies that scripts cannot read and that are limited to https when the address is https', async () => {
     const browser = await arrive(await ownerOf(test.app.db, own, now()));
     const [cookie = ''] = browser.set_cookies.filter((text) => text.startsWith('medley.session_token='));
     expect(cookie).toMatch(/HttpOnly/i);
@@ -149,8 +149,8 @@ describe('members', () => {
 });
 
 // The last: it uses up what this address may try in a minute.
-describe('whoever guesses', () => {
-  it('keeps nobody out who comes from elsewhere', async () => {
+describe('somebody who guesses passwords', () => {
+  it('locks nobody out who comes from elsewhere', async () => {
     const behind = await startTestApp({ worker: false, yaml: trusting });
     try {
       const { id } = await createAccount(behind.app.db, { name: 'Own', currency: 'USD', initial_credit: 0n }, now());
@@ -174,7 +174,7 @@ describe('whoever guesses', () => {
     }
   });
 
-  it('with NUL is told so, signed in or not', async () => {
+  it('gets an error for NUL, signed in or not', async () => {
     const answer = await browserOf(test.url).post('/auth/reset-password', { token: 'a\0', newPassword: password });
     expect(answer).toMatchObject({ status: 400, json: { error: { param: 'token' } } });
     const owner = await arrive(await ownerOf(test.app.db, own, now()));
@@ -182,7 +182,7 @@ describe('whoever guesses', () => {
     for (const list of lists) expect((await owner.get(`/dash/accounts/${own}/${list}`)).status).toBe(400);
   });
 
-  it('gets no further than ten guesses of a password in a minute from one address', async () => {
+  it('gets at most ten guesses a minute from one address', async () => {
     const answers = [];
     for (let guess = 0; guess < 12; guess++) {
       const browser = browserOf(test.url);

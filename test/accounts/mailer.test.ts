@@ -37,7 +37,7 @@ const mail = (subject = 'A subject') => ({
   text: 'A link: https://example.com/secret\n',
 });
 
-it('a mail arrives as it was written, Polish letters too, and no line of a name becomes one of the head', async () => {
+it('a mail arrives as it was written, with Polish letters, and a line break in a name adds no header', async () => {
   const link = 'https://medley.example.com/invitation?id=abc';
   const account_name = 'Żółw\r\nBcc: victim@example.com';
   await mailer.send(invitationMail({ to: 'anna@example.com', from: 'Grażyna', account_name, link }));
@@ -52,7 +52,7 @@ it('a mail arrives as it was written, Polish letters too, and no line of a name 
   expect(got?.raw).toMatch(/^Auto-Submitted: auto-generated\r$/m);
 });
 
-it('a server that is out of order for a moment gets the mail in the end', async () => {
+it('a mail arrives in the end when the server fails for a moment', async () => {
   server.be('fail');
   mailer.post(mail());
   await expect.poll(() => logged.length).toBeGreaterThan(0);
@@ -61,7 +61,7 @@ it('a server that is out of order for a moment gets the mail in the end', async 
   expect(logged.every(({ level, msg }) => level === 40 && msg.includes('will be tried again'))).toBe(true);
 });
 
-it('one that stays out of order is given up after three tries, and the log keeps the secret', async () => {
+it('a mail is given up after three tries when the server keeps failing, and the log hides the secret', async () => {
   server.be('fail');
   const before = server.connections();
   mailer.post(mail('Out of order'));
@@ -71,7 +71,7 @@ it('one that stays out of order is given up after three tries, and the log keeps
   expect(JSON.stringify(logged)).not.toContain('secret');
 });
 
-it('what a server refuses for good is not tried again', async () => {
+it('a mail that the server rejects for good is not tried again', async () => {
   server.be('refuse');
   const before = server.connections();
   mailer.post(mail());
@@ -79,7 +79,7 @@ it('what a server refuses for good is not tried again', async () => {
   expect(server.connections() - before).toBe(1);
 });
 
-it('a server that hangs delays nobody: the caller is gone before, and the others follow', async () => {
+it('a server that hangs delays nobody: the caller has its response, and other mails follow', async () => {
   server.be('hang');
   const begun_ms = performance.now();
   for (let count = 0; count < 8; count++) mailer.post(mail());
@@ -90,7 +90,7 @@ it('a server that hangs delays nobody: the caller is gone before, and the others
   await expect(Promise.resolve(mailer.ready())).resolves.toBe(true);
 });
 
-it('without an address nothing is sent, and posting is no mistake', async () => {
+it('no mail is sent without an address, and posting is no error', async () => {
   const none = openMailer({ settings: () => undefined, log });
   const unset = openMailer({ settings: () => ({ url: 'env:MEDLEY_TEST_NO_SUCH_VARIABLE', from }), log });
   for (const one of [none, unset]) {

@@ -29,7 +29,7 @@ async function signIn(headers: Record<string, string> = {}) {
   return browserOf(test.url).post('/auth/sign-in/link', { token }, headers);
 }
 
-describe('proxies that are trusted', () => {
+describe('the trusted proxies', () => {
   async function addressSeen(): Promise<string | null> {
     expect((await signIn({ 'x-forwarded-for': '203.0.113.7' })).status).toBe(200);
     const [newest] = await test.app.db.query<{ address: string | null }>(
@@ -39,7 +39,7 @@ describe('proxies that are trusted', () => {
     return newest?.address ?? null;
   }
 
-  it('are those of the file as it was read last', async () => {
+  it('are those of the file as it was last read', async () => {
     expect(await addressSeen()).toBe('127.0.0.1');
     await test.configure('version: 1\nserver: { trusted_proxies: [127.0.0.0/8] }\n');
     expect(await addressSeen()).toBe('203.0.113.7');
@@ -56,7 +56,7 @@ describe('the public address', () => {
   const at = (url: string) => `version: 1\nserver: { base_url: "${url}" }\n`;
   const from = (origin: string) => ({ origin, 'sec-fetch-site': 'same-origin' });
 
-  it('is the one of the file as it was read last, also for who signs in', async () => {
+  it('is that of the file as it was last read, also for people who sign in', async () => {
     await test.configure(at('http://first.example'));
     expect((await signIn(from('http://first.example'))).status).toBe(200);
     await test.configure(at('https://second.example'));
@@ -96,7 +96,7 @@ describe('the public address', () => {
     ]);
   });
 
-  it('may have a path, where a proxy takes it away again', async () => {
+  it('may have a path that a proxy removes again', async () => {
     await test.configure(at('https://apps.example/medley/'));
     const link = await makeLoginLink(test.app.db, test.app.base_url(), owner.user_id, new Date());
     expect(link).toMatch(/^https:\/\/apps\.example\/medley\/sign-in\?token=/);

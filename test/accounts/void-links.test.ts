@@ -58,7 +58,7 @@ async function tryOut({ sign_in, reset }: Links): Promise<number[]> {
   return [status, await follow(sign_in)];
 }
 
-describe('links that were there before', () => {
+describe('older sign-in links', () => {
   it('are void once the password has been changed', async () => {
     const who = await withPassword('changed@example.com');
     const before = await linksOf(who, 'changed@example.com');
@@ -67,7 +67,7 @@ describe('links that were there before', () => {
     expect(await tryOut(before)).toEqual([400, 401]);
   });
 
-  it('are void once one of them has given a new password', async () => {
+  it('are void once one of them has set a new password', async () => {
     const who = await withPassword('reset@example.com');
     const before = await linksOf(who, 'reset@example.com');
     const used = await linksOf(who, 'reset@example.com');
@@ -99,7 +99,7 @@ describe('links that were there before', () => {
     expect(await follow(of_somebody_else)).toBe(200);
   });
 
-  it('stay while only a name changes', async () => {
+  it('remain valid when only a name changes', async () => {
     const who = await withPassword('renamed@example.com');
     const before = await signInToken(who);
     expect((await who.post('/auth/update-user', { name: 'Renamed' })).status).toBe(200);

@@ -37,7 +37,7 @@ async function call(url: string, headers: Record<string, string> = {}, method = 
 const digits = Buffer.from('0123456789');
 
 describe('GET /files', () => {
-  test('200: the file, whole, with what a browser needs to know', async () => {
+  test('returns 200 and the whole file with the headers that a browser needs', async () => {
     const bytes = await picture('png', 40, 30);
     const { key, url } = await publish(bytes);
     const { status, headers, body } = await call(url);
@@ -72,7 +72,7 @@ describe('GET /files', () => {
     ['aac', 'audio/aac', 'attachment'],
     ['m4a', 'audio/mp4', 'attachment'],
     ['bin', 'application/octet-stream', 'attachment'],
-  ] as const)('200: %s is %s, %s, whatever is in it', async (extension, content_type, disposition) => {
+  ] as const)('serves %s as %s, %s, whatever is in it', async (extension, content_type, disposition) => {
     const { url } = await publish(Buffer.from('<script>alert(1)</script>'), extension);
     const { headers } = await call(url);
     expect(headers['content-type']).toBe(content_type);
@@ -81,7 +81,7 @@ describe('GET /files', () => {
     );
   });
 
-  test('200: is never kept by a cache longer than the link lives, or an hour', async () => {
+  test('lets no cache keep a file longer than the link lives, or an hour', async () => {
     const key = newKey();
     await storage.put(key, digits, { content_type: 'image/png', size_limit_bytes: 10 });
     const max_age = async (left_ms: number) => {
@@ -92,7 +92,7 @@ describe('GET /files', () => {
     expect(await max_age(86_400_000)).toBe('private, max-age=3600');
   });
 
-  test('200: an empty file', async () => {
+  test('returns 200 for an empty file', async () => {
     const { url } = await publish(Buffer.alloc(0));
     const { status, headers, body } = await call(url);
     expect({ status, length: headers['content-length'], body: body.length }).toEqual({
@@ -102,7 +102,7 @@ describe('GET /files', () => {
     });
   });
 
-  test('404: all in the same words when expired, forged, absent or removed', async () => {
+  test('returns the same 404 for an expired, forged, absent or removed file', async () => {
     const { key, url } = await publish(digits);
     const removed = await publish(digits);
     await storage.remove([removed.key]);
@@ -133,7 +133,7 @@ describe('GET /files', () => {
     }
   });
 
-  test('404: for every changed character of the address', async () => {
+  test('returns 404 for every changed character of the address', async () => {
     const { url } = await publish(digits);
     const from = `${base_url}/files/`.length;
     const answers = await Promise.all(
@@ -147,7 +147,7 @@ describe('GET /files', () => {
     expect(new Set(answers)).toEqual(new Set([404]));
   });
 
-  test('405: other methods', async () => {
+  test('returns 405 for other methods', async () => {
     const { url } = await publish(digits);
     const { status, headers, body } = await call(url, {}, 'DELETE');
     expect(status).toBe(405);
@@ -157,7 +157,7 @@ describe('GET /files', () => {
 });
 
 describe('HEAD /files', () => {
-  test('200: the headers of GET, and no body', async () => {
+  test('returns 200 with the headers of GET and no body', async () => {
     const { url } = await publish(digits);
     const { headers } = await call(url);
     for (const range of ['bytes=1-2', 'bytes=100-']) {
@@ -168,14 +168,14 @@ describe('HEAD /files', () => {
     }
   });
 
-  test('404: no body either', async () => {
+  test('returns 404 without a body', async () => {
     const { status, body } = await call(`${base_url}/files/x`, {}, 'HEAD');
     expect({ status, length: body.length }).toEqual({ status: 404, length: 0 });
   });
 });
 
-describe('Range', () => {
-  test('206: any single range gives the bytes it names', async () => {
+describe('the header Range', () => {
+  test('gets 206 and the bytes of any single range', async () => {
     const { url } = await publish(digits);
     const position = fc.option(fc.nat(12), { nil: undefined });
     for (const [first, last] of fc.sample(fc.tuple(position, position), 60)) {
@@ -195,7 +195,7 @@ describe('Range', () => {
     }
   });
 
-  test('206: carries the length of the part and the tag of the whole', async () => {
+  test('gets 206 with the length of the range and the tag of the whole file', async () => {
     const { url } = await publish(digits);
     const whole = await call(url);
     const part = await call(url, { range: 'bytes=-3' });
@@ -207,7 +207,7 @@ describe('Range', () => {
     });
   });
 
-  test('200: several ranges, or words that are no range, are answered by the whole file', async () => {
+  test('gets 200 and the whole file for several ranges or an invalid one', async () => {
     const { url } = await publish(digits);
     for (const range of ['bytes=0-1,4-5', 'bytes=5-1', 'lines=1-2', 'bytes']) {
       const { status, body } = await call(url, { range });
@@ -215,7 +215,7 @@ describe('Range', () => {
     }
   });
 
-  test('416: tells the size, in the format of all errors', async () => {
+  test('gets 416 with the size and the format of all errors', async () => {
     const { url } = await publish(digits);
     const { status, headers, body } = await call(url, { range: 'bytes=10-' });
     expect(status).toBe(416);
@@ -224,8 +224,8 @@ describe('Range', () => {
   });
 });
 
-describe('conditions', () => {
-  test('304: If-None-Match with our tag, also weak, also in a list', async () => {
+describe('a conditional request', () => {
+  test('gets 304 for If-None-Match with our tag, also weak or in a list', async () => {
     const { url } = await publish(digits);
     const { etag = '' } = (await call(url)).headers;
     for (const tags of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
@@ -236,7 +236,7 @@ describe('conditions', () => {
     expect((await call(url, { 'if-none-match': etag }, 'HEAD')).status).toBe(304);
   });
 
-  test('200: If-None-Match with other tags', async () => {
+  test('gets 200 for If-None-Match with other tags', async () => {
     const { url } = await publish(digits);
     const { etag = '' } = (await call(url)).headers;
     for (const tags of ['"x"', etag.replaceAll('"', ''), '', etag.replace(/.$/, 'x"')]) {
@@ -244,13 +244,13 @@ describe('conditions', () => {
     }
   });
 
-  test('404: a condition tells nothing about a file without a link', async () => {
+  test('gets 404 for a file without a link, whatever its condition', async () => {
     const { url } = await publish(digits);
     const { etag = '' } = (await call(url)).headers;
     expect((await call(`${url}x`, { 'if-none-match': etag })).status).toBe(404);
   });
 
-  test('206 or 200: a range goes with If-Range only while the file is the same', async () => {
+  test('gets a range with If-Range only while the file is the same', async () => {
     const { key, url } = await publish(digits);
     const { etag = '' } = (await call(url)).headers;
     const resume = async (if_range: string) =>
@@ -262,7 +262,7 @@ describe('conditions', () => {
     expect(await resume(etag)).toBe('abcdefghij');
   });
 
-  test('412: If-Match with another tag', async () => {
+  test('gets 412 for If-Match with another tag', async () => {
     const { url } = await publish(digits);
     const { etag = '' } = (await call(url)).headers;
     expect((await call(url, { 'if-match': '"x"' })).status).toBe(412);
@@ -273,7 +273,7 @@ describe('conditions', () => {
 });
 
 describe('a file that changes meanwhile', () => {
-  test('is served as one version: never the headers of one and the bytes of another', async () => {
+  test('is served as one version, never the headers of one and the bytes of another', async () => {
     const { key, url } = await publish(digits);
     const versions = [Buffer.from('0123456789'), Buffer.from('abcdefghijklmnop')];
     const { exp, sig } = Object.fromEntries(new URL(url).searchParams);
@@ -297,7 +297,7 @@ describe('a file that changes meanwhile', () => {
   });
 });
 
-describe('a client that goes away', () => {
+describe('a client of /files', () => {
   const open_files = async () => {
     const links = await readdir('/proc/self/fd').then((fds) =>
       Promise.all(fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''))),
@@ -305,7 +305,7 @@ describe('a client that goes away', () => {
     return links.filter((path) => path.startsWith(files.folder));
   };
 
-  test('leaves no file open, and a slow one is waited for', async () => {
+  test('leaves no file open when it disconnects, and a slow one is waited for', async () => {
     const { url } = await publish(Buffer.alloc(30_000_000), 'mp4');
     const { pathname, search, port } = new URL(url);
     const sockets = await Promise.all(
@@ -322,7 +322,7 @@ describe('a client that goes away', () => {
     await vi.waitFor(async () => expect(await open_files()).toEqual([]));
   });
 
-  test('leaves no file open after HEAD, 304, 416 and ranges either', async () => {
+  test('leaves no file open after HEAD, 304, 416 and ranges', async () => {
     const { url } = await publish(digits);
     const { etag = '' } = (await call(url)).headers;
     await call(url, {}, 'HEAD');
@@ -332,7 +332,7 @@ describe('a client that goes away', () => {
     await vi.waitFor(async () => expect(await open_files()).toEqual([]));
   });
 
-  test('gets the whole file even when it is removed meanwhile', async () => {
+  test('gets the whole file although it is removed meanwhile', async () => {
     const bytes = Buffer.alloc(20_000_000, 7);
     const { key, url } = await publish(bytes, 'mp4');
     const sent = request(url, { agent: false }).end();

@@ -22,7 +22,7 @@ describe('/livez', () => {
 });
 
 describe('/readyz', () => {
-  test('200 names each check', async () => {
+  test('returns 200 with the name of each check', async () => {
     const { send } = await start({ database: async () => 'ok', migrations: () => 'ok' });
     const answer = await send('GET', '/readyz', { key: null });
     expect(answer.status).toBe(200);
@@ -30,7 +30,7 @@ describe('/readyz', () => {
     expect(answer.headers['cache-control']).toBe('no-store');
   });
 
-  test('503 says which check failed, in the format of an error, without the detail', async () => {
+  test('returns 503 with the check that failed, in the format of an error, without details', async () => {
     const { send } = await start({
       database: () => Promise.reject(new Error('password of postgres is secret')),
       migrations: () => 'pending',
@@ -48,14 +48,14 @@ describe('/readyz', () => {
     });
   });
 
-  test('503 when a check does not answer', async () => {
+  test('returns 503 when a check does not answer', async () => {
     const { send } = await start({ database: () => new Promise(() => {}), migrations: () => 'ok' });
     const answer = await send('GET', '/readyz', { key: null });
     expect(answer.status).toBe(503);
     expect(answer.error()['checks']).toEqual({ database: 'no answer within 2 s', migrations: 'ok' });
   });
 
-  test('asks at most once a second, and again after it', async () => {
+  test('runs its checks at most once a second, and again after that', async () => {
     let asked = 0;
     let state = 'ok';
     const { send } = await start({
@@ -74,7 +74,7 @@ describe('/readyz', () => {
     expect(asked).toBe(2);
   });
 
-  test('503 at once when the service is about to stop, while everything else is still served', async () => {
+  test('returns 503 at once when the service is about to stop, while everything else is still served', async () => {
     const closing = await start({ database: () => 'ok' });
     expect((await closing.send('GET', '/readyz', { key: null })).status).toBe(200);
     const closed = closing.pipeline.close({ announce_ms: 500, grace_ms: 0 });

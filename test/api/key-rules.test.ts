@@ -44,7 +44,7 @@ it.each<[KeyRules['scopes'], number[]]>([
     [200, 403, 200, 200, 200],
   ],
   [null, [200, 202, 200, 200, 200]],
-])('a key for %j opens just that: chat, generate, tasks, balance, models', async (scopes, statuses) => {
+])('a key for %j gets these statuses on chat, generate, tasks, balance and models', async (scopes, statuses) => {
   const { key } = await keyWith({ scopes });
   const answers = [
     await call(key, 'POST', '/v1/chat/completions', chat),
@@ -61,7 +61,7 @@ it.each<[KeyRules['scopes'], number[]]>([
   );
 });
 
-it('a call that the rules refuse takes no place in the window and holds nothing', async () => {
+it('a call that the rules of its key refuse counts in no rate limit and holds nothing', async () => {
   client = await test.client();
   const { key } = await keyWith({ scopes: ['read'] });
   for (let i = 0; i < 70; i++) expect((await call(key, 'POST', '/v1/generate', image)).status).toBe(403);
@@ -80,7 +80,7 @@ it('a key for other addresses is refused from here, also on paths that do not ex
   await expect.poll(async () => (await call(key, 'GET', '/v1/balance')).status, { timeout: 5_000 }).toBe(200);
 });
 
-it('a key that has expired is a 401 that says so, and works again with a later end', async () => {
+it('an expired key gets a 401 that says so, and works again with a later expiry', async () => {
   const { id, key } = await keyWith({ expires_at: new Date(Date.now() + 1_500) });
   expect((await call(key, 'GET', '/v1/key')).json).toMatchObject({ expires_at: expect.stringMatching(/Z$/) });
   await expect.poll(async () => (await call(key, 'GET', '/v1/key')).status, { timeout: 5_000 }).toBe(401);
@@ -90,7 +90,7 @@ it('a key that has expired is a 401 that says so, and works again with a later e
   await expect.poll(async () => (await call(key, 'GET', '/v1/key')).status, { timeout: 5_000 }).toBe(200);
 });
 
-it('GET /v1/key shows the rules, null where there is none', async () => {
+it('GET /v1/key shows the rules of a key, or null', async () => {
   const { key } = await keyWith({ scopes: ['media'], addresses: ['127.0.0.0/8'] });
   expect((await call(key, 'GET', '/v1/key')).json).toMatchObject({
     expires_at: null,

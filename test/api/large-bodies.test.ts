@@ -46,7 +46,7 @@ function end(at: number): void {
   open[at]?.answer();
 }
 
-test('a large body waits for others of its account, those of another one do not', async () => {
+test('a large body waits for others of its account, and those of another account do not', async () => {
   await start({ room_ms: 60_000 });
   const held = [send(2.5), send(2.5)];
   await untilOpen(2);
@@ -63,7 +63,7 @@ test('a large body waits for others of its account, those of another one do not'
   expect((await Promise.all([...held, third])).map(({ status }) => status)).toEqual([200, 200, 200]);
 });
 
-test('it is refused in the style of its path where that takes too long, and small ones go on', async () => {
+test('a large body that waits too long is refused in the style of its path, and small ones go on', async () => {
   await start();
   const held = [send(2.5), send(2.5)];
   await untilOpen(2);
@@ -77,7 +77,7 @@ test('it is refused in the style of its path where that takes too long, and smal
   expect((await Promise.all([...held, small])).map(({ status }) => status)).toEqual([200, 200, 200]);
 });
 
-test('its room is free when nobody reads it any more, though its answer goes on', async () => {
+test('the memory of a body is free when nobody reads it any more, although its response goes on', async () => {
   await start();
   const held = [send(2.5), send(2.5)];
   await untilOpen(2);
@@ -98,7 +98,7 @@ function sendChunked(body: string): Socket {
   return socket;
 }
 
-test('a body that does not tell its length counts as it turns out', async () => {
+test('a body without a declared length counts its actual length', async () => {
   await start();
   const body = JSON.stringify({ text: 'x'.repeat(100_000) });
   const sockets: Socket[] = [];
@@ -110,7 +110,7 @@ test('a body that does not tell its length counts as it turns out', async () => 
   for (const socket of sockets) socket.destroy();
 });
 
-test('one that is small after all waits for nothing, a large one does', async () => {
+test('a body without a length that is small waits for nothing, and a large one waits', async () => {
   await start();
   const held = [send(2.5), send(2.5)];
   await untilOpen(2);
@@ -124,7 +124,7 @@ test('one that is small after all waits for nothing, a large one does', async ()
   for (const socket of [small, large]) socket.destroy();
 });
 
-test('room is taken for as long as the endpoint goes on, also without its caller', async () => {
+test('memory stays reserved while the endpoint goes on, also without its caller', async () => {
   await start({ room_ms: 60_000 });
   const leaving = new AbortController();
   const held = [1, 2].map(() =>
@@ -152,7 +152,7 @@ test.each([
   ['while it waits', 2],
   ['while it is sent', 0],
   ['while it is answered', 1],
-])('a sender who leaves %s leaves no room taken', async (_, before) => {
+])('a sender who disconnects %s leaves no memory reserved', async (_, before) => {
   await start({ room_ms: 60_000 });
   const held = Array.from({ length: before }, () => send(2.5));
   await untilOpen(before);

@@ -77,8 +77,8 @@ async function send(path: string, parts: [string, Part][], headers: Record<strin
 const spent = async () => (await client.call('GET', '/v1/key')).json.spent.exact;
 const tasks = async () => (await client.call('GET', '/v1/tasks')).json.data;
 
-describe('a call that is not answered in time', () => {
-  it('is a 504 that names the task, is not worth a repetition, and the task goes on', async () => {
+describe('a media call', () => {
+  it('that does not finish in time gets a 504 that names its task and says not to retry, and the task goes on', async () => {
     const answer = await generate(image('x [[delay 2s]]'), {}, '?wait=1');
     const task_id = answer.headers.get('x-task-id') ?? '';
     expect(answer).toMatchObject({ status: 504, json: { error: { type: 'timeout', param: null, code: null } } });
@@ -90,7 +90,7 @@ describe('a call that is not answered in time', () => {
     expect(await spent()).toBe('0.010000');
   });
 
-  it('nor does a dropped connection cancel it', async () => {
+  it('whose connection is dropped does not cancel its task', async () => {
     const gone = new AbortController();
     const call = fetch(`${service.url}/v1/images/generations`, {
       method: 'POST',
@@ -106,7 +106,7 @@ describe('a call that is not answered in time', () => {
     await expect.poll(async () => (await tasks())[0]?.status, { timeout: 10_000 }).toBe('succeeded');
   });
 
-  it('wait is whole seconds, and looked at before there is a task', async () => {
+  it('takes whole seconds as wait, which is checked before a task exists', async () => {
     const answer = await generate(image('x'), {}, '?wait=soon');
     expect(answer).toMatchObject({ status: 400, json: { error: { param: 'wait' } } });
     expect(await tasks()).toEqual([]);
@@ -114,7 +114,7 @@ describe('a call that is not answered in time', () => {
 });
 
 describe('Idempotency-Key', () => {
-  it('answers the same task to the same body, and 422 to another', async () => {
+  it('returns the same task for the same body and 422 for another one', async () => {
     const headers = { 'idempotency-key': newId('req') };
     const [first, second] = [await generate(image('x'), headers), await generate(image('x'), headers)];
     expect(first.headers.get('idempotency-replayed')).toBe('false');
@@ -126,7 +126,7 @@ describe('Idempotency-Key', () => {
     expect(await spent()).toBe('0.010000');
   });
 
-  it('knows the files of a form, and the path', async () => {
+  it('includes the files of a form and the path', async () => {
     const headers = { 'idempotency-key': newId('req') };
     const [one, two] = [await picture('png', 20, 20), await picture('png', 20, 20)];
     const edit = (bytes: Buffer) => {
@@ -147,8 +147,8 @@ describe('Idempotency-Key', () => {
   });
 });
 
-describe('limits are those of POST /v1/generate', () => {
-  it('60 a minute, together with it', async () => {
+describe('a media call shares the limits of POST /v1/generate', () => {
+  it('with its 60 requests a minute', async () => {
     const body = { model: 'nobody/none', input: {} };
     const paths = ['/v1/generate', '/v1/images/generations', '/v1/videos', '/v1/audio/speech'];
     const calls = Array.from({ length: 60 }, (_, index) => client.call('POST', paths[index % 4] ?? '', body));
@@ -162,7 +162,7 @@ describe('limits are those of POST /v1/generate', () => {
     expect((await client.call('GET', '/v1/videos')).status).toBe(200);
   });
 
-  it('the pause after failures, which a repetition would not end', async () => {
+  it('with the pause after failures, which a retry does not end', async () => {
     expect((await generate(image('x [[fail]]'))).status).toBe(502);
     const paused = await generate(image('x'));
     expect(paused).toMatchObject({ status: 429, json: { error: { type: 'rate_limit_error' } } });
@@ -170,7 +170,7 @@ describe('limits are those of POST /v1/generate', () => {
     expect(Number(paused.headers.get('retry-after'))).toBeGreaterThan(80_000);
   });
 
-  it('the limit of a key, the balance, and a blocked account', async () => {
+  it('with the limit of the key, the balance and the block of the account', async () => {
     client = await service.client({ limit: '0.005' });
     expect(await generate(image('x'))).toMatchObject({ status: 403, json: { error: { code: 'monthly_limit' } } });
     client = await service.client({ credit: '0.005' });
@@ -184,7 +184,7 @@ describe('limits are those of POST /v1/generate', () => {
   });
 });
 
-describe('errors', () => {
+describe('a media call', () => {
   it.each([
     ['/v1/images/generations', { prompt: 'x' }, 400, 'model'],
     ['/v1/images/generations', { model: 7 }, 400, 'model'],
@@ -207,7 +207,7 @@ describe('errors', () => {
     ['/v1/videos', { model: 'test/film', prompt: 'x', size: '512x512' }, 400, 'size'],
     ['/v1/videos', { model: 'sandbox/video', prompt: 'x', seconds: '11' }, 400, 'seconds'],
     ['/v1/videos', { model: 'sandbox/image', prompt: 'x' }, 404, 'model'],
-  ])('POST %s %j: %i naming %s', async (path, body, status, param) => {
+  ])('to %s with %j gets %i and names %s', async (path, body, status, param) => {
     const answer = await client.call('POST', path, body);
     expect(answer).toMatchObject({ status, json: { error: { param } } });
     expect(Object.keys(answer.json.error).toSorted()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
@@ -215,26 +215,26 @@ describe('errors', () => {
     expect(await tasks()).toEqual([]);
   });
 
-  it('says so in the words of the parameter', async () => {
+  it('gets errors that use the name of its parameter', async () => {
     const { json } = await generate(image('x', { size: '32x9000' }));
     expect(json.error.message).toBe('size (height) must be at most 2048 (got 9000).');
   });
 
-  it('no route could be started: 502', async () => {
+  it('gets 502 when no route starts', async () => {
     const answer = await generate(image('x', { model: 'sandbox/down' }));
     expect(answer).toMatchObject({ status: 502, json: { error: { type: 'upstream_error' } } });
     expect(answer.json.error.message).toContain(answer.headers.get('x-task-id'));
     expect(await spent()).toBe('0.000000');
   });
 
-  it('the task was canceled meanwhile: 409', async () => {
+  it('gets 409 when its task is canceled meanwhile', async () => {
     const call = generate(image('x [[delay 60s]]'));
     await expect.poll(async () => (await tasks())[0]?.status, { timeout: 10_000 }).toBe('running');
     await client.call('POST', `/v1/tasks/${(await tasks())[0]?.id}/cancel`);
     expect(await call).toMatchObject({ status: 409, json: { error: { code: 'canceled' } } });
   });
 
-  it('what is not JSON, and what is no form', async () => {
+  it('gets an error for a body that is neither JSON nor a form', async () => {
     const prompt: [string, Part][] = [['prompt', 'x']];
     expect(await send('/v1/images/generations', prompt)).toMatchObject({ status: 415 });
     expect(await client.call('POST', '/v1/audio/transcriptions', {})).toMatchObject({ status: 415 });
@@ -242,7 +242,7 @@ describe('errors', () => {
     expect(await client.call('POST', '/v1/images/edits', 'x', headers)).toMatchObject({ status: 415 });
   });
 
-  it('other paths of the family answer in the same form', async () => {
+  it('to another path of the family gets errors of the same form', async () => {
     for (const path of ['/v1/images/variations', '/v1/audio/translations', '/v1/videos/a/b']) {
       const { status, json } = await client.call('POST', path, {});
       expect(status).toBe(404);
@@ -252,8 +252,8 @@ describe('errors', () => {
   });
 });
 
-describe('files', () => {
-  it('of a form must be what the parameter takes, whole, and not too large', async () => {
+describe('a media file', () => {
+  it('of a form must be of the type of its parameter, complete and not too large', async () => {
     const write = (bytes: Buffer) =>
       send('/v1/audio/transcriptions', [
         ['model', 'sandbox/transcript'],
@@ -269,7 +269,7 @@ describe('files', () => {
     expect(await tasks()).toEqual([]);
   });
 
-  it('are data URLs, links and uploads in JSON, and kept no longer than their task', async () => {
+  it('in JSON may be a data URL, a link or an upload, and is deleted with its task', async () => {
     const bytes = await picture('png', 20, 20);
     const uploaded = await send('/v1/files', [['file', { bytes, name: 'a.png' }]]);
     const image_url = writeDataUrl({ content_type: 'image/png', bytes });
@@ -283,7 +283,7 @@ describe('files', () => {
     await expect.poll(files, { timeout: 5_000 }).toEqual([{ id: uploaded.json.id }]);
   });
 
-  it('a transcript of the sandbox follows the directives of its hint', async () => {
+  it("with directives in its hint controls the sandbox's transcript", async () => {
     const write = (prompt: string) =>
       send('/v1/audio/transcriptions', [
         ['model', 'sandbox/transcript'],
@@ -298,7 +298,7 @@ describe('files', () => {
     expect(await spent()).toBe('0.000100');
   });
 
-  it('a transcript that is too long for its task is told whole', async () => {
+  it('with a transcript that is too long for its task gets the whole text', async () => {
     const parts: [string, Part][] = [
       ['model', 'test/writes'],
       ['file', { bytes: wav(6) }],
@@ -312,7 +312,7 @@ describe('files', () => {
   });
 });
 
-describe('videos', () => {
+describe('a video', () => {
   const create = (body: object) => client.call('POST', '/v1/videos', body);
   const finished = async (id: string) => {
     await expect
@@ -321,7 +321,7 @@ describe('videos', () => {
     return id;
   };
 
-  it('begin with a picture: a file of a form, a link, an upload', async () => {
+  it('begins with an image from a form, a link or an upload', async () => {
     const bytes = await picture('png', 20, 20);
     const link = writeDataUrl({ content_type: 'image/png', bytes });
     const fields: [string, Part][] = [
@@ -343,14 +343,14 @@ describe('videos', () => {
     expect(await spent()).toBe('0.150000');
   });
 
-  it('carry metadata and a webhook as tasks do, and are measured when they are completed', async () => {
+  it('carries metadata and a webhook like a task, and is measured when it is completed', async () => {
     const { json } = await create({ model: 'test/film', prompt: 'x', metadata: { a: 'b' } });
     await finished(json.id);
     expect((await client.call('GET', `/v1/tasks/${json.id}`)).json.metadata).toEqual({ a: 'b' });
     expect((await client.call('GET', `/v1/videos/${json.id}`)).json).toMatchObject({ size: '64x48', progress: 100 });
   });
 
-  it('are downloaded in parts, too, and only as what they are', async () => {
+  it('is downloaded in ranges, too, and only as a video', async () => {
     const id = await finished((await create({ model: 'test/film', prompt: 'x' })).json.id);
     const content = (headers: Record<string, string>, query = '') =>
       fetch(`${service.url}/v1/videos/${id}/content${query}`, { headers: { 'x-api-key': client.key, ...headers } });
@@ -361,7 +361,7 @@ describe('videos', () => {
     expect((await content({}, '?variant=thumbnail')).status).toBe(400);
   });
 
-  it('that are not completed have no content, and are not deleted', async () => {
+  it('that is not completed has no content and cannot be deleted', async () => {
     const { id } = (await create({ model: 'sandbox/video', prompt: 'x [[delay 60s]]', seconds: '1' })).json;
     expect(await client.call('GET', `/v1/videos/${id}/content`)).toMatchObject({ status: 409 });
     expect(await client.call('DELETE', `/v1/videos/${id}`)).toMatchObject({ status: 409 });
@@ -377,7 +377,7 @@ describe('videos', () => {
     expect(await client.call('GET', `/v1/videos/${id}`)).toMatchObject({ status: 404 });
   });
 
-  it('are there for their account, as long as their file', async () => {
+  it('is visible to its account for as long as its file is stored', async () => {
     const id = await finished((await create({ model: 'test/film', prompt: 'x' })).json.id);
     const other = await service.client();
     for (const [method, path] of [
@@ -398,7 +398,7 @@ describe('videos', () => {
     expect(await client.call('GET', `/v1/videos/${id}`)).toMatchObject({ status: 404 });
   });
 
-  it('are listed page by page', async () => {
+  it('is listed page by page', async () => {
     const ids: string[] = [];
     for (const prompt of ['a', 'b', 'c']) ids.push((await create({ model: 'test/film', prompt })).json.id);
     const page = async (query: string) => {

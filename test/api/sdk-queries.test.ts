@@ -16,7 +16,7 @@ afterAll(() => app.stop());
 const hello = [{ role: 'user', content: 'Hello' }];
 const model = 'sandbox/chat';
 
-describe.each(['beta=true', 'client_version=0.99.0', 'api-version=1&api-version=2'])('?%s is ignored', (query) => {
+describe.each(['beta=true', 'client_version=0.99.0', 'api-version=1&api-version=2'])('the query ?%s', (query) => {
   test.each<[method: 'GET' | 'POST' | 'DELETE', path: string, status: number, body?: object]>([
     ['GET', '/v1/models', 200],
     ['GET', `/v1/models/${model}`, 200],
@@ -35,22 +35,22 @@ describe.each(['beta=true', 'client_version=0.99.0', 'api-version=1&api-version=
     ['POST', '/v1/audio/speech', 404, { model: 'none', input: 'Hello', voice: 'alloy' }],
     ['GET', '/v1/videos', 200],
     ['GET', '/v1/videos/video_none', 404],
-  ])('%s %s', async (method, path, status, body) => {
+  ])('is ignored on %s %s', async (method, path, status, body) => {
     expect((await client.call(method, `${path}?${query}`, body)).status).toBe(status);
   });
 
-  test('/v1/tasks refuses it: a misspelt filter would show other tasks than were meant', async () => {
+  test('is refused on /v1/tasks, where a misspelt filter would list other tasks', async () => {
     expect((await client.call('GET', `/v1/tasks?${query}`)).status).toBe(400);
   });
 });
 
-test('parameters that are known still count', async () => {
+test('query parameters that exist still count beside ignored ones', async () => {
   const { json } = await client.call('GET', '/v1/models?client_version=1&limit=1');
   expect(json.data).toHaveLength(1);
   expect((await client.call('GET', '/v1/models?limit=0&beta=true')).status).toBe(400);
 });
 
-test('the files of the messages SDK, which asks for all of them with ?beta=true, are found', async () => {
+test('the messages SDK lists all of its files with ?beta=true', async () => {
   const sdk = new Anthropic1({ baseURL: app.url, apiKey: client.key, authToken: null });
   expect((await sdk.beta.files.list()).data).toEqual([]);
 });

@@ -53,7 +53,7 @@ const sandbox = [
 ];
 
 describe('GET /v1/models', () => {
-  test('200 lists all, those of the file first, the hidden one not', async () => {
+  test('lists all models, those of the file first, without the hidden one', async () => {
     const answer = await get('/v1/models');
     expect(answer.status).toBe(200);
     expect(ids(answer)).toEqual(['acme/pictures/v1', ...sandbox]);
@@ -65,7 +65,7 @@ describe('GET /v1/models', () => {
     });
   });
 
-  test('200 the records can be read by SDKs of both chat styles', async () => {
+  test('returns records that SDKs of both chat styles read', async () => {
     const [first] = (await get('/v1/models?limit=1')).json.data;
     expect(first).toEqual({
       id: 'acme/pictures/v1',
@@ -86,7 +86,7 @@ describe('GET /v1/models', () => {
     });
   });
 
-  test('200 pages forwards and backwards', async () => {
+  test('pages forwards and backwards', async () => {
     const all = ['acme/pictures/v1', ...sandbox];
     const first = await get('/v1/models?limit=4');
     expect([ids(first), first.json.has_more, first.json.last_id]).toEqual([all.slice(0, 4), true, all[3]]);
@@ -98,7 +98,7 @@ describe('GET /v1/models', () => {
     expect([ids(start), start.json.has_more]).toEqual([all.slice(0, 2), false]);
   });
 
-  test('200 one modality, and an empty list', async () => {
+  test('lists one modality, or an empty list', async () => {
     expect(ids(await get('/v1/models?modality=audio'))).toEqual(['sandbox/audio', 'sandbox/transcript']);
     expect(ids(await get('/v1/models?modality=chat'))).toEqual(['sandbox/chat']);
     const none = await get('/v1/models?modality=audio&after_id=sandbox/transcript');
@@ -114,41 +114,41 @@ describe('GET /v1/models', () => {
     ['before_id=acme/secret', 'before_id'],
     ['after_id=sandbox/image&before_id=sandbox/image', 'before_id'],
     ['modality=smell', 'modality'],
-  ])('400 %s', async (query, param) => {
+  ])('gets 400 for %s', async (query, param) => {
     const answer = await get(`/v1/models?${query}`);
     expect([answer.status, answer.json.error.type, answer.json.error.param]).toEqual([400, 'invalid_request', param]);
   });
 });
 
 describe('GET /v1/models/{id}', () => {
-  test.each(['acme/pictures/v1', 'acme%2Fpictures%2Fv1'])('200 %s', async (id) => {
+  test.each(['acme/pictures/v1', 'acme%2Fpictures%2Fv1'])('returns 200 for %s', async (id) => {
     const answer = await get(`/v1/models/${id}`);
     expect([answer.status, answer.json.id]).toEqual([200, 'acme/pictures/v1']);
   });
 
-  test('200 a hidden model can be asked for by its name', async () => {
+  test('returns a hidden model by its id', async () => {
     expect((await get('/v1/models/acme/secret')).status).toBe(200);
   });
 
-  test('404 names the unknown id', async () => {
+  test('returns a 404 that names the unknown id', async () => {
     const answer = await get('/v1/models/acme/nothing');
     expect([answer.status, answer.json.error.type]).toEqual([404, 'not_found']);
     expect(answer.json.error.message).toContain('"acme/nothing"');
   });
 
-  test('404 of a name that every object has', async () => {
+  test('returns 404 for a name that every JavaScript object has', async () => {
     expect((await get('/v1/models/__proto__')).status).toBe(404);
     expect((await get('/v1/models/toString')).status).toBe(404);
   });
 });
 
-describe('chat paths without a chat model', () => {
+describe('a chat path without a chat model', () => {
   const messages = [{ role: 'user', content: 'Hello' }];
   const completions = '/v1/chat/completions';
   const post = (path: string, body: unknown) => client.call('POST', path, body);
 
   test.each([completions, '/v1/messages', '/v1/messages/count_tokens'])(
-    '400 %s names the missing model',
+    'gets a 400 on %s that names the missing model',
     async (path) => {
       const answer = await post(path, { messages: [] });
       expect(answer.status).toBe(400);
@@ -158,7 +158,7 @@ describe('chat paths without a chat model', () => {
     },
   );
 
-  test('404 in the chat-completions style', async () => {
+  test('gets 404 in the chat-completions style', async () => {
     const answer = await post(completions, { model: 'acme/chat', messages, max_tokens: 5 });
     expect(answer.status).toBe(404);
     expect(answer.json).toEqual({
@@ -172,7 +172,7 @@ describe('chat paths without a chat model', () => {
     });
   });
 
-  test('404 in the messages style, with what SDKs send along', async () => {
+  test('gets 404 in the messages style, with the headers that SDKs send', async () => {
     const headers = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'a,b' };
     const answer = await client.call(
       'POST',
@@ -189,7 +189,7 @@ describe('chat paths without a chat model', () => {
   });
 
   test.each([completions, '/v1/messages', '/v1/messages/count_tokens'])(
-    '404 %s of a media model names the right endpoint',
+    'gets a 404 on %s with a media model that names the right endpoint',
     async (path) => {
       const answer = await post(path, { model: 'sandbox/video', messages, max_tokens: 5 });
       expect(answer.status).toBe(404);
@@ -201,13 +201,13 @@ describe('chat paths without a chat model', () => {
     [completions, { error: { type: 'invalid_request', param: null, code: null } }],
     ['/v1/messages', { type: 'error', error: { type: 'invalid_request' } }],
     ['/v1/messages/count_tokens', { type: 'error', error: { type: 'invalid_request' } }],
-  ])('405 GET %s', async (path, body) => {
+  ])('gets 405 for GET %s', async (path, body) => {
     const answer = await get(path);
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
     expect(answer.json).toMatchObject(body);
   });
 
-  test('count_tokens counts with the reads, the others with each other, whatever the method', async () => {
+  test('counts in the rate limit of chat whatever the method, but count_tokens in that of reads', async () => {
     const limit = async (path: string) => (await post(path, {})).headers.get('x-ratelimit-limit-requests');
     expect((await get('/v1/messages')).headers.get('x-ratelimit-limit-requests')).toBe('40');
     expect((await get('/v1/generate')).headers.get('x-ratelimit-limit-requests')).toBe('600');
@@ -223,14 +223,14 @@ describe('every endpoint below /v1', () => {
   // Those of the dashboard are opened by sessions alone, and have tests of their own.
   const keyed = listEndpoints().filter((endpoint) => !endpoint.public && endpoint.session === undefined);
 
-  test('is all but a few public ones', () => {
+  test('needs a key', () => {
     const open = listEndpoints().filter((endpoint) => endpoint.public);
     expect(open.map(({ path }) => path).filter((path) => path.startsWith('/v1'))).toEqual([]);
     expect(keyed.length).toBeGreaterThan(14);
   });
 
   test.each(keyed.map(({ method, path }) => [method, path.replaceAll(/\{\+?(\w+)\}/g, 'some')]))(
-    '401 %s %s',
+    'returns 401 without a key: %s %s',
     async (method, path) => {
       for (const authorization of ['', 'Bearer', 'Bearer wrong', `Basic ${client.key}`]) {
         const answer = await client.call(method, path, undefined, { authorization });
@@ -240,7 +240,7 @@ describe('every endpoint below /v1', () => {
   );
 
   test.each(keyed.map(({ method, path }) => [method, path.replaceAll(/\{\+?(\w+)\}/g, 'some')]))(
-    'tells what is left of its window: %s %s',
+    'reports what is left of its rate limit: %s %s',
     async (method, path) => {
       const one = await service.client();
       const answer = await one.call(method, path);
@@ -252,8 +252,8 @@ describe('every endpoint below /v1', () => {
   );
 });
 
-describe('429', () => {
-  test('the limits are those of the file', async () => {
+describe('the 429', () => {
+  test('follows the limits of the file', async () => {
     const one = await service.client();
     const statuses: number[] = [];
     for (let i = 0; i < 4; i++) statuses.push((await one.call('POST', '/v1/generate', {})).status);
@@ -287,7 +287,7 @@ describe('the service', () => {
     }
   });
 
-  test('serves its reference with the models that it has, on the address that it has', async () => {
+  test('serves its API reference with its models and its address', async () => {
     const served = asObject(await (await fetch(`${service.url}/openapi.json`)).json());
     expect(served['servers']).toEqual([{ url: service.url }]);
     const names = Object.keys(asObject(asObject(served['components'])['schemas']));
@@ -297,7 +297,7 @@ describe('the service', () => {
     expect(Object.keys(asObject(served['paths']))).toEqual(Object.keys(asObject(published['paths'])));
   });
 
-  test('a file without a valid link is a 404, and asks for no key', async () => {
+  test('returns 404 for a file without a valid link and asks for no key', async () => {
     for (const path of ['/files/a/b/0.png', '/files/a/b/0.png?exp=1&sig=x', '/files/%2e%2e/secret']) {
       const answer = await fetch(service.url + path);
       expect(answer.status).toBe(404);

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { rotateKey } from '../../src/accounts/keys.ts';
 import { expectExactBooks, startTestApp } from '../helpers/app.ts';
 
-test('both keys of a rotation show and use one budget: a fresh key is no fresh month', async () => {
+test('both keys of a rotation show and use one budget, so that a new key is no new month', async () => {
   const service = await startTestApp({ worker: false });
   onTestFinished(() => service.stop());
   const { app, url } = service;

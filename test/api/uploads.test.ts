@@ -55,7 +55,7 @@ async function spooled(): Promise<string[]> {
 describe.each([
   ['openai 6', OpenAI6],
   ['openai 7', OpenAI7],
-] as const)('%s', (_name, OpenAI) => {
+] as const)('the SDK %s', (_name, OpenAI) => {
   it('creates, retrieves, lists, downloads and deletes files', async () => {
     const own = await service.client();
     const sdk = new OpenAI({ apiKey: own.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
@@ -99,7 +99,7 @@ describe.each([
 });
 
 describe('an upload', () => {
-  it('is what its bytes are, whatever it is called and said to be', async () => {
+  it('has the type of its bytes, whatever its name and declared type', async () => {
     const { status, json } = await upload(png, {}, client, '../../x/y\\page.html');
     expect(status).toBe(200);
     expect(json).toMatchObject({ kind: 'image', content_type: 'image/png', width: 40, height: 30, bytes: png.length });
@@ -141,13 +141,13 @@ describe('an upload', () => {
     expect(answer.json.error.param).toBe(param);
   });
 
-  it('is kept no longer than files are', async () => {
+  it('is stored no longer than files are', async () => {
     const { json } = await upload(png, { 'expires_after[seconds]': '99999999' });
     expect(json.expires_at - json.created_at).toBe(2 * 86_400);
     await client.call('DELETE', `/v1/files/${json.id}`);
   });
 
-  it('of too many bytes is refused, also when its length is not told', async () => {
+  it('of too many bytes is refused, also without a declared length', async () => {
     const big = wav(70, 16_000); // 2.24 MB
     const answer = await upload(big);
     expect(answer.status).toBe(413);
@@ -170,7 +170,7 @@ describe('an upload', () => {
     expect(await spooled()).toEqual([]);
   });
 
-  it('of an account that has too many, or too much, is refused until something is deleted', async () => {
+  it('of an account that has too many files or bytes is refused until some are deleted', async () => {
     const own = await service.client();
     const half = wav(50, 16_000); // 1.6 MB
     const first = await upload(half, {}, own);
@@ -187,7 +187,7 @@ describe('an upload', () => {
     expect((await upload(png, {}, own)).status).toBe(200);
   });
 
-  it('counts the others of its account that come at the same time', async () => {
+  it('counts the others of its account that arrive at the same time', async () => {
     const own = await service.client();
     const answers = await Promise.all(Array.from({ length: 8 }, () => upload(png, {}, own)));
     const statuses = answers.map((answer) => answer.status).toSorted();
@@ -202,8 +202,8 @@ describe('an upload', () => {
   });
 });
 
-describe('files of others', () => {
-  it('are as unknown as those that never were', async () => {
+describe('a file of another account', () => {
+  it('is as unknown as one that never existed', async () => {
     const other = await service.client();
     const { json } = await upload(mp3(40), {}, other);
     const absent = newId('file');
@@ -225,13 +225,16 @@ describe('files of others', () => {
     expect((await other.call('GET', `/v1/files/${json.id}`)).status).toBe(200);
   });
 
-  it.each(['x', 'file_x', `task_${'0'.repeat(26)}`, '%00', '..'])('and %s', async (id) => {
-    expect((await client.call('GET', `/v1/files/${id}`)).status).toBe(404);
-    expect((await client.call('DELETE', `/v1/files/${id}`)).status).toBe(404);
-  });
+  it.each(['x', 'file_x', `task_${'0'.repeat(26)}`, '%00', '..'])(
+    'is as unknown as a file with the id %s',
+    async (id) => {
+      expect((await client.call('GET', `/v1/files/${id}`)).status).toBe(404);
+      expect((await client.call('DELETE', `/v1/files/${id}`)).status).toBe(404);
+    },
+  );
 });
 
-it('files are gone when their time is over, bytes and all', async () => {
+it('files are deleted with their bytes when their time is over', async () => {
   const own = await service.client();
   const { json } = await upload(png, { 'expires_after[seconds]': '60' }, own);
   const later = new Date(Date.now() + 61_000);
@@ -244,7 +247,7 @@ it('files are gone when their time is over, bytes and all', async () => {
   expect(await service.app.db.query('select from files where id = $1', [json.id])).toEqual([]);
 });
 
-it('what a killed upload left behind is removed after an hour, and never seen', async () => {
+it('what a killed upload left behind is removed after an hour and never visible', async () => {
   const own = await service.client();
   const { json } = await upload(png, {}, own);
   await service.app.db.query('update files set ready = false where id = $1', [json.id]);
@@ -283,7 +286,7 @@ describe('a hostile form', () => {
     ['JSON', 'application/json', '{}'],
     ['another form', 'application/x-www-form-urlencoded', 'file=abc'],
     ['a mixed body', 'multipart/mixed; boundary=x', file + end],
-  ])('%s is 415', async (_name, type, body) => {
+  ])('with %s gets 415', async (_name, type, body) => {
     expect(await post(body, type)).toMatchObject({ status: 415 });
   });
 
@@ -313,27 +316,27 @@ describe('a hostile form', () => {
       Array.from({ length: 70 }, (_, i) => part(`name="n${i}"`, 'a')).join('') + end,
     ],
     ['10,000 parts', 'multipart/form-data; boundary=x', part('', '').repeat(10_000) + end],
-  ])('%s is 400', async (_name, type, body) => {
+  ])('with %s gets 400', async (_name, type, body) => {
     const answer = await post(body, type);
     expect(answer).toMatchObject({ status: 400, error: { type: 'invalid_request' } });
     expect(await spooled()).toEqual([]);
   });
 
-  it('huge headers of a part are cut, not kept', async () => {
+  it('with huge headers of a part has them cut', async () => {
     const huge = part('name="file"; filename="a.png"', 'abc', `x-a: ${'b'.repeat(1_000_000)}\r\n`);
     const many = part('name="file"; filename="a.png"', 'abc', 'x-a: b\r\n'.repeat(20_000));
     for (const body of [huge, many]) expect((await post(body + end)).status).toBeOneOf([400, 422]);
   });
 
-  it('a compressed body is 415', async () => {
+  it('with a compressed body gets 415', async () => {
     expect(await post(file + end, undefined, 'content-encoding: gzip')).toMatchObject({ status: 415 });
   });
 
-  it('a body that is announced as too large is refused before it comes', async () => {
+  it('that announces a body beyond the limit is refused before it comes', async () => {
     expect(await post('', undefined, 'content-length: 99999999999')).toMatchObject({ status: 413 });
   });
 
-  it('a boundary all over the file, and line breaks of all kinds, are part of the file', async () => {
+  it('may have its boundary and all kinds of line breaks within the file', async () => {
     for (const body of ['--', 'a--x', '\r\n--', '\r\n--y', '\r\n-'.repeat(1_000), '\n--x\n', 'a--x--']) {
       const answer = await post(part('name="file"; filename="a.png"', `${body}abc`) + end);
       expect(answer).toMatchObject({
@@ -343,7 +346,7 @@ describe('a hostile form', () => {
     }
   });
 
-  it('a client that goes away leaves nothing behind', async () => {
+  it('of a client that disconnects leaves nothing behind', async () => {
     const gone = new AbortController();
     const stream = new ReadableStream({
       start(controller) {

@@ -42,8 +42,8 @@ async function open(text: string) {
   return openCatalog({ ...options, config_file, canServe });
 }
 
-describe('without a file', () => {
-  it('there is the sandbox, in dollars and zlotys', async () => {
+describe('the catalogue without a file', () => {
+  it('has the sandbox, priced in dollars and zlotys', async () => {
     const { current } = await openCatalog(options);
     expect([...current.models.keys()]).toEqual(builtin);
     expect([...current.providers.values()]).toEqual([{ name: 'sandbox', adapter: 'sandbox', allow_private: false }]);
@@ -74,7 +74,7 @@ describe('without a file', () => {
     ['sandbox/audio', { prompt: 'x' }, 50_000n],
     ['sandbox/failover', { prompt: 'x' }, 10_000n],
     ['sandbox/down', { prompt: 'x' }, 10_000n],
-  ])('%s costs what it should', async (id, given, expected) => {
+  ])('holds the expected amount for %s', async (id, given, expected) => {
     const { current } = await openCatalog(options);
     const model = current.models.get(id);
     const checked = model?.validateInput(given);
@@ -83,7 +83,7 @@ describe('without a file', () => {
     expect(holdAmount(pricing, estimateUnits(model, checked.input))).toBe(expected);
   });
 
-  it('the sandbox fails over where it should', async () => {
+  it('fails over in the sandbox model made for it', async () => {
     const { current } = await openCatalog(options);
     const refuses = { behaviour: { fail: 'before_start' } };
     const routesOf = (id: string) => current.models.get(id)?.routes.map(({ id: route, options: how }) => [route, how]);
@@ -98,14 +98,14 @@ describe('without a file', () => {
   });
 });
 
-describe('with a file', () => {
-  it('its models come first, and may replace built-in ones', async () => {
+describe('the catalogue with a file', () => {
+  it("lists the file's models first, which may replace built-in ones", async () => {
     const { current } = await open(withProvider(image('a') + image('sandbox/down')));
     expect([...current.models.keys()]).toEqual(['a', 'sandbox/down', ...builtin.filter((id) => id !== 'sandbox/down')]);
     expect(current.models.get('sandbox/down')?.routes[0]?.provider).toBe('p');
   });
 
-  it('sandbox: false leaves nothing of the sandbox', async () => {
+  it('has nothing of the sandbox after sandbox: false', async () => {
     const { current } = await open(withProvider(image('a'), 'sandbox: false\n'));
     expect([...current.models.keys()]).toEqual(['a']);
     expect([...current.providers.keys()]).toEqual(['p']);
@@ -141,7 +141,7 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
     });
   });
 
-  it('reads routes, with the time limits of the kind', async () => {
+  it('reads routes with the time limits of their kind', async () => {
     const routes = `[{ provider: p }, { provider: p, id: p-2 }, { provider: p, upstream_model: up, timeout: { start: 10m, idle: 3s },
       poll: { first: 2s, max: 4s }, input: { a: 1 }, output: { b: 2 }, options: { c: 3 }, on_ambiguous_submit: failover,
       cost: [{ unit: image, amount: "0.001", per: 2, currency: PLN }, { unit: image, amount: "1" }] },
@@ -178,7 +178,7 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
     expect(fourth).toMatchObject({ id: 'p-4', timeout_ms: { start: 30_000, total: 30_000 } });
   });
 
-  it('leaves out what lacks its secret, and says so; the other routes keep their ids', async () => {
+  it('leaves out routes without their secret and reports them, and other routes keep their ids', async () => {
     const text = `version: 1
 providers: { p: { adapter: mock, api_key: env:A }, q: { adapter: mock, api_key: env:B, base_url: "http://q/" } }
 models:
@@ -204,7 +204,7 @@ ${image('a').replace('[{ provider: p }]', '[{ provider: p }, { provider: q }, { 
     expect(holder.current.models.get('a')?.routes.map((route) => route.id)).toEqual(['p', 'q', 'q-2']);
   });
 
-  it('offers chat models where an adapter can chat', async () => {
+  it('offers chat models when an adapter offers chat', async () => {
     const { current } = await open(`version: 1
 providers: { p: { adapter: mock }, t: { adapter: talker } }
 models:
@@ -223,7 +223,7 @@ models:
   });
 });
 
-describe('reload', () => {
+describe('a reload', () => {
   it('takes the new file whole', async () => {
     const holder = await open(withProvider(image('a')));
     const before = holder.current;
@@ -237,7 +237,7 @@ describe('reload', () => {
     expect([...before.models.keys()][0]).toBe('a');
   });
 
-  it('says what has changed, by name, or that nothing has', async () => {
+  it('reports by name what has changed, or that nothing has', async () => {
     const holder = await open(withProvider(image('a')));
     expect((await holder.reload()).message).toBe('10 models, 2 providers; nothing changed');
     const dearer = withProvider(image('a')).replace('amount: "', 'amount: "1');
@@ -245,7 +245,7 @@ describe('reload', () => {
     expect((await holder.reload()).message).toBe('10 models, 2 providers; models changed: a; settings changed');
   });
 
-  it('rejects a file with a mistake whole, and one that is gone', async () => {
+  it('rejects a file with a mistake as a whole, and a missing file', async () => {
     const holder = await open(withProvider(image('a')));
     const before = holder.current;
     await writeFile(config_file, withProvider(image('b') + image('b')));
@@ -267,7 +267,7 @@ describe('reload', () => {
 });
 
 describe('a file with mistakes', () => {
-  it('opens nothing, and the error tells them all', async () => {
+  it('is not opened, and the error lists them all', async () => {
     await expect(open('version: 2\nlimit: 1\n')).rejects.toThrow(
       expect.objectContaining({
         name: 'CatalogError',
@@ -276,7 +276,7 @@ describe('a file with mistakes', () => {
     );
   });
 
-  it('is told by the check, with the warnings apart', async () => {
+  it('is reported by the check, with its warnings apart', async () => {
     await writeFile(
       config_file,
       withProvider(image('a').replace('price: [{ unit: image, amount: "2" }], ', ''), 'oops: 1\n'),
@@ -295,7 +295,7 @@ describe('a file with mistakes', () => {
 });
 
 describe('modelRecord', () => {
-  it('shows what callers may know', async () => {
+  it('shows only the public fields', async () => {
     const more = `, name: A, description: d, created: 2026-03-01, capabilities: [x], limits: { l: 1 }, hidden: true`;
     const { current } = await open(withProvider(image('acme/a/b', more)));
     const model = current.models.get('acme/a/b');
@@ -320,7 +320,7 @@ describe('modelRecord', () => {
     expect(model.hidden).toBe(true);
   });
 
-  it('has something to say where the file says nothing', async () => {
+  it('has defaults for what the file leaves out', async () => {
     const { current } = await open(
       withProvider(
         image('plain')

@@ -3,7 +3,7 @@ import { cases, errorsIn, said, video, withModels } from './said.ts';
 
 const wrong_unit = 'is nothing that video models are measured in';
 
-describe('prices and estimates that cannot be', () => {
+describe('an invalid price or estimate is reported', () => {
   it.each(
     cases([
       [
@@ -50,11 +50,11 @@ describe('prices and estimates that cannot be', () => {
         'estimate.character: duration has no value that can be counted as characters: its type is boolean.',
       ],
     ]),
-  )('models[0].$expected', ({ marked, expected }) => {
+  )('as models[0].$expected', ({ marked, expected }) => {
     expect(errorsIn(marked)).toEqual([`error: ▸models[0].${expected}`]);
   });
 
-  it('asks for the characters where no field is the text', () => {
+  it('with a request for the characters when no field is the text', () => {
     const schema = 'input_schema: { type: object, properties: { words: { type: string, default: x } } }';
     const text = withModels(
       `  - { id: a, kind: audio, ${schema}, price: [{ unit: character, amount: "1" }], estimate: ▸{ request: 1 }, routes: [{ provider: p }] }`,
@@ -82,7 +82,7 @@ it('config check warns of an estimate that holds for fewer tokens than the text 
   ]);
 });
 
-describe('prices and estimates that are fine', () => {
+describe('a price or an estimate is valid', () => {
   it.each([
     ['digits as texts', video('estimate: { second: $input.steps }', 'estimate')],
     ['a product', video('estimate: { second: [$input.duration, $input.steps, 2, "0.5"] }', 'estimate')],
@@ -96,12 +96,12 @@ describe('prices and estimates that are fine', () => {
         'price',
       ),
     ],
-  ])('%s', (_, text) => {
+  ])('with %s', (_, text) => {
     expect(said(text)).toEqual([]);
   });
 });
 
-describe('prices and estimates that surprise', () => {
+describe('a surprising price or estimate is reported', () => {
   const fits_every = 'is never used: an earlier row for second fits every input.';
   const fits_none = 'inputs that fit no row for second are free: add one without `when`.';
   it.each(
@@ -137,11 +137,11 @@ describe('prices and estimates that surprise', () => {
         ".routes[0].cost[0]: the upstream charges for minute, but the model's price has no row for it.",
       ],
     ]),
-  )('models[0]$expected', ({ marked, expected }) => {
+  )('as models[0]$expected', ({ marked, expected }) => {
     expect(said(marked)).toEqual([`warning: ▸models[0]${expected}`]);
   });
 
-  it('are tokens that are free', () => {
+  it('for free tokens', () => {
     const text = withModels(
       '  - { id: a, kind: chat, price: ▸[{ unit: input_token, amount: "1" }], routes: [{ provider: p }] }',
     );
@@ -149,7 +149,7 @@ describe('prices and estimates that surprise', () => {
   });
 });
 
-describe('steps by the length of the input', () => {
+describe('price steps by the length of the input', () => {
   const chat = (rows: string) =>
     withModels(
       `  - { id: a, kind: chat, price: [{ unit: output_token, amount: "1" }, ${rows}], routes: [{ provider: p }] }`,
@@ -157,12 +157,12 @@ describe('steps by the length of the input', () => {
   const step = 'unit: input_token, amount: "2", above_input_tokens:';
   const told = (rows: string) => said(chat(rows)).filter((line) => line.includes('▸'));
 
-  it('are in order beside a row for the others', () => {
+  it('are valid beside a row for other inputs', () => {
     const rows = `{ unit: input_token, amount: "1" }, { ${step} 1000 }, { ${step} 2000 }`;
     expect(said(chat(rows)).filter((line) => line.includes('price'))).toEqual([]);
   });
 
-  it('leave shorter inputs free without one, and mean something once only', () => {
+  it('leave shorter inputs free without such a row, and may not be repeated', () => {
     expect(told(`{ ${step} ▸1000 }`)).toEqual([
       'warning: ▸models[0].price[1].above_input_tokens: shorter inputs are free of input_token: add a row without it.',
     ]);
@@ -171,7 +171,7 @@ describe('steps by the length of the input', () => {
     ]);
   });
 
-  it('are nothing for media', () => {
+  it('have no effect on media', () => {
     const text = video('price: [{ unit: second, amount: "1", ▸above_input_tokens: 5 }]', 'price');
     expect(errorsIn(text)).toEqual(['error: ▸models[0].price[0].above_input_tokens: has no meaning for video models.']);
   });

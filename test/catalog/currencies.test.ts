@@ -28,21 +28,21 @@ afterAll(async () => {
 const order = { model: 'sandbox/image', input: { prompt: 'x' } };
 const estimate = async (client: Client) => client.call('POST', '/v1/estimate', order);
 
-it('a reload that would leave accounts without prices is refused whole', async () => {
+it('a reload that would leave accounts without prices is refused as a whole', async () => {
   await expect(service.configure(without_zloty)).rejects.toThrow(complaint);
   expect((await estimate(zloty)).json.estimated_cost).toMatchObject({ exact: '0.040000', currency: 'PLN' });
   await service.configure(with_zloty.replace('"4"', '"5"'));
   expect((await estimate(zloty)).json.estimated_cost.exact).toBe('0.050000');
 });
 
-it('a start is refused, with the currency and how many accounts have it', async () => {
+it('a start is refused with the currency and the number of accounts that have it', async () => {
   await expect(service.beside({ yaml: without_zloty })).rejects.toThrow(complaint);
   await service.client({ currency: 'EUR' });
   await service.client({ currency: 'EUR' });
   await expect(service.beside()).rejects.toThrow('built-in catalogue:1:1 currencies: EUR is missing, and 2 accounts');
 });
 
-it('config check and doctor tell', async () => {
+it('config check and doctor report a currency without prices', async () => {
   const commands = commandsBeside(service);
   const path = join(folder, 'medley.yaml');
   writeFileSync(path, without_zloty);
@@ -53,7 +53,7 @@ it('config check and doctor tell', async () => {
   expect(said.out).toContain('currencies: EUR is missing, and 2 accounts have it. Add it with its rate.');
 });
 
-it('an account that was made beside the catalogue gets 503, and what needs no prices', async () => {
+it('an account that was created beside the catalogue gets 503, and everything that needs no prices', async () => {
   const euro = await service.client({ currency: 'EUR' });
   for (const path of ['/v1/estimate', '/v1/generate']) {
     const { status, json } = await euro.call('POST', path, order);
@@ -64,7 +64,7 @@ it('an account that was made beside the catalogue gets 503, and what needs no pr
   }
 });
 
-it('a file is checked where no database was ever made, or none answers', async () => {
+it('a file is checked when no database was ever created and when none answers', async () => {
   const path = join(folder, 'other.yaml');
   writeFileSync(path, without_zloty);
   const check = (env: Record<string, string>) => medley(['config', 'check', path], env);

@@ -27,7 +27,7 @@ describe('the hold of every model of the default catalogue', () => {
     models = [...current.models.values()].filter(({ id, kind }) => !id.startsWith('sandbox/') && isMediaKind(kind));
   });
 
-  it('covers what the dearest input costs that its schema allows, at every route', () => {
+  it('covers the most expensive input that its schema permits, at every route', () => {
     const short: string[] = [];
     const taken = new Set<string>();
     for (const model of models) {

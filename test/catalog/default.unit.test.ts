@@ -28,11 +28,11 @@ describe('the default catalogue', () => {
     models = [...current.models.values()].filter(({ id }) => !id.startsWith('sandbox/'));
   });
 
-  it('has nothing that config check would tell of', () => {
+  it('passes config check', () => {
     expect(checkDefaults(facts)).toEqual({ errors: [], warnings: [] });
   });
 
-  it('has some fifty models of all kinds, each with a usable route when all keys are there', () => {
+  it('has some fifty models of all kinds, each with a usable route when all keys are set', () => {
     expect(models.length).toBeGreaterThanOrEqual(40);
     expect(idsOf(models)).toEqual(idsOf(defaultModels()));
     expect(new Set(models.map(({ kind }) => kind))).toEqual(new Set(['chat', 'embedding', 'image', 'video', 'audio']));
@@ -40,12 +40,12 @@ describe('the default catalogue', () => {
       for (const { provider } of routes) expect(defaultProviders()).toHaveProperty(provider);
   });
 
-  it('leaves addresses to the adapters, which know by that that they speak to the provider itself', () => {
+  it('leaves addresses to the adapters, which recognize the provider itself by that', () => {
     const given = Object.entries(defaultProviders()).filter(([, { base_url }]) => base_url !== undefined);
     expect(given.map(([name]) => name)).toEqual(['luma-dream-machine']);
   });
 
-  it('says where every price was read, and on which day', () => {
+  it('says where and when every price was read', () => {
     const wrong = models.flatMap(({ id, price_source, price }) =>
       price.length > 0 && price_source && price_source.url.startsWith('https://') && isPast(price_source.date)
         ? []
@@ -60,7 +60,7 @@ describe('the default catalogue', () => {
     expect(untold).toEqual([]);
   });
 
-  it('has no route that costs more than the model', () => {
+  it('has no route that costs more than its model', () => {
     const rows = ({ price }: { price: Model['price'] }) =>
       price.map(({ unit, amount, per, when }) => ({ unit, amount, per, when }));
     const differing = models.flatMap((model) =>
@@ -82,7 +82,7 @@ describe('the default catalogue', () => {
     expect(bare).toEqual([]);
   });
 
-  it('prices and maps what its own schemas give as examples', () => {
+  it('prices and maps the examples of its own schemas', () => {
     for (const model of models.filter(({ kind }) => isMediaKind(kind))) {
       const checked = model.validateInput(sampleInput(model, () => 'data:image/png;base64,AAAA'));
       if (!checked.ok) throw new Error(`${model.id}: ${checked.errors.map(({ message }) => message).join(' ')}`);
@@ -97,7 +97,7 @@ describe('the default catalogue', () => {
     }
   });
 
-  it('leaves no value of a field without its words at the upstream', () => {
+  it('has an upstream value for every value of a field', () => {
     const wordless = models.flatMap(({ id, input_schema, routes }) =>
       combinations(input_schema).flatMap((input) =>
         routes.flatMap((route) => {
@@ -149,8 +149,8 @@ function isPast(date: string): boolean {
   return /^20\d\d-\d\d-\d\d$/.test(date) && Date.parse(date) < Date.now();
 }
 
-describe('keys', () => {
-  it('bring the models of their provider; two of the same model are two routes', async () => {
+describe('the keys of default providers', () => {
+  it('switch on their models, and two providers of one model are two routes', async () => {
     const one = await openCatalog(with_keys('FAL_KEY'));
     const two = await openCatalog(with_keys('FAL_KEY', 'REPLICATE_API_TOKEN', 'BFL_API_KEY'));
     const routes = ({ current }: typeof one) =>
@@ -162,13 +162,13 @@ describe('keys', () => {
     expect([...two.current.models.keys()].at(-1)).toMatch(/^sandbox\//);
   });
 
-  it('without any there is the sandbox alone', async () => {
+  it('leave only the sandbox when none is set', async () => {
     const { current } = await openCatalog(with_keys());
     expect([...current.models.keys()].filter((id) => !id.startsWith('sandbox/'))).toEqual([]);
     expect(current.keyed_providers).toEqual([]);
   });
 
-  it('a survey tells of all models, whatever keys there are', async () => {
+  it('do not limit a survey, which lists all models', async () => {
     const { models, catalog, providers } = await surveyCatalog(with_keys('FAL_KEY'));
     expect(models.filter(({ origin }) => origin === 'default')).toHaveLength(defaultModels().length);
     expect(catalog.models.size).toBeLessThan(models.length);
@@ -176,7 +176,7 @@ describe('keys', () => {
   });
 });
 
-describe('beside a file', () => {
+describe('the default catalogue beside a file', () => {
   let folder = '';
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'medley-default-'));
@@ -192,20 +192,20 @@ describe('beside a file', () => {
   const own = (id: string, provider: string) =>
     `models: [{ id: ${id}, kind: chat, price: [{ unit: input_token, amount: "1" }, { unit: output_token, amount: "1" }], routes: [{ provider: ${provider} }] }]\n`;
 
-  it('is off unless the file says otherwise', async () => {
+  it('is off unless the file switches it on', async () => {
     const { models, keyed_providers: found } = await open('limits: {}\n', 'OPENAI_API_KEY');
     expect([...models.keys()].every((id) => id.startsWith('sandbox/'))).toBe(true);
     expect(found).toEqual([]);
   });
 
-  it('a list switches on some of its providers', async () => {
+  it('is limited by a list to some of its providers', async () => {
     const { keyed_providers: found, models } = await open('catalog: { default: [fal] }\n', 'OPENAI_API_KEY', 'FAL_KEY');
     expect(found).toEqual(['fal']);
     expect(models.has('openai/gpt-6-luna')).toBe(false);
     expect(models.get('google/veo-3.1')?.routes.map(({ provider }) => provider)).toEqual(['fal']);
   });
 
-  it("the file's models go first, and its routes may name default providers", async () => {
+  it("comes after the file's models, whose routes may name default providers", async () => {
     const { models } = await open(
       `catalog: { default: true }\n${own('openai/gpt-6-luna', 'openai')}`,
       'OPENAI_API_KEY',
@@ -215,7 +215,7 @@ describe('beside a file', () => {
     expect(models.has('openai/gpt-6-sol')).toBe(true);
   });
 
-  it("the file's provider of the same name is used where it speaks the same protocol", async () => {
+  it("uses the file's provider of the same name when it speaks the same protocol", async () => {
     const same =
       'providers: { openai: { adapter: openai, base_url: "https://eu.api.openai.com/v1", api_key: env:EU } }\n';
     const mine = await open(`catalog: { default: true }\n${same}`, 'EU');
@@ -227,7 +227,7 @@ describe('beside a file', () => {
     ).toBe(false);
   });
 
-  it('a margin multiplies what callers pay, and not what upstreams charge', async () => {
+  it('has a margin that multiplies the prices of callers and not the upstream costs', async () => {
     const { models } = await open('catalog: { default: true, margin: "1.2" }\n', 'FAL_KEY');
     const veo = models.get('google/veo-3.1');
     expect(veo?.price.map(({ amount }) => amount)).toEqual(['0.72', '0.48']);

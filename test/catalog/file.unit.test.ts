@@ -17,7 +17,7 @@ const model_settings =
   'id, kind, name, description, owned_by, created, hidden, capabilities, limits, max_output_tokens, ' +
   'default_output_tokens, input_schema, output_types, price, price_source, estimate, routes';
 
-describe('what has the wrong shape', () => {
+describe('a file of the wrong form is reported', () => {
   it.each(
     cases([
       ['▸', 'file: must be an object (got null).'],
@@ -77,7 +77,7 @@ describe('what has the wrong shape', () => {
       ],
       ['version: 1\nsandbox: ▸no', 'sandbox: must be a boolean (got string).'],
     ]),
-  )('$expected', ({ marked, expected }) => {
+  )('as $expected', ({ marked, expected }) => {
     expect(errorsIn(marked)).toEqual([`error: ▸${expected}`]);
   });
 
@@ -126,21 +126,21 @@ describe('what has the wrong shape', () => {
         'routes[0].on_ambiguous_submit: must be one of "fail", "failover" (got "retry").',
       ],
     ]),
-  )('models[0].$expected', ({ marked, expected }) => {
+  )('as models[0].$expected', ({ marked, expected }) => {
     expect(errorsIn(marked)).toEqual([`error: ▸models[0].${expected}`]);
   });
 
-  it.each(['a b', 'a//b', '/a', 'a/', 'a/../b', './a', 'ä', 'a#b', 'a'.repeat(129), ''])('the id %j', (id) => {
+  it.each(['a b', 'a//b', '/a', 'a/', 'a/../b', './a', 'ä', 'a#b', 'a'.repeat(129), ''])('for the id %j', (id) => {
     const text = video('').replace('id: a/b', `id: ▸${JSON.stringify(id)}`);
     expect(said(text)).toEqual([expect.stringMatching(/^error: ▸models\[0\].id: must be 1 to 128 letters/)]);
   });
 
-  it.each(['a', 'a/b/c', 'A-1_2.3:v4', '..a', 'a'.repeat(128)])('but not the id %j', (id) => {
+  it.each(['a', 'a/b/c', 'A-1_2.3:v4', '..a', 'a'.repeat(128)])('but not for the id %j', (id) => {
     expect(said(video('').replace('id: a/b', `id: ${JSON.stringify(id)}`))).toEqual([]);
   });
 });
 
-describe('what does not fit together', () => {
+describe('a file whose parts do not fit together is reported', () => {
   it.each(
     cases([
       [
@@ -219,7 +219,7 @@ describe('what does not fit together', () => {
         'models[0].input_schema: is required for video models.',
       ],
     ]),
-  )('$expected', ({ marked, expected }) => {
+  )('as $expected', ({ marked, expected }) => {
     expect(errorsIn(marked)).toEqual([`error: ▸${expected}`]);
   });
 
@@ -240,7 +240,7 @@ describe('what does not fit together', () => {
         'default_output_tokens: is larger than max_output_tokens (10).',
       ],
     ]),
-  )('chat: $expected', ({ marked, expected }) => {
+  )('for chat as $expected', ({ marked, expected }) => {
     const text = withModels(`  - { id: a, kind: chat, routes: [{ provider: p }], ${marked} }`);
     expect(errorsIn(text)).toEqual([`error: ▸models[0].${expected}`]);
   });
@@ -256,17 +256,17 @@ describe('what does not fit together', () => {
         'providers.p.api_key: /no/such cannot be read, or is empty: the routes of p are not used.',
       ],
     ]),
-  )('warning: $expected', ({ marked, expected }) => {
+  )('with the warning: $expected', ({ marked, expected }) => {
     expect(said(marked)).toEqual([`warning: ▸${expected}`]);
   });
 
-  it('and a secret that is set is nothing to speak of', () => {
+  it('but not for a secret that is set', () => {
     expect(said('version: 1\nproviders: { p: { adapter: mock, api_key: env:SET } }')).toEqual([]);
   });
 });
 
-describe('all together', () => {
-  it('tells every mistake at once, in the order of the file, and no secret', () => {
+describe('a file', () => {
+  it('has all of its mistakes reported at once in their order, and no secret', () => {
     const text = `version: 1
 limit: {}
 currencies: { USD: "1", XQX: "2" }
@@ -294,7 +294,7 @@ models:
     expect(lines.join('\n')).not.toContain('plain-text');
   });
 
-  it('has nothing against the example once its keys are set', async () => {
+  it('like the example is valid once its keys are set', async () => {
     const text = await readFile(new URL('../../medley.example.yaml', import.meta.url), 'utf8');
     const real = { ...adapterFacts(adapters), canServe: () => true };
     expect(readCatalogFile(text, 'x', { ...real, secret: () => 'x' })).toMatchObject({ ok: true, warnings: [] });
@@ -310,7 +310,7 @@ models:
   });
 });
 
-describe('options of a chat route', () => {
+describe('the options of a chat route', () => {
   const checked = (provider: string, options: string) => {
     const text = `version: 1
 providers:
@@ -334,7 +334,7 @@ models:
     ['oai', 'max_tokens_field: max_completion_tokens, stream_options: false, tool_id_length_max: 40'],
     ['ant', 'thinking: budget, sampling: false, structured_output: tool'],
     ['sandbox', 'behaviour: { fail: before_start }'],
-  ])('of %s: %s is in order', (provider, options) => {
+  ])('of %s are valid: %s', (provider, options) => {
     expect(checked(provider, options)).toEqual([]);
   });
 
@@ -348,7 +348,7 @@ models:
       `warning: ${place(37)}.sampeling: is no option of a chat route, and does nothing. Did you mean "sampling"?`,
     ],
     ['oai', 'zzz: 1', `warning: ${place(37)}.zzz: is no option of a chat route, and does nothing.`],
-  ])('of %s: %s', (provider, options, expected) => {
+  ])('of %s are invalid: %s', (provider, options, expected) => {
     expect(checked(provider, options)).toEqual([expected]);
   });
 });
@@ -370,7 +370,7 @@ describe('the default catalogue beside a file', () => {
   const model = (provider: string) =>
     `models: [{ id: a, kind: chat, price: [{ unit: input_token, amount: "1" }, { unit: output_token, amount: "1" }], routes: [{ provider: ${provider} }] }]`;
 
-  it('its providers can be named by routes where it is switched on', () => {
+  it('has providers that routes can name when it is switched on', () => {
     expect(read(`version: 1\ncatalog: { default: [one] }\n${model('one')}`)).toEqual([]);
     expect(read(`version: 1\n${model('one')}`)).toEqual([expect.stringContaining('there is no provider "one".')]);
     expect(read(`version: 1\ncatalog: { default: [two] }\n${model('one')}`)).toEqual([
@@ -378,14 +378,14 @@ describe('the default catalogue beside a file', () => {
     ]);
   });
 
-  it('a missing key is a warning at the route', () => {
+  it('has a warning at the route for a missing key', () => {
     expect(read(`version: 1\ncatalog: { default: true }\n${model('two')}`)).toEqual([
       expect.stringContaining('has no usable route and is not offered.'),
       expect.stringContaining('routes[0].provider: env:UNSET is not set: this route is not used.'),
     ]);
   });
 
-  it('a name that is none of its providers is a mistake', () => {
+  it('has a mistake reported for the name of an unknown provider', () => {
     expect(read('version: 1\ncatalog: { default: [onee] }')).toEqual([
       'm:2:22 catalog.default[0]: is no provider of the default catalogue. Did you mean "one"?',
     ]);
@@ -394,18 +394,21 @@ describe('the default catalogue beside a file', () => {
     ]);
   });
 
-  it('its prices are in dollars', () => {
+  it('has its prices in dollars', () => {
     expect(read('version: 1\ncurrencies: { PLN: "1", USD: "0.27" }\ncatalog: { default: true }')).toEqual([
       'm:3:21 catalog.default: the prices of the default catalogue are in USD, which is not the first of currencies.',
     ]);
     expect(read('version: 1\ncurrencies: { PLN: "1", USD: "0.27" }\ncatalog: { default: false }')).toEqual([]);
   });
 
-  it.each(['0', '"0"', '"-1"', '"1.23456"', '1.2'])('a margin is a positive decimal in quotes, not %s', (margin) => {
-    expect(read(`version: 1\ncatalog: { margin: ${margin} }`)).toEqual([
-      expect.stringContaining('catalog.margin: must be a positive decimal in quotes, such as "1.2"'),
-    ]);
-  });
+  it.each(['0', '"0"', '"-1"', '"1.23456"', '1.2'])(
+    'has a margin that is a positive decimal in quotes, not %s',
+    (margin) => {
+      expect(read(`version: 1\ncatalog: { margin: ${margin} }`)).toEqual([
+        expect.stringContaining('catalog.margin: must be a positive decimal in quotes, such as "1.2"'),
+      ]);
+    },
+  );
 });
 
 describe('the address of a provider', () => {
@@ -413,7 +416,7 @@ describe('the address of a provider', () => {
     `version: 1\nproviders:\n  p: { adapter: mock, base_url: ▸"${base_url}"${more} }\nmodels: []\n`;
 
   it.each(['http://127.0.0.1:11434/v1', 'http://localhost:8000', 'http://[::1]:8000/v1', 'http://192.168.1.5/v1'])(
-    'config check warns of %s without allow_private, since nothing is sent there',
+    'gets a warning as %s without allow_private, because nothing is sent there',
     (base_url) => {
       const host = new URL(base_url).hostname.replace(/^\[|\]$/g, '');
       expect(said(file(base_url))).toEqual([
@@ -424,7 +427,7 @@ describe('the address of a provider', () => {
   );
 
   it.each(['https://api.example.com/v1', 'http://8.8.8.8/v1', 'http://ollama:11434/v1'])(
-    'config check says nothing of %s',
+    'gets no warning as %s',
     (base_url) => {
       expect(said(file(base_url).replace('▸', ''))).toEqual([]);
     },

@@ -10,7 +10,7 @@ const withSchema = (schema: string) =>
 const long_pattern = 'a'.repeat(201);
 const deep = `${'{ properties: { a: '.repeat(20)}{}${' } }'.repeat(20)}`;
 
-describe('input schemas that cannot be used', () => {
+describe('an unusable input schema is reported', () => {
   it.each(
     cases([
       ['▸{ properties: {} }', '.type: must be "object".'],
@@ -61,18 +61,18 @@ describe('input schemas that cannot be used', () => {
         ".properties.a.default: 4 does not fit the field's own schema: must be <= 3.",
       ],
     ]),
-  )('$expected', ({ marked, expected }) => {
+  )('as $expected', ({ marked, expected }) => {
     expect(errorsIn(withSchema(marked))).toEqual([`error: ▸models[0].input_schema${expected}`]);
   });
 
-  it('are also those that are large by their aliases', () => {
+  it('when its aliases make it large', () => {
     const fields = Array.from({ length: 40 }, (_, index) => `f${index}: *a`).join(', ');
     const text = `▸{ type: object, $defs: { a: &a { description: ${'x'.repeat(10_000)} } }, properties: { ${fields} } }`;
     expect(errorsIn(withSchema(text))).toEqual(['error: ▸models[0].input_schema: is larger than 256 KB.']);
   });
 });
 
-describe('input schemas that are fine', () => {
+describe('an input schema is valid', () => {
   it.each([
     [
       "providers' keywords",
@@ -88,7 +88,7 @@ describe('input schemas that are fine', () => {
     ],
     ['local references', '{ type: object, properties: { a: { $ref: "#/$defs/b" } }, $defs: { b: { enum: [x] } } }'],
     ['references to themselves', '{ type: object, properties: { a: { $ref: "#" } } }'],
-  ])('%s', (_, schema) => {
+  ])('with %s', (_, schema) => {
     expect(said(withSchema(schema))).toEqual([]);
     expect(said(withSchema(schema))).toEqual([]);
   });
@@ -104,7 +104,7 @@ describe('fieldsOf', () => {
     $defs: { b: { enum: [1, 2], default: 1 }, e: { properties: { constructor: { const: 1 } } } },
   });
 
-  it('knows the fields of all parts', () => {
+  it('returns the fields of all parts', () => {
     expect(fields.names).toEqual(['a', 'b', 'c', 'd', 'constructor']);
   });
 
@@ -114,7 +114,7 @@ describe('fieldsOf', () => {
     ['c', true],
     ['d', false],
     ['toString', false],
-  ])('%s is certain: %s', (name, certain) => {
+  ])('knows whether %s is certain: %s', (name, certain) => {
     expect(fields.certain(name)).toBe(certain);
   });
 
@@ -140,7 +140,7 @@ describe('fillDefaults', () => {
     $defs: { item: { properties: { size: { default: 1 } } }, referred: { default: 'r' } },
   };
 
-  it('fills what is absent, at every depth, from every part', () => {
+  it('fills absent fields at every depth from every part', () => {
     expect(fillDefaults(schema, { nested: {}, items: [{}, { size: 5 }, 3] })).toEqual({
       nested: { deep: 'x' },
       items: [{ size: 1 }, { size: 5 }, 3],
@@ -151,18 +151,18 @@ describe('fillDefaults', () => {
     });
   });
 
-  it('leaves the input and the schema as they are', () => {
+  it('leaves the input and the schema unchanged', () => {
     const input = { nested: {} };
     const filled = fillDefaults(schema, input);
     expect(input).toEqual({ nested: {} });
     expect(filled['list']).not.toBe(schema.properties.list.default);
   });
 
-  it('keeps what was given, null too', () => {
+  it('keeps existing values, null too', () => {
     expect(fillDefaults(schema, { n: null })).toMatchObject({ n: null });
   });
 
-  it('makes no prototype of a field with that name', () => {
+  it('sets no prototype from a field with that name', () => {
     const filled = fillDefaults(schema, JSON.parse('{"__proto__":{"polluted":true}}'));
     expect(Object.getPrototypeOf(filled)).toBe(Object.prototype);
     expect(JSON.stringify(filled)).toContain('"__proto__":{"polluted":true}');

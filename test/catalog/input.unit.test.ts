@@ -18,7 +18,7 @@ describe('checkInput', () => {
     expect(checkInput('m', schema, { prompt: 'x' })).toEqual({ ok: true, input: { prompt: 'x', size: 'm' } });
   });
 
-  it('names every field at fault, and the model', () => {
+  it('names every wrong field and the model', () => {
     const checked = checkInput('acme/m', schema, { promt: 'x', size: 'l', list: [1, 2, 3, 4] });
     expect(!checked.ok && checked.errors.map((error) => error.message)).toEqual([
       'input.prompt is required.',
@@ -32,14 +32,14 @@ describe('checkInput', () => {
     expect(checkInput('m', schema, input)).toMatchObject({ ok: false, errors: [{ field: 'input', rule: 'type' }] });
   });
 
-  it('is not satisfied by what every object inherits', () => {
+  it('does not accept what every object inherits', () => {
     const inherited = { type: 'object', required: ['constructor', '__proto__'], properties: {} };
     const checked = checkInput('m', inherited, {});
     expect(!checked.ok && checked.errors.map((error) => error.field)).toEqual(['input.constructor', 'input.__proto__']);
     expect(checkInput('m', inherited, JSON.parse('{"constructor":1,"__proto__":2}'))).toMatchObject({ ok: true });
   });
 
-  it('tells only the first mistake of a huge input, and ends', () => {
+  it('reports only the first mistake of a huge input, and ends', () => {
     // All errors of ten million wrong values would be gigabytes, and comparing all pairs would take hours.
     const list = Array.from({ length: 500_000 }, (_, index) => ({ index }));
     const checked = checkInput('m', schema, { prompt: 'x', list, size: 3 });
@@ -107,7 +107,7 @@ describe('mapInput', () => {
       { a: '$input.constructor', b: '$input.__proto__', c: '${input.prompt}' },
       { c: '${input.prompt}' },
     ],
-  ])('%s', (_, mapping, expected) => {
+  ])('maps %s', (_, mapping, expected) => {
     expect(mapInput(mapping === undefined ? {} : { input: mapping }, input)).toEqual(expected);
   });
 
@@ -138,11 +138,11 @@ describe('$lookup', () => {
     [{ shape: '$lookup' }, { fixed: 1 }],
     [{ shape: ['wide'] }, { fixed: 1 }],
     [{}, { fixed: 1 }],
-  ])('%j becomes %j', (input, expected) => {
+  ])('turns %j into %j', (input, expected) => {
     expect(mapped(input)).toEqual(expected);
   });
 
-  it('may stand in another', () => {
+  it('may be inside another', () => {
     const by_both = { $lookup: '$input.a', x: { $lookup: '$input.b', y: [1, '$input.c'] } };
     expect(mapInput({ input: { z: by_both } }, { a: 'x', b: 'y', c: 2 })).toEqual({ z: [1, 2] });
   });

@@ -8,11 +8,11 @@ it.each([
   ['0.000125', '1.3333', '0.0001666625'],
   ['3', '2', '6'],
   ['0', '1.2', '0'],
-])('%s × %s = %s', (amount, margin, expected) => {
+])('a price with a margin is exact: %s × %s = %s', (amount, margin, expected) => {
   expect(multiplied(amount, margin)).toBe(expected);
 });
 
-it('is exact for every price and margin that a file may have', () => {
+it('a price with a margin is exact for every price and margin that a file may have', () => {
   const decimal = fc.tuple(fc.nat(9_999), fc.nat(9_999)).map(([a, b]) => `${a}.${String(b).padStart(4, '0')}`);
   fc.assert(
     fc.property(decimal, decimal, (amount, margin) => {
@@ -23,7 +23,7 @@ it('is exact for every price and margin that a file may have', () => {
   );
 });
 
-it('changes the prices of models, and not what their upstreams charge', () => {
+it('a margin changes the prices of models and not the costs of their upstreams', () => {
   const cost = [{ unit: 'image' as const, amount: '0.04' }];
   const model = {
     id: 'a/b',

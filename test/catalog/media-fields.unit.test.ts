@@ -16,7 +16,7 @@ const schema: JsonObject = {
   },
 };
 
-it('finds the fields that take files', () => {
+it('the fields that take files are found in a schema', () => {
   expect(mediaFieldsOf(schema)).toEqual([
     { name: 'first', kind: 'image' },
     { name: 'others', kind: 'video' },
@@ -37,13 +37,13 @@ it.each([
   ],
   [{ anyOf: [{ 'x-media': 'image' }] }, ['anyOf', 0, 'x-media'], 'has an effect only on'],
   [{ $defs: { a: { 'x-media': 'image' } } }, ['$defs', 'a', 'x-media'], 'has an effect only on'],
-])('%j is a mistake', (wrong: JsonObject, path, message) => {
+])('an x-media like %j is a mistake', (wrong: JsonObject, path, message) => {
   const mistakes = mediaMistakes(wrong);
   expect(mistakes.map((mistake) => mistake.path)).toEqual([path]);
   expect(mistakes[0]?.message).toContain(message);
 });
 
-it('replaces texts in their places and leaves everything else', async () => {
+it('texts are replaced in their fields and everything else is unchanged', async () => {
   const input = { prompt: 'first', first: 'a', others: ['b', 5, null, 'c'], all: null, more: { first: 'x' } };
   const fields = mediaFieldsOf(schema);
   const replaced = await replaceMedia(input, fields, async (text, { kind }, place) => `${kind} ${text} ${place}`);
@@ -58,7 +58,7 @@ it('replaces texts in their places and leaves everything else', async () => {
   expect(mediaTexts({}, { name: 'constructor', kind: 'image' })).toEqual([]);
 });
 
-describe('a model that is priced by the length of what it hears', () => {
+describe('a model that is priced by the length of its audio input', () => {
   const model = (estimate: string, unit = 'minute', more = '') =>
     withModels(
       `  - id: a\n    kind: audio\n    output_types: [text]\n` +
@@ -80,11 +80,11 @@ describe('a model that is priced by the length of what it hears', () => {
       'second: ▸$media.audio.length',
       'second: must be $input.FIELD, $media.FIELD.duration, $bytes.FIELD, a number, or a list',
     ],
-  ])('%s is refused', (estimate, message) => {
+  ])('cannot be estimated by %s', (estimate, message) => {
     expect(said(model(estimate)).join('\n')).toContain(`error: ▸models[0].estimate.${message}`);
   });
 
-  it('makes no pictures', () => {
+  it('makes no images', () => {
     const text = model('second: $media.audio.duration').replace('[text]', '▸[image]');
     expect(said(text)).toEqual(['error: ▸models[0].output_types: audio models do not make image.']);
   });

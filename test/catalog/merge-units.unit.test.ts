@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { mergeUnits } from '../../src/catalog/merge-units.ts';
 
-it('takes what the upstream tells where nothing was measured', () => {
+it("an upstream's units are used where nothing was measured", () => {
   expect(mergeUnits({ input_token: '100', output_token: '7' }, { request: '1' })).toEqual({
     request: '1',
     input_token: '100',
@@ -9,7 +9,7 @@ it('takes what the upstream tells where nothing was measured', () => {
   });
 });
 
-it('believes its own measurement first, the last one most', () => {
+it("our own measurements come before the upstream's units, and the last one first", () => {
   expect(mergeUnits({ image: '9', character: '5' }, { image: '2' }, { image: '3' })).toEqual({
     image: '3',
     character: '5',
@@ -20,7 +20,7 @@ it.each([
   [{ second: '99', minute: '99' }, { second: '2.5' }, { second: '2.5' }],
   [{ second: '99' }, { minute: '1' }, { minute: '1' }],
   [{ minute: '99' }, {}, { minute: '99' }],
-])('seconds and minutes tell each other: %j, %j', (told, measured, units) => {
+])('seconds and minutes replace each other: %j, %j', (told, measured, units) => {
   expect(mergeUnits(told, measured)).toEqual(units);
 });
 
@@ -47,15 +47,15 @@ it.each([
   {},
   ['1'],
   true,
-])('leaves out what is no count: %j', (value) => {
+])('an invalid count is left out: %j', (value) => {
   expect(mergeUnits({ output_token: value }, {})).toEqual({});
 });
 
-it('takes the largest count that there may be', () => {
+it('the largest valid count is accepted', () => {
   expect(mergeUnits({ output_token: '1000000000' }, {})).toEqual({ output_token: '1000000000' });
 });
 
-it('knows no units but its own, and none that are inherited', () => {
+it('units are our own and never inherited ones', () => {
   expect(mergeUnits({ banana: '1', constructor: '2', ['__proto__']: '3' }, {})).toEqual({});
   expect(mergeUnits(Object.create({ image: '3' }), {})).toEqual({});
 });

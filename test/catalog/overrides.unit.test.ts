@@ -16,19 +16,19 @@ function changed(override: Partial<Override>) {
   return model;
 }
 
-it('has something to change', () => {
+it('the tests of overrides have models to change', () => {
   expect(configured.length).toBeGreaterThan(1);
   expect(withOverrides(current, [])).toBe(current);
   expect(withOverrides(current, [{ model: 'no/model', is_off: true, route_order: [], drained: [] }])).toBe(current);
 });
 
-it('routes that are not named follow in their own order, unknown ones are nothing', () => {
+it('routes that an override leaves out follow in their own order, and unknown ones are ignored', () => {
   const [first = '', ...others] = configured;
   expect(ids(changed({ route_order: ['gone', ...others] }).routes)).toEqual([...others, first]);
   expect(changed({ route_order: ['gone'] })).toMatchObject({ changed: { is_reordered: false } });
 });
 
-it('a model that is off takes nothing new, and what it has accepted has its routes still', () => {
+it('a model that is switched off accepts nothing new, and its accepted tasks keep their routes', () => {
   const [first = ''] = configured;
   const model = changed({ is_off: true, drained: [first] });
   expect(model.routes).toEqual([]);

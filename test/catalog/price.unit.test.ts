@@ -51,12 +51,12 @@ describe('freezePricing', () => {
     expect(JSON.parse(JSON.stringify(pricing))).toEqual(pricing);
   });
 
-  it('is not fooled by inherited fields', () => {
+  it('ignores inherited fields', () => {
     const inherited = [row('second', '9', { constructor: 'x' }), row('second', '1')];
     expect(freezePricing({ price: inherited }, {}, 'USD', settings).rows[0]?.amount).toBe('1');
   });
 
-  it('refuses a currency that is configured no more', () => {
+  it('refuses a currency that is no longer configured', () => {
     expect(() => freezePricing({ price }, {}, 'EUR', settings)).toThrow('no prices in EUR');
   });
 });
@@ -82,7 +82,7 @@ describe('estimateUnits', () => {
     ['a number of characters', 'character', [{ field: 'text' }], { text: 12 }, '12'],
     ['nothing', 'character', [{ field: 'text' }], { text: '' }, '0'],
     ['the largest', 'second', [{ field: 'duration' }], { duration: 999_999_999_999_999 }, '999999999999999'],
-  ])('%s', (_, unit, factors, input, expected) => {
+  ])('reads %s', (_, unit, factors, input, expected) => {
     expect(estimateUnits(estimate(unit, ...factors), input)).toEqual({ [unit]: expected });
   });
 
@@ -107,7 +107,7 @@ describe('estimateUnits', () => {
     [[5]],
     [{}],
     [undefined],
-  ])('refuses %j, naming the field', (duration) => {
+  ])('refuses %j and names the field', (duration) => {
     const input: JsonObject = {};
     Object.assign(input, { duration });
     expect(() => estimateUnits(estimate('second', { field: 'duration' }), input)).toThrow(
@@ -143,11 +143,11 @@ describe('holdAmount', () => {
     ['a unit that is not there', usd(['second', '1']), {}, 0n],
     ['no price', usd(), { second: '5' }, 0n],
     ['the most', usd(['second', '1000000000']), { second: '1' }, money_max],
-  ])('%s', (_, pricing, units, expected) => {
+  ])('is exact: %s', (_, pricing, units, expected) => {
     expect(holdAmount(pricing, units)).toBe(expected);
   });
 
-  it('refuses what no balance can hold', () => {
+  it('refuses an amount that no balance can hold', () => {
     const pricing = usd(['second', '1']);
     for (const second of ['1000000000.000001', '999999999999999999']) {
       expect(() => holdAmount(pricing, { second })).toThrow(
@@ -166,11 +166,11 @@ describe('chargeAmount', () => {
     ['never above the hold', { second: '5.251' }, { second: '5' }, 500_000n],
     ['as held when it was not measured', { request: '1' }, { second: '5' }, 500_000n],
     ['nothing', { second: '0' }, { second: '5' }, 0n],
-  ])('%s', (_, units, held_units, expected) => {
+  ])('charges %s', (_, units, held_units, expected) => {
     expect(chargeAmount(pricing, units, held_units)).toBe(expected);
   });
 
-  it('tells slack from more when something else was cheaper than held', () => {
+  it('distinguishes tolerance from excess when something else was cheaper than held', () => {
     const both = usd(['second', '0.1'], ['image', '1']);
     const held = { second: '5', image: '2' };
     expect(chargeAmount(both, { second: '5.25', image: '1' }, held)).toBe(1_500_000n);
@@ -180,7 +180,7 @@ describe('chargeAmount', () => {
     expect(chargeAmount(both, { second: '30.601', image: '1' }, { second: '30', image: '2' })).toBe(4_060_100n);
   });
 
-  it('gives no slack to what is counted', () => {
+  it('has no tolerance for counted units', () => {
     const both = usd(['image', '0.01'], ['second', '1']);
     const charged = chargeAmount(both, { image: '101', second: '0' }, { image: '100', second: '1' });
     expect(charged).toBe(1_010_000n);
@@ -225,11 +225,11 @@ describe('unitsOfOutputs', () => {
     ['no duration', [{ type: 'audio' }], { request: '1' }],
     ['no length', [{ type: 'audio', duration: 0 }], { request: '1', second: '0' }],
     ['nothing', [], { request: '1' }],
-  ] as const)('%s', (_, outputs, expected) => {
+  ] as const)('counts %s', (_, outputs, expected) => {
     expect(unitsOfOutputs(outputs)).toEqual(expected);
   });
 
-  it.each([NaN, -1, Infinity, 1e300])('takes no duration of %s', (duration) => {
+  it.each([NaN, -1, Infinity, 1e300])('ignores a duration of %s', (duration) => {
     expect(() => unitsOfOutputs([{ type: 'video', duration }])).toThrow('no measure');
   });
 });
@@ -300,7 +300,7 @@ describe('for any prices and units', () => {
     );
   });
 
-  it('less measured is never dearer', () => {
+  it('a lower measurement never costs more', () => {
     const pairs = fc
       .tuple(fc.nat(1_000_000), fc.nat(1_000_000), fc.nat(1_000_000))
       .map((each) => each.toSorted((a, b) => a - b));
@@ -341,7 +341,7 @@ describe('for any input', () => {
     fc.jsonValue(),
   );
 
-  it('the hold is a whole number of millionths from 0 to the most, or the input is refused by name', () => {
+  it('the hold is a whole number of millionths within the limits, or the input is refused by name', () => {
     const model = {
       price: [row('image', '0.01'), row('second', '0.02'), row('megapixel', '0.5', undefined, 3)],
       estimate: {
@@ -387,11 +387,11 @@ describe('pricingOfInput', () => {
     [101, '2'],
     [200, '2'],
     [201, '4'],
-  ])('with %d tokens one costs %s', (tokens, expected) => {
+  ])('has for %d tokens the price of %s each', (tokens, expected) => {
     expect(inputPrice(tokens)).toEqual([expected]);
   });
 
-  it('keeps what has no steps', () => {
+  it('leaves prices without steps unchanged', () => {
     expect(pricingOfInput(pricing, 500).rows).toContainEqual({ unit: 'output_token', amount: '5', per: 1 });
   });
 });

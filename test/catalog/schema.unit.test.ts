@@ -20,7 +20,7 @@ function formatted(value: object): string {
 }
 
 describe('medley.schema.json', () => {
-  it('is what the source says (vitest -u writes it anew)', async () => {
+  it('is what the source generates (vitest -u writes it again)', async () => {
     await expect(formatted(publishedSchema())).toMatchFileSnapshot(published);
   });
 
@@ -29,7 +29,7 @@ describe('medley.schema.json', () => {
     JSON.parse(JSON.stringify(publishedSchema())),
   );
 
-  it('accepts the example as any editor would', async () => {
+  it('accepts the example as any editor does', async () => {
     validate(parse(await readFile(example, 'utf8')));
     expect(validate.errors).toBeNull();
   });

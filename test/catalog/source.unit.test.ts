@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { cases, errorsIn, said, video } from './said.ts';
 
-describe('what is no YAML, or no catalogue can use', () => {
+describe('invalid YAML is reported', () => {
   it.each(
     cases([
       ['version: 1\n▸version: 2', 'version: this key is there twice.'],
@@ -17,20 +17,20 @@ describe('what is no YAML, or no catalogue can use', () => {
       ['version: 1\n▸---\nversion: 2', 'file: a second document begins here; a catalogue is one.'],
       ['version: 1\n? ▸[a]\n: b', 'file: With stringKeys, all keys must be strings.'],
     ]),
-  )('$expected', ({ marked, expected }) => {
+  )('as $expected', ({ marked, expected }) => {
     expect(errorsIn(marked)).toEqual([`error: ▸${expected}`]);
   });
 
-  it('is told completely', () => {
+  it('completely', () => {
     expect(said('a: 1\na: 2\nb: 1\nb: 2')).toHaveLength(2);
   });
 
-  it('is told up to a point', () => {
+  it('up to a limit', () => {
     expect(said('a: 1\n'.repeat(1_000))).toHaveLength(20);
   });
 });
 
-describe('a small text that means a huge one', () => {
+describe('a small text that expands to a huge one', () => {
   it('ends at the limit of aliases', () => {
     const levels = [...'bcdefghij'].map((name, index) => {
       const alias = `*${'abcdefghi'.charAt(index)}`;
@@ -50,18 +50,18 @@ describe('a small text that means a huge one', () => {
   });
 });
 
-describe('a good file', () => {
+describe('a valid file', () => {
   it.each([
     ['YAML', video('')],
     ['JSON', '{\n\t"version": 1,\n\t"limits": {\n\t\t"failed_per_24h": 3\n\t}\n}'],
     ['an alias', video('description: &d x\n    name: *d')],
     ['a byte order mark', '\uFEFFversion: 1'],
     ['Windows line ends', video('').replaceAll('\n', '\r\n')],
-  ])('%s: nothing is said', (_, text) => {
+  ])('in %s gets no report', (_, text) => {
     expect(said(text)).toEqual([]);
   });
 
-  it('tells places behind an alias where they are written', () => {
+  it('has positions behind an alias where they are written', () => {
     const text = video('description: &l [1]\n    capabilities: *l')
       .replace('[1]', '[▸1]')
       .replace('description', 'limits');

@@ -4,7 +4,7 @@ import { startFal } from '../providers/imitations/fal.ts';
 import type { Imitation } from '../providers/imitations/imitation.ts';
 import { startReplicate } from '../providers/imitations/replicate.ts';
 
-describe('two keys, a margin, and a default model that both providers offer', () => {
+describe('a service with two keys, a margin, and a default model of both providers', () => {
   let first: Imitation;
   let second: Imitation;
   let service: TestApp;
@@ -36,7 +36,7 @@ providers:
   const generate = () =>
     client.call('POST', '/v1/generate?wait=30', { model, input: { prompt: 'A bay', output_format: 'png' } });
 
-  it('offers the models of both, at the price with the margin', async () => {
+  it('offers the models of both at the price with the margin', async () => {
     const { data } = (await client.call('GET', '/v1/models')).json;
     expect(data.length).toBeGreaterThan(10);
     const one = data.find(({ id }: { id: string }) => id === model);
@@ -51,7 +51,7 @@ providers:
     expect([first, second].map((one) => one.askedFor('submit').length)).toEqual([1, 0]);
   });
 
-  it('goes on with the other where one refuses, for the same price', async () => {
+  it('goes on with the other provider for the same price when one refuses', async () => {
     first.instead('submit', { status: 402, json: { detail: 'Insufficient credit' } });
     const { json } = await generate();
     expect(json).toMatchObject({ status: 'succeeded', cost: { exact: '0.013688' } });

@@ -37,7 +37,7 @@ const nonsense: Case[] = [
   ['a rate that is none', { told: { amount: '1', currency: 'USD' }, rate: 'x' }],
 ];
 
-describe('what an upstream charges', () => {
+describe('the upstream cost', () => {
   it.each([
     ['its own word', { told: { amount: '0.0375', currency: 'USD' } }, known('told', 37_500n, 37_500n)],
     [
@@ -97,20 +97,20 @@ describe('what an upstream charges', () => {
       known('rows', 200_000n, 200_000n),
     ],
     ['nothing at all, by its rows', { rows: [row('request', '0')], units: undefined }, known('free', 0n, 0n)],
-  ])('%s', (_what, given, charge) => {
+  ])('is read from %s', (_what, given, charge) => {
     expect(upstreamCharge(settings, { ...grounds, ...given })).toEqual(charge);
   });
 
-  it.each(nonsense)('is unknown, and breaks nothing: %s', (_what, given) => {
+  it.each(nonsense)('is unknown without breaking anything: %s', (_what, given) => {
     expect(upstreamCharge(settings, { ...grounds, ...given })).toEqual(unknown);
   });
 
-  it('nothing, as it said itself', () => {
+  it('may be reported as nothing', () => {
     expect(freeOfCharge(settings)).toEqual(known('free', 0n, 0n));
   });
 });
 
-describe('the rows that hold for an input', () => {
+describe('the cost rows for an input', () => {
   const rows = [
     row('second', '0.5', { when: { resolution: ['1080p', '4k'] } }),
     row('second', '0.1', { when: { resolution: '720p' } }),
@@ -122,11 +122,11 @@ describe('the rows that hold for an input', () => {
     ['1080p', '0.5'],
     ['720p', '0.1'],
     ['480p', '0.05'],
-  ])('%s', (resolution, amount) => {
+  ])('are selected by the value %s', (resolution, amount) => {
     expect(fitCosts(rows, () => ({ resolution }))).toEqual([row('second', amount), row('request', '0.01')]);
   });
 
-  it('an input is looked at only if a row asks', () => {
+  it('ignore the input unless a row depends on it', () => {
     const never = () => {
       throw new Error('read');
     };

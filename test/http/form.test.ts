@@ -76,7 +76,7 @@ const type = { 'content-type': 'multipart/form-data; boundary=x' };
 const post = (body: Buffer, path = '/v1/form') => harness.send('POST', path, { headers: type, body });
 
 describe('a form', () => {
-  test('gives its fields, and its files while they arrive, in their order', async () => {
+  test('yields its fields, and its files while they arrive, in their order', async () => {
     const answer = await post(
       form(field('a', 'ä'), file('one', 'abc', 'x.png'), field('b', ''), file('two', Buffer.alloc(90_000))),
     );
@@ -99,7 +99,7 @@ describe('a form', () => {
     ['..', 'file'],
     ['a\u0001b\u007f.png', 'ab.png'],
     [`${'n'.repeat(300)}.png`, 'n'.repeat(255)],
-  ])('names its files without folders and control characters: %j', async (filename, expected) => {
+  ])('has file names without folders and control characters: %j', async (filename, expected) => {
     const answer = await post(form(file('a', 'abc', filename)));
     expect(answer.json()['files']).toMatchObject([{ filename: expected }]);
   });
@@ -115,7 +115,7 @@ describe('a form', () => {
     expect([answer.status, answer.error()['code']]).toEqual([400, 'invalid_form']);
   });
 
-  test('whose file nobody wants is refused with the reason of whoever took it', async () => {
+  test('whose file is not read is refused with the reason of the reader', async () => {
     taking = async (stream) => {
       stream.resume();
       throw new ApiError('invalid_input', 'not this one');
@@ -130,14 +130,14 @@ describe('a form', () => {
     expect(answer.status).toBe(200);
   });
 
-  test('that is refused unread is answered all the same', async () => {
+  test('that is refused unread gets its response all the same', async () => {
     expect((await post(form(file('a', Buffer.alloc(90_000))), '/v1/refusing')).status).toBe(409);
     expect(
       (await harness.send('POST', '/v1/form', { headers: type, body: form(file('a', 'abc')), key: 'wrong' })).status,
     ).toBe(401);
   });
 
-  test('is asked for only when it is wanted', async () => {
+  test('is requested by 100-continue only when it is read', async () => {
     const head = (path: string, length: number) =>
       `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: multipart/form-data; boundary=x\r\n` +
       `content-length: ${length}\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n`;
@@ -149,7 +149,7 @@ describe('a form', () => {
     expect(await harness.sendRaw(head('/v1/form', 99_999_999))).toMatch(/^HTTP\/1.1 413/);
   });
 
-  test('that stalls is answered, and cut soon', async () => {
+  test('that stalls gets a response and is cut soon', async () => {
     const head =
       'POST /v1/form HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-length: 5000\r\ncontent-type: multipart/form-data; boundary=x\r\n\r\n';
     for (const begun of ['', '--x\r\ncontent-disp', file('a', 'abc'), file('a', 'abc').subarray(0, 70)]) {
@@ -158,7 +158,7 @@ describe('a form', () => {
     }
   });
 
-  test('of a client that went away is forgotten', async () => {
+  test('of a client that disconnected is dropped', async () => {
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
     taking = async (stream) => {
       begun.resolve();
@@ -196,7 +196,7 @@ describe('a body that nobody reads', () => {
     expect(parseRaw(answer).status).toBe(200);
   });
 
-  test('leaves the connection usable when it has come', async () => {
+  test('leaves the connection usable when it has arrived', async () => {
     const one = 'POST /told HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc';
     const answers = await harness.sendRaw(one + one.replace('host: a', 'host: a\r\nconnection: close'));
     expect(answers.match(/HTTP\/1.1 200/g)).toHaveLength(2);

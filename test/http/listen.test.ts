@@ -17,7 +17,7 @@ const open: Endpoint<TestApp> = {
 /** One socket that other sockets share the port of: Linux only. */
 const turns_max = process.platform === 'linux' ? 45 : 200;
 
-test('of those who wait for a connection, several get one in each turn of a busy process', async () => {
+test('several waiting connections are accepted in each turn of a busy process', async () => {
   const harness = await startHarness([open]);
   const sockets = connections(harness.port, 90);
   let answered = 0;
@@ -35,7 +35,7 @@ test('of those who wait for a connection, several get one in each turn of a busy
   await harness.close();
 });
 
-test('a port that is taken is refused, also by a service like this one', async () => {
+test('a port that is in use is refused, also when a service like this one uses it', async () => {
   const harness = await startHarness([open]);
   const second = await startHarness([open]);
   const address = { host: '127.0.0.1', port: harness.port };

@@ -117,7 +117,7 @@ const messages_error = (type: string) => ({
   request_id: expect.stringMatching(/^req_/),
 });
 
-describe('every answer', () => {
+describe('every response', () => {
   test('carries a request id of ours, the one that the endpoint saw', async () => {
     const answer = await send('GET', '/v1/tasks', { headers: { 'x-request-id': 'theirs' } });
     expect(answer.status).toBe(200);
@@ -134,7 +134,7 @@ describe('every answer', () => {
     ['GET', '/v1/tasks/%zz', 'key_1', 400],
     ['GET', '/open', null, 200],
     ['GET', '/nothing', null, 404],
-  ])('%s %s with key %s has a request id and nosniff', async (method, path, key, status) => {
+  ])('to %s %s with key %s has a request id and nosniff', async (method, path, key, status) => {
     const answer = await send(method, path, { key });
     expect(answer.status).toBe(status);
     expect(answer.headers['x-request-id']).toMatch(/^req_/);
@@ -143,7 +143,7 @@ describe('every answer', () => {
     expect(answer.headers['access-control-allow-origin']).toBeUndefined();
   });
 
-  test('has the request id as request-id too on /v1/messages, also when refused', async () => {
+  test('of /v1/messages has the request id as request-id, too, also when refused', async () => {
     for (const key of ['key_1', null]) {
       const answer = await send('POST', '/v1/messages', { json: {}, key });
       expect(answer.headers['request-id']).toMatch(/^req_/);
@@ -152,7 +152,7 @@ describe('every answer', () => {
     expect((await send('GET', '/v1/messages/unknown')).headers['request-id']).toMatch(/^req_/);
   });
 
-  test('echoes a sane x-client-request-id and no other', async () => {
+  test('echoes a valid x-client-request-id and no other', async () => {
     const echoed = async (id: string) =>
       (await send('GET', '/v1/tasks', { headers: { 'x-client-request-id': id } })).headers['x-client-request-id'];
     expect(await echoed('my-id 42')).toBe('my-id 42');
@@ -160,7 +160,7 @@ describe('every answer', () => {
     expect(await echoed('caf\u00e9')).toBeUndefined();
   });
 
-  test('of a string or bytes is sent as it is', async () => {
+  test('of a string or bytes is sent unchanged', async () => {
     const text = '{"amount": 0.10,   "z":1,"a":"\\u00e9"}';
     script = () => ({ status: 202, body: text });
     const answer = await send('GET', '/v1/scripted');
@@ -191,8 +191,8 @@ describe('every answer', () => {
   });
 });
 
-describe('200', () => {
-  test('the endpoint gets caller, path, query and body', async () => {
+describe('a request is accepted', () => {
+  test('and the endpoint gets its caller, path, query and body', async () => {
     const answer = await send('POST', '/v1/generate?wait=5', { json: { model: 'm', input: { a: [1] } }, key: 'key_7' });
     expect(answer.json()).toMatchObject({
       caller: { account: { id: 'acct_7' }, key: { id: 'key_7' } },
@@ -208,17 +208,17 @@ describe('200', () => {
     ['/v1/models/acme%2Fpicture-1', 'acme/picture-1'],
     ['/v1/models/acme%2fa%20b', 'acme/a b'],
     ['/v1/models/plain', 'plain'],
-  ])('%s names the model %s', async (path, id) => {
+  ])('with the path %s for the model %s', async (path, id) => {
     expect((await send('GET', path)).json()['params']).toEqual({ id });
   });
 
-  test('an encoded path is the same path', async () => {
+  test('with an encoded path as the same path', async () => {
     expect((await send('GET', '/v1/t%61sks')).status).toBe(200);
     expect((await send('GET', '/v1/t%61sks', { key: null })).status).toBe(401);
     expect((await send('GET', '/%76%31/tasks', { key: null })).status).toBe(401);
   });
 
-  test('a request line with a whole URL means its path', async () => {
+  test('with a whole URL in its request line as a request for the path', async () => {
     const ask = async (url: string, key = 'Bearer key_1') =>
       parseRaw(await sendRaw(`GET ${url} HTTP/1.1\r\nhost: a\r\nauthorization: ${key}\r\nconnection: close\r\n\r\n`));
     expect((await ask('http://a/v1/tasks?limit=5')).json()).toMatchObject({ path: '/v1/tasks', query: { limit: '5' } });
@@ -226,17 +226,17 @@ describe('200', () => {
     expect((await ask('HTTPS://evil/v1/messages')).json()).toEqual(messages_error('invalid_request'));
   });
 
-  test('query parameters are decoded, object parameters keep their key', async () => {
+  test('with its query parameters decoded and the keys of object parameters unchanged', async () => {
     const answer = await send('GET', '/v1/tasks?limit=5&metadata[na%20me]=a+b%26c&metadata%5Bx%5D=');
     expect(answer.json()['query']).toEqual({ limit: '5', 'metadata[na me]': 'a b&c', 'metadata[x]': '' });
   });
 
-  test('chat paths take any query: SDKs add their own', async () => {
+  test('with any query on chat paths, because SDKs add their own', async () => {
     const answer = await send('POST', '/v1/messages?beta=true&beta=true&api-version=1', { json: {} });
     expect(answer.status).toBe(200);
   });
 
-  test('a POST without a declared body takes none, an empty or a JSON one', async () => {
+  test('with no body, an empty one or JSON when the POST declares no body', async () => {
     expect((await send('POST', '/v1/tasks/task_1/cancel')).json()['body']).toBe(null);
     const empty = await send('POST', '/v1/tasks/task_1/cancel', { headers: { 'content-type': 'application/json' } });
     expect(empty.status).toBe(200);
@@ -249,12 +249,12 @@ describe('200', () => {
     'Application/JSON',
     ' application/json ; charset=UTF-8',
     'application/json;charset="utf-8"',
-  ])('content-type %j is JSON', async (type) => {
+  ])('with the content type %j as JSON', async (type) => {
     const answer = await send('POST', '/v1/generate', { body: '{"a":1}', headers: { 'content-type': type } });
     expect(answer.json()['body']).toEqual({ a: 1 });
   });
 
-  test('keys that name the prototype are ordinary keys', async () => {
+  test('with keys that name the prototype as ordinary keys', async () => {
     const body = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"a":1}';
     const answer = await send('POST', '/v1/generate', { body });
     expect(answer.status).toBe(200);
@@ -262,26 +262,26 @@ describe('200', () => {
     expect('admin' in {}).toBe(false);
   });
 
-  test('NUL, lone surrogates, duplicate keys and a byte order mark are taken', async () => {
+  test('with NUL, lone surrogates, duplicate keys and a byte order mark', async () => {
     const bytes = Buffer.from('\ufeff{"nul":"a\\u0000b","half":"\\ud800","twice":1,"twice":2}');
     const answer = await send('POST', '/v1/generate', { body: bytes });
     expect(answer.json()['body']).toEqual({ nul: 'a\0b', half: '\ud800', twice: 2 });
   });
 
-  test('10,000 members in an object and 100,000 in all are taken, and so are long texts and many values', async () => {
+  test('with 10,000 members in an object and 100,000 in all, and with long texts and many values', async () => {
     expect((await send('POST', '/v1/generate', { body: withMembers(9, 10_000) })).status).toBe(200);
     const text = '{":,[\\'.repeat(300_000);
     expect((await send('POST', '/v1/generate', { json: { text, list: Array(500_000).fill(1) } })).status).toBe(200);
   });
 
-  test('64 levels are taken, quotes and braces in strings do not count', async () => {
+  test('with 64 levels, not counting quotes and braces in strings', async () => {
     const deep = '{"a":'.repeat(63) + '[]' + '}'.repeat(63);
     expect((await send('POST', '/v1/generate', { body: deep })).status).toBe(200);
     const text = JSON.stringify({ a: '[{"\\'.repeat(1_000), b: '\\', c: '\\"[' });
     expect((await send('POST', '/v1/generate', { body: text })).status).toBe(200);
   });
 
-  test('a body of exactly the limit is taken, in one piece or in chunks', async () => {
+  test('with a body of exactly the limit, in one piece or in chunks', async () => {
     const body = JSON.stringify({ a: 'x'.repeat(999_992) });
     expect(body.length).toBe(1_000_000);
     expect((await send('POST', '/v1/estimate', { body })).json()['body_bytes']).toBe(1_000_000);
@@ -289,7 +289,7 @@ describe('200', () => {
     expect(parseRaw(await sendRaw(chunked)).status).toBe(200);
   });
 
-  test('a body is the same with its head, behind it and in pieces, and the connection serves on', async () => {
+  test('with the same body together with its head, after it or in pieces, and the connection goes on', async () => {
     const head = (rest = '') =>
       `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\n${rest}content-length: 7\r\n\r\n`;
     const socket = connect(harness.port, '127.0.0.1');
@@ -309,7 +309,7 @@ describe('200', () => {
     expect(answers()).toEqual([1, 2, 3, 4, 5, 6].map((a) => `{"a":${a}}`));
   });
 
-  test('a body that is here in several pieces when it is looked for is read whole, whatever its size', async () => {
+  test('with a body of any size that arrived in several pieces before it is read', async () => {
     const slow = await startHarness(endpoints, {
       authenticate: async (headers) => {
         await new Promise((resolve) => setTimeout(resolve, 30)); // meanwhile all pieces come that Node takes
@@ -324,7 +324,7 @@ describe('200', () => {
     await slow.close();
   });
 
-  test('Expect: 100-continue gets its continue only when the body is wanted', async () => {
+  test('with Expect: 100-continue, which gets its continue only when the body is read', async () => {
     const head = (key: string) =>
       `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 7\r\nexpect: 100-continue\r\n\r\n`;
     const wanted = await sendRaw(head('key_1'), '{"a":1}');
@@ -334,16 +334,16 @@ describe('200', () => {
     expect(refused).toMatch(/connection: close/i);
   });
 
-  test('an Expect that we do not know is ignored', async () => {
+  test('with an unknown Expect, which is ignored', async () => {
     const text = await sendRaw('GET /open HTTP/1.1\r\nhost: a\r\nexpect: tea\r\nconnection: close\r\n\r\n');
     expect(parseRaw(text).status).toBe(200);
   });
 
-  test('an Accept-Version header does not change the route', async () => {
+  test('with an Accept-Version header, which does not change the route', async () => {
     expect((await send('GET', '/v1/tasks', { headers: { 'accept-version': '9.9.9' } })).status).toBe(200);
   });
 
-  test('the signal of a call fires when its client is gone, and only then', async () => {
+  test('and the signal of its call fires only when its client disconnects', async () => {
     const seen: Stop[] = [];
     let release = () => {};
     script = async (call) => {
@@ -366,7 +366,7 @@ describe('200', () => {
   });
 });
 
-describe('400', () => {
+describe('a request gets 400', () => {
   test.each([
     ['broken JSON', '{"a":', /not valid JSON/],
     ['an array', '[]', /must be a JSON object \(got an array\)/],
@@ -383,13 +383,13 @@ describe('400', () => {
     ['broken UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /not valid UTF-8/],
     ['a surrogate written as UTF-8', Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]), /UTF-8/],
     ['UTF-16', Buffer.from('{"a":1}', 'utf16le'), /not valid JSON/],
-  ])('%s', async (_name, body, message) => {
+  ])('for %s', async (_name, body, message) => {
     const answer = await send('POST', '/v1/generate', { body });
     expect(answer.status).toBe(400);
     expect(answer.error()).toMatchObject({ type: 'invalid_request', message: expect.stringMatching(message) });
   });
 
-  test('no body where one is needed', async () => {
+  test('without a body when one is needed', async () => {
     const answer = await send('POST', '/v1/generate');
     expect(answer.status).toBe(400);
     expect(answer.json()).toEqual(service_error('invalid_request'));
@@ -403,13 +403,13 @@ describe('400', () => {
     ['/v1/tasks?__proto__=5', '__proto__', /not a known query parameter/],
     ['/v1/tasks?toString=5', 'toString', /not a known query parameter/],
     ['/v1/tasks/task_1?limit=5', 'limit', /not a known query parameter/],
-  ])('%s names %s', async (path, param, message) => {
+  ])('for %s and names %s', async (path, param, message) => {
     const answer = await send('GET', path);
     expect(answer.status).toBe(400);
     expect(answer.error()).toMatchObject({ type: 'invalid_request', param, message: expect.stringMatching(message) });
   });
 
-  test('a query or a path that cannot be decoded', async () => {
+  test('with a query or a path that cannot be decoded', async () => {
     expect((await send('GET', '/v1/tasks?limit=%zz')).error()).toMatchObject({ type: 'invalid_request' });
     expect((await send('GET', '/v1/tasks?limit=%ff')).status).toBe(400);
     const path = await send('GET', '/v1/tasks/%ff');
@@ -418,7 +418,7 @@ describe('400', () => {
     expect((await send('GET', '/v1/messages/%zz')).json()).toEqual(messages_error('invalid_request'));
   });
 
-  test('a URL of 2,048 characters is taken, of one more not', async () => {
+  test('with a URL of 2,049 characters, and not with 2,048', async () => {
     const id = 'x'.repeat(2_048 - '/v1/tasks/'.length);
     expect((await send('GET', `/v1/tasks/${id}`)).status).toBe(200);
     const answer = await send('GET', `/v1/tasks/${id}x`);
@@ -448,7 +448,7 @@ describe('400', () => {
     ['an unknown transfer coding', 'POST /v1/generate HTTP/1.1\r\nhost: a\r\ntransfer-encoding: tea\r\n\r\n'],
     ['an unknown version', 'GET /open HTTP/9.1\r\nhost: a\r\n\r\n'],
     ['no Host header', 'GET /open HTTP/1.1\r\n\r\n'],
-  ])('on the socket: %s', async (_name, bytes) => {
+  ])('on the socket for %s', async (_name, bytes) => {
     const answer = parseRaw(await sendRaw(bytes));
     expect(answer.status).toBe(400);
     expect(answer.json()).toEqual(service_error('invalid_request'));
@@ -456,7 +456,7 @@ describe('400', () => {
     expect(answer.headers['content-type']).toMatch(/^application\/json/);
   });
 
-  test('a client that goes on sending nonsense can still read the answer', async () => {
+  test('that its client can read although it goes on sending nonsense', async () => {
     const socket = connect({ port: harness.port, host: '127.0.0.1', allowHalfOpen: true });
     const chunks: Buffer[] = [];
     let failure: Error | undefined;
@@ -476,7 +476,7 @@ describe('400', () => {
     expect(parseRaw(Buffer.concat(chunks).toString()).status).toBe(400);
   });
 
-  test('malformed HTTP in the format of its path, if the path can be read', async () => {
+  test('for malformed HTTP in the format of its path if the path can be read', async () => {
     const broken = (path: string) => `POST ${path} HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n`;
     const messages = parseRaw(await sendRaw(broken('/v1/messages?beta=true')));
     expect(messages.json()).toEqual(messages_error('invalid_request'));
@@ -491,7 +491,7 @@ describe('400', () => {
     }
   });
 
-  test('a broken chunk in the middle of a body', async () => {
+  test('for a broken chunk in the middle of a body', async () => {
     const text = await sendRaw(
       'POST /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"a":\r\nzz\r\n',
     );
@@ -499,7 +499,7 @@ describe('400', () => {
     expect(parseRaw(text).json()).toEqual(messages_error('invalid_request'));
   });
 
-  test('behind an answer that is on its way: it is sent to its end, and the refusal follows', async () => {
+  test('after a response that is being sent, which is sent to its end first', async () => {
     const { promise: garbage_sent, resolve: sent } = Promise.withResolvers<void>();
     script = () => ({
       status: 200,
@@ -526,7 +526,7 @@ describe('400', () => {
     expect(text).toMatch(/first[^]*second[^]*0\r\n\r\nHTTP\/1.1 400 /);
   });
 
-  test('a body that stops before its end harms nobody', async () => {
+  test('for a body that stops before its end, which harms nobody', async () => {
     const before = harness.log.filter((line) => line.level === 'error').length;
     const looked_up = harness.authenticated();
     const socket = connect(harness.port, '127.0.0.1');
@@ -542,7 +542,7 @@ describe('400', () => {
   });
 });
 
-describe('401', () => {
+describe('a request gets 401', () => {
   test.each([
     ['no key', {}],
     ['another scheme', { authorization: 'Basic key_1' }],
@@ -550,14 +550,14 @@ describe('401', () => {
     ['an empty key', { authorization: 'Bearer ' }],
     ['an unknown x-api-key', { 'x-api-key': 'wrong' }],
     ['a wrong Authorization beside a right x-api-key', { authorization: 'Bearer wrong', 'x-api-key': 'key_1' }],
-  ])('%s', async (_name, headers) => {
+  ])('for %s', async (_name, headers) => {
     const answer = await send('GET', '/v1/tasks', { key: null, headers });
     expect(answer.status).toBe(401);
     expect(answer.json()).toEqual(service_error('authentication_error'));
     expect(answer.headers['x-ratelimit-limit-requests']).toBeUndefined();
   });
 
-  test('x-api-key is a key too', async () => {
+  test('but not with its key in x-api-key', async () => {
     expect((await send('GET', '/v1/tasks', { key: null, headers: { 'x-api-key': 'key_3' } })).status).toBe(200);
   });
 
@@ -579,20 +579,20 @@ describe('401', () => {
     expect(await refused('POST', '/v1/%6dessages')).toEqual(messages_error('authentication_error'));
   });
 
-  test('is answered before the body is read, whatever the body is', async () => {
+  test('before its body is read, whatever the body is', async () => {
     const text = await sendRaw(
       'POST /v1/generate HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\ncontent-length: 999999999\r\nconnection: close\r\n\r\n{',
     );
     expect(parseRaw(text).json()).toEqual(service_error('authentication_error'));
   });
 
-  test('a large upload without a key is answered and the answer can be read', async () => {
+  test('that can be read after a large upload without a key', async () => {
     const answer = await send('POST', '/v1/generate', { key: null, body: Buffer.alloc(15_000_000, 0x20) });
     expect(answer.status).toBe(401);
   });
 });
 
-describe('404', () => {
+describe('a request gets 404', () => {
   test.each([
     '/v1/nothing',
     '/v1',
@@ -604,7 +604,7 @@ describe('404', () => {
     '/v1/models/',
     '/v1/tasks%2Fx',
     '/v1%2Ftasks',
-  ])('%s', async (path) => {
+  ])('for %s', async (path) => {
     const answer = await send('GET', path);
     expect(answer.status).toBe(404);
     expect(answer.json()).toEqual(service_error('not_found'));
@@ -616,12 +616,12 @@ describe('404', () => {
     expect((await send('GET', '/v1/chat/completions/1')).json()).toEqual(completions_error('not_found'));
   });
 
-  test('outside of /v1 no key is asked for', async () => {
+  test('without a key outside of /v1', async () => {
     const answer = await send('GET', '/nothing', { key: null });
     expect([answer.status, answer.error()['type']]).toEqual([404, 'not_found']);
   });
 
-  test('with a content type that is none, and with a body', async () => {
+  test('with an invalid content type, and with a body', async () => {
     const answer = await send('POST', '/v1/nothing', { body: 'x', headers: { 'content-type': 'none' } });
     expect(answer.status).toBe(404);
   });
@@ -631,14 +631,14 @@ describe('404', () => {
     ['POST', '/v1/v1/messages', '/v1/messages'],
     ['POST', '/v1/v1/chat/completions', '/v1/chat/completions'],
     ['GET', '/v1/tasks/', '/v1/tasks'],
-  ])('%s %s asks whether %s was meant', async (method, path, meant) => {
+  ])('for %s %s that asks whether %s was meant', async (method, path, meant) => {
     const answer = await send(method, path);
     expect(answer.status).toBe(404);
     expect(answer.error()['message']).toContain(`Did you mean ${meant}?`);
   });
 });
 
-describe('405', () => {
+describe('a request gets 405', () => {
   test.each([
     ['GET', '/v1/generate', 'POST'],
     ['DELETE', '/v1/tasks', 'GET, HEAD'],
@@ -646,7 +646,7 @@ describe('405', () => {
     ['PATCH', '/v1/scripted', 'POST, GET, HEAD'],
     ['POST', '/v1/models/a/b', 'GET, HEAD'],
     ['POST', '/v1/models/a%0D%0Ab', 'GET, HEAD'],
-  ])('%s %s allows %s', async (method, path, allow) => {
+  ])('for %s %s, which allows %s', async (method, path, allow) => {
     const answer = await send(method, path);
     expect(answer.status).toBe(405);
     expect(answer.headers['allow']).toBe(allow);
@@ -662,7 +662,7 @@ describe('405', () => {
     expect((await send('POST', '/open', { key: null, json: {} })).status).toBe(405);
   });
 
-  test.each(['TRACE', 'PROPFIND', 'PURGE', 'QUERY'])('%s, which we never speak', async (method) => {
+  test.each(['TRACE', 'PROPFIND', 'PURGE', 'QUERY'])('for %s, which the service never accepts', async (method) => {
     const text = await sendRaw(
       `${method} /v1/tasks HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\nconnection: close\r\n\r\n`,
     );
@@ -670,13 +670,13 @@ describe('405', () => {
     expect([answer.status, answer.headers['allow']]).toEqual([405, 'GET, HEAD']);
   });
 
-  test('CONNECT', async () => {
+  test('for CONNECT', async () => {
     const answer = parseRaw(await sendRaw('CONNECT example.com:443 HTTP/1.1\r\nhost: a\r\n\r\n'));
     expect(answer.status).toBe(405);
     expect(answer.json()).toEqual(service_error('invalid_request'));
   });
 
-  test('an Upgrade is an ordinary request', async () => {
+  test('but not for an Upgrade, which counts as an ordinary request', async () => {
     const text = await sendRaw(
       'GET /open HTTP/1.1\r\nhost: a\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n',
     );
@@ -684,8 +684,8 @@ describe('405', () => {
   });
 });
 
-describe('413', () => {
-  test('a length beyond the limit is refused before the body comes', async () => {
+describe('a request gets 413', () => {
+  test('for a length beyond the limit before its body comes', async () => {
     const text = await sendRaw(
       'POST /v1/generate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ncontent-length: 20000001\r\nconnection: close\r\n\r\n',
     );
@@ -694,7 +694,7 @@ describe('413', () => {
     expect(answer.error()).toMatchObject({ type: 'invalid_request', message: expect.stringContaining('20 MB') });
   });
 
-  test('a chunked body is refused as soon as it is too large', async () => {
+  test('for a chunked body as soon as it is too large', async () => {
     const piece = `${(500_000).toString(16)}\r\n${'x'.repeat(500_000)}\r\n`;
     const text = await sendRaw(
       'POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n',
@@ -705,13 +705,13 @@ describe('413', () => {
     expect(parseRaw(text).status).toBe(413);
   });
 
-  test('a client that sends everything first still reads the answer', async () => {
+  test('that its client can read although it sends everything first', async () => {
     const answer = await send('POST', '/v1/generate', { body: Buffer.alloc(25_000_000, 0x20) });
     expect(answer.status).toBe(413);
     expect(answer.json()).toEqual(service_error('invalid_request'));
   });
 
-  test('comes before 415', async () => {
+  test('rather than 415 when both apply', async () => {
     const answer = await send('POST', '/v1/estimate', {
       body: 'x'.repeat(1_000_001),
       headers: { 'content-type': 'text/plain' },
@@ -720,7 +720,7 @@ describe('413', () => {
   });
 });
 
-describe('415', () => {
+describe('a request gets 415', () => {
   test.each([
     ['text', { 'content-type': 'text/plain' }],
     ['what curl sends by itself', { 'content-type': 'application/x-www-form-urlencoded' }],
@@ -730,36 +730,36 @@ describe('415', () => {
     ['no type', { 'content-type': '' }],
     ['nonsense', { 'content-type': 'json' }],
     ['gzip', { 'content-encoding': 'gzip' }],
-  ])('%s', async (_name, headers) => {
+  ])('for %s', async (_name, headers) => {
     const answer = await send('POST', '/v1/generate', { body: '{"a":1}', headers });
     expect(answer.status).toBe(415);
     expect(answer.json()).toEqual(service_error('invalid_request'));
   });
 
-  test('identity is no encoding', async () => {
+  test('but not for the encoding identity', async () => {
     const answer = await send('POST', '/v1/generate', { body: '{"a":1}', headers: { 'content-encoding': 'identity' } });
     expect(answer.status).toBe(200);
   });
 });
 
-describe('large headers', () => {
+describe('a request with headers', () => {
   const head = 'GET /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\n';
 
-  test('headers of more than 64 KiB', async () => {
+  test('of more than 64 KiB is refused', async () => {
     const answer = parseRaw(await sendRaw(`${head}x-long: ${'x'.repeat(70_000)}\r\n\r\n`));
     expect(answer.status).toBe(400);
     expect(answer.error()['type']).toBe('invalid_request');
     expect(answer.headers['x-request-id']).toMatch(/^req_/);
   });
 
-  test('headers of less are read', async () => {
+  test('of less than 64 KiB is accepted', async () => {
     const text = await sendRaw(`${head}x-long: ${'x'.repeat(60_000)}\r\nconnection: close\r\n\r\n`);
     expect(parseRaw(text).status).toBe(405);
   });
 });
 
-describe('429', () => {
-  test('the 61st request of a minute, in the specified form; refused ones do not count', async () => {
+describe('a request gets 429', () => {
+  test('as the 61st of a minute in the specified form, and refused ones do not count', async () => {
     let now_ms = 1_000_000;
     const limited = await startHarness(endpoints, { elapsed_ms: () => now_ms });
     try {
@@ -794,7 +794,7 @@ describe('429', () => {
     }
   });
 
-  test('is answered before the body is read and before anything is said of it', async () => {
+  test('before its body is read and its contents are checked', async () => {
     const limited = await startHarness(endpoints, { limits: () => ({ generate: 0, chat: 0, other: 0 }) });
     try {
       const body = Buffer.alloc(25_000_000);
@@ -811,7 +811,7 @@ describe('429', () => {
     }
   });
 
-  test('accepted requests count even if they fail afterwards, and both chat paths share a window', async () => {
+  test('after accepted requests that failed, too, and both chat paths share a rate limit', async () => {
     const limited = await startHarness(endpoints, { limits: () => ({ generate: 2, chat: 3, other: 9 }) });
     try {
       const statuses: number[] = [];
@@ -826,7 +826,7 @@ describe('429', () => {
     }
   });
 
-  test('200 at once over many connections: exactly 60 get through', async () => {
+  test('unless it is one of exactly 60 out of 200 at once over many connections', async () => {
     const limited = await startHarness(endpoints);
     try {
       const all = await Promise.all(
@@ -839,7 +839,7 @@ describe('429', () => {
     }
   });
 
-  test('of the failures pause tells the SDKs not to repeat', async () => {
+  test('for the pause after failures with a header that tells SDKs not to retry', async () => {
     script = () => {
       throw new ApiError('failures_pause', 'Paused.', { headers: { 'retry-after': '3600' } });
     };
@@ -850,12 +850,12 @@ describe('429', () => {
   });
 });
 
-describe('402 and 403', () => {
+describe('a request gets 402 or 403', () => {
   test.each([
     ['insufficient_balance', 402, 'insufficient_balance'],
     ['key_limit', 403, 'permission_error'],
     ['account_blocked', 403, 'permission_error'],
-  ] as const)('%s tells the SDKs not to repeat', async (kind, status, type) => {
+  ] as const)('for %s with a header that tells SDKs not to retry', async (kind, status, type) => {
     script = () => {
       throw new ApiError(kind, 'No.');
     };
@@ -866,8 +866,8 @@ describe('402 and 403', () => {
   });
 });
 
-describe('422', () => {
-  test('keeps code, param and details inside of error', async () => {
+describe('a request gets 422', () => {
+  test('with code, param and details inside the error object', async () => {
     const details = [
       { field: 'input.a', rule: 'required', message: 'input.a is required.' },
       { field: 'input.b', rule: 'type', message: 'input.b must be a string.' },
@@ -883,8 +883,8 @@ describe('422', () => {
   });
 });
 
-describe('500', () => {
-  test('of a surprise says nothing to the caller and everything to the log', async () => {
+describe('a request gets 500', () => {
+  test('for an unexpected error that is in the log and not in the response', async () => {
     for (const fail of [
       () => {
         throw new TypeError('secret detail');
@@ -904,12 +904,12 @@ describe('500', () => {
     }
   });
 
-  test('of a thrown value that is no error', async () => {
+  test('for a thrown value that is not an error', async () => {
     script = () => Promise.reject('text');
     expect((await send('POST', '/v1/scripted')).json()).toEqual(service_error('internal_error'));
   });
 
-  test('that cannot even be sent ends the connection, not the service', async () => {
+  test('that cannot even be sent, which ends the connection and not the service', async () => {
     script = () => {
       throw new ApiError('conflict', 'No.', { headers: { 'x-bad': 'a\nb' } });
     };
@@ -923,7 +923,7 @@ describe('500', () => {
     expect((await send('GET', '/open')).status).toBe(200);
   });
 
-  test('of the key look-up, in the format of the path', async () => {
+  test('for a failed look-up of its key, in the format of the path', async () => {
     const broken = await startHarness(endpoints, {
       authenticate: () => Promise.reject(new Error('the database is gone')),
     });
@@ -936,7 +936,7 @@ describe('500', () => {
     }
   });
 
-  test('of a stream that fails before its first byte; after it the connection is cut', async () => {
+  test('for a stream that fails before its first byte, and after it the connection is cut', async () => {
     const failing = (first: string) =>
       Readable.from(
         (async function* () {
@@ -964,7 +964,7 @@ describe('500', () => {
 });
 
 describe('the log', () => {
-  test('has one line per request, from an allow-list', async () => {
+  test('has one line per request with only listed fields', async () => {
     const answer = await send('POST', '/v1/generate?wait=0', {
       json: { prompt: 'canary-prompt' },
       headers: { 'x-canary': 'canary-header' },
@@ -993,10 +993,10 @@ describe('the log', () => {
   });
 });
 
-describe('slow clients', () => {
+describe('a slow client', () => {
   const timeouts = { headers_ms: 300, request_ms: 600, body_idle_ms: 200, check_every_ms: 50, discard_ms: 200 };
 
-  test('headers that never end are answered and cut', async () => {
+  test('whose headers never end gets a response and is cut', async () => {
     const slow = await startHarness(endpoints, { timeouts });
     try {
       const answer = parseRaw(await slow.sendRaw('GET /v1/messages HTTP/1.1\r\nhost: a\r\n'));
@@ -1007,7 +1007,7 @@ describe('slow clients', () => {
     }
   });
 
-  test('a body that stalls is answered, and the connection is cut soon', async () => {
+  test('whose body stalls gets a response and is cut soon', async () => {
     const slow = await startHarness(endpoints, { timeouts });
     try {
       const text = await slow.sendRaw(
@@ -1020,7 +1020,7 @@ describe('slow clients', () => {
     }
   });
 
-  test('a connection on which nothing moves is cut', async () => {
+  test('on whose connection nothing moves is cut', async () => {
     const slow = await startHarness(endpoints, { timeouts: { ...timeouts, silence_ms: 100 } });
     try {
       script = () => new Promise(() => {});
@@ -1030,7 +1030,7 @@ describe('slow clients', () => {
     }
   });
 
-  test('a body that is slow but never stalls is taken', async () => {
+  test('whose body is slow but never stalls is accepted', async () => {
     const slow = await startHarness(endpoints, { timeouts: { ...timeouts, request_ms: 20_000 } });
     const socket = connect(slow.port, '127.0.0.1');
     const answered = new Promise<Buffer>((resolve) => socket.once('data', resolve));
@@ -1046,7 +1046,7 @@ describe('slow clients', () => {
     await slow.close();
   });
 
-  test('an upload that was refused may go on for a while, not for ever', async () => {
+  test('whose upload was refused may go on for a while, not for ever', async () => {
     const slow = await startHarness(endpoints, { timeouts: { ...timeouts, request_ms: 60_000 } });
     const socket = connect(slow.port, '127.0.0.1');
     socket.on('error', () => {});
@@ -1098,8 +1098,8 @@ describe('CORS', () => {
   });
 });
 
-describe('closing', () => {
-  test('answers what is in flight, tells those who wait, then ends', async () => {
+describe('closing the service', () => {
+  test('completes the calls in flight, informs those that wait, then ends', async () => {
     const closing = await startHarness(endpoints, { authenticate });
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
     script = async (call) => {
@@ -1120,7 +1120,7 @@ describe('closing', () => {
     await expect(closing.send('GET', '/open')).rejects.toThrow(/ECONNREFUSED|closed/);
   });
 
-  test('does not wait for clients that keep a finished connection', async () => {
+  test('does not wait for clients that keep an idle connection', async () => {
     const closing = await startHarness(endpoints);
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     script = () => ({
@@ -1144,7 +1144,7 @@ describe('closing', () => {
     expect(Date.now() - started).toBeLessThan(3_000);
   });
 
-  test('cuts what does not end in time', async () => {
+  test('cuts calls that do not end in time', async () => {
     const closing = await startHarness(endpoints);
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
     script = () => {

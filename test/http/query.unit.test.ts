@@ -17,7 +17,7 @@ function refusal(work: () => unknown): { kind: string; message: string; param: s
 }
 
 describe('parseQuery', () => {
-  test('takes back what URLSearchParams writes', () => {
+  test('reads what URLSearchParams writes', () => {
     const pairs = fc.uniqueArray(
       fc.tuple(fc.string({ unit: 'grapheme', minLength: 1 }), fc.string({ unit: 'grapheme' })),
       {
@@ -59,10 +59,10 @@ describe('wholeNumber', () => {
     ['n=100', 100],
     ['n=007', 7],
     ['m=5', undefined],
-  ])('%s is %s', (text, value) => expect(wholeNumber(query(text), 'n', range)).toBe(value));
+  ])('reads %s as %s', (text, value) => expect(wholeNumber(query(text), 'n', range)).toBe(value));
 
   test.each(['0', '101', '-1', '1.5', '1e1', '', '+', ' 1', '0x1', 'NaN', '99999999999999999999'])(
-    '%j is refused',
+    'refuses %j',
     (value) => {
       expect(refusal(() => wholeNumber(query(`n=${encodeURIComponent(value)}`), 'n', range))).toMatchObject({
         kind: 'invalid_request',
@@ -74,7 +74,7 @@ describe('wholeNumber', () => {
 });
 
 describe('oneOf', () => {
-  test('is one of them, or undefined, or refused with a suggestion', () => {
+  test('returns one of its values or undefined, or refuses with a suggestion', () => {
     expect(oneOf(query('s=b'), 's', ['a', 'b'])).toBe('b');
     expect(oneOf(query(''), 's', ['a', 'b'])).toBeUndefined();
     expect(refusal(() => oneOf(query('s=faild'), 's', ['failed', 'queued']))).toMatchObject({
@@ -90,7 +90,9 @@ describe('moment', () => {
     ['2026-01-31T12:30Z', '2026-01-31T12:30:00.000Z'],
     ['2026-01-31T12:30:15.5+02:00', '2026-01-31T10:30:15.500Z'],
     ['2028-02-29', '2028-02-29T00:00:00.000Z'],
-  ])('%s is %s', (text, iso) => expect(moment(query(`t=${encodeURIComponent(text)}`), 't')?.toISOString()).toBe(iso));
+  ])('reads %s as %s', (text, iso) =>
+    expect(moment(query(`t=${encodeURIComponent(text)}`), 't')?.toISOString()).toBe(iso),
+  );
 
   test.each([
     '2026-02-29',
@@ -102,13 +104,13 @@ describe('moment', () => {
     '1767225600',
     '',
     '2026-1-1',
-  ])('%j is refused', (text) => {
+  ])('refuses %j', (text) => {
     expect(refusal(() => moment(query(`t=${encodeURIComponent(text)}`), 't'))).toMatchObject({ param: 't' });
   });
 });
 
 describe('objectParameter', () => {
-  test('collects the members, of this parameter only', () => {
+  test('collects the members of this parameter only', () => {
     const parsed = query('metadata[a]=1&metadata[__proto__]=2&meta[a]=3&metadatax[a]=4&limit=5');
     expect(Object.entries(objectParameter(parsed, 'metadata'))).toEqual([
       ['a', '1'],

@@ -24,26 +24,26 @@ async function answerToHead(path: string, length: number, from = `192.0.2.${++nu
   return { status: reply?.status, headers: reply?.headers, text: String(reply?.body) };
 }
 
-describe('what needs no key is judged by its head, before its body is read', () => {
+describe('a request that needs no key', () => {
   it.each([
     ['/auth/nothing', 900_000, 404, 'There is nothing here.'],
     ['/auth/sign-in/social', 900_000, 404, 'There is nothing here.'],
     ['/auth/sign-in/email', 8_001, 413, 'larger than 8 kB'],
     ['/auth/sign-in/link', 900_000, 413, 'larger than 8 kB'],
     ['/stripe/webhook', 900_000, 404, 'There is nothing at POST /stripe/webhook.'],
-  ])('POST %s with %i bytes is answered %i', async (path, length, status, message) => {
+  ])('is answered before its body is read: POST %s with %i bytes gets %i', async (path, length, status, message) => {
     const answer = await answerToHead(path, length);
     expect(answer).toMatchObject({ status, text: expect.stringContaining(message) });
   });
 
-  it('another site is refused before its body is read', async () => {
+  it('is refused from another site before its body is read', async () => {
     const head =
       'POST /auth/sign-in/email HTTP/1.1\r\nhost: a\r\norigin: http://evil.example\r\ncontent-length: 7000\r\n';
     const { replies } = await speak(port, [`${head}content-type: application/json\r\n\r\n]]]`], { enough: 1 });
     expect(replies.map(({ status }) => status)).toEqual([403]);
   });
 
-  it('an address that comes more than 300 times in a minute is refused by that, and others are not', async () => {
+  it('an address that sends more than 300 requests in a minute is refused, and others are not', async () => {
     const from = '2001:db8:0:ab00::1';
     const statuses = await Promise.all(
       Array.from({ length: 300 }, async () => (await answerToHead('/auth/nothing', 5, from)).status),
@@ -57,7 +57,7 @@ describe('what needs no key is judged by its head, before its body is read', () 
   });
 });
 
-it('a body of Stripe is parsed only once its signature is right', async () => {
+it('a body of Stripe is parsed only after its signature is verified', async () => {
   const env = { STRIPE_SECRET_KEY: 'sk_test_x', STRIPE_WEBHOOK_SECRET: 'whsec_x' };
   const node = await startTestApp({ worker: false, env });
   try {

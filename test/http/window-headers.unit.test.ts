@@ -10,13 +10,13 @@ describe('shortDuration', () => {
     [59_001, '1m0s'],
     [60_001, '1m1s'],
     [360_000, '6m0s'],
-  ])('%i ms is %s', (duration_ms, text) => expect(shortDuration(duration_ms)).toBe(text));
+  ])('writes %i ms as %s', (duration_ms, text) => expect(shortDuration(duration_ms)).toBe(text));
 });
 
-describe('a refusal', () => {
+describe('a refusal by a rate limit', () => {
   const taken = { ok: false, limit: 60, remaining: 0, reset_ms: 12_001, retry_after_ms: 12_001 };
 
-  test('says whose limit it is and when to come back, in whole seconds rounded up', () => {
+  test('says whose limit it is and when to retry, in whole seconds rounded up', () => {
     const error = windowError('generate', taken);
     expect([error.status, error.type]).toEqual([429, 'rate_limit']);
     expect(error.message).toBe(

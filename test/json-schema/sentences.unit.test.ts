@@ -130,8 +130,8 @@ const sentences: [string, SchemaObject, unknown, string][] = [
   ['then', { if: { required: ['a'] }, then: { required: ['b'] } }, { a: 1 }, 'input.b is required.'],
 ];
 
-describe.each(modes)('one sentence each, %j', (mode) => {
-  it.each(sentences)('%s', (_name, schema, input, message) => {
+describe.each(modes)('the message of a schema error is one sentence (%j)', (mode) => {
+  it.each(sentences)('for %s', (_name, schema, input, message) => {
     expect(messages(schema, input, mode)).toEqual([message]);
   });
 });
@@ -210,12 +210,12 @@ const branches: [string, SchemaObject, unknown, string][] = [
   ],
 ];
 
-describe.each(modes)('the branch that fits best, %j', (mode) => {
-  it.each(branches)('%s', (_name, schema, value, message) => {
+describe.each(modes)('the best branch of a schema is reported (%j)', (mode) => {
+  it.each(branches)('for %s', (_name, schema, value, message) => {
     expect(messages(x(schema), { x: value }, mode)).toEqual([message]);
   });
 
-  it('is found behind references', () => {
+  it('behind references', () => {
     const schema = { $defs: { size }, ...x({ anyOf: [{ $ref: '#/$defs/size' }, { enum: ['square'] }] }) };
     expect(messages(schema, { x: { widht: 1 } }, mode)).toEqual([
       'input.x.width is required.',
@@ -226,7 +226,7 @@ describe.each(modes)('the branch that fits best, %j', (mode) => {
     ]);
   });
 
-  it('is found among branches that share a schema', () => {
+  it('among branches that share a schema', () => {
     const part = { type: 'string' };
     const first = { properties: { a: { $ref: '#/$defs/part' } } };
     const second = { required: ['k'], properties: { b: { $ref: '#/$defs/part' } } };
@@ -238,7 +238,7 @@ describe.each(modes)('the branch that fits best, %j', (mode) => {
     ]);
   });
 
-  it('leaves the errors of other fields alone', () => {
+  it('beside the errors of other fields', () => {
     const choice = { anyOf: [{ type: 'string' }, { type: 'number' }] };
     const schema = { properties: { a: { type: 'string' }, b: choice, c: choice, d: { maximum: 1 } } };
     expect(messages(schema, { a: 1, b: true, c: null, d: 2 }, mode)).toEqual([
@@ -250,7 +250,7 @@ describe.each(modes)('the branch that fits best, %j', (mode) => {
   });
 });
 
-it('understands schemas that refer to themselves', () => {
+it('schemas that refer to themselves get messages', () => {
   const tree = {
     type: 'object',
     properties: { kid: { anyOf: [{ $ref: '#/$defs/tree' }, { type: 'string' }] } },
@@ -263,7 +263,7 @@ it('understands schemas that refer to themselves', () => {
   expect(messages(schema, { kid: { kid: 5 } })).toEqual(['input.kid.kid must be an object or a string (got number).']);
 });
 
-describe('order', () => {
+describe('the order of messages', () => {
   const schema = {
     type: 'object',
     properties: { a: { type: 'string' }, b: { maximum: 1 }, c: { type: 'number', enum: [1] }, d: {} },
@@ -282,7 +282,7 @@ describe('order', () => {
     ]);
   });
 
-  it('ends after 20 and tells nothing twice', () => {
+  it('ends after 20 and repeats nothing', () => {
     const many = check(
       { items: { type: 'string' } },
       Array.from({ length: 100_000 }, () => 1),
@@ -293,7 +293,7 @@ describe('order', () => {
   });
 });
 
-describe('hostile input', () => {
+describe('a message about hostile input', () => {
   it.each([
     ['a slash and a tilde', { 'a/b~c': 1 }, 'input["a/b~c"]'],
     ['a pointer escape', { 'a~1b': 1 }, 'input["a~1b"]'],
@@ -304,14 +304,14 @@ describe('hostile input', () => {
     ['a long name', { ['a'.repeat(100)]: 1 }, `input["${'a'.repeat(57)}…"]`],
     ['a number', { 0: 1 }, 'input["0"]'],
     ['nothing', { '': 1 }, 'input[""]'],
-  ])('%s', (_name, input, field) => {
+  ])('names the field with %s', (_name, input, field) => {
     expect(check({ additionalProperties: { type: 'string' } }, input)).toEqual([
       { field, rule: 'type', message: `${field} must be a string (got number).` },
     ]);
     expect(check({ additionalProperties: false }, input)[0]?.field).toBe(field);
   });
 
-  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('%s', (name) => {
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('names the field %s', (name) => {
     const input: unknown = JSON.parse(`{"${name}": {"a": 1}}`);
     const closed = { properties: { prompt: {} }, additionalProperties: false };
     expect(messages(closed, input)).toEqual([`input.${name} is not a known field of model acme/x.`]);
@@ -327,7 +327,7 @@ describe('hostile input', () => {
     expect(messages(x({ enum: ['b'] }), { x: 'a'.repeat(58) })[0]).toContain(`(got "${'a'.repeat(58)}")`);
   });
 
-  it('always names a field in printable words', () => {
+  it('always names a field in printable characters', () => {
     const schema = {
       type: 'object',
       required: ['prompt'],

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { assert, AssertionError, unreachable } from '../../src/lib/assert.ts';
 
 describe('assert', () => {
-  it.each([true, 1, 'a', {}, []])('lets %j pass', (condition) => {
+  it.each([true, 1, 'a', {}, []])('accepts %j', (condition) => {
     expect(() => assert(condition, 'no')).not.toThrow();
   });
 
@@ -20,7 +20,7 @@ describe('unreachable', () => {
     [undefined, 'unexpected value undefined'],
     [5n, 'unexpected value 5n'],
     [circle, 'unexpected value <ref *1> { self: [Circular *1] }'],
-  ])('tells what came: %s', (value, message) => {
+  ])('names the unexpected value: %s', (value, message) => {
     // What the compiler proves impossible still comes: in a row that another version wrote.
     expect(() => Reflect.apply(unreachable, undefined, [value])).toThrow(new AssertionError(message));
   });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 
-it('tells the time of the machine in milliseconds', () => {
+it('the system clock returns the time of the machine in milliseconds', () => {
   const before_ms = Date.now();
   const now_ms = systemClock.now();
   expect(now_ms).toBeGreaterThanOrEqual(before_ms);

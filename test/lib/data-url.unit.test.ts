@@ -13,11 +13,11 @@ it.each([
   ['data:image/svg+xml,%3Csvg%3E', 'image/svg+xml', [...Buffer.from('<svg>')]],
   ['data:application/octet-stream,%00%ff%Fe', 'application/octet-stream', [0, 255, 254]],
   ['data:,a,b;c', 'text/plain', [...Buffer.from('a,b;c')]],
-])('%s', (text, content_type, bytes) => {
+])('the data URL %s is read', (text, content_type, bytes) => {
   expect(readDataUrl(text)).toEqual({ content_type, bytes: Buffer.from(bytes) });
 });
 
-describe('is no data URL', () => {
+describe('a text is not a data URL', () => {
   it.each([
     '',
     'data:',
@@ -45,12 +45,12 @@ describe('is no data URL', () => {
     'data:,a b',
     'data:,ä',
     `data:image/png;name=${'x'.repeat(300)};base64,AAEC`,
-  ])('%j', (text) => {
+  ])('if it is %j', (text) => {
     expect(readDataUrl(text)).toBeUndefined();
   });
 });
 
-it('reads back what it wrote', () => {
+it('a data URL is read as it was written', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (array) => {
       const file = { content_type: 'image/png', bytes: Buffer.from(array) };
@@ -65,7 +65,7 @@ it('reads back what it wrote', () => {
   );
 });
 
-it('reads back every byte written as percents', () => {
+it('a data URL with every byte as a percent escape is read', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (array) => {
       const text = `data:,${[...array].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')}`;
@@ -75,7 +75,7 @@ it('reads back every byte written as percents', () => {
   );
 });
 
-it('takes no time for texts that are long and wrong', () => {
+it('long invalid texts are refused at once', () => {
   const long = 'A'.repeat(20_000_000);
   const begun_ms = workedMs();
   expect(readDataUrl(`data:image/png;base64,${long}!AAA`)).toBeUndefined();

@@ -12,7 +12,7 @@ it.each([
   ['1.005s', 1005],
   ['0.5ms', 1],
   ['36500d', 3_153_600_000_000],
-])('%s is %d ms', (text, duration_ms) => {
+])('the duration %s is %d ms', (text, duration_ms) => {
   expect(parseDuration(text)).toBe(duration_ms);
 });
 
@@ -35,6 +35,6 @@ it.each([
   '1constructor',
   '36501d',
   '999999999d',
-])('%j is none', (text) => {
+])('the text %j is not a duration', (text) => {
   expect(parseDuration(text)).toBeUndefined();
 });

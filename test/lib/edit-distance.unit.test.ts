@@ -13,7 +13,7 @@ describe('editDistance', () => {
     ['kitten', 'sitting', Infinity],
     ['a'.repeat(64), 'a'.repeat(63), 1],
     ['a'.repeat(65), 'a'.repeat(64), Infinity],
-  ])('%s, %s: %d', (a, b, distance) => {
+  ])('of %s and %s is %d', (a, b, distance) => {
     expect(editDistance(a, b)).toBe(distance);
     expect(editDistance(b, a)).toBe(distance);
   });
@@ -50,7 +50,7 @@ describe('nearest', () => {
     ['', ['a'], undefined],
     ['__proto__', ['prompt'], undefined],
     ['prompt', [], undefined],
-  ])('%s of %j: %s', (word, candidates, expected) => {
+  ])('to %s of %j is %s', (word, candidates, expected) => {
     expect(nearest(word, candidates)).toBe(expected);
   });
 });

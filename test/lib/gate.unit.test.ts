@@ -5,7 +5,7 @@ import { makeFairGate, makeGate } from '../../src/lib/gate.ts';
 /** Lets every promise that can go on do so. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-it('a gate lets so many in, and so many of one name; the others follow in their order', async () => {
+it('a semaphore admits a limited number, and a limited number per key, and the others follow in order', async () => {
   const gate = makeGate({ at_once: 3, at_once_per_name: 2 });
   const running: string[] = [];
   const ends = new Map<string, () => void>();
@@ -27,13 +27,13 @@ it('a gate lets so many in, and so many of one name; the others follow in their 
   await Promise.all(all);
 });
 
-it('a gate is free again after a failure', async () => {
+it('a semaphore has its permit back after a failure', async () => {
   const gate = makeGate({ at_once: 1, at_once_per_name: 1 });
   await expect(gate.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await gate.run('a', async () => 'yes')).toBe('yes');
 });
 
-it('a fair gate keeps room for the next, however much of one name there is', async () => {
+it('a fair semaphore leaves room for the next key, however many of one key there are', async () => {
   const gate = makeFairGate(8);
   const ends: (() => void)[] = [];
   const running: string[] = [];
@@ -62,7 +62,7 @@ it('a fair gate keeps room for the next, however much of one name there is', asy
   expect(await gate.run('a', async () => 'free')).toBe('free');
 });
 
-it('whoever leaves a fair gate makes room for two', async () => {
+it('a released permit of a fair semaphore may admit two', async () => {
   const gate = makeFairGate(9);
   const ends: (() => void)[] = [];
   const running: string[] = [];
@@ -81,7 +81,7 @@ it('whoever leaves a fair gate makes room for two', async () => {
   await Promise.all(all);
 });
 
-it('who is dismissed waits no longer, except for those who would wait for ever', async () => {
+it('a dismissed caller no longer waits, except one that would wait forever', async () => {
   const gate = makeGate({ at_once: 1, at_once_per_name: 1 });
   const { promise, resolve } = Promise.withResolvers<string>();
   const first = gate.run('a', () => promise);
@@ -93,7 +93,7 @@ it('who is dismissed waits no longer, except for those who would wait for ever',
   expect(await Promise.all([first, later[1], last])).toEqual(['first', 'b', 'last']);
 });
 
-it('a budget makes wait who wants more than is left, and nobody overtakes', async () => {
+it('a quota delays a request for more than is left, and no later one overtakes it', async () => {
   const budget = makeBudget(10);
   const order: number[] = [];
   const take = async (amount: number) => {
@@ -133,7 +133,7 @@ function fairBudget() {
   return { take, order };
 }
 
-it('a fair budget leaves as much as one name has, and lets those go who wait no longer', async () => {
+it('a fair quota leaves as much as one key has, and drops requests that no longer wait', async () => {
   const { take, order } = fairBudget();
   const first = await take('a', 30);
   const second = await take('a', 20); // 50 of 100
@@ -158,7 +158,7 @@ it('a fair budget leaves as much as one name has, and lets those go who wait no 
   expect(order).toEqual(['a30', 'a20', 'b40', 'c10', 'a10', 'a999']);
 });
 
-it('a fair budget lets in by name in the order of coming, and first who has nothing', async () => {
+it('a fair quota admits per key in order of arrival, and keys that hold nothing first', async () => {
   const { take, order } = fairBudget();
   const first = await take('a', 30);
   const other = await take('b', 30);
@@ -181,7 +181,7 @@ it('a fair budget lets in by name in the order of coming, and first who has noth
   expect(await take('e', 100)).toBeDefined();
 });
 
-it('a fair budget goes on when a wish that was in the way is given up', async () => {
+it('a fair quota continues when a request that blocked others is cancelled', async () => {
   const { take, order } = fairBudget();
   await take('a', 30);
   const gone = new AbortController();

@@ -20,7 +20,7 @@ function heldMb(): number {
 
 const count = 500_000; // pieces of a byte, which took 80 MB and more
 
-it('gathers all pieces in their order', () => {
+it('a chunk buffer returns all pieces in their order', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 3 }), { maxLength: 3_000, size: 'max' }), (given) => {
       const gathered = new Gathered();
@@ -32,7 +32,7 @@ it('gathers all pieces in their order', () => {
   );
 });
 
-it('an answer that comes byte by byte takes no memory', async () => {
+it('a response that arrives byte by byte takes no extra memory', async () => {
   const before_mb = heldMb();
   let held_mb = 0;
   const bytes = await readBytes(
@@ -46,7 +46,7 @@ it('an answer that comes byte by byte takes no memory', async () => {
   expect(held_mb).toBeLessThan(20);
 });
 
-it('a request that comes byte by byte takes no memory', async () => {
+it('a request that arrives byte by byte takes no extra memory', async () => {
   const read = Promise.withResolvers<number>();
   const server = createServer((raw, response) => {
     let arrived_bytes = 0;

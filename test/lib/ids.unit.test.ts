@@ -17,7 +17,7 @@ describe('newId', () => {
     expect(isId('task', newId('task'))).toBe(true);
   });
 
-  it('is a UUID of version 7, with the time in its first 48 bits', () => {
+  it('is a UUID of version 7 with the time in its first 48 bits', () => {
     const now_ms = Date.now() + 1000;
     const bits = bitsOf(newId('task', now_ms));
     expect(bits < 2n ** 128n).toBe(true);
@@ -26,20 +26,20 @@ describe('newId', () => {
     expect((bits >> 62n) & 3n).toBe(2n);
   });
 
-  it('sorts by the order of making, also within a millisecond', () => {
+  it('sorts by creation, also within a millisecond', () => {
     const now_ms = Date.now() + 2000;
     const ids = Array.from({ length: 20_000 }, (_, index) => newId('task', now_ms + Math.floor(index / 6000)));
     expect(ids.toSorted()).toEqual(ids);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('sorts so even when the clock goes back', () => {
+  it('sorts by creation even when the clock goes back', () => {
     const now_ms = Date.now() + 60_000;
     const ids = [now_ms, now_ms - 5000, now_ms - 1, now_ms, now_ms + 1].map((ms) => newId('req', ms));
     expect(ids.toSorted()).toEqual(ids);
   });
 
-  it('cannot be guessed from the one before', () => {
+  it('cannot be guessed from the previous one', () => {
     const tails = Array.from({ length: 1000 }, () => bitsOf(newId('key')) & (2n ** 62n - 1n));
     expect(new Set(tails).size).toBe(tails.length);
   });
@@ -64,7 +64,7 @@ describe('isId', () => {
 });
 
 describe('randomBase62', () => {
-  it('has the length asked for and only letters and digits', () => {
+  it('has the requested length and only letters and digits', () => {
     for (const length of [0, 1, 30, 200]) expect(randomBase62(length)).toMatch(new RegExp(`^[0-9A-Za-z]{${length}}$`));
   });
 
@@ -85,7 +85,7 @@ describe('toBase62', () => {
     [61, '00000z'],
     [62, '000010'],
     [2 ** 32 - 1, '4gfFC3'],
-  ])('%d is %s', (value, text) => {
+  ])('writes %d as %s', (value, text) => {
     expect(toBase62(value, 6)).toBe(text);
   });
 
@@ -100,7 +100,7 @@ describe('toBase62', () => {
 });
 
 describe('firstIdSince', () => {
-  it('sorts before the ids of its moment and of later ones, behind those of earlier ones', () => {
+  it('sorts before the ids of its moment and later ones, and after earlier ones', () => {
     const at_ms = Date.now() + 60_000;
     const [before, then] = [newId('task', at_ms - 1), newId('task', at_ms)];
     const first = firstIdSince('task', at_ms);

@@ -8,11 +8,11 @@ it.each([
   ['/a~1b/c~0d', ['a/b', 'c~d']],
   ['/~01', ['~1']], // ~1 first, or this would become a slash
   ['/a//b', ['a', '', 'b']],
-])('the keys of %j', (pointer, keys) => {
+])('the keys of the JSON pointer %j are read', (pointer, keys) => {
   expect(pointerKeys(pointer)).toEqual(keys);
 });
 
-it('finds own members only', () => {
+it('a JSON pointer finds own members only', () => {
   const root: unknown = JSON.parse('{"a": [{"b": 1}], "__proto__": {"c": 2}}');
   expect(valueAt(root, [])).toBe(root);
   expect(valueAt(root, ['a', '0', 'b'])).toBe(1);
@@ -22,7 +22,7 @@ it('finds own members only', () => {
   }
 });
 
-it('reads references of JSON Schema', () => {
+it('references of JSON Schema are read', () => {
   const root = { $defs: { 'a b': { type: 'string' }, 'c/d': 1, '50%': 2 } };
   expect(fragmentAt(root, '#')).toBe(root);
   expect(fragmentAt(root, '#/$defs/a%20b/type')).toBe('string');

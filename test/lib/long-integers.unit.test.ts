@@ -54,7 +54,7 @@ const { tree: any_tree } = fc.letrec<{ tree: Tree }>((tie) => ({
   ),
 }));
 
-it('what is parsed is written again with every digit, whatever stands around it', () => {
+it('a parsed long integer is written with every digit, whatever surrounds it', () => {
   fc.assert(
     fc.property(fc.array(any_tree), fc.constantFrom('', ' ', '\n\t'), (tree, space) => {
       expect(JSON.stringify(parseExactly(written(tree, space)))).toBe(written(tree, ''));
@@ -63,7 +63,7 @@ it('what is parsed is written again with every digit, whatever stands around it'
   );
 });
 
-describe('which numbers are long', () => {
+describe('a number', () => {
   it.each([
     ['9007199254740991', Number.MAX_SAFE_INTEGER],
     ['-9007199254740991', Number.MIN_SAFE_INTEGER],
@@ -71,16 +71,19 @@ describe('which numbers are long', () => {
     ['12345678901234567.0', 12345678901234568],
     ['1e20', 1e20],
     ['"12345678901234567"', '12345678901234567'],
-  ])('%s is what JSON.parse makes of it', (json, value) => {
+  ])('in %s is not long and becomes what JSON.parse returns', (json, value) => {
     expect(parseExactly(`[1, ${json}]`)).toEqual([1, value]);
   });
 
-  it.each(['9007199254740992', '-9007199254740993', '18446744073709551615', '1'.repeat(400)])('%s is', (json) => {
-    const [value] = [parseExactly(` [${json} ]`)].flat();
-    expect(value).toBeInstanceOf(LongInteger);
-    expect(String(value)).toBe(json);
-    expect(Number(value)).toBe(Number(json));
-  });
+  it.each(['9007199254740992', '-9007199254740993', '18446744073709551615', '1'.repeat(400)])(
+    'in %s is long',
+    (json) => {
+      const [value] = [parseExactly(` [${json} ]`)].flat();
+      expect(value).toBeInstanceOf(LongInteger);
+      expect(String(value)).toBe(json);
+      expect(Number(value)).toBe(Number(json));
+    },
+  );
 });
 
 it.each([
@@ -91,11 +94,11 @@ it.each([
   '[12345678901234567',
   '"12345678901234567',
   '[ 12345678901234567.]',
-])('%s is no JSON, as before', (json) => {
+])('the text %s is not JSON, with or without long integers', (json) => {
   expect(() => parseExactly(json)).toThrow(SyntaxError);
 });
 
-it('a million values with a long one among them are a matter of milliseconds, and nesting has no end', () => {
+it('a million values with a long integer among them take milliseconds, and any nesting is accepted', () => {
   const many = `[${'1,'.repeat(999_999)}12345678901234567]`;
   const begun_ms = workedMs();
   expect(JSON.stringify(parseExactly(many))).toBe(many);
@@ -104,7 +107,7 @@ it('a million values with a long one among them are a matter of milliseconds, an
   expect(() => parseExactly(deep)).not.toThrow('');
 });
 
-it('more than 20,000 of them are too many, and told as soon as that is known', () => {
+it('more than 20,000 long integers are refused as soon as they are counted', () => {
   const list = (count: number) => `[${Array.from({ length: count }, () => '12345678901234567').join(',')}]`;
   expect(JSON.stringify(parseExactly(list(20_000)))).toBe(list(20_000));
   expect(() => parseExactly(list(20_001))).toThrow(TooManyLongIntegers);

@@ -17,11 +17,11 @@ it.each([
   [null, 'null'],
   [undefined, 'undefined'],
   [{ a: ['b', 1] }, '{"a":["b",1]}'],
-])('%j', (value, shown) => {
+])('the value %j is shown printably', (value, shown) => {
   expect(showValue(value)).toBe(shown);
 });
 
-it('never shows more than 60 characters, and only printable ones', () => {
+it('a shown value has at most 60 characters, all printable', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -161,11 +161,11 @@ const hosts = [
   '[fe80::a9fe:a9fe]',
 ];
 
-test('the table has at least 60 addresses', () => {
+test('the table of refused addresses has at least 60 rows', () => {
   expect(new Set(hosts).size).toBeGreaterThanOrEqual(60);
 });
 
-test.each(hosts)('%s: refused, and no socket is opened', async (host) => {
+test.each(hosts)('the address %s is refused, and no socket is opened', async (host) => {
   for (const way of ['send', 'download'] as const) {
     for (const scheme of ['http', 'https']) {
       const { code } = await failureOf(`${scheme}://${host}:${port}/`, way);
@@ -184,7 +184,7 @@ test.each([
   ['mixed, the public one first', ['93.184.215.14', '127.0.0.1']],
   ['mixed, the private one first', ['127.0.0.1', '93.184.215.14']],
   ['mixed over both kinds', ['93.184.215.14', '::1']],
-])('a name that resolves to something %s is refused', async (_, addresses) => {
+])('a name that resolves to an address that is %s is refused', async (_, addresses) => {
   dns.answer('evil.example', addresses);
   for (const way of ['send', 'download'] as const) {
     expect((await failureOf(`http://evil.example:${port}/`, way)).code).toBe('address_refused');
@@ -193,7 +193,7 @@ test.each([
   expect({ arrived, dialled }).toEqual({ arrived: 0, dialled: 0 });
 });
 
-test('rebinding: a name is resolved once per attempt, and what was judged is what is dialled', async () => {
+test('a name is resolved once per attempt, and the checked address is the one that is used (rebinding)', async () => {
   const lenient = { allow: ['127.9.9.9/32'], allow_private: false }; // an address that is judged good
   dns.answer('rebind.example', (count) => (count === 1 ? ['127.9.9.9'] : ['127.0.0.1']));
   const { code } = await failureOf(`http://rebind.example:${port}/`, 'send', lenient);
@@ -204,11 +204,11 @@ test('rebinding: a name is resolved once per attempt, and what was judged is wha
   expect(arrived).toBe(0);
 });
 
-test('without a public address it is told as a failure of the name, not as anything else', async () => {
+test('a name without a public address is reported as a failure of the name and nothing else', async () => {
   expect((await failureOf('http://none.example/', 'send')).code).toBe('dns');
 });
 
-test('allow_private allows private and loopback ones, and never link-local or metadata', async () => {
+test('allow_private permits private and loopback addresses, and never link-local or metadata', async () => {
   const local = { allow: [], allow_private: true };
   expect((await failureOf(`http://127.0.0.1:${port}/`, 'send', local)).code).toBe('reset'); // our listener hangs up
   expect(arrived).toBe(1);
@@ -217,7 +217,7 @@ test('allow_private allows private and loopback ones, and never link-local or me
   expect(arrived).toBe(1);
 });
 
-test('net.allow allows what it names and nothing beside it', async () => {
+test('net.allow permits what it names and nothing else', async () => {
   const second = { allow: ['127.0.0.2/32'], allow_private: false };
   expect((await failureOf(`http://127.0.0.2:${port}/`, 'send', second)).code).toBe('reset');
   expect((await failureOf(`http://127.0.0.1:${port}/`, 'send', second)).code).toBe('address_refused');
@@ -226,7 +226,7 @@ test('net.allow allows what it names and nothing beside it', async () => {
   expect(arrived).toBe(1);
 });
 
-test('net.allow covers its addresses in the form of IPv6, and no door that a zone names', async () => {
+test('net.allow covers its addresses in the form of IPv6, and no others by a zone', async () => {
   const second = { allow: ['127.0.0.2/32', '::/0'], allow_private: false };
   expect((await failureOf(`http://[::ffff:127.0.0.2]:${port}/`, 'send', second)).code).toBe('reset');
   expect((await failureOf(`http://[::ffff:127.0.0.1]:${port}/`, 'send', second)).code).toBe('address_refused');
@@ -239,7 +239,7 @@ test('net.allow covers its addresses in the form of IPv6, and no door that a zon
   expect({ arrived, dialled }).toEqual({ arrived: 1, dialled: 1 });
 });
 
-test('net.allow never opens metadata services, nor what lies behind a translator', async () => {
+test('net.allow never permits metadata services or what is behind a translator', async () => {
   const wide = { allow: ['0.0.0.0/0', '::/0'], allow_private: true };
   for (const host of [
     '169.254.169.254',
@@ -256,7 +256,7 @@ test('net.allow never opens metadata services, nor what lies behind a translator
   expect({ arrived, dialled }).toEqual({ arrived: 0, dialled: 0 });
 });
 
-test('what was dialled is judged, too: 0.0.0.0 may be allowed, but it leads to 127.0.0.1', async () => {
+test('the connected address is checked, too: 0.0.0.0 may be permitted, but it leads to 127.0.0.1', async () => {
   const zero = { allow: ['0.0.0.0/8'], allow_private: false };
   const all = await listen('0.0.0.0', 0);
   const address = all.address();
@@ -270,7 +270,7 @@ test('what was dialled is judged, too: 0.0.0.0 may be allowed, but it leads to 1
   all.close();
 });
 
-test.each(['a number', 'a name'])('a download that is redirected to %s inside gets no further', async (kind) => {
+test.each(['a number', 'a name'])('a download that is redirected to %s inside goes no further', async (kind) => {
   const first = { allow: ['127.0.0.9/32'], allow_private: false };
   const redirecting = createServer((socket) => {
     const host = kind === 'a name' ? 'inside.example' : '127.0.0.1';
@@ -299,7 +299,7 @@ test.each([
   ' http://127.0.0.1/',
   'http://127.0.0.1\t/',
   '//127.0.0.1/',
-])('%s is no address to send to', async (url) => {
+])('the URL %s is refused as an address to send to', async (url) => {
   for (const way of ['send', 'download'] as const) expect((await failureOf(url, way)).code).toBe('address_refused');
   expect({ arrived, dialled }).toEqual({ arrived: 0, dialled: 0 });
 });

@@ -3,7 +3,7 @@ import { abortSignal, Stop, type StopSignal } from '../../src/lib/stop.ts';
 
 const gone = new Error('gone');
 
-it('tells each listener once, with its reason, and the first one counts', () => {
+it('a cancel signal calls each listener once with its reason, and the first reason counts', () => {
   const stop = new Stop();
   const heard: string[] = [];
   const listenAs = (name: string) => {
@@ -23,7 +23,7 @@ it('tells each listener once, with its reason, and the first one counts', () => 
   expect(heard).toEqual(['a Error: gone', 'c Error: gone']);
 });
 
-it('a listener may leave, and others with it, while it is told', () => {
+it('a listener of a cancel signal may remove itself and others while it is called', () => {
   const stop = new Stop();
   const heard: string[] = [];
   const listeners = ['a', 'b', 'c'].map((name) => ({
@@ -37,7 +37,7 @@ it('a listener may leave, and others with it, while it is told', () => {
   expect(heard).toEqual(['a', 'b', 'c']);
 });
 
-it('is an AbortSignal for whoever takes nothing else, before it was told and after', () => {
+it('a cancel signal becomes an AbortSignal for code that needs one, before and after it fires', () => {
   const before = new Stop();
   const { signal } = before;
   expect(signal).toBeInstanceOf(AbortSignal);
@@ -50,7 +50,7 @@ it('is an AbortSignal for whoever takes nothing else, before it was told and aft
   expect([after.signal.aborted, after.signal.reason]).toEqual([true, gone]);
 });
 
-it('what is an AbortSignal stays itself, and what is like one is heard', () => {
+it('an AbortSignal is used as it is, and an object like one is listened to', () => {
   const { signal } = new AbortController();
   expect(abortSignal(signal)).toBe(signal);
   const stop = new Stop();

@@ -213,13 +213,13 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
   ],
 ];
 
-test('every rule is here', () => {
+test('the list of corruptions has every rule of the books', () => {
   const named = new Set(corruptions.map(([rule]) => rule));
   expect([...named].toSorted()).toEqual([...money_rule_names].toSorted());
 });
 
 test.each(corruptions.map(([rule, sql, difference = /[1-9]/], i) => ({ i, rule, sql, difference })))(
-  '$i: $rule — can fail',
+  'rule $i of the books fails on a corruption: $rule',
   async ({ rule, sql, difference }) => {
     await undone(async (db, run) => {
       await expectExactBooks(db);
@@ -233,7 +233,7 @@ test.each(corruptions.map(([rule, sql, difference = /[1-9]/], i) => ({ i, rule, 
   },
 );
 
-test('an incremental run finds what is wrong after its mark; a full one also what is wrong before it', async () => {
+test('an incremental run finds what is wrong after its mark, and a full run also what is wrong before it', async () => {
   await undone(async (db, run) => {
     await move(db, dollars, 'second');
     await run(disarm);
@@ -257,7 +257,7 @@ test('an incremental run finds what is wrong after its mark; a full one also wha
   });
 });
 
-test('an incremental run reads balances, budgets and open holds anew each time', async () => {
+test('an incremental run reads balances, budgets and open holds again each time', async () => {
   for (const sql of [
     `update balances set amount = amount - 1 where ${own()}`,
     `update budgets set spent = spent - 1 where key_id = '${dollars.key_id}'`,
@@ -272,7 +272,7 @@ test('an incremental run reads balances, budgets and open holds anew each time',
   }
 });
 
-test('incremental runs go on through a month boundary', async () => {
+test('incremental runs continue across the end of a month', async () => {
   await undone(async (db) => {
     const wallet = { ...dollars, key_id: second_key };
     for (const [n, day] of ['2026-11-30T23:59:59.999Z', '2026-12-01T00:00:00Z', '2027-01-15T00:00:00Z'].entries()) {
@@ -287,7 +287,7 @@ test('incremental runs go on through a month boundary', async () => {
   });
 });
 
-test('rules of later rooms count, and the report tells how much there is', async () => {
+test('the books check rules of later modules, and the report counts what was checked', async () => {
   const { db } = database;
   const more = [
     { name: 'nothing is open', sql: `select ref as subject, 'open' as detail, amount as off_by from open_holds` },
@@ -299,7 +299,7 @@ test('rules of later rooms count, and the report tells how much there is', async
   expect(await checkBooks(db)).toMatchObject({ ok: true, difference: '0.000000' });
 });
 
-test('several runs at once all end well', async () => {
+test('several runs of the books at once all succeed', async () => {
   const { db } = database;
   await move(db, zlotys, 'meanwhile');
   const reports = await Promise.all([1, 2, 3, 4].map((n) => checkBooks(db, { full: n % 2 === 0 })));

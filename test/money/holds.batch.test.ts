@@ -134,7 +134,7 @@ async function stateOf(db: Db, wallets: Wallet[]): Promise<string> {
   return text;
 }
 
-test('a batch does what the same calls do one after the other', { timeout: 60_000 }, async () => {
+test('a batch of holds has the same effect as the same calls one after the other', { timeout: 60_000 }, async () => {
   const { db } = database;
   await fc.assert(
     fc.asyncProperty(rounds, async (batches) => {
@@ -159,7 +159,7 @@ test('a batch does what the same calls do one after the other', { timeout: 60_00
   );
 });
 
-test('a refused first member does not shift what is written for the others', async () => {
+test('a refused first member of a batch does not shift the rows of the others', async () => {
   const { db } = database;
   const poor = await openWallet(db);
   const rich = await openWallet(db, { credit: 100n });
@@ -177,7 +177,7 @@ test('a refused first member does not shift what is written for the others', asy
   expect(await standingOf(db, rich)).toMatchObject({ held: 100n });
 });
 
-test('whatever names mean to a driver, a batch is one statement', async () => {
+test('a batch is one statement whatever its names mean to a driver', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 100n });
   const query = vi.spyOn(db, 'query');
@@ -248,7 +248,7 @@ test('members of one account and ref wait for each other: a hold, its end and it
 });
 
 test(
-  'many callers at once get their own answers, and the sums are those of their answers',
+  'each of many concurrent callers gets its own result, and the sums are those of the results',
   { timeout: 60_000 },
   async () => {
     const { db } = database;
@@ -290,7 +290,7 @@ test(
   },
 );
 
-test('a brand-new account and key: the first calls of all are exact', async () => {
+test('the first concurrent calls of a new account and key are exact', async () => {
   const { db } = database;
   for (let round = 0; round < 5; round++) {
     const wallet = await openWallet(db);
@@ -307,7 +307,7 @@ test('a brand-new account and key: the first calls of all are exact', async () =
   }
 });
 
-test('when the database is gone every waiting caller is told, not only the first batch', async () => {
+test('every waiting caller gets an error when the database is gone, not only the first batch', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 100n });
   let calls = 0;

@@ -53,8 +53,8 @@ const time = (text: string) => new Date(text);
 const last = time('2026-11-30T23:59:59.999Z');
 const first = time('2026-12-01T00:00:00.000Z');
 
-describe.each(ways)('the month of a charge, %s', (_, way) => {
-  test('is that of its settlement; its hold counts wherever it is open', async () => {
+describe.each(ways)('the month of a charge, %s,', (_, way) => {
+  test('is that of its settlement, while its hold counts wherever it is open', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 1_000n, limit: 100n, now: last });
     expect(await way.hold(db, holdOf(wallet, 'old', 60n), last)).toMatchObject({ outcome: 'held', remaining: 40n });
@@ -79,7 +79,7 @@ describe.each(ways)('the month of a charge, %s', (_, way) => {
     ]);
   });
 
-  test('of a hold released after the boundary is none', async () => {
+  test('is none for a hold that is released after the end of the month', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n, limit: 100n, now: last });
     await way.hold(db, holdOf(wallet, 'a', 100n), last);
@@ -107,7 +107,7 @@ describe.each(ways)('the month of a charge, %s', (_, way) => {
     ]);
   });
 
-  test('turns by the calendar: after the 28th, 29th, 30th and 31st, and with the year', async () => {
+  test('turns by the calendar after the 28th, 29th, 30th and 31st, and with the year', async () => {
     const { db } = database;
     for (const [before, after] of [
       ['2026-02-28T23:59:59.999Z', '2026-03-01T00:00:00Z'],

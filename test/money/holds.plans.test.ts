@@ -58,7 +58,7 @@ async function rowsReadBy(work: (tx: Tx) => Promise<unknown>): Promise<number> {
 
 let n = 0;
 
-test('a plain hold with its end reads a handful of rows, however many the account has', async () => {
+test('a plain hold and its end read a handful of rows, however many the account has', async () => {
   const read = await rowsReadBy(async (tx) => {
     const ref = `plain${n++}`;
     expect((await hold(tx, holdOf(busy, ref, 2n), noon)).outcome).toBe('held');
@@ -74,7 +74,7 @@ test('a plain hold with its end reads a handful of rows, however many the accoun
   expect(read).toBeLessThan(30);
 });
 
-test('so does each member of a batch', async () => {
+test('each member of a batch reads a handful of rows, however many the account has', async () => {
   const read = await rowsReadBy(async (tx) => {
     const batcher = makeHoldBatcher({ ...database.db, query: tx.query }, () => noon);
     const refs = [`batched${n++}`, `batched${n++}`, `batched${n++}`];
@@ -87,7 +87,7 @@ test('so does each member of a batch', async () => {
   expect(read).toBeLessThan(60);
 });
 
-test('and the books read each new entry a few times, not each as often as there are entries', async () => {
+test('the books read each new entry a few times, not as often as there are entries', async () => {
   const { db } = database;
   const before = await totalRead();
   const report = await checkBooks(db);

@@ -30,7 +30,7 @@ function count(answers: HoldAnswer[], outcome: HoldAnswer['outcome']): number {
   return answers.filter((answer) => answer.outcome === outcome).length;
 }
 
-test('a balance for exactly K holds, 20 × K at once over 64 connections: exactly K', async () => {
+test('a balance for exactly K holds accepts exactly K of 20 × K holds at once over 64 connections', async () => {
   const { db } = database;
   for (let round = 0; round < 3; round++) {
     const wallet = await openWallet(db, { credit: 7n * BigInt(room) + 6n });
@@ -41,7 +41,7 @@ test('a balance for exactly K holds, 20 × K at once over 64 connections: exactl
   }
 });
 
-test('a monthly limit for exactly K holds, 20 × K at once, another key of the account beside it: exactly K', async () => {
+test('a monthly limit for exactly K holds accepts exactly K of 20 × K holds at once, beside another key of the account', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000_000n, limit: 7n * BigInt(room) + 6n });
   const beside = { ...wallet, key_id: await openKey(db, wallet.account_id) };
@@ -53,7 +53,7 @@ test('a monthly limit for exactly K holds, 20 × K at once, another key of the a
   expect(await standingOf(db, wallet)).toMatchObject({ key_held: 7n * BigInt(room) });
 });
 
-test('settle and release raced ten ways on each of 100 holds: one outcome each', async () => {
+test('each of 100 holds has one outcome when settle and release race ten ways', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 100n * 20n });
   const batcher = makeHoldBatcher(db, () => noon);
@@ -79,7 +79,7 @@ test('settle and release raced ten ways on each of 100 holds: one outcome each',
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 2_000n - charged, held: 0n, spent: charged });
 });
 
-test('a chat call whose settlement races with the sweep is charged once, whoever comes first', async () => {
+test('a chat call whose settlement races with the sweep is charged once, whichever comes first', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 100n * 20n, limit: 2_000n });
   const batcher = makeHoldBatcher(db, () => noon);
@@ -101,7 +101,7 @@ test('a chat call whose settlement races with the sweep is charged once, whoever
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 1_300n, held: 0n, spent: 700n, key_held: 0n });
 });
 
-test('the same hold and the same top-up asked for twenty times at once happen once', async () => {
+test('a hold or a top-up that is requested twenty times at once happens once', async () => {
   const { db } = database;
   const wallet = await openWallet(db);
   const top_up = {

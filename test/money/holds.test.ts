@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => expectExactBooks(database.db));
 afterAll(() => database.drop());
 
-describe('hold', () => {
+describe('a hold', () => {
   test('reserves what is available, to the last millionth and not one more', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 1_000_001n });
@@ -29,7 +29,7 @@ describe('hold', () => {
     expect(await standingOf(db, wallet)).toMatchObject({ amount: 1_000_001n, held: 1_000_001n, key_held: 1_000_001n });
   });
 
-  test('answers 402 before 403, and leaves nothing behind of a refused one', async () => {
+  test('is refused with 402 before 403, and a refusal leaves nothing behind', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n, limit: 50n });
     expect(await hold(db, holdOf(wallet, 'a', 101n), noon)).toEqual({
@@ -55,7 +55,7 @@ describe('hold', () => {
     expect(await standingOf(db, wallet)).toMatchObject({ amount: 70n, held: 0n, spent: 30n });
   });
 
-  test('of more than a bigint can hold is refused like any other that nobody can pay', async () => {
+  test('of more than a bigint is refused like any other that nobody can pay', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: money_max });
     expect((await hold(db, holdOf(wallet, 'a', 2n ** 63n), noon)).outcome).toBe('insufficient');
@@ -91,7 +91,7 @@ describe('hold', () => {
     expect((await hold(db, holdOf(second, 'd', 1n), noon)).outcome).toBe('over_limit');
   });
 
-  test('obeys a changed limit at once, also one below what is spent', async () => {
+  test('obeys a changed limit at once, also one below the spent amount', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n, limit: 10n });
     await hold(db, holdOf(wallet, 'a', 10n), noon);
@@ -107,8 +107,8 @@ describe('hold', () => {
   });
 });
 
-describe('close', () => {
-  test('settles at the cost and gives the rest back', async () => {
+describe('closing a hold', () => {
+  test('settles it at the cost and releases the rest', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n, limit: 100n });
     await hold(db, holdOf(wallet, 'a', 60n), noon);
@@ -122,7 +122,7 @@ describe('close', () => {
     expect(await standingOf(db, wallet)).toMatchObject({ amount: 75n, held: 0n, spent: 25n, key_held: 0n });
   });
 
-  test('releases all of it, and settling at nothing is not the same', async () => {
+  test('releases all of it, which differs from settling at zero', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n });
     await hold(db, holdOf(wallet, 'a', 60n), noon);
@@ -132,7 +132,7 @@ describe('close', () => {
     expect(await standingOf(db, wallet)).toMatchObject({ amount: 100n, held: 0n, spent: 0n });
   });
 
-  test('again changes nothing and tells what happened the first time', async () => {
+  test('again changes nothing and returns the first outcome', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n });
     await hold(db, holdOf(wallet, 'a', 60n), noon);
@@ -145,7 +145,7 @@ describe('close', () => {
     expect(await close(db, closeOf(wallet, 'c', 1n), noon)).toEqual({ ...closed, state: null, charged: 0n });
   });
 
-  test('of a task never charges more than the hold: the rest is the loss of the operator', async () => {
+  test('of a task charges at most the hold, and the rest is the loss of the operator', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n });
     await hold(db, holdOf(wallet, 'a', 60n), noon);
@@ -153,7 +153,7 @@ describe('close', () => {
     expect(await lossOf(wallet.account_id)).toEqual({ revenue: 61n, loss: -1n });
   });
 
-  test('of a chat charges what is beyond the hold to what is available, and no more than that', async () => {
+  test('of a chat call charges a cost beyond the hold to the available balance, and no more than that', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n });
     await hold(db, holdOf(wallet, 'a', 10n), noon);
@@ -191,7 +191,7 @@ describe('close', () => {
     expect((await close(db, closeOf(wallet, 'a', 60n), noon)).outcome).toBe('settled');
   });
 
-  test('of a hold in the middle of a transaction that is rolled back did not happen', async () => {
+  test('in a transaction that is rolled back has no effect', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n });
     await hold(db, holdOf(wallet, 'a', 60n), noon);
@@ -213,7 +213,7 @@ describe('close', () => {
   }
 });
 
-test('the view of holds shows each one once, with its state, amount and cost', async () => {
+test('the view of holds shows each hold once with its state, amount and cost', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 100n });
   for (const ref of ['open', 'settled', 'released']) await hold(db, holdOf(wallet, ref, 10n), noon);

@@ -18,8 +18,8 @@ function creditOf(wallet: Wallet, amount: bigint, ref: string): Credit {
   return { account_id: wallet.account_id, type: amount > 0n ? 'topup' : 'adjustment', amount, ref, reason: 'test' };
 }
 
-describe('credit', () => {
-  test('books a top-up once per ref, also one with colons in it', async () => {
+describe('a credit', () => {
+  test('books a top-up once per ref, also for a ref with colons', async () => {
     const { db } = database;
     const wallet = await openWallet(db);
     expect(await credit(db, creditOf(wallet, 50n, 'bank:1:a'), noon)).toEqual({ outcome: 'booked', available: 50n });
@@ -29,7 +29,7 @@ describe('credit', () => {
     expect(entries.map((entry) => entry.ref)).toEqual(['bank:1:b', 'bank:1:a']);
   });
 
-  test('of a ref that was booked with another amount is a conflict, not a success', async () => {
+  test('of a ref that was booked with another amount is a conflict', async () => {
     const { db } = database;
     const wallet = await openWallet(db);
     await credit(db, creditOf(wallet, 50n, 'a'), noon);
@@ -37,7 +37,7 @@ describe('credit', () => {
     expect(await credit(db, creditOf(wallet, -1n, 'a'), noon)).toEqual({ outcome: 'booked', available: 49n });
   });
 
-  test('takes back what is available, and not what is held', async () => {
+  test('that is negative withdraws what is available and not what is held', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 100n });
     await hold(db, holdOf(wallet, 'a', 30n), noon);
@@ -60,7 +60,7 @@ describe('credit', () => {
     });
   });
 
-  test('of nothing, of less than nothing, of too much or of an unknown account is an error', async () => {
+  test('of zero, of less than zero, of too much or of an unknown account is an error', async () => {
     const { db } = database;
     const wallet = await openWallet(db);
     const top_up = creditOf(wallet, 1n, 'a');
@@ -124,7 +124,7 @@ test('entries are listed newest first, by pages in both directions and by type',
   ]);
 });
 
-describe('usage', () => {
+describe('the usage report', () => {
   let wallet: Wallet;
   let second: Wallet;
   beforeAll(async () => {
@@ -149,7 +149,7 @@ describe('usage', () => {
   const usage = (group_by: UsageGroup[], from = '2026-11-01T00:00:00Z', to = '2026-12-01T00:00:00Z') =>
     usageOf(database.db, { account_id: wallet.account_id, from: new Date(from), to: new Date(to), group_by });
 
-  test('adds up what was charged and what was used, and nothing that was released', async () => {
+  test('adds up what was charged and used, and nothing that was released', async () => {
     expect(await usage([])).toEqual([
       { charges: 4n, cost: 20_012n, units: { input_token: '1203', output_token: '0.5', second: '4.125' } },
     ]);
@@ -169,7 +169,7 @@ describe('usage', () => {
     ]);
   });
 
-  test('begins at from and ends before to; a span without charges has no rows', async () => {
+  test('begins at from and ends before to, and a range without charges has no rows', async () => {
     expect(await usage(['model'], '2026-11-15T00:00:00Z', '2026-11-15T10:00:00Z')).toEqual([
       { model: 'm/chat', charges: 1n, cost: 7n, units: { input_token: '3' } },
     ]);
@@ -177,7 +177,7 @@ describe('usage', () => {
     expect(await usage(['day'], '2026-12-01T00:00:00Z', '2027-01-01T00:00:00Z')).toEqual([]);
   });
 
-  test('is not grouped by anything else: the names become part of the statement', async () => {
+  test('accepts no other groups, because their names become part of the statement', async () => {
     const wrong = 'day", (select 1), "' as UsageGroup;
     await expect(usage([wrong])).rejects.toThrow('grouped by known names');
     await expect(usage(['constructor' as UsageGroup])).rejects.toThrow('grouped by known names');

@@ -54,7 +54,7 @@ describe.each([
     expect(await standingOf(db, wallet)).toMatchObject({ spent: 100n, key_held: 0n });
   });
 
-  test('is charged up to the balance where the key has no limit, or a higher one', async () => {
+  test('is charged up to the balance when its key has no limit or a higher one', async () => {
     const { db } = database;
     for (const limit of [null, 5_000n]) {
       const wallet = await openWallet(db, { credit: 100n, limit });
@@ -64,7 +64,7 @@ describe.each([
   });
 });
 
-test('what was held when a limit was lowered is charged; what exceeds the hold is not', async () => {
+test('a call that is held when its limit is lowered is charged its hold and nothing beyond', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000n, limit: 100n });
   await hold(db, holdOf(wallet, 'a', 60n), noon);

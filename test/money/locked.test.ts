@@ -58,7 +58,7 @@ const cases: [string, (client: Client) => Promise<Timed>, number][] = [
 ];
 
 test.each(cases)(
-  'while somebody has locked the balance of one account, %s of the others do not wait',
+  'a locked balance of one account delays no %s of the others',
   async (_, call, status) => {
     const locked = await service.client();
     const others = await Promise.all([1, 2, 3, 4].map(() => service.client()));
@@ -83,7 +83,7 @@ test.each(cases)(
   60_000,
 );
 
-test('a task of an account whose balance stays locked is refused with 503 and Retry-After, in a bounded time', async () => {
+test('a task of an account whose balance stays locked gets 503 with Retry-After within a bounded time', async () => {
   const locked = await service.client();
   await whileLocked(locked, async () => {
     const answers = await Promise.all([create(locked), createOnce(locked)]);
@@ -97,7 +97,7 @@ test('a task of an account whose balance stays locked is refused with 503 and Re
   await expectExactBooks(service.app);
 });
 
-test('a chat call of an account whose balance stays locked is answered in a bounded time, and charged once it is free', async () => {
+test('a chat call of an account whose balance stays locked is answered within a bounded time and charged once it is free', async () => {
   const locked = await service.client();
   expect((await chat(locked)).status).toBe(200);
   let answers: Timed[] = [];

@@ -39,7 +39,7 @@ describe('parseMoney', () => {
     ['007.5', 7_500_000n],
     ['1000000000', money_max],
     ['-1000000000.000000', -money_max],
-  ])('%s', (text, value) => {
+  ])('reads %s', (text, value) => {
     expect(parseMoney(text)).toBe(value);
   });
 
@@ -63,11 +63,11 @@ describe('parseMoney', () => {
     '١',
     '1000000000.000001',
     '9'.repeat(400),
-  ])('refuses %j', (text) => {
+  ])('is not read from %j', (text) => {
     expect(parseMoney(text)).toBeUndefined();
   });
 
-  it('reads back what exact() writes', () => {
+  it('reads what exact() writes', () => {
     fc.assert(
       fc.property(anyMoney, (value) => {
         expect(parseMoney(exact(value))).toBe(value);
@@ -75,7 +75,7 @@ describe('parseMoney', () => {
     );
   });
 
-  it('and exact() writes back what it read', () => {
+  it('reads an amount that exact() writes back in the same form', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^-?(0|[1-9]\d{0,8})\.\d{6}$/), (text) => {
         const value = parseMoney(text) ?? 0n;
@@ -85,7 +85,7 @@ describe('parseMoney', () => {
   });
 });
 
-describe('views of two digits', () => {
+describe('amounts of two digits', () => {
   it.each([
     // exact            cost      estimate  balance
     ['0.000000', '0.00', '0.00', '0.00'],
@@ -101,20 +101,20 @@ describe('views of two digits', () => {
     ['0.995000', '1.00', '1.00', '0.99'],
     ['12.345678', '12.35', '12.35', '12.34'],
     ['1000000000.000000', '1000000000.00', '1000000000.00', '1000000000.00'],
-  ])('%s: cost %s, estimate %s, balance %s', (text, cost, estimate, balance) => {
+  ])('of %s show cost %s, estimate %s and balance %s', (text, cost, estimate, balance) => {
     const value = parseMoney(text) ?? -1n;
     expect(costView(value, 'USD')).toEqual({ amount: cost, currency: 'USD', exact: text });
     expect(estimateView(value, 'PLN')).toEqual({ amount: estimate, currency: 'PLN', exact: text });
     expect(balanceView(value, 'USD')).toEqual({ amount: balance, currency: 'USD', exact: text });
   });
 
-  it('of what is owed round down, away from zero', () => {
+  it('are rounded down, away from zero, for a negative balance', () => {
     expect(balanceView(-1n, 'USD')).toEqual({ amount: '-0.01', currency: 'USD', exact: '-0.000001' });
     expect(balanceView(-10_000n, 'USD').amount).toBe('-0.01');
     expect(balanceView(-1_234_567n, 'USD').amount).toBe('-1.24');
   });
 
-  it('a cost is at most half a cent off, and shows nothing only for nothing', () => {
+  it('are at most half a cent off for a cost, and 0.00 only for zero', () => {
     fc.assert(
       fc.property(fc.oneof(positiveMoney, fc.bigInt({ min: 0n, max: 30_000n })), (value) => {
         const shown = cents(costView(value, 'USD').amount);
@@ -126,7 +126,7 @@ describe('views of two digits', () => {
     );
   });
 
-  it('an estimate shows no less than is held, a balance no more than is there', () => {
+  it('are at least the hold for an estimate and at most the balance for a balance', () => {
     fc.assert(
       fc.property(positiveMoney, (value) => {
         const above = cents(estimateView(value, 'USD').amount) * 10_000n - value;
@@ -150,7 +150,7 @@ describe('rounding', () => {
     [-6n, 3n, -2n, -2n, -2n],
     [0n, 5n, 0n, 0n, 0n],
     [5n, 1n, 5n, 5n, 5n],
-  ])('%d / %d', (n, d, half_up, up, down) => {
+  ])('divides %d / %d half up, up and down', (n, d, half_up, up, down) => {
     expect([roundHalfUp(n, d), divideUp(n, d), divideDown(n, d)]).toEqual([half_up, up, down]);
   });
 
@@ -168,24 +168,24 @@ describe('rounding', () => {
   });
 });
 
-describe('rational', () => {
+describe('a rational', () => {
   it.each([
     ['0', 0n, 1n],
     ['3.65', 365n, 100n],
     ['0.0000001', 1n, 10_000_000n],
     ['999999999999999999.999999999999999999', 10n ** 36n - 1n, 10n ** 18n],
-  ])('%s', (text, n, d) => {
+  ])('is read from %s', (text, n, d) => {
     expect(rational(text)).toEqual({ numerator: n, denominator: d });
   });
 
   it.each(['', '-1', '+1', '1e3', '1.', '.1', 'NaN', ' 1', '1\n', '0.1234567890123456789', '1'.repeat(19)])(
-    'refuses %j',
+    'is not read from %j',
     (text) => {
       expect(rational(text)).toBeUndefined();
     },
   );
 
-  it('is exact: sums and products of decimals have no error', () => {
+  it('is exact for sums and products of decimals', () => {
     const value = (text: string): Rational => rational(text) ?? zero;
     const same = (a: Rational, b: Rational) => a.numerator * b.denominator === b.numerator * a.denominator;
     expect(same(plus(value('0.1'), value('0.2')), value('0.3'))).toBe(true);
@@ -207,7 +207,7 @@ describe('toMoney', () => {
     ['0.0000011', 1n, 2n],
     ['0', 0n, 0n],
     ['2.5', 2_500_000n, 2_500_000n],
-  ])('%s: %d charged, %d held', (text, charged, held) => {
+  ])('turns %s into %d charged and %d held', (text, charged, held) => {
     const units = rational(text) ?? zero;
     expect(toMoney(units, 'half_up')).toBe(charged);
     expect(toMoney(units, 'up')).toBe(held);
@@ -222,7 +222,7 @@ describe('toMoney', () => {
     expect(exact(toMoney(tokens, 'up'))).toBe('0.011261');
   });
 
-  it('never charges more than was held for the same units', () => {
+  it('never charges more than it held for the same units', () => {
     fc.assert(
       fc.property(decimal, decimal, (units, price) => {
         const product = times(rational(units) ?? zero, rational(price) ?? zero);

@@ -65,7 +65,7 @@ function randomFrom(seed: number): () => number {
 
 const tick = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test('a known account: held at once, without a call; the end books both', async () => {
+test('a hold of a cached account is reserved in memory without a query, and its end books both', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n, limit: 900n });
   const { pledges, calls } = openPledges();
   await callOnce(pledges, wallet);
@@ -89,7 +89,7 @@ test('a known account: held at once, without a call; the end books both', async 
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 880n, held: 0n, spent: 120n, key_held: 0n });
 });
 
-test('one that costs nothing is held and released, and its money is back', async () => {
+test('a reservation that costs nothing is booked as held and released, and its money is available again', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { pledges } = openPledges();
   await callOnce(pledges, wallet);
@@ -99,7 +99,7 @@ test('one that costs nothing is held and released, and its money is back', async
   expect((await pledges.hold(holdOf(wallet, 'b', 500n))).available).toBe(500n);
 });
 
-test('whoever comes first to an account or a key is decided by the database', async () => {
+test('the database decides the first hold of an account or a key', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const second = { ...wallet, key_id: await openKey(database.db, wallet.account_id, 50n) };
   const { pledges, calls } = openPledges();
@@ -115,7 +115,7 @@ test('whoever comes first to an account or a key is decided by the database', as
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 100n });
 });
 
-test('a call that lasts has its hold written after 250 ms, and is settled from it', async () => {
+test('the hold of a call that lasts is written after 250 ms and settled from there', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { pledges } = openPledges();
   await callOnce(pledges, wallet);
@@ -125,7 +125,7 @@ test('a call that lasts has its hold written after 250 ms, and is settled from i
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 870n, held: 0n });
 });
 
-test('whoever reads waits until all pledges are written, also for those that are being kept', async () => {
+test('a reader waits until all reservations are written, also those that are being settled', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { pledges } = openPledges();
   await callOnce(pledges, wallet);
@@ -137,7 +137,7 @@ test('whoever reads waits until all pledges are written, also for those that are
   expect((await ended).charged).toBe(40n);
 });
 
-test('an end that comes while the hold is being written ends it once', async () => {
+test('a call that ends while its hold is being written ends it once', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { pledges } = openPledges();
   await callOnce(pledges, wallet);
@@ -157,7 +157,7 @@ function count(answers: HoldAnswer[], outcome: HoldAnswer['outcome']): number {
   return answers.filter((answer) => answer.outcome === outcome).length;
 }
 
-test('money for exactly K calls, by balance and by limit, 20 × K at once, known or not: exactly K', async () => {
+test('money for exactly K calls, by balance or by limit, accepts exactly K of 20 × K at once, cached or not', async () => {
   const room = 25;
   const exactly = 7n * BigInt(room) + 6n;
   for (const known of [true, false]) {
@@ -177,7 +177,7 @@ test('money for exactly K calls, by balance and by limit, 20 × K at once, known
 });
 
 test(
-  'calls, tasks and ends at random: never too much, every call pays all that it cost',
+  'random calls, tasks and ends never spend too much, and every call pays its full cost',
   { timeout: 120_000 },
   async () => {
     const seed = Math.floor(Math.random() * 2 ** 30) + 1;
@@ -228,7 +228,7 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
   return { refused, calls: calls() };
 }
 
-test('what a long call costs beyond its hold counts at once: nobody spends it again', async () => {
+test('a cost beyond the hold of a long call counts at once, and nobody spends it again', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000_000n, limit: 100n });
   const { pledges } = openPledges();
   await callOnce(pledges, wallet);
@@ -239,7 +239,7 @@ test('what a long call costs beyond its hold counts at once: nobody spends it ag
   expect(answers.map(({ outcome }) => outcome)).toEqual(['held', 'over_limit', 'over_limit']);
 });
 
-test('what a call costs beyond its hold is not taken from what others are pledged', async () => {
+test('a cost beyond a hold is not taken from the reservations of others', async () => {
   for (const is_written of [false, true]) {
     const wallet = await openWallet(database.db, { credit: 100n });
     const { pledges } = openPledges();
@@ -256,7 +256,7 @@ test('what a call costs beyond its hold is not taken from what others are pledge
   }
 });
 
-test('a busy account comes back to pledges after all that was known is forgotten', { timeout: 30_000 }, async () => {
+test('a busy account returns to reservations in memory after its cache is dropped', { timeout: 30_000 }, async () => {
   const wallet = await openWallet(database.db, { credit: 1_000_000n });
   const { pledges } = openPledges();
   let [n, is_over] = [0, false];
@@ -288,7 +288,7 @@ test('a busy account comes back to pledges after all that was known is forgotten
   expect(decided).toBeLessThan((n - begun) / 10);
 });
 
-test('no task takes what is pledged while that cannot be written', async () => {
+test('no task takes reserved money while the reservation cannot be written', async () => {
   const wallet = await openWallet(database.db, { credit: 100n });
   const { db } = database;
   const flaky = openFlaky(db);
@@ -303,7 +303,7 @@ test('no task takes what is pledged while that cannot be written', async () => {
   expect((await pledges.close(closeOf(wallet, 'a', 50n))).charged).toBe(50n);
 });
 
-test('a hold that can no longer be written, of a call whose end failed, keeps nothing from others', async () => {
+test('a hold that can no longer be written, of a call whose end failed, blocks no money of others', async () => {
   const wallet = await openWallet(database.db, { credit: 100n });
   const { db } = database;
   const flaky = openFlaky(db);
@@ -319,7 +319,7 @@ test('a hold that can no longer be written, of a call whose end failed, keeps no
   expect(await standingOf(db, wallet)).toMatchObject({ held: 0n });
 });
 
-test('a database that says nothing for a second is waited for', async () => {
+test('a database that is silent for a second is waited for', async () => {
   const wallet = await openWallet(database.db, { credit: 100n });
   let now_ms = 0;
   let [is_silent, wake] = [false, () => {}];
@@ -347,7 +347,7 @@ test('a database that says nothing for a second is waited for', async () => {
   expect((await waiting).outcome).toBe('held');
 });
 
-test('a withdrawal and a new limit are heard of: what was pledged before is kept as far as it is there', async () => {
+test('a withdrawal and a new limit reach every node, and earlier reservations are settled as far as the money lasts', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000n });
   const { pledges } = openPledges();
@@ -369,7 +369,7 @@ test('a withdrawal and a new limit are heard of: what was pledged before is kept
   expect((await pledges.hold(holdOf(limited, 'a', 11n))).outcome).toBe('over_limit');
 });
 
-test('NOTIFY tells of both in the commit that makes them true, and of nothing else', async () => {
+test('NOTIFY reports a withdrawal and a new limit in their own commit, and nothing else', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000n });
   const client = await db.pool.connect();
@@ -388,7 +388,7 @@ test('NOTIFY tells of both in the commit that makes them true, and of nothing el
   expect(heard).toEqual([`money_changed ${wallet.account_id}`, `money_changed ${wallet.account_id}`]);
 });
 
-test('what is known is believed for a minute', async () => {
+test('a cached balance is used for a minute', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   let now_ms = 0;
   const { pledges, calls } = openPledges(database.db, () => now_ms);
@@ -403,7 +403,7 @@ test('what is known is believed for a minute', async () => {
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 2n });
 });
 
-test('a database that is away: no pledge more, and those there are kept when it is back', async () => {
+test('no money is reserved while the database is away, and open reservations are settled when it is back', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { db } = database;
   const flaky = openFlaky(db);
@@ -424,7 +424,7 @@ test('a database that is away: no pledge more, and those there are kept when it 
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 840n, held: 0n });
 });
 
-test('an answer that was lost: what happened is not done twice', async () => {
+test('a statement whose confirmation was lost is not executed twice', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 10_000n });
   let n = 0;

@@ -37,8 +37,8 @@ async function holdInBatch(request: HoldRequest, none: Wallet) {
 describe.each([
   ['by the plain call', (request: HoldRequest) => hold(database.db, request, noon)],
   ['in a batch', (request: HoldRequest) => holdInBatch(request, request)],
-] as const)('a key that was rotated, %s', (_, take) => {
-  test('goes on with what the key before it has spent and holds, under the same limit', async () => {
+] as const)('a key that is rotated, %s,', (_, take) => {
+  test('continues with what the previous key has spent and holds, under the same limit', async () => {
     const { db } = database;
     const keys = await openKeys();
     for (const key of keys) {
@@ -62,7 +62,7 @@ describe.each([
   });
 });
 
-test('a limit that is changed on one of the keys is that of all', async () => {
+test('a limit that is changed on one key of a budget applies to all its keys', async () => {
   const [first, second, third] = await openKeys();
   if (!first || !second || !third) throw new Error('there are three');
   expect(await setLimit(database.db, third.key_id, 90n)).toBe(true);
@@ -72,7 +72,7 @@ test('a limit that is changed on one of the keys is that of all', async () => {
   expect(await hold(database.db, holdOf(third, 'a', 500n), noon)).toMatchObject({ outcome: 'held', remaining: null });
 });
 
-test('keys of one budget reserve out of one, also where the database is not asked: no call is lost, no limit exceeded', async () => {
+test('keys of one budget reserve from it also in memory: no call is lost and no limit exceeded', async () => {
   const { db } = database;
   const first = await openWallet(db, { credit: 100_000n, limit: 1_000n });
   const keys = [first, await rotated(db, first)];

@@ -67,8 +67,8 @@ const one = fc.record({
   units: fc.dictionary(fc.constantFrom('image', 'second', 'input_token'), amounts, { maxKeys: 2 }),
 });
 
-describe('usage', () => {
-  it('is the sum of the charges, however far the sums have been made, for any range and group', async () => {
+describe('the usage report', () => {
+  it('is the sum of the charges for any range and group, however far the sums have been computed', async () => {
     const { db } = database;
     await fc.assert(
       fc.asyncProperty(
@@ -140,8 +140,8 @@ async function fill(wallet: Wallet, count: number): Promise<void> {
   );
 }
 
-describe('entries by time', () => {
-  it('are those of the range, whichever page', async () => {
+describe('ledger entries of a time range', () => {
+  it('are complete on every page', async () => {
     const { db } = database;
     const wallet = await openWallet(db, { credit: 1_000_000_000n, now: new Date(begin_ms) });
     await fill(wallet, 500);

@@ -14,7 +14,7 @@ const send = (url: string) =>
     answer_bytes_max: 1_000,
   });
 
-test('who does not let us connect: a time-out; and of several addresses the others are tried', async () => {
+test('a host that accepts no connection gives a timeout, and the other ones of several addresses are tried', async () => {
   const deaf = await startDeafHost('127.0.0.6');
   const { port } = new URL(deaf.url);
   const server = createServer((_, response) => response.end('here'));

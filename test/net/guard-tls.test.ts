@@ -41,14 +41,17 @@ const send = (host: string, port = portOf(server)) =>
     answer_bytes_max: 1_000,
   });
 
-test.each(['receiver.example', 'receiver.example.'])('%s is asked for by its name, and proves it', async (host) => {
-  asked.length = 0;
-  const { status, headers } = await send(host);
-  expect({ status, host: headers['x-host'] }).toEqual({ status: 200, host: `${host}:${portOf(server)}` });
-  expect(asked).toEqual(['receiver.example']);
-});
+test.each(['receiver.example', 'receiver.example.'])(
+  'the host %s is addressed by its name and must prove it',
+  async (host) => {
+    asked.length = 0;
+    const { status, headers } = await send(host);
+    expect({ status, host: headers['x-host'] }).toEqual({ status: 200, host: `${host}:${portOf(server)}` });
+    expect(asked).toEqual(['receiver.example']);
+  },
+);
 
-test('a download that began with https never goes on without it', async () => {
+test('a download that began with https never continues without it', async () => {
   const download = (next: string) =>
     guard.download(`https://receiver.example:${portOf(server)}/${next}`, {
       rules: { allow: ['127.0.0.1/32'], allow_private: false },
@@ -66,13 +69,13 @@ test.each([
   ['a certificate of another name', 'other.example', server],
   ['no certificate for the number itself', '127.0.0.1', server],
   ['an authority that nobody knows', 'stranger.example', stranger],
-])('%s: tls, and nothing is sent', async (_, host, one) => {
+])('a server with %s is refused as a TLS error and gets nothing', async (_, host, one) => {
   asked.length = 0;
   await expect(send(host, portOf(one))).rejects.toMatchObject({ code: 'tls' } satisfies Partial<GuardError>);
   expect(asked).toEqual([]);
 });
 
-test('who connects and never begins TLS is given the time to connect, not more', async () => {
+test('a host that connects and never begins TLS has the time to connect and no more', async () => {
   const silent = createTcp();
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as AddressInfo;

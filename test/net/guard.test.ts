@@ -77,7 +77,7 @@ async function failureOf(work: Promise<unknown>): Promise<GuardError> {
   throw error;
 }
 
-test('sends body and headers as they are, with the host of the URL, and answers status, headers and body', async () => {
+test('a guarded request sends body and headers unchanged with the host of the URL, and returns status, headers and body', async () => {
   const seen: object[] = [];
   const url = await serve(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -100,7 +100,7 @@ test('sends body and headers as they are, with the host of the URL, and answers 
   ]);
 });
 
-test('a name keeps its Host header while the address that was judged is dialled', async () => {
+test('a guarded request to a name keeps its Host header and connects to the checked address', async () => {
   let host: string | undefined;
   const url = new URL(
     await serve((request, response) => {
@@ -114,7 +114,7 @@ test('a name keeps its Host header while the address that was judged is dialled'
   expect(dns.asked('receiver.example')).toBe(1);
 });
 
-test('goes on to the next address when nobody listens at the first', async () => {
+test('a guarded request tries the next address when nobody listens at the first', async () => {
   const url = new URL(await serve((_, response) => response.end('here'), '127.0.0.3'));
   dns.answer('two.example', ['127.0.0.4', '127.0.0.3']);
   const { answer } = await guard.send(`http://two.example:${url.port}/`, sending);
@@ -131,7 +131,7 @@ test('names of the hosts file and localhost need no name server', async () => {
   await expect(resolve('last')).rejects.toThrow('ENOTFOUND');
 });
 
-test('a redirect is an answer when something is sent', async () => {
+test('a redirect of a POST is returned and not followed', async () => {
   let requests = 0;
   const url = await serve((_, response) => {
     requests += 1;
@@ -141,7 +141,7 @@ test('a redirect is an answer when something is sent', async () => {
   expect(requests).toBe(1);
 });
 
-test('an answer without end is read as far as asked, and its connection closed', async () => {
+test('an endless response is read up to the limit, and its connection is closed', async () => {
   let closed: Promise<unknown> | undefined;
   const url = await serve((_, response) => {
     closed = new Promise((resolve) => response.once('close', resolve));
@@ -202,14 +202,14 @@ test.each<[string, (socket: Socket) => void, string]>([
     (socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'),
     'reset',
   ],
-])('a receiver that %s', async (_, onConnection, code) => {
+])('a receiver that %s gets an error in time', async (_, onConnection, code) => {
   const url = await serveBytes(onConnection);
   const begun_at_ms = performance.now();
   expect((await failureOf(guard.send(url, sending))).code).toBe(code);
   expect(performance.now() - begun_at_ms).toBeLessThan(4_000);
 });
 
-test('a name server that hangs costs its own request, and no more than the time to connect', async () => {
+test('a name server that hangs fails its own request only, within the time to connect', async () => {
   dns.answer('hang.example', 'hang');
   const url = await serve((_, response) => response.end());
   const begun_at_ms = performance.now();
@@ -225,7 +225,7 @@ test('a name server that hangs costs its own request, and no more than the time 
   expect(performance.now() - begun_at_ms).toBeLessThan(15_000); // all at once: one after the other takes 50 s
 });
 
-test('a name server that is silent on one kind of address costs a second', async () => {
+test('a name server that is silent on one address family costs a second', async () => {
   const url = new URL(await serve((_, response) => response.end()));
   for (const silent of ['A', 'AAAA'] as const) {
     dns.answer(`half-${silent.toLowerCase()}.example`, (_, kind) => (kind === silent ? 'hang' : ['127.0.0.1', '::1']));
@@ -236,7 +236,7 @@ test('a name server that is silent on one kind of address costs a second', async
   expect((await failureOf(guard.send(`http://half-a.example:${url.port}/`, longer))).code).toBe('connect');
 });
 
-test('localhost is the half of it that is allowed', async () => {
+test('localhost is reached only at its permitted addresses', async () => {
   const url = new URL(await serve((_, response) => response.end()));
   for (const host of ['localhost', 'LOCALHOST.', 'a.localhost']) {
     const { status } = await guard.send(`http://${host}:${url.port}/`, {
@@ -247,16 +247,16 @@ test('localhost is the half of it that is allowed', async () => {
   }
 });
 
-test('nobody is there: connect', async () => {
+test('a request to a port where nobody listens fails to connect', async () => {
   expect((await failureOf(guard.send('http://127.0.0.1:9998/', sending))).code).toBe('connect');
 });
 
-test('no TLS where https is asked for: tls', async () => {
+test('a request by https to a server without TLS fails as a TLS error', async () => {
   const url = await serve((_, response) => response.end());
   expect((await failureOf(guard.send(url.replace('http:', 'https:'), sending))).code).toBe('tls');
 });
 
-test('who stops it gets its own reason back', async () => {
+test("a cancelled request fails with the caller's own reason", async () => {
   const url = await serveBytes(() => undefined);
   const stop = new AbortController();
   setTimeout(() => stop.abort(new Error('the engine is stopping')), 50);
@@ -264,7 +264,7 @@ test('who stops it gets its own reason back', async () => {
   await expect(guard.send(url, { ...sending, signal: stop.signal })).rejects.toThrow('the engine is stopping');
 });
 
-test('downloads follow redirects, each judged anew; a key stays with its origin', async () => {
+test('downloads follow redirects, each is checked again, and a key stays with its origin', async () => {
   const keys: (string | undefined)[] = [];
   const other = await serve((request, response) => {
     keys.push(request.headers.authorization);
@@ -290,7 +290,7 @@ test.each([
   expect((await failureOf(guard.download(url, fetching))).code).toBe(code);
 });
 
-test('downloads are bounded in size, declared or not, and in time', async () => {
+test('downloads are limited in size, declared or not, and in time', async () => {
   const declared = await serve((_, response) => response.writeHead(200, { 'content-length': '100001' }).write('x'));
   expect((await failureOf(guard.download(declared, fetching))).code).toBe('too_large');
   const patient = { ...fetching, timeout_ms: 20_000 };
@@ -310,7 +310,7 @@ test('downloads are bounded in size, declared or not, and in time', async () => 
   expect((await failureOf(guard.download(endless, fetching))).code).toBe('too_large');
 });
 
-test('a file is saved at the pace at which it is taken, and told what became of it', async () => {
+test('a file is saved at the speed at which it is read, and reports its outcome', async () => {
   const url = await serve((_, response) =>
     response.writeHead(200, { 'content-type': 'audio/wav' }).end('x'.repeat(90_000)),
   );
@@ -334,14 +334,14 @@ test('a file is saved at the pace at which it is taken, and told what became of 
   }
 });
 
-test('a download that is cut is no file; another status is told', async () => {
+test('a download that is cut or has another status is not a file', async () => {
   const cut = await serveBytes((socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'));
   expect((await failureOf(guard.download(cut, fetching))).code).toBe('reset');
   const gone = await serve((_, response) => response.writeHead(404).end('no'));
   expect(await failureOf(guard.download(gone, fetching))).toMatchObject({ code: 'answer', status: 404 });
 });
 
-test('200 that hang delay nobody', async () => {
+test('200 requests that hang delay no other', async () => {
   const hanging = await serveBytes(() => undefined);
   const url = await serve((_, response) => response.end());
   const all = Array.from({ length: 200 }, () => failureOf(guard.send(hanging, sending)));

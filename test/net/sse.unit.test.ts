@@ -65,8 +65,8 @@ const stream = fc
   .tuple(fc.constantFrom('', '\uFEFF'), fc.array(fc.oneof({ weight: 5, arbitrary: event }, end), { maxLength: 6 }))
   .map(([mark, events]) => `${mark}${events.join('')}\n\n`); // a CR before an LF may have left an event open
 
-describe('T42: streams cut anywhere', () => {
-  test('what is said does not depend on the cuts, and is what the standard reads', () => {
+describe('T42: a stream of events that is cut anywhere', () => {
+  test('means the same whatever the cuts, and what the standard says', () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat(200), { maxLength: 12 }), (text, cuts) => {
         const bytes = Buffer.from(text);
@@ -78,7 +78,7 @@ describe('T42: streams cut anywhere', () => {
     );
   });
 
-  test('byte for byte, and every single cut of one stream', () => {
+  test('means the same byte for byte and at every single cut', () => {
     const bytes = Buffer.from(
       '\uFEFF: 水\r\n\r\nevent:größe\rdata:{"a":\rdata: "😀"}\r\rdata: x\n\n\n\ndata:\r\n\r\ndata: [DONE]\r\n\r\n',
     );
@@ -88,7 +88,7 @@ describe('T42: streams cut anywhere', () => {
     for (const at of bytes.keys()) expect(said(split(bytes, [at]).frames)).toEqual(expected);
   });
 
-  test('no byte is lost or added but the byte order mark: events put together are the stream', () => {
+  test('loses and gains no byte but the byte order mark: its events joined are the stream', () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat(200), { maxLength: 12 }), (text, cuts) => {
         const bytes = Buffer.from(text);
@@ -103,7 +103,7 @@ describe('T42: streams cut anywhere', () => {
     );
   });
 
-  test('each event stands alone: its bytes by themselves say the same', () => {
+  test('consists of events whose bytes mean the same alone', () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat(200), { maxLength: 12 }), (text, cuts) => {
         const bytes = Buffer.from(text);
@@ -121,25 +121,28 @@ describe('T42: streams cut anywhere', () => {
   });
 });
 
-describe('an event that was not ended', () => {
+describe('an event without its end', () => {
   test.each([
     ['data: {"a":1}', '{"a":1}'],
     ['data: {"a":1}\n', '{"a":1}'],
     ['data: {"a":1}\r', '{"a":1}'],
     ['data: {"a":1}\r\n', '{"a":1}'],
     ['event: x\ndata: a\ndata: b', 'a\nb'],
-  ])('%j is told, whole', (text, data) => {
+  ])('is passed on whole: %j', (text, data) => {
     const { frames, rest } = split(Buffer.from(text));
     expect(frames).toEqual([]);
     expect(rest?.data).toBe(data);
     expect(said(split(rest?.raw ?? Buffer.alloc(0)).frames)).toEqual(said(rest ? [rest] : []));
   });
 
-  test.each([': keep', 'data:', 'event: message_st', 'dat', 'id: 7\n'])('%j says nothing and is left out', (text) => {
-    expect(split(Buffer.from(`data: x\n\n${text}`)).rest).toBeUndefined();
-  });
+  test.each([': keep', 'data:', 'event: message_st', 'dat', 'id: 7\n'])(
+    'is left out when it has no data: %j',
+    (text) => {
+      expect(split(Buffer.from(`data: x\n\n${text}`)).rest).toBeUndefined();
+    },
+  );
 
-  test('the last LF of a CRLF that was cut is no event', () => {
+  test('is not created by the last LF of a CRLF that was cut', () => {
     const { frames, rest } = split(Buffer.from('data: x\r\n\r\n'), [10]);
     expect(frames.map(({ raw }) => raw.toString())).toEqual(['data: x\r\n\r']);
     expect(rest).toMatchObject({ data: undefined });
@@ -147,9 +150,9 @@ describe('an event that was not ended', () => {
   });
 });
 
-describe('T45: huge events', () => {
+describe('T45: a huge event', () => {
   test.each([65_536, 1_024])(
-    '10 MB in pieces of %d bytes: each byte is moved a few times, not once per piece',
+    'of 10 MB in pieces of %d bytes moves each byte a few times, not once per piece',
     (piece_bytes) => {
       const bytes = Buffer.from(`data: ${'水'.repeat(3_333_333)}\n\n`);
       const splitter = new SseSplitter(bytes_max);
@@ -163,14 +166,14 @@ describe('T45: huge events', () => {
     },
   );
 
-  test('lines that end with CR alone cost no more than others', () => {
+  test('costs no more when its lines end with CR alone', () => {
     const text = `${'data: x\r'.repeat(100_000)}\r`;
     const begun_at_ms = workedMs();
     expect(split(Buffer.from(text)).frames).toHaveLength(1);
     expect(workedMs() - begun_at_ms).toBeLessThan(3_000);
   });
 
-  test('an event above the limit is refused, however it comes', () => {
+  test('above the limit is refused, however it arrives', () => {
     const bytes = Buffer.from(`data: ${'x'.repeat(1_000)}\n\n`);
     expect(() => split(bytes.subarray(0, -1), [], 500)).toThrow(SseTooLong);
     expect(() => split(bytes, Array.from(bytes.keys()), 500)).toThrow(SseTooLong);

@@ -103,18 +103,21 @@ function dataOf(kind: string): string {
 }
 
 describe('a route of the default catalogue', () => {
-  it.each(routes)('%s takes what its model takes, and gives what it gives', async (_, model, route) => {
-    const { imitation, provider } = started.get(route.provider) ?? {};
-    if (!imitation || !provider || model.kind === 'chat' || model.kind === 'embedding') throw new Error('not here');
-    const input = mapInput(route, inputOf(model, provider));
-    const { options, upstream_model } = route;
-    const state = await runToEnd(provider, runOf({ kind: model.kind, model: upstream_model, input, options }));
-    if (state.phase !== 'done') throw new Error(`the run is ${JSON.stringify(state)}`);
-    const made = state.files.map((file) => ('text' in file ? 'text' : model.kind));
-    expect(new Set(made)).toEqual(new Set(model.output_types));
-    expect(imitation.askedFor('other')).toEqual([]);
-    // Whoever names prices of tokens or credits wants to know what a call has cost.
-    const has_prices = 'token_prices' in options || 'credit_price' in options;
-    expect(!has_prices || state.upstream_cost !== undefined).toBe(true);
-  });
+  it.each(routes)(
+    'of %s accepts what its model accepts and returns what its model promises',
+    async (_, model, route) => {
+      const { imitation, provider } = started.get(route.provider) ?? {};
+      if (!imitation || !provider || model.kind === 'chat' || model.kind === 'embedding') throw new Error('not here');
+      const input = mapInput(route, inputOf(model, provider));
+      const { options, upstream_model } = route;
+      const state = await runToEnd(provider, runOf({ kind: model.kind, model: upstream_model, input, options }));
+      if (state.phase !== 'done') throw new Error(`the run is ${JSON.stringify(state)}`);
+      const made = state.files.map((file) => ('text' in file ? 'text' : model.kind));
+      expect(new Set(made)).toEqual(new Set(model.output_types));
+      expect(imitation.askedFor('other')).toEqual([]);
+      // Whoever names prices of tokens or credits wants to know what a call has cost.
+      const has_prices = 'token_prices' in options || 'credit_price' in options;
+      expect(!has_prices || state.upstream_cost !== undefined).toBe(true);
+    },
+  );
 });

@@ -96,8 +96,8 @@ async function download(url: string | undefined): Promise<Buffer> {
   return Buffer.from(await response.arrayBuffer());
 }
 
-describe('a picture', () => {
-  it('is kept, measured, and costs the tokens that the upstream counted', async () => {
+describe('an image task', () => {
+  it('stores and measures its image and costs the tokens that the upstream counted', async () => {
     const task = await generate('paint', { prompt: 'A bay' });
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'image', width: 64, height: 64 }] });
     expect(await download(task.output[0]?.url)).toEqual(await sampleFile('image'));
@@ -105,13 +105,13 @@ describe('a picture', () => {
     expect(await costsOf(task.id)).toEqual(['0.01093 USD']); // 10 × 5 + 272 × 40
   });
 
-  it('after a given one is an edit of it', async () => {
+  it('edits the image in its input', async () => {
     const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
     expect(await generate('paint', { prompt: 'Snow', image })).toMatchObject({ status: 'succeeded' });
     expect(upstreams.openai.askedFor('submit').at(-1)?.path).toBe('/v1/images/edits');
   });
 
-  it('that was found unfit costs nothing, and no other route is asked', async () => {
+  it('that is blocked costs nothing and tries no other route', async () => {
     const unfit = { message: 'Rejected by the safety system.', code: 'moderation_blocked' };
     const stages = [{}, { moderation_details: { moderation_stage: 'output' } }];
     for (const stage of stages) {
@@ -123,7 +123,7 @@ describe('a picture', () => {
     expect(upstreams.gemini.asked).toEqual([]);
   });
 
-  it('whose answer was lost is not asked for again, and costs nothing', async () => {
+  it('whose response is lost is not submitted again and costs nothing', async () => {
     const before = upstreams.openai.asked.length;
     upstreams.openai.instead('submit', 'cut');
     const task = await generate('paint', { prompt: 'Lost' });
@@ -131,7 +131,7 @@ describe('a picture', () => {
     expect([upstreams.openai.asked.length - before, upstreams.gemini.asked.length]).toEqual([1, 0]);
   });
 
-  it('comes from the next route when the first has no credit', async () => {
+  it('goes to the next route when the first has no credit', async () => {
     const message = 'You exceeded your current quota';
     upstreams.openai.instead('submit', refusal(429, { message, code: 'insufficient_quota' }));
     const task = await generate('paint', { prompt: 'A hill' });
@@ -141,7 +141,7 @@ describe('a picture', () => {
   });
 });
 
-describe('speech', () => {
+describe('a speech task', () => {
   it('costs its characters', async () => {
     const task = await generate('speak', { input: 'Zażółć 🦊' });
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'audio', content_type: 'audio/mpeg' }] });
@@ -150,10 +150,10 @@ describe('speech', () => {
   });
 });
 
-describe('a transcript', () => {
+describe('a transcript task', () => {
   const audio = writeDataUrl({ content_type: 'audio/wav', bytes: wav(1) });
 
-  it('is a text, and costs the seconds that were listened to', async () => {
+  it('has a text and costs the seconds that were heard', async () => {
     const task = await generate('listen', { file: audio });
     expect(task).toMatchObject({
       status: 'succeeded',
@@ -163,7 +163,7 @@ describe('a transcript', () => {
     expect(task.cost.exact).toBe('0.000200');
   });
 
-  it('as subtitles costs the seconds that the file has: the upstream does not say', async () => {
+  it('with subtitles costs the length of its file, because the upstream reports none', async () => {
     const task = await generate('listen', { file: audio, response_format: 'srt' });
     expect(task).toMatchObject({
       status: 'succeeded',
@@ -173,8 +173,8 @@ describe('a transcript', () => {
   });
 });
 
-describe('a film', () => {
-  it('is fetched with the key of its upstream', async () => {
+describe('a video task', () => {
+  it('fetches its video with the key of its upstream', async () => {
     const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
     const task = await generate('film', { prompt: 'A wave', image });
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'video', duration: 1 }] });
@@ -183,7 +183,7 @@ describe('a film', () => {
     expect(task.cost.exact).toBe('0.400000');
   });
 
-  it('that was found unfit costs nothing', async () => {
+  it('that is blocked costs nothing', async () => {
     upstreams.gemini.instead(
       'poll',
       operation('x', done([], { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['Unfit.'] })),

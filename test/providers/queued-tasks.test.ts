@@ -126,7 +126,7 @@ async function attemptsOf(task: string): Promise<[string, string | null][]> {
 
 const submitsOf = (name: Name) => upstreams[name].askedFor('submit');
 
-describe('each makes what its model is for', () => {
+describe('a task of a queued provider', () => {
   const made: [string, string, string | null][] = [
     ['picture', 'image', '0.045 USD'], // 4.5 credits
     ['runway', 'video', '0.6 USD'], // 60 credits
@@ -135,7 +135,7 @@ describe('each makes what its model is for', () => {
     ['minimax', 'video', null],
     ['speech', 'audio', null],
   ];
-  it.each(made)('%s: kept, measured, charged', async (model, type, cost) => {
+  it.each(made)('is stored, measured and charged: %s', async (model, type, cost) => {
     const task = await generate(model);
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type }] });
     const price = { image: '0.060000', audio: '0.002600', video: '0.200000' }[type]; // 26 characters were counted
@@ -143,7 +143,7 @@ describe('each makes what its model is for', () => {
     expect(await attemptsOf(task.id)).toEqual([['done', cost]]);
   });
 
-  it('from a picture of the caller, in the form that each wants', async () => {
+  it('sends an image of the caller in the form that each provider expects', async () => {
     const bytes = await sampleFile('image');
     const base64 = bytes.toString('base64');
     const image = writeDataUrl({ content_type: 'image/png', bytes });
@@ -165,8 +165,8 @@ describe('each makes what its model is for', () => {
   });
 });
 
-describe('what does not start goes to the next route', () => {
-  it('refused there, dropped before the start here, and there is still another', async () => {
+describe('a task that does not start', () => {
+  it('goes from a route that refuses, past one that drops it, to the next one', async () => {
     const depleted: Reply = { status: 429, json: { code: 1102, message: 'Resource pack depleted' } };
     const unprepared = { id: 'a', status: 'FAILED', failureCode: 'INPUT_PREPROCESSING.INTERNAL' };
     upstreams.kling.instead('submit', depleted);
@@ -177,7 +177,7 @@ describe('what does not start goes to the next route', () => {
     expect(names.map((name) => submitsOf(name).length)).toEqual([0, 1, 1, 1, 0]);
   });
 
-  it('a code within a 200 is a refusal, and so is a run that expires in the queue', async () => {
+  it('counts an error code within a 200, and a run that expires in the queue, as a refusal', async () => {
     upstreams.minimax.instead('submit', { json: { base_resp: { status_code: 1002, status_msg: 'rate limit' } } });
     expect(await generate('minimax')).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });
     await service.app.db.query('delete from route_health');
@@ -188,7 +188,7 @@ describe('what does not start goes to the next route', () => {
   });
 });
 
-describe('what is found unfit costs nothing, and no other route is asked', () => {
+describe('a blocked task costs nothing, and no other route is tried', () => {
   const unfit: [string, Name, 'submit' | 'poll', object][] = [
     ['the prompt', 'kling', 'submit', { code: 1301, message: 'Not allowed by the content security policy' }],
     [
@@ -198,7 +198,7 @@ describe('what is found unfit costs nothing, and no other route is asked', () =>
       { code: 0, data: { task_status: 'failed', task_status_msg: 'Failure to pass the risk control system' } },
     ],
   ];
-  it.each(unfit)('%s', async (_, name, role, json) => {
+  it.each(unfit)('for %s', async (_, name, role, json) => {
     upstreams[name].instead(role, { json });
     const task = await generate('any');
     expect(task).toMatchObject({
@@ -210,8 +210,8 @@ describe('what is found unfit costs nothing, and no other route is asked', () =>
   });
 });
 
-describe('a submit whose answer is lost', () => {
-  it('is looked for where the provider takes our own name for the run', async () => {
+describe('a submit whose response is lost', () => {
+  it('is searched for when the provider accepts our own name for the run', async () => {
     upstreams.kling.instead('submit', 'cut');
     const found = { task_id: '926484082518392851', task_status: 'processing' };
     upstreams.kling.instead('poll', { json: { code: 0, data: found } });
@@ -227,7 +227,7 @@ describe('a submit whose answer is lost', () => {
     expect(upstreams.kling.askedFor('poll')[0]?.path).toBe(`/v1/videos/text2video/${task.id}-kling-v2-6`);
   });
 
-  it('is neither repeated nor tried elsewhere, where it cannot be found', async () => {
+  it('is neither repeated nor sent elsewhere when it cannot be found', async () => {
     upstreams.runway.instead('submit', 'cut');
     const task = await generate('runway');
     expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
@@ -237,7 +237,7 @@ describe('a submit whose answer is lost', () => {
 });
 
 describe('a cancel', () => {
-  it('stops a run in the queue, unbilled', async () => {
+  it('stops a run in the queue unbilled', async () => {
     upstreams.runway.instead(
       'poll',
       ...Array.from({ length: 100 }, () => ({ json: { id: 'a', status: 'THROTTLED' } })),

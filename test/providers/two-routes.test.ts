@@ -42,7 +42,7 @@ afterAll(async () => {
   await stage.stop();
 }, 300_000);
 
-it('no caller sees a failure that the other route could have served', () => {
+it('no caller sees a failure that the other route could have prevented', () => {
   const wanted = ({ prompt }: Told) => (prompt.startsWith(flagged_prompt) ? 'content_policy_violation' : 'succeeded');
   const seen = ({ task }: Told) => (task.status === 'failed' ? (task.error?.type ?? '') : task.status);
   expect(told.filter((each) => each.status !== 202 || seen(each) !== wanted(each))).toEqual([]);
@@ -52,7 +52,7 @@ it('no caller sees a failure that the other route could have served', () => {
   }
 });
 
-it('none runs twice, nor is it submitted twice to one provider: the journals against the attempts', async () => {
+it('no task runs twice or is submitted twice to one provider, by the journals and the attempts', async () => {
   const attempts = await stage.service.app.db.query<Attempt>('select route, state, run_ref, reason from attempts');
   for (const name of ['a', 'b'] as const) {
     const site = stage[name];
@@ -75,7 +75,7 @@ it('none runs twice, nor is it submitted twice to one provider: the journals aga
   expect(runs().filter(({ state, way }) => state === 'going' && way === undefined)).toEqual([]);
 });
 
-it('upstream cost and margin are in the ledger, to the millionth', async () => {
+it('upstream cost and margin are in the ledger to the millionth', async () => {
   const by_route = await margins('route');
   const expected = expectedRows();
   expect(sumsOf(by_route)).toEqual(sumsOf(expected));
@@ -88,7 +88,7 @@ it('upstream cost and margin are in the ledger, to the millionth', async () => {
   expect(kept?.cost).toBe(total(expected).upstream_cost);
 });
 
-it('the books are exact, and no hold is left', async () => {
+it('the books are exact after all calls, and no hold is open', async () => {
   await expectExactBooks(stage.service.app);
   const left = await stage.service.app.db.query('select * from open_holds');
   expect(left).toEqual([]);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { openGuard } from '../../src/net/guard.ts';
 import { unreached } from '../../src/providers/http/connections.ts';
 
-it('a private address of an upstream is refused with the setting that allows it', async () => {
+it('a private address of an upstream is refused with the setting that permits it', async () => {
   const rules = { allow: [], allow_private: false };
   const refused = openGuard()
     .connect('http://127.0.0.1:11434', { rules, connect_timeout_ms: 1_000 })

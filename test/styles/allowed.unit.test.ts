@@ -103,8 +103,8 @@ const refused: [rule: string, JsonObject, param: string][] = [
   ['input_audio', said({ type: 'input_audio', input_audio: { data: 'AA' } }), 'messages[1].content[0].input_audio'],
 ];
 
-describe('what costs extra, or belongs to somebody else, does not go on', () => {
-  it.each(refused)('%s: %j', (rule, given, param) => {
+describe('a request field', () => {
+  it.each(refused)('is refused by the rule %s: %j', (rule, given, param) => {
     expect(refusedField(given)).toEqual([400, 'unsupported_field', param, param]);
     expect(allow(given, { pass: [rule] })).toBe(given);
     expect(refusedField(given, { pass: pass_names.filter((name) => name !== rule) })).toBeDefined();
@@ -134,12 +134,12 @@ describe('what costs extra, or belongs to somebody else, does not go on', () => 
       { type: 'tool_addition', tool: { type: 'tool_definition', definition: { name: 'f', input_schema: {} } } },
       { type: 'tool_addition', tool: { type: 'tool_reference', name: 'f' } },
     ),
-  ])('what its tokens pay goes on as the very object: %j', (given) => {
+  ])('goes on in the same object when its tokens pay for it: %j', (given) => {
     expect(allow(given)).toBe(given);
   });
 });
 
-describe('only members that an SDK of the style defines go on', () => {
+describe('a request', () => {
   const unknown = {
     api_base: 'http://169.254.169.254/',
     api_key: 'sk-of-another',
@@ -154,17 +154,20 @@ describe('only members that an SDK of the style defines go on', () => {
     unheard_of: { file_id: 1 },
   };
 
-  it.each(['completions', 'messages', 'responses', 'embeddings'] as const)('of %s', (style) => {
-    const { allowance } = readAllowance({});
-    const given = { model: 'm', ...unknown };
-    expect(allowedBody(style, given, allowance)).toEqual({ model: 'm' });
-    expect(ignoredFields(style, { ...given, metadata: null }, [allowance])).toEqual(Object.keys(unknown));
-    const open = readAllowance({ pass_fields: Object.keys(unknown) }).allowance;
-    expect(allowedBody(style, given, open)).toBe(given);
-    expect(ignoredFields(style, given, [allowance, open])).toEqual([]);
-  });
+  it.each(['completions', 'messages', 'responses', 'embeddings'] as const)(
+    'of %s passes on only fields that an SDK of its style defines',
+    (style) => {
+      const { allowance } = readAllowance({});
+      const given = { model: 'm', ...unknown };
+      expect(allowedBody(style, given, allowance)).toEqual({ model: 'm' });
+      expect(ignoredFields(style, { ...given, metadata: null }, [allowance])).toEqual(Object.keys(unknown));
+      const open = readAllowance({ pass_fields: Object.keys(unknown) }).allowance;
+      expect(allowedBody(style, given, open)).toBe(given);
+      expect(ignoredFields(style, given, [allowance, open])).toEqual([]);
+    },
+  );
 
-  it('what names the operator’s account, or runs more than one model, is refused', () => {
+  it("is refused when it names the operator's account or runs more than one model", () => {
     const { allowance } = readAllowance({});
     for (const field of ['user_profile_id', 'workspace_id', 'access_programs', 'multi_agent'])
       expect(() => allowedBody('responses', { model: 'm', [field]: 'x' }, allowance)).toThrow(field);
@@ -173,7 +176,7 @@ describe('only members that an SDK of the style defines go on', () => {
     });
   });
 
-  it('betas go on that cost nothing but tokens, and one for long prompts where these have prices', () => {
+  it('passes on only betas that cost nothing but tokens, and one for long prompts when these have prices', () => {
     const { allowance } = readAllowance({});
     const header = 'claude-code-20250219, context-1m-2025-08-07,fast-mode-2026-02-01,,unheard-of, effort-2025-11-24';
     expect(allowedBetas(header, allowance, false)).toEqual(['claude-code-20250219', 'effort-2025-11-24']);
@@ -183,7 +186,7 @@ describe('only members that an SDK of the style defines go on', () => {
   });
 });
 
-describe('the lists are those of the SDKs', () => {
+describe('the lists of permitted names are those of the SDKs', () => {
   const read = (path: string) => readFileSync(new URL(`../node_modules/${path}`, import.meta.url), 'utf8');
 
   /** Members of an interface of a type definition: those that stand at its own depth. */
@@ -208,14 +211,14 @@ describe('the lists are those of the SDKs', () => {
       ['resources/messages/messages.d.ts', 'resources/beta/messages/messages.d.ts'],
       'MessageCreateParamsBase',
     ],
-  ])('members of %s', (style, paths, name) => {
+  ])('for the fields of %s', (style, paths, name) => {
     const sdks = style === 'messages' ? ['anthropic-0', 'anthropic-1'] : ['openai-6', 'openai-7'];
     const defined = new Set(sdks.flatMap((sdk) => paths.flatMap((path) => membersOf(`${sdk}/${path}`, name))));
     defined.delete('betas'); // SDKs send them as a header
     expect([...sdk_members[style]].toSorted()).toEqual([...defined].toSorted());
   });
 
-  it('betas', () => {
+  it('for the betas', () => {
     const defined = ['anthropic-0', 'anthropic-1'].flatMap((sdk) => {
       const [, union = ''] = /export type AnthropicBeta = ([^;]*);/.exec(read(`${sdk}/resources/beta/beta.d.ts`)) ?? [];
       return [...union.matchAll(/'([^']+)'/g)].map(([, beta = '']) => beta);
@@ -226,14 +229,14 @@ describe('the lists are those of the SDKs', () => {
   });
 });
 
-describe('what may be left out unnoticed is', () => {
-  it('store, and the metadata that upstreams take only with it', () => {
+describe('a request loses without an error', () => {
+  it('store, and the metadata that upstreams accept only with it', () => {
     expect(allow(body({ store: true, metadata: { a: 'b' } }))).toEqual(body({}));
     const kept = body({ store: true, metadata: { a: 'b' } });
     expect(allow(kept, { pass: ['store'] })).toBe(kept);
   });
 
-  it('an hour in the cache becomes five minutes, wherever the mark stands', () => {
+  it('an hour in the cache, which becomes five minutes wherever the mark stands', () => {
     const mark = (ttl?: string) => ({ cache_control: { type: 'ephemeral', ...(ttl && { ttl }) } });
     const marked = (ttl?: string): JsonObject => ({
       model: 'm',
@@ -277,7 +280,7 @@ it('a route may refuse further fields', () => {
   expect(() => refuseFields(body({ logprobs: null, top_logprobs: 2 }), allowance)).not.toThrow();
 });
 
-it('the options are checked', () => {
+it('the options of a route that permit fields are validated', () => {
   expect(chatOptionProblems({ pass: ['service_tier', 'tools'], refuse: ['logprobs'] })).toEqual([]);
   expect(chatOptionProblems({ pass: 'tools' })).toMatchObject([{ field: 'pass', message: 'must be a list of names' }]);
   expect(chatOptionProblems({ refuse: [1] })).toMatchObject([{ field: 'refuse' }]);

@@ -20,7 +20,7 @@ function wholeUsage(told: Partial<Usage> | undefined): Usage | undefined {
 
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-describe('an answer of the same style', () => {
+describe('a response of the same style', () => {
   it.each([
     ['as JSON.stringify writes it', '{"id":"1","model":"up","a":[1]}', '{"id":"1","model":"acme/public","a":[1]}'],
     [
@@ -64,7 +64,7 @@ describe('an answer of the same style', () => {
     }
   });
 
-  it('of any content changes in nothing but the name', () => {
+  it("with any content changes only in the model's name", () => {
     const rest = fc.dictionary(
       fc.string().filter((key) => key !== 'model'),
       fc.jsonValue(),
@@ -78,7 +78,7 @@ describe('an answer of the same style', () => {
     );
   });
 
-  it('is told of: usage, finish, bytes, content', () => {
+  it('is described by usage, finish reason, bytes and content', () => {
     const answer = {
       ...plainest_answer.completions,
       choices: [
@@ -98,7 +98,7 @@ describe('an answer of the same style', () => {
     });
   });
 
-  it('has content if it has blocks that we do not know', () => {
+  it('has content if it has blocks of unknown types', () => {
     const answer = { ...plainest_answer.messages, content: [{ type: 'new_block' }] };
     expect(renderAnswer(ask('messages'), 'messages', bytesOf(answer), options).has_content).toBe(true);
   });
@@ -113,7 +113,7 @@ describe('an answer of the same style', () => {
   });
 });
 
-describe('T40: what is no answer is thrown, whatever its status said', () => {
+describe('T40: an invalid response throws, whatever its status', () => {
   it.each<[Style, string]>([
     ['completions', '{"error":{"message":"connection lost"}}'],
     ['completions', '{"choices":[]}'],
@@ -125,7 +125,7 @@ describe('T40: what is no answer is thrown, whatever its status said', () => {
     ['messages', ''],
     ['messages', '[]'],
     ['messages', '{"content":[],"model":{}}'],
-  ])('%s: %s', (style, text) => {
+  ])('in %s style: %s', (style, text) => {
     expect(() => renderAnswer(ask(style), style, Buffer.from(text), options)).toThrow(Error);
   });
 });
@@ -134,7 +134,7 @@ describe('a JSON schema that became a tool', () => {
   const schema = { type: 'object', properties: { city: { type: 'string' } } };
   const wish = { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } };
 
-  it('comes back as text, with finish_reason stop', () => {
+  it('comes back as text with finish_reason stop', () => {
     const asked = ask('completions', wish);
     const target = {
       style: 'messages' as const,
@@ -153,7 +153,7 @@ describe('a JSON schema that became a tool', () => {
   });
 });
 
-it('gives tools back the names that the caller gave them', () => {
+it('tools in a response have the names that the caller sent', () => {
   const name = `mcp__server__${'x'.repeat(80)}`;
   const asked = ask('messages', {
     tools: [{ name, input_schema: { type: 'object' } }],
@@ -172,7 +172,7 @@ it('gives tools back the names that the caller gave them', () => {
   expect(JSON.parse(bytes.toString())).toMatchObject({ content: [{ type: 'tool_use', name }] });
 });
 
-it('T36: finish_reason tool_calls without a call ends the turn; a call without an id has one', () => {
+it('T36: finish_reason tool_calls without a call ends the turn, and a call without an id gets one', () => {
   const rendered = (message: JsonObject): unknown => {
     const answer = { ...plainest_answer.completions, choices: [{ message, finish_reason: 'tool_calls' }] };
     return JSON.parse(renderAnswer(ask('messages'), 'completions', bytesOf(answer), options).bytes.toString());
@@ -186,8 +186,8 @@ it('T36: finish_reason tool_calls without a call ends the turn; a call without a
   });
 });
 
-describe('usage', () => {
-  it('T27: cached tokens are counted once, in both styles', () => {
+describe('the usage of a response', () => {
+  it('T27: counts cached tokens once in both styles', () => {
     const messages = {
       input_tokens: 3,
       cache_creation_input_tokens: 12_304,
@@ -216,7 +216,7 @@ describe('usage', () => {
     });
   });
 
-  it('T28: kinds that are not told are absent, so that later events add them instead of zeros', () => {
+  it('T28: leaves unreported kinds absent, so that later events add them instead of zeros', () => {
     expect(readUsage('messages', { input_tokens: 5, cache_read_input_tokens: null, output_tokens: 1 })).toEqual({
       input_tokens: 5,
       output_tokens: 1,
@@ -241,11 +241,11 @@ describe('usage', () => {
       { prompt_tokens: 10, completion_tokens: 1, cache_read_input_tokens: 4, cache_creation_input_tokens: 2 },
       { input_tokens: 4, cached_input_tokens: 4, cache_write_tokens: 2 },
     ],
-  ])('of %s', (_, fields, expected) => {
+  ])('is corrected for %s', (_, fields, expected) => {
     expect(readUsage('completions', fields)).toMatchObject(expected);
   });
 
-  it.each([-1, 0.5, 1e308, 2e9, '7', Number.NaN])('of %s tokens is not believed', (count) => {
+  it.each([-1, 0.5, 1e308, 2e9, '7', Number.NaN])('is ignored with %s tokens', (count) => {
     const fields = JSON.parse(
       JSON.stringify({ prompt_tokens: count, completion_tokens: count, input_tokens: count }),
     ) as JsonObject;
@@ -253,7 +253,7 @@ describe('usage', () => {
     expect(wholeUsage(readUsage('messages', fields))).toBeUndefined();
   });
 
-  it('never says more than the upstream did', () => {
+  it('is never above what the upstream reported', () => {
     const counts = fc.option(fc.nat(10_000), { nil: null });
     const fields = fc.record({
       prompt_tokens: counts,

@@ -148,8 +148,8 @@ function outcome(style: CallerStyle, upstream: Upstream, body: Json, quirks: Qui
   }
 }
 
-describe('no JSON makes more than a 400', () => {
-  it('arbitrary bodies', () => {
+describe('a request gets nothing worse than a 400', () => {
+  it('with arbitrary bodies', () => {
     const body = fc.oneof(
       json,
       fc.dictionary(fc.constantFrom('model', 'messages', 'tools', 'system', 'stream', 'n', 'max_tokens'), json),
@@ -157,7 +157,7 @@ describe('no JSON makes more than a 400', () => {
     fc.assert(fc.property(anyStyle, anyUpstream, body, anyQuirks, expectBodyOrMistake), { numRuns: 1000 });
   });
 
-  it('bodies of the responses style with changes anywhere', () => {
+  it('with bodies of the responses style that are changed anywhere', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...responses_requests),
@@ -173,7 +173,7 @@ describe('no JSON makes more than a 400', () => {
     );
   });
 
-  it.each(styles)('bodies of %s style with changes anywhere', (style) => {
+  it.each(styles)('with bodies of %s style that are changed anywhere', (style) => {
     fc.assert(
       fc.property(
         fc.constantFrom(...requests[style]),
@@ -190,7 +190,7 @@ describe('no JSON makes more than a 400', () => {
   });
 
   it.each(['{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000), '['.repeat(100_000)])(
-    'arguments nested deeply',
+    'with deeply nested arguments',
     (text) => {
       const call = { id: 'a', type: 'function', function: { name: 'f', arguments: text } };
       const messages = [
@@ -203,7 +203,7 @@ describe('no JSON makes more than a 400', () => {
   );
 });
 
-describe('no bytes of an upstream do more than throw', () => {
+describe('bytes of an upstream do nothing worse than throw', () => {
   const asks = {
     completions: readAsk('completions', { model: 'm', messages: [{ role: 'user', content: 'x' }] }),
     messages: readAsk('messages', { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] }),
@@ -228,7 +228,7 @@ describe('no bytes of an upstream do more than throw', () => {
     }
   };
 
-  it.each(upstreams)('answers of %s style with changes anywhere', (upstream) => {
+  it.each(upstreams)('as responses of %s style that are changed anywhere', (upstream) => {
     fc.assert(
       fc.property(anyStyle, fc.constantFrom(...all_answers[upstream]), mutations, (style, sample, changes) => {
         const body = changes.reduce<Json>((value, [choices, other]) => mutated(value, choices, other), sample);
@@ -242,7 +242,7 @@ describe('no bytes of an upstream do more than throw', () => {
   });
 
   it.each(['', '<html>502</html>', 'null', '[]', '{}', '{"error":"connection lost"}', '\ufeff{"choices":[]}'])(
-    '%j',
+    'as %j',
     (text) => {
       for (const style of styles) {
         for (const upstream of upstreams) {

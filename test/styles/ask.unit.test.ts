@@ -18,7 +18,7 @@ function refusal(read: () => unknown): { param: string | undefined; message: str
   throw new Error('it was accepted');
 }
 
-describe('what is asked for', () => {
+describe('a chat request', () => {
   it('is read from both styles', () => {
     const body = { ...chat, stream: true, stream_options: { include_usage: true }, n: 2, max_tokens: 7 };
     expect(readAsk('completions', body)).toEqual({
@@ -41,12 +41,12 @@ describe('what is asked for', () => {
     [{ reasoning: { max_tokens: 3_000 } }, 3_000],
     [{ reasoning: { max_tokens: 3_000, enabled: false } }, 0],
     [{ reasoning: { max_tokens: 'many' }, thinking: null }, 0],
-  ])('knows how many tokens the model is to think with: %j', (fields, budget) => {
+  ])('states how many tokens the model is to think with: %j', (fields, budget) => {
     expect(readAsk('completions', { ...chat, ...fields }).thinking_budget).toBe(budget);
     expect(readAsk('messages', { ...messages_body, ...fields }).thinking_budget).toBe(budget);
   });
 
-  it('takes null for "not given", as SDKs in Python send it', () => {
+  it('may have null for an absent field, as SDKs in Python send it', () => {
     const nothing = { stream: null, stream_options: null, n: null, max_tokens: null, max_completion_tokens: null };
     expect(readAsk('completions', { ...chat, ...nothing })).toMatchObject({
       stream: false,
@@ -56,11 +56,11 @@ describe('what is asked for', () => {
     });
   });
 
-  it('reads the newer of two names of a limit', () => {
+  it('is limited by the newer of two names of a limit', () => {
     expect(readAsk('completions', { ...chat, max_tokens: 5, max_completion_tokens: 9 }).max_tokens).toBe(9);
   });
 
-  it('needs no max_tokens to count tokens; 0 warms a cache', () => {
+  it('needs no max_tokens to count tokens, and 0 warms a cache', () => {
     expect(readAsk('messages', chat, 'count').max_tokens).toBeUndefined();
     expect(readAsk('messages', { ...chat, max_tokens: 0 }).max_tokens).toBe(0);
   });
@@ -84,19 +84,19 @@ describe('what is asked for', () => {
     ['completions', { ...chat, stream_options: {} }, 'stream_options'],
     ['completions', { ...chat, stream: true, stream_options: { include_usage: 1 } }, 'stream_options.include_usage'],
     ['messages', chat, 'max_tokens'],
-  ])('refuses %s %j by naming %s', (style, body, param) => {
+  ])('of %s style is refused as %j and names %s', (style, body, param) => {
     expect(refusal(() => readAsk(style, body))).toMatchObject({ kind: 'invalid_request', param });
   });
 
   // T18: numbers from which a negative price could be made.
-  it.each([-1, 1.5, 1e308, 2 ** 63, '1e9', [], {}, true])('refuses %j for every count', (value) => {
+  it.each([-1, 1.5, 1e308, 2 ** 63, '1e9', [], {}, true])('is refused with %j for every count', (value) => {
     for (const field of ['n', 'max_tokens', 'max_completion_tokens']) {
       expect(refusal(() => readAsk('completions', { ...chat, [field]: value })).param).toBe(field);
     }
     expect(refusal(() => readAsk('messages', { ...chat, max_tokens: value })).param).toBe('max_tokens');
   });
 
-  it.each(['n', 'max_tokens', 'max_completion_tokens'])('refuses %s 0 in chat completions', (field) => {
+  it.each(['n', 'max_tokens', 'max_completion_tokens'])('is refused with %s 0 in chat completions', (field) => {
     expect(refusal(() => readAsk('completions', { ...chat, [field]: 0 })).param).toBe(field);
   });
 });
@@ -123,7 +123,7 @@ describe('the size of an input', () => {
     expect(beyond({ messages: [{ role: 'user', content }] })).toMatchObject({ ascii_bytes, other_bytes });
   });
 
-  it('counts the names in schemas of tools, and values that are no text', () => {
+  it('counts the names in schemas of tools, and values that are not text', () => {
     const tools = [
       { type: 'function', function: { name: 'f', parameters: { properties: { city: { minLength: 12 } } } } },
     ];
@@ -131,11 +131,11 @@ describe('the size of an input', () => {
     expect(beyond({ tools }).ascii_bytes).toBe(words.length);
   });
 
-  it('counts text in fields that we do not know', () => {
+  it('counts text in unknown fields', () => {
     expect(beyond({ some_extension: { deep: ['x'.repeat(100)] } }).ascii_bytes).toBe(100);
   });
 
-  it('does not count what reaches no model', () => {
+  it('does not count fields that reach no model', () => {
     const unread = { user: 'somebody', metadata: { a: 'b' }, prompt_cache_key: 'k', safety_identifier: 's' };
     expect(beyond(unread).ascii_bytes).toBe(0);
   });
@@ -309,7 +309,7 @@ describe('the size of an input', () => {
     },
   );
 
-  it('counts no data URL as text for the length of its name', () => {
+  it('counts no data URL as text because its media type has a long name', () => {
     const file_data = `data:application/pdf;name=${'%C3%A9'.repeat(600)};base64,${encoded}`;
     const counted = size({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data } }] }] });
     expect(counted).toMatchObject({ documents: 1, document_bytes: 1002 });

@@ -56,21 +56,21 @@ describe.each<[CallerStyle, UpstreamStyle, readonly Row[]]>([
   ['messages', 'responses', messages_to_responses],
   ['completions', 'contents', completions_to_contents],
   ['messages', 'contents', messages_to_contents],
-])('requests of %s to %s (T39, T41)', (from, to, rows) => {
+])('a request of %s style to %s (T39, T41)', (from, to, rows) => {
   const body = (row: Row): JsonObject => ({ ...plainest[from], ...row.give });
   const written = rows.filter((row) => 'get' in row);
 
-  it.each(titled(written))('%s', (_, row) => {
+  it.each(titled(written))('is translated with %s', (_, row) => {
     const got = sent(from, body(row), row.quirks, to);
     expect(got).toMatchObject(row.get);
     expect(Object.keys(got).filter((field) => row.absent?.includes(field))).toEqual([]);
   });
 
-  it.each(titled(rows.filter((row) => row.what === 'dropped')))('%s', (_, row) => {
+  it.each(titled(rows.filter((row) => row.what === 'dropped')))('is translated without %s', (_, row) => {
     expect(sent(from, body(row), row.quirks, to)).toEqual(sent(from, plainest[from], row.quirks, to));
   });
 
-  it.each(titled(rows.filter((row) => row.what === 'refused')))('%s', (_, row) => {
+  it.each(titled(rows.filter((row) => row.what === 'refused')))('is refused with %s', (_, row) => {
     expect(refusal(() => sent(from, body(row), row.quirks, to))).toEqual({ status: 400, param: row.param });
   });
 
@@ -81,51 +81,57 @@ describe.each<[CallerStyle, UpstreamStyle, readonly Row[]]>([
   });
 });
 
-describe('answers of messages style to callers of chat completions', () => {
-  it.each(titled(answers_of_messages))('%s', (_, row) => {
+describe('a response of messages style to a caller of chat completions', () => {
+  it.each(titled(answers_of_messages))('is translated with %s', (_, row) => {
     expectAnswer('messages', row);
   });
 });
 
-describe('answers of chat completions to callers of messages style', () => {
-  it.each(titled(answers_of_completions))('%s', (_, row) => {
+describe('a response of chat completions to a caller of messages style', () => {
+  it.each(titled(answers_of_completions))('is translated with %s', (_, row) => {
     expectAnswer('completions', row);
   });
 });
 
-describe('answers of the responses style to callers of chat completions', () => {
-  it.each(titled(answers_of_responses))('%s', (_, row) => {
+describe('a response of the responses style to a caller of chat completions', () => {
+  it.each(titled(answers_of_responses))('is translated with %s', (_, row) => {
     expectAnswer('responses', row);
   });
 });
 
-describe('answers of chat completions to callers of the responses style', () => {
-  it.each(titled(answers_for_responses))('%s', (_, row) => {
+describe('a response of chat completions to a caller of the responses style', () => {
+  it.each(titled(answers_for_responses))('is translated with %s', (_, row) => {
     expectAnswer('completions', row, 'responses');
   });
 });
 
-describe.each(['completions', 'messages'] as const)('answers of Gemini’s style to callers of %s style', (caller) => {
-  const rendered = (give: JsonObject, more: JsonObject = {}) => {
-    const ask = readAsk(caller, { ...plainest[caller], ...(caller === 'completions' && more) });
-    const target = { style: 'contents', model: 'upstream', max_tokens: 4000, quirks: {} } as const;
-    const { tool_names } = upstreamBody(ask, target);
-    const answer = Buffer.from(JSON.stringify({ ...plainest_of_contents, ...give }));
-    const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
-    return renderAnswer(ask, 'contents', answer, { ...options, ...(tool_names && { tool_names }) }).bytes.toString();
-  };
+describe.each(['completions', 'messages'] as const)(
+  "a response of Gemini's style to a caller of %s style",
+  (caller) => {
+    const rendered = (give: JsonObject, more: JsonObject = {}) => {
+      const ask = readAsk(caller, { ...plainest[caller], ...(caller === 'completions' && more) });
+      const target = { style: 'contents', model: 'upstream', max_tokens: 4000, quirks: {} } as const;
+      const { tool_names } = upstreamBody(ask, target);
+      const answer = Buffer.from(JSON.stringify({ ...plainest_of_contents, ...give }));
+      const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
+      return renderAnswer(ask, 'contents', answer, { ...options, ...(tool_names && { tool_names }) }).bytes.toString();
+    };
 
-  it.each(answers_of_contents.map((row) => [row.part, row] as const))('%s', (_, { give, ask, get }) => {
-    expect(JSON.parse(rendered(give, ask))).toMatchObject(get[caller]);
-  });
+    it.each(answers_of_contents.map((row) => [row.part, row] as const))(
+      'is translated with %s',
+      (_, { give, ask, get }) => {
+        expect(JSON.parse(rendered(give, ask))).toMatchObject(get[caller]);
+      },
+    );
 
-  it.each(failures_of_contents.map((row) => [row.part, row] as const))('%s', (_, { give, status }) => {
-    const error =
-      status === undefined ? { name: 'Unfinished' } : { status, extras: { code: 'content_policy_violation' } };
-    expect(() => rendered(give)).toThrow(expect.objectContaining(error));
-  });
-});
+    it.each(failures_of_contents.map((row) => [row.part, row] as const))('fails with %s', (_, { give, status }) => {
+      const error =
+        status === undefined ? { name: 'Unfinished' } : { status, extras: { code: 'content_policy_violation' } };
+      expect(() => rendered(give)).toThrow(expect.objectContaining(error));
+    });
+  },
+);
 
-it('is what docs/chat-translation.md says', async () => {
+it('docs/chat-translation.md lists these translations', async () => {
   await expect(translationDocument()).toMatchFileSnapshot('../../docs/chat-translation.md');
 });

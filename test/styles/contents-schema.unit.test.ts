@@ -29,7 +29,7 @@ const known = [
   'propertyOrdering',
 ];
 
-describe('a schema as Gemini takes it', () => {
+describe('a schema for Gemini', () => {
   it.each<[string, JsonObject, JsonObject]>([
     [
       'tells in words what it does not know, wherever that stands',
@@ -126,7 +126,7 @@ describe('a schema as Gemini takes it', () => {
     ),
   }));
 
-  it('is made of any JSON and has no other keywords', () => {
+  it('is built from any JSON and has no other keywords', () => {
     fc.assert(
       fc.property(fc.dictionary(keyword, json, { maxKeys: 4 }), (given) => {
         const before = JSON.stringify(given);
@@ -139,7 +139,7 @@ describe('a schema as Gemini takes it', () => {
   });
 });
 
-it('keeps a choice among numbers that no double holds', () => {
+it('a schema for Gemini keeps a choice among numbers that no double holds', () => {
   const schema = parseExactly('{"type": "integer", "enum": [9007199254740993, 1]}');
   expect(JSON.stringify(contentsSchema(isObject(schema) ? schema : {}))).toBe(
     '{"type":"integer","enum":[9007199254740993,1]}',

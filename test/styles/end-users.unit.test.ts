@@ -4,7 +4,7 @@ import { scopeEndUsers } from '../../src/styles/end-users.ts';
 const scope = (account_id: string) => ({ account_id, secret: 'a secret' });
 
 it.each(['user', 'safety_identifier', 'prompt_cache_key'])(
-  '%s names another one for each account, the same one each time',
+  '%s gets another value for each account, the same one each time',
   (name) => {
     const one = scopeEndUsers({ model: 'm', [name]: 'user-1' }, scope('one'));
     expect(one).toEqual({ model: 'm', [name]: expect.stringMatching(/^[\w-]{43}$/) });
@@ -14,12 +14,12 @@ it.each(['user', 'safety_identifier', 'prompt_cache_key'])(
   },
 );
 
-it('so does metadata.user_id, beside what else is there', () => {
+it('metadata.user_id gets another value for each account, and fields beside it stay', () => {
   const { metadata } = scopeEndUsers({ metadata: { user_id: 'u', a: 'b' } }, scope('one'));
   expect(metadata).toEqual({ user_id: expect.stringMatching(/^[\w-]{43}$/), a: 'b' });
 });
 
-it('a body without such names is the same object', () => {
+it('a body without names of end users stays the same object', () => {
   const body = { model: 'm', user: 7, metadata: { a: 'b' } };
   expect(scopeEndUsers(body, scope('one'))).toBe(body);
 });

@@ -60,7 +60,7 @@ it('arguments full of braces are not read again with each piece', () => {
   expect(took_ms).toBeLessThan(patience_ms);
 });
 
-it('an object is whole when its last brace is closed', () => {
+it('an object is complete when its last brace is closed', () => {
   const cut = fc.tuple(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat());
   fc.assert(
     fc.property(cut, ([value, place]) => {
@@ -77,13 +77,13 @@ it('an object is whole when its last brace is closed', () => {
   );
 });
 
-it('a stream that never says anything is given up before it fills the memory', () => {
+it('a stream that never has content is cut before it fills the memory', () => {
   const carried = relay();
   for (let chunk = 0; chunk < 100 && !carried.failure; chunk++) carried.push(Buffer.from(': x\n\n'.repeat(10_000)));
   expect(carried.failure?.message).toContain('No content');
 });
 
-it('an event of ever so many lines is given up before it fills the memory', () => {
+it('an event of endless lines is cut before it fills the memory', () => {
   const carried = relay();
   for (let chunk = 0; chunk < 100 && !carried.failure; chunk++) carried.push(Buffer.from('a\n'.repeat(10_000)));
   expect(carried.failure?.message).toContain('lines');

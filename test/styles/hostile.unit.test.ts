@@ -69,14 +69,14 @@ const bodies: [what: string, style: CallerStyle, target: UpstreamStyle, body: Js
   ],
 ];
 
-it.each(bodies)('%s take time by their number', (_, style, target, body) => {
+it.each(bodies)('%s take time in proportion to their number', (_, style, target, body) => {
   const ask = readAsk(style, { model: 'm', ...body });
   const quirks = quirksOf({ system_turns: true });
   const { took_ms } = timed(() => upstreamBody(ask, { style: target, model: 'u', max_tokens: 9, quirks }));
   expect(took_ms).toBeLessThan(patience_ms);
 });
 
-it('ids of calls that come again go on with the next number that is free', () => {
+it('repeated ids of calls continue with the next free number', () => {
   const turn = (id: string) => [
     { role: 'assistant', content: [{ type: 'tool_use', id, name: 'f', input: {} }] },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: id }] },
@@ -98,7 +98,7 @@ it('results that only name the function belong to its calls in their order', () 
   expect(ids).toEqual(['1', '3', '2', '4']);
 });
 
-it('parts of allOf become one schema, of which the first to say something is right and the others are told', () => {
+it('parts of allOf become one schema, in which the first value wins and the others go into the description', () => {
   const text = { type: 'string' };
   const number = { type: 'number' };
   const given = {
@@ -119,29 +119,29 @@ it('parts of allOf become one schema, of which the first to say something is rig
   });
 });
 
-it('parts of allOf take time by their number', () => {
+it('parts of allOf take time in proportion to their number', () => {
   const allOf = list(8_000, (i) => ({ properties: { [`p${i}`]: {} }, required: [`p${i}`], [`x${i}`]: 1 }));
   expect(timed(() => contentsSchema({ allOf })).took_ms).toBeLessThan(patience_ms);
 });
 
-it('an allOf without parts says nothing', () => {
+it('an allOf without parts changes nothing', () => {
   expect(contentsSchema({ type: 'string', allOf: [] })).toEqual({ type: 'string' });
 });
 
-it('parts within parts of allOf are put together once', () => {
+it('parts within parts of allOf are merged once', () => {
   let schema: JsonObject = members(50_000, (i) => i); // a quarter of what took 5 s beside other tests
   for (let depth = 0; depth < 50; depth++) schema = { allOf: [schema] };
   expect(timed(() => contentsSchema(schema)).took_ms).toBeLessThan(patience_ms);
 });
 
-it('blocks of types as long as a body are of no known type', () => {
+it('blocks whose types are as long as a body are of unknown type', () => {
   const block = { type: `${'_'.repeat(1_000)}_tool_result`, content: 'x' };
   const ask = readAsk('messages', { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: [block] }] });
   const target = { style: 'completions', model: 'u', max_tokens: 9, quirks: {} } as const;
   expect(() => upstreamBody(ask, target)).toThrow('A block of this type');
 });
 
-it('required names are looked for in no time', () => {
+it('required names are found in constant time', () => {
   const properties = members(100_000, () => ({}));
   const schema = { type: 'object', additionalProperties: false, properties, required: Object.keys(properties) };
   const { result, took_ms } = timed(() => isStrict(schema));
@@ -164,7 +164,7 @@ it('references that branch at each step are followed once', () => {
   expect(nativeSchema(schema)).toBeDefined();
 });
 
-it('the head of a data URL is looked for at its beginning', () => {
+it('the head of a data URL is searched only at its beginning', () => {
   const url = `data:image/png${';a=b'.repeat(8_000_000)},x`;
   const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }];
   const ask = readAsk('completions', { model: 'm', messages });
@@ -196,7 +196,7 @@ it.each<[CallerStyle, (text: string, id: string) => JsonObject[], string, string
     'input',
     'input[2].arguments',
   ],
-])('arguments of all calls hold no more values than a body may: %s', (style, turn, holder, place) => {
+])('the arguments of all calls together have at most as many values as a body: %s', (style, turn, holder, place) => {
   const send = (text: string) => {
     const ask = readAsk(style, { model: 'm', [holder]: ['1', '2', '3'].flatMap((id) => turn(text, id)) });
     return upstreamBody(ask, { style: 'messages', model: 'u', max_tokens: 9, quirks: {} });

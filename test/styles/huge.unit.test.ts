@@ -37,7 +37,7 @@ const bodies: [what: string, style: CallerStyle, body: JsonObject][] = [
 const targets: readonly UpstreamStyle[] = ['completions', 'messages', 'responses', 'contents'];
 const cases = bodies.flatMap(([what, style, body]) => targets.map((target) => ({ what, style, body, target })));
 
-it.each(cases)('$style to $target: a hundred thousand $what', ({ style, body, target }) => {
+it.each(cases)('$style to $target translates a hundred thousand $what', ({ style, body, target }) => {
   const ask = readAsk(style, { model: 'm', ...body });
   const sent = upstreamBody(ask, { style: target, model: 'u', max_tokens: 9, quirks: quirksOf({}) });
   expect(JSON.stringify(sent.body).length).toBeGreaterThan(count);

@@ -62,7 +62,7 @@ function missing(marks: readonly Mark[], said: JsonObject, { body, links = [] }:
   return marks.filter(({ text }) => holds(before, text) && !holds(after, text));
 }
 
-describe('what a caller says reaches the upstream, or is refused, or is listed in docs/chat-translation.md', () => {
+describe('the contents of a request reach the upstream, are refused, or are listed in docs/chat-translation.md', () => {
   it.each(pairs)('from %s to %s', (caller, upstream) => {
     const reached = new Set<string>();
     const property = fc.property(throws, quirks, (thrown, given) => {
@@ -78,7 +78,7 @@ describe('what a caller says reaches the upstream, or is refused, or is listed i
     expect([...carried, ...carried_too].filter((place) => !reached.has(place))).toEqual([]);
   });
 
-  it('the document lists what may be missing', () => {
+  it('as contents that may be missing', () => {
     const document = readFileSync(new URL('../../docs/chat-translation.md', import.meta.url), 'utf8');
     expect(Object.values(listed).filter((row) => !document.includes(row))).toEqual([]);
   });

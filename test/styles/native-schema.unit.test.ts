@@ -64,11 +64,11 @@ describe('a schema for constrained decoding', () => {
     ['other documents', { $ref: 'https://example.com/schema' }],
     ['free names', { type: 'object', additionalProperties: text }],
     ['names by a pattern', { type: 'object', patternProperties: { '^a': text } }],
-  ])('is not made of %s', (_, given) => {
+  ])('is not built from %s', (_, given) => {
     expect(nativeSchema(given)).toBeUndefined();
   });
 
-  it('is made of any JSON, or not', () => {
+  it('is built from any JSON or not at all', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom('$ref', '$defs', 'properties', 'items', 'oneOf', 'type'), fc.jsonValue()),
@@ -88,6 +88,6 @@ it.each<[boolean, JsonObject]>([
   [false, { type: 'object', properties: { a: text }, required: ['a'] }],
   [false, { type: 'array', items: { type: 'object' } }],
   [true, { type: 'array', items: text }],
-])('strict is %s for %j', (expected, schema) => {
+])('may be strict: %s for %j', (expected, schema) => {
   expect(isStrict(schema)).toBe(expected);
 });

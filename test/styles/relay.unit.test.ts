@@ -129,10 +129,10 @@ const ends = {
 };
 const cutPlaces = fc.array(fc.nat(4_000), { maxLength: 40 });
 
-describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, upstream) => {
+describe.each(cells)('a stream for a caller of %s style from an upstream of %s style', (caller, upstream) => {
   const streams = fc.tuple(scripts(upstream), framings);
 
-  test('T42, T33: what is said arrives without a changed character, whatever the cuts; each push sends whole events', () => {
+  test('T42, T33: arrives without a changed character, however it is cut, and each push sends whole events', () => {
     fc.assert(
       fc.property(streams, cutPlaces, ([script, framing], cuts) => {
         const bytes = Buffer.from(onWire(upstream, script, framing));
@@ -154,7 +154,7 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
     );
   });
 
-  test('T42: every single cut of one stream with everything in it', () => {
+  test('T42: arrives with every kind of content at every single cut', () => {
     const script = [
       { say: 'thinking', text: 'Größe 😀' },
       { say: 'signature', text: 'c2ln' },
@@ -175,7 +175,7 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
     }
   });
 
-  test('T47: nothing is sent before the first content, whatever comes', () => {
+  test('T47: sends nothing before the first content, whatever comes', () => {
     fc.assert(
       fc.property(streams, ([script, framing]) => {
         const bytes = Buffer.from(onWire(upstream, script, framing));
@@ -191,7 +191,7 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
     );
   });
 
-  test('T26: a stream that is cut at any byte never ends cleanly, and sends whole events only', () => {
+  test('T26: never ends cleanly when it is cut at any byte, and sends whole events only', () => {
     fc.assert(
       fc.property(streams, ([script, framing]) => {
         const bytes = Buffer.from(onWire(upstream, script, framing));
@@ -213,7 +213,7 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
     );
   });
 
-  test('T43: comments and pings are no content, and no event is written into another', () => {
+  test('T43: has no content in comments and pings, and no event is written into another', () => {
     const relay = relayOf(caller, upstream);
     expect(relay.push(Buffer.from(': ping\n\n: ping\n\n'))).toBeUndefined();
     const ping = upstream === 'messages' ? 'event: ping\ndata: {"type":"ping"}\n\n' : 'data:\n\n';
@@ -221,7 +221,7 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
     expect(relay.has_content).toBe(false);
   });
 
-  test('T45: a frame of 10 MB is relayed whole', () => {
+  test('T45: relays a frame of 10 MB whole', () => {
     const text = '水'.repeat(3_333_333);
     const bytes = Buffer.from(
       onWire(upstream, [{ say: 'text', text }], { end: '\n', space: ' ', comments: false, spread: false }),
@@ -230,7 +230,7 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
     expect(collect(caller, sentFor(relayOf(caller, upstream), bytes, cuts)).text === text).toBe(true);
   });
 
-  test('a last event without its empty line counts; what follows the end does not', () => {
+  test('accepts a last event without its empty line, and ignores what follows the end', () => {
     const script = [{ say: 'text', text: 'Hi' }] as const;
     const framing = { end: '\n', space: ' ', comments: false, spread: false };
     const wire = onWire(upstream, script, framing);
@@ -244,7 +244,7 @@ describe.each(cells)('a caller of %s style, an upstream of %s style', (caller, u
     expect([late.is_complete, late.failure]).toEqual([true, undefined]);
   });
 
-  test('a byte order mark and empty data lines do no harm, not even behind a heartbeat', () => {
+  test('is unharmed by a byte order mark and empty data lines, also after a heartbeat', () => {
     const script = [{ say: 'text', text: 'Hi' }] as const;
     const wire = onWire(upstream, script, { end: '\n', space: ' ', comments: false, spread: false });
     const sent = sentFor(
@@ -292,7 +292,7 @@ describe('the name of the model and the id in the frames of a stream that keeps 
   });
 });
 
-describe('calls of tools that overlap, for callers of messages style', () => {
+describe('overlapping tool calls become separate blocks for callers of messages style', () => {
   const a = { id: 'a', name: 'x', arguments: '{"n":1}' };
   const b = { id: 'b', name: 'y', arguments: '{"n":22}' };
   const c = { id: 'c', name: 'z', arguments: '{}' };
@@ -350,14 +350,14 @@ describe('calls of tools that overlap, for callers of messages style', () => {
       [calls({ index: 0, id: 'a', type: 'function', function: { name: 'x', arguments: { n: 1 } } })],
       [a],
     ],
-  ])('%s', (_, parts, expected) => {
+  ])('in the case: %s', (_, parts, expected) => {
     const relay = relayOf('messages', 'completions');
     const said = collect('messages', sentFor(relay, Buffer.from(parts.join('') + done)));
     expect(relay.failure).toBeUndefined();
     expect(said).toMatchObject({ calls: expected, finish: 'tool_use' });
   });
 
-  test('two signed thoughts are two blocks', () => {
+  test('beside two signed thoughts, which are two blocks', () => {
     const detail = (text: string) =>
       chunk({ reasoning_details: [{ type: 'reasoning.text', text, signature: `of ${text}` }] });
     const sent = sentFor(
@@ -369,7 +369,7 @@ describe('calls of tools that overlap, for callers of messages style', () => {
   });
 });
 
-describe('servers that do it their own way', () => {
+describe('an unusual upstream stream', () => {
   const start = `data: {"type":"message_start","message":{"id":"m","model":"${upstream_model}","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}\n\n`;
   const rest = [
     { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
@@ -379,7 +379,7 @@ describe('servers that do it their own way', () => {
     { type: 'message_stop' },
   ].map((event) => `data: ${JSON.stringify(event)}\n\n`);
 
-  test('events without a name get one, which the SDKs of messages style want', () => {
+  test('without event names gets the names that the SDKs of messages style need', () => {
     const sent = sentFor(
       relayOf('messages', 'messages'),
       Buffer.from(`${start.replace('"content"', '"role":"assistant","stop_reason":null,"content"')}${rest.join('')}`),
@@ -387,7 +387,7 @@ describe('servers that do it their own way', () => {
     expect(collect('messages', sent)).toMatchObject({ text: 'Hi', finish: 'end_turn' });
   });
 
-  test('content in parts is content', () => {
+  test('with content in parts has content', () => {
     const parts = chunk({ content: [{ type: 'text', text: 'Hi' }] }) + chunk({}, 'stop');
     const same = relayOf('completions', 'completions');
     expect(same.push(Buffer.from(parts))?.toString()).toBe(
@@ -397,7 +397,7 @@ describe('servers that do it their own way', () => {
     expect(collect('messages', sentFor(relayOf('messages', 'completions'), Buffer.from(parts))).text).toBe('Hi');
   });
 
-  test('T30: usage reaches who asked for it, and nobody else', () => {
+  test('T30: passes its usage on to callers who requested it, and to nobody else', () => {
     const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
     const last = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: upstream_model, choices: [], usage })}\n\n`;
     const bytes = Buffer.from(`${chunk({ content: 'Hi' })}${chunk({}, 'stop')}${last}data: [DONE]\n\n`);
@@ -426,12 +426,12 @@ describe('servers that do it their own way', () => {
     }
   });
 
-  test('a translated stream begins with no output tokens: some callers add them to those of the end', () => {
+  test('in translation begins with no output tokens, because some callers add them to those of the end', () => {
     const [first] = eventsIn(sentFor(relayOf('messages', 'completions'), Buffer.from(chunk({ content: 'Hi' }) + done)));
     expect(JSON.parse(first?.data ?? '').message.usage).toMatchObject({ input_tokens: 7, output_tokens: 0 });
   });
 
-  test('T27: cached tokens are counted once, at whatever end of the stream they are told', () => {
+  test('T27: has its cached tokens counted once, whether they are reported at its start or its end', () => {
     const usage = {
       input_tokens: 3,
       cache_creation_input_tokens: 12_304,

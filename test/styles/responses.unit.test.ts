@@ -110,10 +110,10 @@ function expectSaid(events: readonly Event[], script: readonly Piece[], style: W
   );
 }
 
-describe('streams of other styles for a caller of the responses style', () => {
+describe('a stream of another style for a caller of the responses style', () => {
   const upstreams: readonly WireStyle[] = ['completions', 'messages', 'contents'];
 
-  it.each(upstreams)('%s: all that is said arrives, in events that fit each other', (style) => {
+  it.each(upstreams)('from %s has all its content in consistent events', (style) => {
     fc.assert(
       fc.property(scripts(style), framings, fc.array(fc.nat(4_000), { maxLength: 8 }), (script, framing, cuts) => {
         const relay = relayFrom(style);
@@ -125,7 +125,7 @@ describe('streams of other styles for a caller of the responses style', () => {
     );
   });
 
-  it('a signature goes with the thought that it seals', () => {
+  it('has each thought signature with its own thought', () => {
     const script: Piece[] = [
       { say: 'thinking', text: 'Hm.' },
       { say: 'signature', text: 'c2ln' },
@@ -140,7 +140,7 @@ describe('streams of other styles for a caller of the responses style', () => {
   });
 });
 
-describe('streams of the responses style', () => {
+describe('a stream of the responses style', () => {
   const whole = responsesStream(['Grü', 'ße 😀']).join('');
   const relayed = whole.replaceAll('"gpt-x"', JSON.stringify(model)).replaceAll('"resp_1"', '"resp_req_1"');
 
@@ -156,7 +156,7 @@ describe('streams of the responses style', () => {
     );
   });
 
-  it('are cut if they end anywhere before their last event', () => {
+  it('is incomplete if it ends anywhere before its last event', () => {
     const bytes = Buffer.from(whole);
     const end = bytes.lastIndexOf('event: response.completed');
     fc.assert(
@@ -171,13 +171,13 @@ describe('streams of the responses style', () => {
   it.each([
     ['data that is no JSON', 'data: {"type":\n\n'],
     ['data that is no object', 'data: [1]\n\n'],
-  ])('%s is a failure', (_, text) => {
+  ])('with %s is a failure', (_, text) => {
     const relay = relayFrom('responses');
     sentFor(relay, Buffer.from(text));
     expect(relay.failure?.type).toBe('malformed');
   });
 
-  it('what servers of other habits add is left out', () => {
+  it('loses events that only some servers add', () => {
     const relay = relayFrom('responses');
     const sent = sentFor(relay, Buffer.from(`data: \n\n${whole}data: [DONE]\n\n: bye\n\n`));
     expect(sent).toBe(`${relayed}: bye\n\n`);

@@ -112,8 +112,8 @@ function sent(from: Style, to: Style, body: JsonObject): JsonObject {
   return upstreamBody(readAsk(from, body), { style: to, model: 'm', max_tokens: 4000, quirks: {} }).body;
 }
 
-describe('a conversation means the same in both styles', () => {
-  it('from chat completions to messages, and back', () => {
+describe('a conversation keeps its meaning', () => {
+  it('from chat completions to messages and back', () => {
     fc.assert(
       fc.property(exchanges, text, (list, system) => {
         const body = completionsBody(list, system);
@@ -125,7 +125,7 @@ describe('a conversation means the same in both styles', () => {
     );
   });
 
-  it('from messages to chat completions, and back', () => {
+  it('from messages to chat completions and back', () => {
     fc.assert(
       fc.property(exchanges, text, (list, system) => {
         const body = messagesBody(list, system);
@@ -137,7 +137,7 @@ describe('a conversation means the same in both styles', () => {
     );
   });
 
-  it('T35: parallel results are one user turn there, in the order of the calls', () => {
+  it('T35: with parallel results, which are one user turn in the order of the calls', () => {
     fc.assert(
       fc.property(exchanges, text, (list, system) => {
         const { messages } = sent('completions', 'messages', completionsBody(list, system));
@@ -148,7 +148,7 @@ describe('a conversation means the same in both styles', () => {
   });
 });
 
-describe('T37: signed thinking makes a round trip by a caller of chat completions', () => {
+describe('T37: signed thinking returns unchanged through a caller of chat completions', () => {
   const thinking = [
     { type: 'thinking', thinking: 'Hm.', signature: 'EqQB+/=' },
     { type: 'redacted_thinking', data: 'x' },
@@ -157,7 +157,7 @@ describe('T37: signed thinking makes a round trip by a caller of chat completion
   const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { x: 1 } };
   const question = { role: 'user', content: 'Hi' };
 
-  it('byte for byte, in a loop of tools', () => {
+  it('byte for byte in a loop of tools', () => {
     const ask = readAsk('completions', { model: 'm', messages: [question] });
     const upstream_answer = { ...plainest_answer.messages, content: [...thinking, call], stop_reason: 'tool_use' };
     const options = { model: 'm', request_id: 'req_1', created: 1, input_tokens_estimated: 3 };
@@ -173,7 +173,7 @@ describe('T37: signed thinking makes a round trip by a caller of chat completion
     }
   });
 
-  it('and a loop whose thinking was not sent back goes on without any, where models insist', () => {
+  it('unless the caller drops it, and then the loop continues without thinking where models insist', () => {
     const history = { role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] };
     const messages = [question, history, { role: 'tool', tool_call_id: 'a', content: '7' }];
     const target = {
@@ -198,10 +198,10 @@ it('T38: thinking of a model of the other style never reaches an upstream of mes
   expect(JSON.stringify(sent('completions', 'messages', { model: 'm', messages }))).not.toContain('Hm.');
 });
 
-describe('what is made of ids, names and arguments', () => {
+describe('a translated id, name or argument', () => {
   const anyText = fc.string({ unit: 'binary', maxLength: 90 });
 
-  it('fits, stays the same when made again, and keeps different ones apart', () => {
+  it('fits the target, stays the same when translated again, and differs from others', () => {
     fc.assert(
       fc.property(anyText, anyText, (one, two) => {
         for (const [make, form] of [
@@ -217,7 +217,7 @@ describe('what is made of ids, names and arguments', () => {
     );
   });
 
-  it('T31: arguments are an object whatever they were, and come back as they were', () => {
+  it('T31: becomes an object as an argument, and comes back unchanged', () => {
     fc.assert(
       fc.property(fc.oneof(anyText, fc.json()), (given) => {
         const made = inputOf(given);

@@ -22,7 +22,7 @@ describe('a body for an upstream of the same style', () => {
   it.each<[Style, JsonObject]>([
     ['completions', chat({ max_tokens: 50 })],
     ['messages', messages({})],
-  ])('%s: only the name of the model changes', (style, body) => {
+  ])('of %s changes only in the name of the model', (style, body) => {
     const odd = {
       ...body,
       unknown: { deep: [null, { a: -0.5 }] },
@@ -33,7 +33,7 @@ describe('a body for an upstream of the same style', () => {
     expect(sent(style, odd)).toEqual({ ...odd, model: 'upstream' });
   });
 
-  it('T37: thinking, signatures and redacted thinking go on unchanged', () => {
+  it('T37: keeps thinking, signatures and redacted thinking unchanged', () => {
     const content = [
       { type: 'thinking', thinking: '', signature: 'EqQBCgIYAhIM+/=' },
       { type: 'redacted_thinking', data: 'x' },
@@ -47,7 +47,7 @@ describe('a body for an upstream of the same style', () => {
     expect(sent('messages', messages({ messages: turns }))['messages']).toEqual(turns);
   });
 
-  it('T38: thinking that another upstream gave, without a signature or with a seal of its own, is left out; the rest stays', () => {
+  it('T38: loses thinking of another upstream, unsigned or with its own signature, and nothing else', () => {
     const kept = { type: 'thinking', thinking: 'b', signature: 's' };
     const turns = [
       hi,
@@ -68,7 +68,7 @@ describe('a body for an upstream of the same style', () => {
     expect(sent('messages', messages({ messages: turns }))['messages']).toEqual(expected);
   });
 
-  it('for counting leaves out what upstreams refuse there', () => {
+  it('for counting leaves out fields that upstreams refuse there', () => {
     const tools = [{ name: 'f', input_schema: {} }];
     const body = {
       model: 'm',
@@ -85,7 +85,7 @@ describe('a body for an upstream of the same style', () => {
     expect(countingBody(ask, 'up', { thinking: 'budget' })).toEqual(counted);
   });
 
-  it('never changes what the caller sent', () => {
+  it("never changes the caller's object", () => {
     fc.assert(
       fc.property(fc.constantFrom(...requests.messages), fc.integer({ min: 1, max: 9000 }), (body, max_tokens) => {
         const before = JSON.stringify(body);
@@ -124,7 +124,7 @@ describe('the limit of the output', () => {
     expect(sent('completions', chat(fields), quirks)).toEqual({ model: 'upstream', messages: [hi], ...expected });
   });
 
-  it('keeps a thinking budget below it, or leaves thinking out', () => {
+  it('exceeds the thinking budget, or thinking is left out', () => {
     const body = messages({
       max_tokens: 32_000,
       thinking: { type: 'enabled', budget_tokens: 31_999, display: 'omitted' },
@@ -138,7 +138,7 @@ describe('the limit of the output', () => {
     expect(sent('messages', body, {}, 64_000)).toEqual({ ...body, model: 'upstream' });
   });
 
-  it.each(['reasoning', 'thinking'])('keeps what servers may count beside it within it: %s', (holder) => {
+  it.each(['reasoning', 'thinking'])('exceeds the budget that some servers count beside it: %s', (holder) => {
     const name = holder === 'reasoning' ? 'max_tokens' : 'budget_tokens';
     const body = chat({ max_tokens: 9000, [holder]: { [name]: 8000, more: true } });
     expect(sent('completions', body, {}, 9000)[holder]).toEqual({ [name]: 8000, more: true });
@@ -151,7 +151,7 @@ describe('the limit of the output', () => {
   });
 });
 
-describe('T30: usage in streams', () => {
+describe('T30: usage in a stream', () => {
   it.each<[string, JsonObject, Quirks, Json | undefined]>([
     ['is asked for', {}, {}, { include_usage: true }],
     [
@@ -170,12 +170,12 @@ describe('T30: usage in streams', () => {
     expect(sent('completions', chat({ stream: true, ...fields }), quirks)['stream_options']).toEqual(expected);
   });
 
-  it('is told anyway in whole answers', () => {
+  it('needs no request in whole responses', () => {
     expect(sent('completions', chat({}))).not.toHaveProperty('stream_options');
   });
 });
 
-describe('what a model takes differently', () => {
+describe('a route whose model differs', () => {
   const developer = { role: 'developer', content: 'A' };
   const effort = { output_config: { effort: 'medium' } };
   it.each<[string, Style, JsonObject, Quirks, JsonObject, string[]]>([
@@ -226,14 +226,14 @@ describe('what a model takes differently', () => {
       { thinking: { type: 'enabled', budget_tokens: 2744 } },
       [],
     ],
-  ])('%s (%s)', (_, style, fields, quirks, expected, absent) => {
+  ])('is sent %s (%s)', (_, style, fields, quirks, expected, absent) => {
     const got = sent(style, style === 'messages' ? messages(fields) : chat(fields), quirks);
     expect(got).toMatchObject(expected);
     expect(JSON.stringify(got)).not.toContain('reasoning_');
     expect(Object.keys(got).filter((field) => absent.includes(field))).toEqual([]);
   });
 
-  it('is read from the options of a route', () => {
+  it('has these differences in its options', () => {
     const options = { thinking: 'budget', stream_options: false, tool_id_length_max: 64, else: 1 };
     expect(readQuirks(options)).toEqual({
       quirks: { thinking: 'budget', stream_options: false, tool_id_length_max: 64 },

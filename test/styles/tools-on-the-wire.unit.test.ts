@@ -162,8 +162,8 @@ function sent(style: Style, body: JsonObject): JsonObject {
   return upstreamBody(ask, target).body;
 }
 
-describe('what tools send reaches models of the other style', () => {
-  it('T41: Claude Code', () => {
+describe('the requests of a tool reach models of the other style', () => {
+  it('T41: from Claude Code', () => {
     const call = (id: string, name: string, input: JsonObject): JsonObject => ({
       id,
       type: 'function',
@@ -213,7 +213,7 @@ describe('what tools send reaches models of the other style', () => {
     });
   });
 
-  it('the titles that Claude Code asks for', () => {
+  it('from the titles of Claude Code', () => {
     const got = sent('messages', claude_code_title);
     expect(got).toMatchObject({
       temperature: 1,
@@ -222,7 +222,7 @@ describe('what tools send reaches models of the other style', () => {
     expect(Object.keys(got).toSorted()).toEqual(['max_tokens', 'messages', 'model', 'response_format', 'temperature']);
   });
 
-  it('opencode', () => {
+  it('from opencode', () => {
     expect(sent('completions', opencode)).toEqual({
       model: 'up',
       max_tokens: 8000,
@@ -249,7 +249,7 @@ describe('what tools send reaches models of the other style', () => {
     });
   });
 
-  it('an SDK that sends null for everything', () => {
+  it('from an SDK that sends null for everything', () => {
     expect(sent('completions', python)).toEqual({
       model: 'up',
       max_tokens: 8000,
@@ -263,7 +263,7 @@ describe('what tools send reaches models of the other style', () => {
   });
 });
 
-it('Claude Code’s system prompt reaches an upstream of every other style, without its billing line', () => {
+it('the system prompt of Claude Code reaches an upstream of every other style without its billing line', () => {
   const ask = readAsk('messages', claude_code);
   for (const style of ['completions', 'responses', 'contents'] as const) {
     const { body } = upstreamBody(ask, { style, model: 'u', max_tokens: 4000, quirks: {} });

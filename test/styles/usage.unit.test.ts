@@ -68,6 +68,6 @@ it.each<[string, UpstreamStyle, Record<string, number | object>, object]>([
     { promptTokenCount: 7, candidatesTokenCount: 20, toolUsePromptTokenCount: 500, totalTokenCount: 527 },
     { input_tokens: 507, output_tokens: 20 },
   ],
-])('usage is read whole: %s', (_, style, fields, usage) => {
+])('usage is read completely: %s', (_, style, fields, usage) => {
   expect(readUsage(style, JSON.parse(JSON.stringify(fields)))).toEqual(usage);
 });

@@ -71,7 +71,7 @@ async function startNode(service: TestApp): Promise<TestApp> {
   return node;
 }
 
-test('two nodes, stopped and started and cut off from the database in the middle: no delivery is forgotten, no limit exceeded, no place left', async () => {
+test('two nodes that stop, start and lose the database midway lose no delivery, exceed no limit and leave no slot taken', async () => {
   const random = makeRandom(seed);
   const service = await startTestApp({ worker: false, yaml });
   const hosts = [await startHost('127.0.0.31', random), await startHost('127.0.0.32', random)];

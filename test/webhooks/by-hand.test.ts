@@ -43,7 +43,7 @@ async function parked(): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-test('places of test payloads whose sender died are free at their timeout, for what waits and for what comes', async () => {
+test('slots of test deliveries whose sender died are free at their timeout for waiting and new deliveries', async () => {
   const { client, receiver, app } = stage;
   const url = `${receiver.url}/died`;
   await beginAndDie(url, 4);
@@ -57,7 +57,7 @@ test('places of test payloads whose sender died are free at their timeout, for w
   expect(await parked()).toBe(0);
 });
 
-test('such a test payload is not sent by somebody else; it tells what happened, and can be sent again', async () => {
+test('a test delivery whose sender died is not sent by another node, reports what happened, and can be sent again', async () => {
   const { receiver, app } = stage;
   const url = `${receiver.url}/alone`;
   await beginAndDie(url, 1);
@@ -75,7 +75,7 @@ test('such a test payload is not sent by somebody else; it tells what happened, 
   await receiver.nth('/alone', 1);
 });
 
-test('one that may take longer than the sweep waits has its place until its own timeout, and is sent once', async () => {
+test('a test delivery whose timeout exceeds the wait of the sweep keeps its slot until then and is sent once', async () => {
   const patient = await setStage({ yaml: `${yaml}webhooks: { timeout: 5m }\n` });
   try {
     const { receiver, app } = patient;

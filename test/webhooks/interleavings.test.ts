@@ -98,7 +98,7 @@ const freeOne = async (host: string, i: number) => {
   await stage.app.db.query('select hand_on($1, now())', [host]);
 };
 
-test('an attempt by hand that is under way when the retry of the schedule comes due: one attempt, and it counts', async () => {
+test('a manual attempt that is in flight when the scheduled retry is due is the only attempt, and it counts', async () => {
   const id = await queue('http://one.test/hand');
   await stage.app.places.end(await begin(id), ended());
   const scheduled = await newestJob(id);
@@ -110,7 +110,7 @@ test('an attempt by hand that is under way when the retry of the schedule comes 
   expect(await count('places')).toBe(0);
 });
 
-test('a worker that dies after it has parked a delivery: its job comes back and does not send beside the one that got the place', async () => {
+test('a job whose worker died after it throttled a delivery does not send beside the one that got the slot', async () => {
   const url = 'http://two.test/parked';
   const [first] = await beginMany(4, url);
   const id = await queue(url);
@@ -123,7 +123,7 @@ test('a worker that dies after it has parked a delivery: its job comes back and 
   expect(await stage.app.places.end(begun, ended(delivered))).toMatchObject({ state: 'delivered' });
 });
 
-test('a job that comes back to another worker takes its own place over; who has lost it changes nothing', async () => {
+test('a job that moves to another worker takes over its own slot, and the first worker changes nothing any more', async () => {
   const id = await queue('http://three.test/over');
   const lost = await begin(id);
   const begun = await begin(id);
@@ -133,7 +133,7 @@ test('a job that comes back to another worker takes its own place over; who has 
   expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 1 });
 });
 
-test('several of a lane end in one batch: the last of them says whether the lane is slow', async () => {
+test('several deliveries of an endpoint that end in one batch leave it slow or fast by the last of them', async () => {
   const url = 'http://four.test/batch';
   const firsts = await beginMany(4, url);
   const more = await queueMany(6, url);
@@ -144,7 +144,7 @@ test('several of a lane end in one batch: the last of them says whether the lane
   expect(await count('places where lane = $1', [targetOf(account_id, url).lane])).toBe(1); // the fourth, still under way
 });
 
-test('a lane that gets slow while its deliveries queue for the host: one of them gets a place, not four', async () => {
+test('an endpoint that becomes slow while its deliveries queue for the host gets one slot, not four', async () => {
   const url = 'http://five.test/slow';
   const { lane, host } = targetOf(account_id, url);
   const first = await begin(await queue(url));
@@ -156,7 +156,7 @@ test('a lane that gets slow while its deliveries queue for the host: one of them
   expect(await count('parked where lane = $1', [lane])).toBe(2);
 });
 
-test('a first attempt does not wait behind a retry that has the only place of a slow lane in view', async () => {
+test('a first attempt does not wait behind a retry that is next for the only slot of a slow endpoint', async () => {
   const url = 'http://ten.test/retry';
   const { lane, host } = targetOf(account_id, url);
   const retry = await queue(url);
@@ -169,7 +169,7 @@ test('a first attempt does not wait behind a retry that has the only place of a 
   expect(await count(`parked where delivery_id = $1 and queue_for = 'lane'`, [retry])).toBe(1);
 });
 
-test('a place that a crash of the server forgot: the attempt is made again, at once', async () => {
+test('an attempt whose slot was lost in a crash of the server is repeated at once', async () => {
   const { receiver, app } = stage;
   const id = await queue(`${receiver.url}/forgotten`);
   const due = await newestJob(id);
@@ -185,7 +185,7 @@ test('a place that a crash of the server forgot: the attempt is made again, at o
   expect(receiver.received).toHaveLength(2);
 });
 
-test('a fault of ours while sending is a failed attempt like any other, and logged: no delivery is sent without end', async () => {
+test('a fault of ours while sending is a failed attempt like any other and is logged, so that no delivery repeats forever', async () => {
   const id = await queue('http://nine.test/');
   const due = await newestJob(id);
   const job = { id: 'x', queue: 'delivery.send', data: { ...due, delivery_id: id }, attempt: 0, signal: never };
@@ -195,7 +195,7 @@ test('a fault of ours while sending is a failed attempt like any other, and logg
   expect(await stateOf(id)).toEqual({ state: 'waiting', attempts: 1 });
 });
 
-test('a delivery that an operator removed does not hold up those that end with it', async () => {
+test('a delivery that an operator removed does not delay those that end with it', async () => {
   const both = await beginMany(2, 'http://six.test/gone');
   await stage.app.db.query('delete from deliveries where id = $1', [both[0]?.id]);
   const ends = both.map((begun) => stage.app.places.end(begun, ended(delivered)));
@@ -203,7 +203,7 @@ test('a delivery that an operator removed does not hold up those that end with i
   expect(await count('places')).toBe(0);
 });
 
-test('the net waits for one host at a time: a host that is locked does not stop the others', async () => {
+test('the sweep waits for one host at a time, and a locked host does not stop the others', async () => {
   const { app } = stage;
   for (const host of ['aaa.test', 'zzz.test']) {
     await fillHost(host);
@@ -222,7 +222,7 @@ test('the net waits for one host at a time: a host that is locked does not stop 
   expect(await count('parked')).toBe(0);
 });
 
-test('what ended long ago is removed, but not while it is being sent again', async () => {
+test('old deliveries are removed, but not while they are being sent again', async () => {
   const { app, clock } = stage;
   const kept = await queue('http://seven.test/old');
   const removed = await queue('http://seven.test/old');
@@ -248,7 +248,7 @@ test('what ended long ago is removed, but not while it is being sent again', asy
   clock.pass(-93 * day_ms);
 });
 
-test('a schedule that gets shorter, longer or empty while deliveries wait holds from their next attempt on', async () => {
+test('a schedule that becomes shorter, longer or empty applies to waiting deliveries from their next attempt on', async () => {
   const { app } = stage;
   const configure = (delays: string) =>
     stage.test.configure(`version: 1\nnet: { allow: ["127.0.0.0/8"] }\nwebhooks: { retry_delays: [${delays}] }\n`);

@@ -31,7 +31,7 @@ async function parked(): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-test('8 hanging deliveries to one host do not delay a ninth to another path; 4 of a URL are in flight, whatever its query', () =>
+test('8 hanging deliveries to one host do not delay a ninth to another path, and 4 of a URL are in flight, whatever its query', () =>
   withReceiver(2, async (receiver) => {
     receiver.answer('/hang', 'hang');
     await finishTasks(stage.client, 8, (i) => `${receiver.url}/hang?task=${i}`);
@@ -53,7 +53,7 @@ async function placesTaken(): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-test('two accounts with the same URL have 4 each', () =>
+test('two accounts with the same URL have 4 slots each', () =>
   withReceiver(3, async (receiver) => {
     receiver.answer('/shared', 'hang');
     const other = await stage.test.client();
@@ -66,7 +66,7 @@ test('two accounts with the same URL have 4 each', () =>
     expect(receiver.most('/shared')).toBe(8);
   }));
 
-test('a host has 64; an account with one delivery does not queue behind one with a hundred', () =>
+test('a host has 64 slots, and an account with one delivery does not wait behind one with a hundred', () =>
   withReceiver(4, async (receiver) => {
     const paths = Array.from({ length: 100 }, (_, i) => `/many/${i}`);
     for (const path of paths) receiver.answer(path, 'hang');
@@ -84,7 +84,7 @@ test('a host has 64; an account with one delivery does not queue behind one with
     expect(receiver.most()).toBe(64);
   }));
 
-test('after a time-out a URL gets one place, until an attempt there is answered again', async () => {
+test('a URL has one slot after a timeout until an attempt there is answered again', async () => {
   await stage.test.configure(`
 version: 1
 limits: { generate_per_minute: 100000, failed_per_24h: 100000 }
@@ -122,7 +122,7 @@ async function finalOf(task_id: string): Promise<string> {
   return task_id;
 }
 
-test('retries leave places for first attempts, and go behind them', () =>
+test('retries leave slots for first attempts and come after them', () =>
   withReceiver(6, async (receiver) => {
     receiver.answer('/mixed', 500);
     const ids = await finishTasks(stage.client, 6, () => `${receiver.url}/mixed`);
@@ -157,7 +157,7 @@ test('two nodes keep the limits together', () =>
     }
   }));
 
-test('200 receivers that begin to hang, and 300 deliveries for a dead one, do not delay a healthy one', () =>
+test('200 receivers that begin to hang and 300 deliveries for a dead one do not delay a healthy one', () =>
   withReceiver(8, async (receiver) => {
     const { client, app } = stage;
     const hanging = await Promise.all(Array.from({ length: 25 }, (_, i) => startReceiver(`127.0.1.${i + 1}`)));
@@ -183,7 +183,7 @@ test('200 receivers that begin to hang, and 300 deliveries for a dead one, do no
     await until('all places are free', async () => (await placesTaken()) === 0);
   }));
 
-test('what an operator tears is mended: jobs, places and lines that are gone', () =>
+test('jobs, slots and queues that an operator deletes are restored', () =>
   withReceiver(9, async (receiver) => {
     const { app, client, clock } = stage;
     receiver.answer('/torn', 'hang');

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.stop());
 
-test('in real time: the second attempt comes 10 s after the first has ended, the third 1 min after that; never early, at most 10 % and 1 s late', async () => {
+test('in real time the second attempt comes 10 s after the first has ended and the third 1 min later, never early and at most 10 % and 1 s late', async () => {
   const { client, receiver, app } = stage;
   receiver.answer('/real', 500);
   await finishTask(client, `${receiver.url}/real`);

@@ -30,7 +30,7 @@ async function accountOf({ app, client }: Stage) {
   return account;
 }
 
-test('a task that ends tells it: headers of the specification, and the very bytes of GET', async () => {
+test('a finished task is delivered with the headers of the specification and the exact bytes of GET', async () => {
   const { client, receiver, app } = stage;
   const id = await finishTask(client, `${receiver.url}/first?token=1`);
   const received = await receiver.nth('/first', 1);
@@ -52,7 +52,7 @@ test('a task that ends tells it: headers of the specification, and the very byte
   expect(await deliveryOf(app, client, id)).toMatchObject({ state: 'delivered', attempts: 1, next_at: null });
 });
 
-test('a success is told as task.succeeded, with its output', async () => {
+test('a success is delivered as task.succeeded with its output', async () => {
   const { client, receiver } = stage;
   const input = { prompt: 'x', width: 64, height: 64 };
   await client.call('POST', '/v1/generate?wait=30', {
@@ -68,7 +68,7 @@ test('a success is told as task.succeeded, with its output', async () => {
   });
 });
 
-test('without a webhook_url there is no delivery', async () => {
+test('a task without a webhook_url has no delivery', async () => {
   const { client, app } = stage;
   const input = { prompt: '[[fail]] x' };
   const { json } = await client.call('POST', '/v1/generate?wait=30', { model: 'sandbox/image', input });
@@ -76,7 +76,7 @@ test('without a webhook_url there is no delivery', async () => {
   await expect(deliveryOf(app, client, json.id)).rejects.toThrow('has no delivery');
 });
 
-test('a receiver that fails gets it again after 10 s, 1 min, 5 min, 30 min and 2 h, the same bytes; then it is dropped', async () => {
+test('a receiver that fails gets the same bytes again after 10 s, 1 min, 5 min, 30 min and 2 h, and then the delivery is dropped', async () => {
   const { client, receiver, app, clock } = stage;
   receiver.answer('/broken', 500);
   clock.stop(Date.now());
@@ -105,7 +105,7 @@ test('a receiver that fails gets it again after 10 s, 1 min, 5 min, 30 min and 2
   expect(new Set(sent.map((one) => header(one, 'webhook-id'))).size).toBe(1);
 });
 
-test('each answer that is no 2xx is a failure, a redirect is not followed, and what came is kept for people', async () => {
+test('every answer but 2xx is a failure, redirects are not followed, and the answer is stored for people', async () => {
   const { client, receiver, app } = stage;
   for (const status of [199, 300, 301, 307, 400, 404, 410, 429, 500, 503]) {
     if (status === 199) continue; // no server can send it as a final answer
@@ -119,7 +119,7 @@ test('each answer that is no 2xx is a failure, a redirect is not followed, and w
   }
 });
 
-test('200, 201 and 299 are success; a cut connection is a failure with its reason; an endless answer is read to 16 kB', async () => {
+test('200, 201 and 299 are success, a cut connection is a failure with its reason, and an endless answer is read to 16 kB', async () => {
   const { client, receiver, app } = stage;
   for (const status of [200, 201, 299]) {
     receiver.answer(`/fine/${status}`, status);
@@ -143,7 +143,7 @@ test('200, 201 and 299 are success; a cut connection is a failure with its reaso
   await until('the endless answer is let go', () => receiver.open('/endless') === 0);
 });
 
-test('send again: the same bytes at once, whatever became of it, and the schedule stays as it was', async () => {
+test('a delivery that is sent again has the same bytes at once, whatever its state, and its schedule is unchanged', async () => {
   const { client, receiver, app } = stage;
   const id = await finishTask(client, `${receiver.url}/again`);
   await receiver.nth('/again', 1);
@@ -171,7 +171,7 @@ test('send again: the same bytes at once, whatever became of it, and the schedul
   expect(await resend(app, { ...waiting, id: 'dlv_none' })).toBe('missing');
 });
 
-test('what is on its way is not sent twice by hand', async () => {
+test('a delivery that is in flight is not sent a second time by hand', async () => {
   const { client, receiver, app } = stage;
   receiver.answer('/busy', 'hang');
   const id = await finishTask(client, `${receiver.url}/busy`);
@@ -182,7 +182,7 @@ test('what is on its way is not sent twice by hand', async () => {
   await attemptsOf(app, delivery, 1);
 });
 
-test('a test payload is a signed finished task without output, sent once', async () => {
+test('a test payload is a signed finished task without output and is sent once', async () => {
   const { receiver, app, clock } = stage;
   receiver.answer('/test', 503);
   const account = await accountOf(stage);
@@ -197,7 +197,7 @@ test('a test payload is a signed finished task without output, sent once', async
   expect(await sendTest(app, account, `${receiver.url}/test`, body)).toMatchObject({ delivered: true });
 });
 
-test('a new secret signs from the next attempt on, the standard signature carries both for 24 hours', async () => {
+test('a new secret signs from the next attempt on, and the standard signature carries both for 24 hours', async () => {
   const { client, receiver, app, clock } = stage;
   const { webhook_secret: old } = await accountOf(stage);
   const fresh = (await rotateWebhookSecret(app.db, client.account_id, new Date(clock.now()))) ?? '';

@@ -8,14 +8,14 @@ const before = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
 const body = Buffer.from('{"id":"task_1","prompt":"ł 😀"}');
 const message = { id: 'dlv_1', event: 'task.succeeded', body, sent_at_ms: Date.now() };
 
-test('the specification: sha256=, lowercase hex, keyed with the secret as it is shown, over the raw bytes', () => {
+test('the signature of the specification is sha256= and lowercase hex over the raw bytes, keyed with the secret as shown', () => {
   const headers = signedHeaders(message, [current]);
   expect(headers['x-service-signature']).toBe(`sha256=${createHmac('sha256', current).update(body).digest('hex')}`);
   expect(headers['x-service-event']).toBe('task.succeeded');
   expect(headers['content-type']).toBe('application/json');
 });
 
-test('a known answer', () => {
+test('a signature equals a published example', () => {
   const headers = signedHeaders({ ...message, body: Buffer.from('{}'), sent_at_ms: 1_700_000_000_999 }, ['whsec_AAAA']);
   // openssl: printf '{}' | openssl dgst -sha256 -hmac whsec_AAAA
   expect(headers['x-service-signature']).toBe(
@@ -24,7 +24,7 @@ test('a known answer', () => {
   expect(headers['webhook-timestamp']).toBe('1700000000');
 });
 
-test('Standard Webhooks: the package verifies, with either secret after a rotation, and refuses a changed byte', () => {
+test('the package of Standard Webhooks verifies either secret after a rotation and refuses a changed byte', () => {
   const headers = signedHeaders(message, [current, before]);
   for (const secret of [current, before])
     expect(new Webhook(secret).verify(body, headers)).toMatchObject({ id: 'task_1' });
@@ -38,7 +38,7 @@ test('Standard Webhooks: the package verifies, with either secret after a rotati
   expect(() => new Webhook(current).verify(body, old)).toThrow(/old/);
 });
 
-test('the old secret signs for 24 hours, not a moment longer, and never the first header', () => {
+test('the old secret signs for 24 hours and not a moment longer, and never the first header', () => {
   const rotated_at = new Date('2026-11-21T12:00:00Z');
   const account = { webhook_secret: current, webhook_secret_before: before, webhook_secret_rotated_at: rotated_at };
   const day = 86_400_000;
@@ -49,7 +49,7 @@ test('the old secret signs for 24 hours, not a moment longer, and never the firs
   );
 });
 
-test('a receiver of ours compares in constant time, and refuses what has no signature', () => {
+test('our example receiver compares in constant time and refuses a request without a signature', () => {
   const signature = signedHeaders(message, [current])['x-service-signature'] ?? '';
   expect(hasSignature(body, signature, current)).toBe(true);
   for (const wrong of ['', 'sha256=', signature.toUpperCase(), signature.slice(0, -1), `${signature}0`])

@@ -38,7 +38,7 @@ function validatorOf(pointer: string, of: object = document) {
 const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
 describe('openapi.json', () => {
-  test('is what the source says (vitest -u writes it anew)', async () => {
+  test('is what the source generates (vitest -u writes it again)', async () => {
     await expect(formattedJson(document)).toMatchFileSnapshot(published);
   });
 
@@ -82,7 +82,7 @@ describe('openapi.json', () => {
     }
   });
 
-  test('asks for a key everywhere but on the public paths, by both headers', () => {
+  test('requires a key everywhere but on the public paths, by both headers', () => {
     expect(document['security']).toEqual([{ bearer: [] }, { api_key: [] }]);
     const open = listEndpoints().filter((endpoint) => endpoint.public && !endpoint.docs.hidden);
     expect(open.map(({ path }) => path)).toEqual(['/files/{+key}', '/openapi.json', '/livez', '/readyz']);
@@ -90,7 +90,7 @@ describe('openapi.json', () => {
     expect(at(document, 'paths', '/v1/tasks', 'get')).not.toHaveProperty('security');
   });
 
-  test('tells the headers of the windows on limited answers, and Retry-After on 429', () => {
+  test('has the rate limit headers on limited responses, and Retry-After on 429', () => {
     const headers = (status: string) =>
       Object.keys(asObject(at(document, 'paths', '/v1/generate', 'post', 'responses', status, 'headers')));
     expect(headers('202')).toContain('x-ratelimit-remaining-requests');
@@ -99,7 +99,7 @@ describe('openapi.json', () => {
     expect(headers('401')).toEqual(['x-request-id']);
   });
 
-  test('lists what the pipeline itself can answer', () => {
+  test('lists the errors that the pipeline itself returns', () => {
     const statuses = (path: string, method: string) =>
       Object.keys(asObject(at(document, 'paths', path, method, 'responses')));
     const reading = ['400', '401', '429', '500'];
@@ -117,8 +117,8 @@ describe('openapi.json', () => {
   });
 });
 
-describe('examples and bodies', () => {
-  test('every example of a request is valid', () => {
+describe('the schemas of openapi.json', () => {
+  test('accept every example of a request', () => {
     let examples = 0;
     for (const endpoint of listEndpoints()) {
       for (const [name, example] of Object.entries(endpoint.docs.body?.examples ?? {})) {
@@ -136,24 +136,21 @@ describe('examples and bodies', () => {
     messages: '/components/schemas/MessagesError',
   };
 
-  test.each(['service', 'completions', 'messages'] as const)(
-    'every error has the schema of the %s format',
-    (format) => {
-      const check = validatorOf(pointers[format]);
-      const details = [1, 2].map((number) => ({ field: `f${number}`, rule: 'type', message: 'no' }));
-      for (const error of [
-        new ApiError('invalid_input', 'no', { param: 'input.a', code: 'x', details }),
-        new ApiError('internal_error', 'no'),
-        new ApiError('failures_pause', 'no'),
-        new ApiError('timeout', 'no'),
-      ]) {
-        expect(check(renderError(error, format, 'req_1'))).toEqual([]);
-      }
-      expect(check({ error: { message: 'no', type: 'made_up' } })).not.toEqual([]);
-    },
-  );
+  test.each(['service', 'completions', 'messages'] as const)('accept every error of the %s format', (format) => {
+    const check = validatorOf(pointers[format]);
+    const details = [1, 2].map((number) => ({ field: `f${number}`, rule: 'type', message: 'no' }));
+    for (const error of [
+      new ApiError('invalid_input', 'no', { param: 'input.a', code: 'x', details }),
+      new ApiError('internal_error', 'no'),
+      new ApiError('failures_pause', 'no'),
+      new ApiError('timeout', 'no'),
+    ]) {
+      expect(check(renderError(error, format, 'req_1'))).toEqual([]);
+    }
+    expect(check({ error: { message: 'no', type: 'made_up' } })).not.toEqual([]);
+  });
 
-  test('a task of the specification has the schema of a task', () => {
+  test('accept a task of the specification', () => {
     const cost = { amount: '0.02', currency: 'USD', exact: '0.020000' };
     const task = {
       id: 'task_1',
@@ -175,11 +172,11 @@ describe('examples and bodies', () => {
   });
 });
 
-describe('the models of the catalogue', () => {
+describe('the models of the catalogue in openapi.json', () => {
   const generate = () =>
     asObject(at(document, 'paths', '/v1/generate', 'post', 'requestBody', 'content', 'application/json', 'schema'));
 
-  test('stand in the body of generate, each with its own input', () => {
+  test('are in the body of generate, each with its own input', () => {
     const check = validatorOf('/paths/~1v1~1generate/post/requestBody/content/application~1json/schema');
     expect(check({ model: 'sandbox/image', input: { prompt: 'a' } })).toEqual([]);
     expect(check({ model: 'sandbox/image', input: { prompt: 'a', resolution: '480p' } })).not.toEqual([]);
@@ -198,7 +195,7 @@ describe('the models of the catalogue', () => {
     input_schema,
   });
 
-  test('whose ids differ in signs only have names of their own', () => {
+  test('have names of their own when their ids differ only in signs', () => {
     const built = buildOpenApi(listEndpoints(), { base_url, models: [model('a/b-c'), model('a-b/c'), model('a.b.c')] });
     const names = Object.keys(asObject(at(built, 'components', 'schemas'))).filter((name) => name.startsWith('Input_'));
     expect(names).toEqual(['Input_a_b_c', 'Input_a_b_c_2', 'Input_a_b_c_3']);
@@ -219,7 +216,7 @@ describe('the models of the catalogue', () => {
     expect(check({ left: 1, all: [{ left: 'x' }] })).not.toEqual([]);
   });
 
-  test('can be missing altogether', () => {
+  test('may be missing altogether', () => {
     const built = buildOpenApi(listEndpoints(), { base_url, models: [] });
     expect(validate(built, { checkPathParameters: true })).toMatchObject({ valid: true });
     const schema = at(built, 'paths', '/v1/generate', 'post', 'requestBody', 'content', 'application/json', 'schema');
@@ -227,7 +224,7 @@ describe('the models of the catalogue', () => {
   });
 });
 
-describe('the builder', () => {
+describe('the builder of openapi.json', () => {
   test('writes object parameters as name[key] and leaves hidden endpoints out', () => {
     const docs = { tag: 'T', summary: 'S', responses: { 200: { description: 'ok' } } };
     const query = {

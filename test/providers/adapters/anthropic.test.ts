@@ -16,7 +16,7 @@ afterAll(() => upstream.stop());
 const open = (path = '') => anthropic.openChat(configOf('anthropic', upstream.url + path), { guard });
 
 describe('an upstream of messages style', () => {
-  it('is asked with the key, a version, and the body as it is', async () => {
+  it('gets the key, a version and the unchanged body', async () => {
     const provider = open();
     const call = callOf('messages');
     expect(await textOf(provider, call)).toBe('{"hello":1}');
@@ -31,7 +31,7 @@ describe('an upstream of messages style', () => {
     await provider.close?.();
   });
 
-  it('gets the caller’s version and betas, but never a key of the caller’s', async () => {
+  it("gets the caller's version and betas, but never a key of the caller's", async () => {
     const provider = open();
     const headers = {
       'anthropic-version': '2026-10-21',
@@ -51,14 +51,14 @@ describe('an upstream of messages style', () => {
     ['/v1/', '/v1/messages'],
     ['/anthropic', '/anthropic/v1/messages'],
     ['/anthropic/v1', '/anthropic/v1/messages'],
-  ])('has its path behind the base URL %j, with or without /v1', async (path, expected) => {
+  ])('has its path after the base URL %j, with or without /v1', async (path, expected) => {
     const provider = open(path);
     await textOf(provider, callOf('messages'));
     expect(upstream.asked.at(-1)?.path).toBe(expected);
     await provider.close?.();
   });
 
-  it('is asked for a stream of events when one is wanted', async () => {
+  it('is asked for a stream of events when the caller streams', async () => {
     const provider = open();
     upstream.script('s', { stream: ['event: ping\n', 'data: {}\n\n'] });
     const call = callOf('messages', { stream: true, body: { model: 's', stream: true } });
@@ -67,7 +67,7 @@ describe('an upstream of messages style', () => {
     await provider.close?.();
   });
 
-  it('has its address of its own when the file names none', async () => {
+  it('has a default address when the file names none', async () => {
     const { base_url: _, ...config } = configOf('anthropic', upstream.url);
     const refusing = { ...guard, connect: (url: string) => Promise.reject(new Error(`asked for ${url}`)) };
     const provider = anthropic.openChat(config, { guard: refusing });
@@ -75,13 +75,13 @@ describe('an upstream of messages style', () => {
     await provider.close?.();
   });
 
-  it('chats and makes nothing else', () => {
+  it('offers chat and no media', () => {
     expect((['chat', 'image', 'video', 'audio'] as const).map(anthropic.serves)).toEqual([true, false, false, false]);
     expect(open().styles).toEqual(['messages']);
   });
 });
 
-describe('counting', () => {
+describe('counting tokens', () => {
   it('asks the upstream', async () => {
     const provider = open('/v1');
     upstream.script('c', { json: { input_tokens: 17 } });
@@ -105,7 +105,7 @@ describe('counting', () => {
     [{}, 'is no number'],
     ['no JSON', 'not valid JSON'],
     [`{"input_tokens":1,"x":"${'x'.repeat(70_000)}"}`, 'larger than 65536 bytes'],
-  ])('believes no count like %.60j', async (json, problem) => {
+  ])('rejects a count like %.60j', async (json, problem) => {
     const provider = open();
     upstream.script('c', { json });
     const call = callOf('messages', { body: { model: 'c' } });
@@ -113,7 +113,7 @@ describe('counting', () => {
     await provider.close?.();
   });
 
-  it('fails where the upstream refuses to count', async () => {
+  it('fails when the upstream refuses to count', async () => {
     const provider = open();
     upstream.script('c', { status: 404, json: {} });
     const counted = provider.countTokens?.(callOf('messages', { body: { model: 'c' } }), never);

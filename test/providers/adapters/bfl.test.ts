@@ -86,7 +86,7 @@ describe('bfl', () => {
   });
   const picture = runOf({ kind: 'image', model: 'flux-2-pro', input: { prompt: 'A bay' } });
 
-  it('films have a path of their own, and are asked for more slowly', async () => {
+  it('sends videos to a path of their own and polls them more slowly', async () => {
     const film = runOf({ kind: 'video', model: 'flux-3-video', input: { mode: 't2v', prompt: 'A bay', duration: 5 } });
     expect(await provider.start(film, never)).toMatchObject({ phase: 'waiting', poll_after_ms: 2_000 });
     expect(imitation.asked[0]).toMatchObject({ path: '/v1/flux-3-video', json: film.input });
@@ -95,14 +95,14 @@ describe('bfl', () => {
     expect((await bytesOf(state.files[0])).subarray(4, 8).toString()).toBe('ftyp');
   });
 
-  it('the cost is what the submit told in credits, or what the result tells then', async () => {
+  it('takes the cost in credits from the submit, or else from the result', async () => {
     expect(await runToEnd(provider, picture)).toMatchObject({ upstream_cost: { amount: '0.045', currency: 'USD' } });
     imitation.instead('poll', { json: { status: 'Ready', cost: 6.1, result: { sample: 'https://x.example/a' } } });
     const dearer = { ...picture, options: { credit_price: '0.02', cost_currency: 'EUR' } };
     expect(await runToEnd(provider, dearer)).toMatchObject({ upstream_cost: { amount: '0.122', currency: 'EUR' } });
   });
 
-  it('files of the caller are links, or base64 without what stands before it', async () => {
+  it("sends the caller's files as links, or as base64 without its prefix", async () => {
     const input = {
       prompt: 'data: the new oil',
       input_image: 'data:image/png;base64,iVBORw0KGgo=',
@@ -118,12 +118,12 @@ describe('bfl', () => {
     });
   });
 
-  it('is told where events go', async () => {
+  it('sends the callback address', async () => {
     await provider.start({ ...picture, events_url: 'https://medley.example/events/t' }, never);
     expect(imitation.asked[0]?.json).toEqual({ prompt: 'A bay', webhook_url: 'https://medley.example/events/t' });
   });
 
-  it('a run that stays unknown for two minutes is lost; one that is found again goes on', async () => {
+  it('gives up a run that stays unknown for two minutes, and continues one that is found again', async () => {
     const state = await provider.start(picture, never);
     if (!('ref' in state)) throw new Error('the run is over');
     imitation.instead('poll', { json: { status: 'Task not found' } }, { status: 404, json: {} });
@@ -137,7 +137,7 @@ describe('bfl', () => {
     expect(found).not.toHaveProperty('ref.missing_since_ms');
   });
 
-  it('options that it does not know, or that are no price, are told', () => {
+  it('reports unknown options and invalid prices', () => {
     expect(bfl.checkOptions({ credit_price: '0.01', cost_currency: 'USD' })).toEqual([]);
     expect(bfl.checkOptions({ credit_price: 0.01, speed: 'high' }).map(({ field }) => field)).toEqual([
       'speed',

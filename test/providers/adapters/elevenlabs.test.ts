@@ -148,8 +148,8 @@ async function make(run: Pick<RunRequest, 'kind' | 'model' | 'input'> & Partial<
   return { ...state, asked, file };
 }
 
-describe('speech', () => {
-  it('has the settings of its voice, its characters, and what they cost', async () => {
+describe('speech of elevenlabs', () => {
+  it('has the settings of its voice, its number of characters, and their cost', async () => {
     const input = {
       ...speaking.input,
       stability: 0.4,
@@ -169,7 +169,7 @@ describe('speech', () => {
     expect(upstream_cost).toEqual({ amount: '0.00216', currency: 'USD' }); // 12 credits
   });
 
-  it('costs nothing that is known without a price of credits', async () => {
+  it('has an unknown cost without a price of credits', async () => {
     expect((await make(speaking)).upstream_cost).toBeUndefined();
   });
 
@@ -179,20 +179,20 @@ describe('speech', () => {
     ['pcm_16000', 'audio/wav'],
     ['ulaw_8000', 'audio/wav'],
     ['alaw_8000', 'audio/wav'],
-  ])('as %s is given out as %s', async (output_format, content_type) => {
+  ])('in %s is delivered as %s', async (output_format, content_type) => {
     const { asked, file } = await make({ ...speaking, input: { ...speaking.input, output_format } });
     expect(asked.query).toEqual({ output_format });
     expect(await probeMedia(await bytesOf(file))).toMatchObject({ ok: true, probe: { content_type, type: 'audio' } });
   });
 
-  it('has a voice and a form of the route’s, and leaves no traces where the route wants that', async () => {
+  it('has the voice and the format of the route, and is not logged when the route says so', async () => {
     const options = { voice_id: 'voice-1', output_format: 'mp3_22050_32', enable_logging: false };
     const { asked } = await make({ ...speaking, input: { text: 'Hello' }, options });
     expect(asked.path).toBe('/v1/text-to-speech/voice-1');
     expect(asked.query).toEqual({ output_format: 'mp3_22050_32', enable_logging: 'false' });
   });
 
-  it('of a voice that is not there is the mistake of whoever named it', async () => {
+  it('with an unknown voice is the mistake of whoever named it', async () => {
     const run = { kind: 'audio', model: 'eleven_v3' } as const;
     const named = runOf({ ...run, input: { text: 'x', voice_id: 'nobody' } });
     await expectOutcome(provider.start(named, never), { refused: 'invalid_request', message: /not found/ });
@@ -200,7 +200,7 @@ describe('speech', () => {
     await expectOutcome(provider.start(configured, never), { not_started: 'unavailable' });
   });
 
-  it('never asks for what is no voice', async () => {
+  it('is never requested with an invalid voice id', async () => {
     const before = upstream.asked.length;
     for (const voice_id of ['../../v1/user', '', 'a b', 'x'.repeat(65), 7]) {
       const run = runOf({ ...speaking, input: { text: 'x', voice_id } });
@@ -212,7 +212,7 @@ describe('speech', () => {
   });
 });
 
-describe('effects and music', () => {
+describe('effects and music of elevenlabs', () => {
   it('have their length in seconds', async () => {
     const effect = {
       kind: 'audio',
@@ -230,25 +230,25 @@ describe('effects and music', () => {
     expect(units).toBeUndefined();
   });
 
-  it('come as WAV by way of their samples', async () => {
+  it('become WAV from their samples', async () => {
     const { asked, file } = await make({ ...composing, input: { prompt: 'A march', output_format: 'wav_44100' } });
     expect(asked.query).toEqual({ output_format: 'pcm_44100' });
     const probed = await probeMedia(await bytesOf(file));
     expect(probed).toMatchObject({ ok: true, probe: { content_type: 'audio/wav', duration: 1 } });
   });
 
-  it('may be made by a model whose name says nothing', async () => {
+  it('may come from a model whose name says nothing', async () => {
     const { asked } = await make({ ...composing, model: 'nightingale', options: { operation: 'music' } });
     expect(asked.path).toBe('/v1/music');
   });
 });
 
-describe('transcripts', () => {
+describe('transcripts of elevenlabs', () => {
   const file = writeDataUrl({ content_type: 'audio/wav', bytes: wav(0.1) });
   const listen = (more: object = {}) =>
     make({ kind: 'audio', model: 'scribe_v2', input: { file, diarize: true, keyterms: ['fox', 'dog'], ...more } });
 
-  it('are sent as a form, and tell how long they listened', async () => {
+  it('are requested by a form and report how many seconds were heard', async () => {
     const { asked, file: made, units } = await listen();
     expect(asked).toMatchObject({ path: '/v1/speech-to-text', headers: key });
     expect(textsOf(asked)).toEqual({ model_id: 'scribe_v2', diarize: 'true', keyterms: 'dog' });
@@ -263,24 +263,24 @@ describe('transcripts', () => {
     ['json', 'application/json', /"words"/],
     ['srt', 'application/x-subrip', /^1\n00:00:00,199 --> 00:00:02,479\n/],
     ['vtt', 'text/vtt', /^WEBVTT\n\n1\n00:00:00.199 --> 00:00:02.479\n/],
-  ])('%s is %s', async (format, content_type, text) => {
+  ])('in the format %s have the type %s', async (format, content_type, text) => {
     expect((await listen({ format })).file).toEqual({ content_type, text: expect.stringMatching(text) });
   });
 
-  it('of channels that were listened to apart are one after the other', async () => {
+  it('of separate channels follow each other', async () => {
     upstream.instead('submit', { json: { transcripts: [{ text: 'Left.' }, { text: 'Right.' }] } });
     expect((await listen()).file).toEqual({ text: 'Left.\nRight.', content_type: 'text/plain' });
   });
 
-  it('without the subtitles that were wanted are no result', async () => {
+  it('without the requested subtitles are no result', async () => {
     upstream.instead('submit', { json: { text: transcript } });
     const run = runOf({ kind: 'audio', model: 'scribe_v2', input: { file, format: 'srt' } });
     expect(await provider.start(run, never)).toEqual({ phase: 'done', files: [], units: { second: '0.1' } });
   });
 });
 
-describe('a route', () => {
-  it('is told of options that are wrong', () => {
+describe('a route of elevenlabs', () => {
+  it('reports invalid options', () => {
     expect(elevenlabs.checkOptions({ operation: 'music', voice_id: 'x', credit_price: '0.0001' })).toEqual([]);
     const wrong = { operation: 'sing', voice_id: 7, enable_logging: 'no', credit_price: 0.1, x: 1 };
     expect(
@@ -291,7 +291,7 @@ describe('a route', () => {
     ).toEqual(['credit_price', 'enable_logging', 'operation', 'voice_id', 'x'].toSorted());
   });
 
-  it('has nothing to poll, and is of audio only', async () => {
+  it('has nothing to poll and makes audio only', async () => {
     await expect(provider.poll(runOf(speaking), {}, never)).rejects.toThrow('over when its start has answered');
     expect((['chat', 'image', 'video', 'audio'] as const).map(elevenlabs.serves)).toEqual([false, false, false, true]);
   });

@@ -161,7 +161,7 @@ describe('fal', () => {
   });
   const run = (more: Partial<RunRequest> = {}) => runOf({ kind: 'image', model: 'fal-ai/flux/dev', input, ...more });
 
-  it('tells where events may go, and when to give up waiting', async () => {
+  it('sends the callback address and the time limit', async () => {
     await provider.start(run({ events_url: 'https://gateway.example/events/x', start_limit_ms: 90_500 }), never);
     const asked = imitation.askedFor('submit').at(-1);
     expect(asked?.query).toEqual({ fal_webhook: 'https://gateway.example/events/x' });
@@ -209,12 +209,12 @@ describe('fal', () => {
       [{ bytes: Buffer.from('iVBORw0KGgo=', 'base64') }],
     ],
     ['nothing', {}, { seed: 7 }, []],
-  ])('takes %s for its output', async (_, more, json, files) => {
+  ])('reads %s as its output', async (_, more, json, files) => {
     imitation.instead('result', { json });
     expect(await runToEnd(provider, run(more))).toMatchObject({ phase: 'done', files });
   });
 
-  it('tells what the billed units cost, if the route says what one costs', async () => {
+  it('reports the cost of the billed units if the route has their price', async () => {
     const reply = { headers: { 'x-fal-billable-units': '1.5' }, json: { image: { url: a } } };
     imitation.instead('result', reply, reply);
     expect(await runToEnd(provider, run({ options: { credit_price: '0.025' } }))).toMatchObject({
@@ -223,7 +223,7 @@ describe('fal', () => {
     expect(await runToEnd(provider, run())).not.toHaveProperty('upstream_cost');
   });
 
-  it('says that its own faults cost nothing, and says nothing of others', async () => {
+  it('reports no cost for its own faults and nothing for others', async () => {
     const complaint = { detail: [{ loc: ['body'], msg: 'oops', type: 'generation_timeout' }] };
     imitation.instead('result', { status: 504, json: complaint }, { status: 422, json: complaint });
     expect(await runToEnd(provider, run())).toMatchObject({
@@ -237,7 +237,7 @@ describe('fal', () => {
     [{ priority: 'high' }, [{ field: 'priority', message: 'must be one of: normal, low' }]],
     [{ credit_price: 1 }, [{ field: 'credit_price', message: 'must be a decimal in quotes, such as "0.01"' }]],
     [{ priority: 'low', credit_price: '0.1' }, []],
-  ])('looks at the options %j', (options, problems) => {
+  ])('validates the options %j', (options, problems) => {
     expect(fal.checkOptions(options)).toEqual(problems);
   });
 });

@@ -18,8 +18,8 @@ const body = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] };
 const call = (more: object = {}) => callOf('contents', { body, ...more });
 const open = (path = '') => gemini.openChat(configOf('gemini', upstream.url + path), { guard });
 
-describe('an upstream of Gemini’s style', () => {
-  it('is asked with the key, the model in the path, and the body as it is', async () => {
+describe("an upstream of Gemini's style", () => {
+  it('gets the key, the model in the path, and the unchanged body', async () => {
     const provider = open();
     expect(provider.styles).toEqual(['contents']);
     expect(await textOf(provider, call())).toBe('{"hello":1}');
@@ -35,14 +35,14 @@ describe('an upstream of Gemini’s style', () => {
     ['/v1', 'models/m', '/v1/models/m:generateContent'],
     ['/proxy', 'm', '/proxy/v1beta/models/m:generateContent'],
     ['', 'tunedModels/m a?', '/v1beta/tunedModels/m%20a%3F:generateContent'],
-  ])('has its path behind the base URL %j, for the model %j', async (path, model, expected) => {
+  ])('has its path after the base URL %j for the model %j', async (path, model, expected) => {
     const provider = open(path);
     await textOf(provider, call({ model })).catch(() => undefined);
     expect(upstream.asked.at(-1)?.path).toBe(expected);
     await provider.close?.();
   });
 
-  it('is asked for a stream of events when one is wanted', async () => {
+  it('is asked for a stream of events when the caller streams', async () => {
     const provider = open();
     upstream.script('s', { stream: ['data: {}\r\n\r\n'] });
     expect(await textOf(provider, call({ model: 's', stream: true }))).toBe('data: {}\r\n\r\n');
@@ -52,7 +52,7 @@ describe('an upstream of Gemini’s style', () => {
     await provider.close?.();
   });
 
-  it('is given the safety settings of the route', async () => {
+  it('gets the safety settings of the route', async () => {
     const provider = open();
     upstream.script('m', { json: { hello: 1 } });
     const safety_settings = [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }];
@@ -68,7 +68,7 @@ describe('an upstream of Gemini’s style', () => {
     await provider.close?.();
   });
 
-  it('has its address of its own when the file names none', async () => {
+  it('has a default address when the file names none', async () => {
     const { base_url: _, ...config } = configOf('gemini', upstream.url);
     const refusing = { ...guard, connect: (url: string) => Promise.reject(new Error(`asked for ${url}`)) };
     const provider = gemini.openChat(config, { guard: refusing });
@@ -77,8 +77,8 @@ describe('an upstream of Gemini’s style', () => {
   });
 });
 
-describe('counting', () => {
-  it('asks the upstream for the whole request', async () => {
+describe('counting tokens', () => {
+  it('asks the upstream with the whole request', async () => {
     const provider = open();
     upstream.script('c', { json: { totalTokens: 17 } });
     expect(await provider.countTokens?.(call({ model: 'c' }), never)).toBe(17);
@@ -89,7 +89,7 @@ describe('counting', () => {
     await provider.close?.();
   });
 
-  it.each([[{ totalTokens: -1 }], [{ totalTokens: '5' }], [{}]])('believes no count like %j', async (json) => {
+  it.each([[{ totalTokens: -1 }], [{ totalTokens: '5' }], [{}]])('rejects a count like %j', async (json) => {
     const provider = open();
     upstream.script('c', { json });
     await expect(provider.countTokens?.(call({ model: 'c' }), never)).rejects.toThrow('is no number');
@@ -97,7 +97,7 @@ describe('counting', () => {
   });
 });
 
-describe('seals that it does not know', () => {
+describe('unknown thought signatures', () => {
   const part = (name: string, thoughtSignature?: string) => ({
     functionCall: { id: name, name, args: {} },
     ...(thoughtSignature !== undefined && { thoughtSignature }),
@@ -109,7 +109,7 @@ describe('seals that it does not know', () => {
     { role: 'model', parts: [{ text: 'Hm', thoughtSignature: 'old' }, part('a', 'old'), part('b')] },
   );
 
-  it('are left out, once', async () => {
+  it('are left out once', async () => {
     const provider = open();
     upstream.script('m', unknown, { json: { hello: 1 } });
     const asked = upstream.asked.length;
@@ -131,7 +131,7 @@ describe('seals that it does not know', () => {
     ['nothing to leave out', body, unknown],
     ['another refusal', sealed, { status: 400, json: { error: { code: 400, message: 'Too long' } } }],
     ['trouble of its own', sealed, { status: 503, json: { error: { message: 'thought signature service' } } }],
-  ])('%s: asked once', async (_, given, script) => {
+  ])('are left out of no other request: %s is sent once', async (_, given, script) => {
     const provider = open();
     upstream.script('m', script);
     const asked = upstream.asked.length;
@@ -146,7 +146,7 @@ const quota = (quotaId: string) => ({ violations: [{ quotaId }] });
 const retry = (retryDelay: string) => ({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay });
 const exceeded = 'You exceeded your current quota, please check your plan and billing details.';
 
-describe('what it says when it refuses', () => {
+describe('a refusal of Gemini', () => {
   it.each<[string, number, object, object]>([
     [
       'a key that is not valid, told as a mistake in the request',
@@ -209,7 +209,7 @@ describe('what it says when it refuses', () => {
       { message: 'Overloaded', status: 'UNAVAILABLE' },
       { name: 'NotStarted', reason: 'unavailable' },
     ],
-  ])('%s', async (_, status, error, expected) => {
+  ])('is recognized: %s', async (_, status, error, expected) => {
     const provider = open();
     const told = { error: { code: status, ...error } };
     for (const json of [told, [told]]) {

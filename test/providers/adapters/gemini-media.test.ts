@@ -218,8 +218,8 @@ async function make(run: Wanted): Promise<RunState & { phase: 'done' }> {
   return state;
 }
 
-describe('pictures of the Gemini family', () => {
-  it('are drawn after given ones, in a form, with the settings of the route', async () => {
+describe('images of the Gemini family', () => {
+  it("are made from the caller's images in a form, with the settings of the route", async () => {
     const image = writeDataUrl({ content_type: 'image/webp', bytes: Buffer.from('picture') });
     const input = {
       prompt: 'Snow',
@@ -244,14 +244,14 @@ describe('pictures of the Gemini family', () => {
     });
   });
 
-  it('have their tokens, and what these cost', async () => {
+  it('have their tokens and the cost of these', async () => {
     const prices = { text_input: '0.30', image_input: '0.30', image_output: '30', text_output: '2.50' };
     const { units, upstream_cost } = await make({ ...painting, options: { token_prices: prices } });
     expect(units).toEqual({ input_token: '270', output_token: '1330' });
     expect(upstream_cost).toEqual({ amount: '0.038881', currency: 'USD' }); // 270 × 0.30 + 1,290 × 30 + 40 × 2.50
   });
 
-  it('are not the drafts of a model that thinks', async () => {
+  it('leave out the drafts of a thinking model', async () => {
     const [draft, bytes] = [Buffer.from('draft').toString('base64'), await sampleFile('image')];
     const parts = [drawn(draft, { thought: true }), { text: 'Here.' }, drawn(bytes.toString('base64'))];
     upstream.instead('submit', answerOf([{ content: { parts }, finishReason: 'STOP' }]));
@@ -259,8 +259,8 @@ describe('pictures of the Gemini family', () => {
   });
 });
 
-describe('predictions', () => {
-  it('of which some were found unfit are the others', async () => {
+describe('images of predictions', () => {
+  it('leave out those that were blocked', async () => {
     const bytes = await sampleFile('image');
     const predictions = [
       { raiFilteredReason: 'No.' },
@@ -271,7 +271,7 @@ describe('predictions', () => {
   });
 });
 
-describe('films', () => {
+describe('videos of the Gemini family', () => {
   const image = writeDataUrl({ content_type: 'image/png', bytes: Buffer.from('first') });
   const begin = async (run: Wanted = filming): Promise<Json> => {
     const state = await start(run);
@@ -279,7 +279,7 @@ describe('films', () => {
     return state.ref;
   };
 
-  it('begin with a picture, end with another, and look like others', async () => {
+  it('begin with an image, end with another, and follow reference images', async () => {
     const input = { image, lastFrame: image, referenceImages: [image], negativePrompt: 'rain', sampleCount: 1 };
     await begin({ ...filming, input });
     const sent = { bytesBase64Encoded: Buffer.from('first').toString('base64'), mimeType: 'image/png' };
@@ -289,7 +289,7 @@ describe('films', () => {
     });
   });
 
-  it('tell of their end where the route wants that', async () => {
+  it('call back when the route says so', async () => {
     const events_url = 'https://medley.example/events/1';
     await begin({ ...filming, events_url });
     expect(lastJson()).not.toHaveProperty('webhookConfig');
@@ -297,7 +297,7 @@ describe('films', () => {
     expect(lastJson()).toMatchObject({ webhookConfig: { uris: [events_url] } });
   });
 
-  it('are fetched with the key, which stays with the upstream', async () => {
+  it('are fetched with the key, which only the upstream gets', async () => {
     const run = runOf(filming);
     let state = await provider.poll(run, await begin(), never);
     if (!('ref' in state)) throw new Error('the film is there too early');
@@ -312,7 +312,7 @@ describe('films', () => {
     expect(file && (await bytesOf(file))).toEqual(await sampleFile('video'));
   });
 
-  it('that Google keeps itself are fetched from there with the key', async () => {
+  it('that Google stores are fetched from there with the key', async () => {
     const uri = 'https://generativelanguage.googleapis.com/v1beta/files/f2:download?alt=media';
     upstream.instead('poll', operation('x', done([uri])));
     expect(await provider.poll(runOf(filming), await begin(), never)).toEqual({
@@ -321,7 +321,7 @@ describe('films', () => {
     });
   });
 
-  it('of which some were found unfit are the others', async () => {
+  it('leave out those that were blocked', async () => {
     const uri = 'https://films.example/1.mp4';
     upstream.instead(
       'poll',
@@ -331,7 +331,7 @@ describe('films', () => {
     expect(state).toEqual({ phase: 'done', files: [{ url: uri }] });
   });
 
-  it('that are forbidden or unknown for five minutes are lost; one answer in between begins anew', async () => {
+  it('that are forbidden or unknown for five minutes are lost, and one response in between restarts that time', async () => {
     const now_ms = 1_700_000_000_000;
     const ask = (ref: Json, after_ms: number) =>
       provider.poll(runOf({ ...filming, now_ms: now_ms + after_ms }), ref, never);
@@ -354,8 +354,8 @@ describe('films', () => {
   });
 });
 
-describe('a route', () => {
-  it('is told of options that are wrong', () => {
+describe('a media route of Gemini', () => {
+  it('reports invalid options', () => {
     expect(gemini.checkOptions({ method: 'predict', safety_settings: [], webhooks: true })).toEqual([]);
     const wrong = { method: 'draw', safety_settings: {}, tools: 'all', webhooks: 'yes', x: 1 };
     expect(
@@ -366,12 +366,12 @@ describe('a route', () => {
     ).toEqual(['method', 'safety_settings', 'tools', 'webhooks', 'x'].toSorted());
   });
 
-  it('says how a model is asked whose name does not', async () => {
+  it('says how a model is called whose name does not', async () => {
     await make({ kind: 'image', model: 'models/painter', input: { prompt: 'x' }, options: { method: 'predict' } });
     expect(upstream.askedFor('submit').at(-1)?.path).toBe('/v1beta/models/painter:predict');
   });
 
-  it('of audio is not for it', async () => {
+  it('makes no audio', async () => {
     expect((['image', 'video', 'audio'] as const).map(gemini.serves)).toEqual([true, true, false]);
     await expectOutcome(start({ ...painting, input: { prompt: 'x', image: 'no file' } }), {
       refused: 'invalid_request',

@@ -163,7 +163,7 @@ describe('http-queue', () => {
     runOf({ kind: 'image', model: 'acme/painter', input: { prompt: 'A bay', n: 2 }, options, output });
   const status = { path: '/runs/$id', state: '$.state', done: ['done'], failed: ['failed'] };
 
-  it('asks for the files where the options say, and tells what they cost and count', async () => {
+  it('reads files, costs and counts from the fields that its options name', async () => {
     const { url } = await imitate(
       () => ({ json: { id: 17, price: 0.1 + 0.2 } }),
       () => ({ json: { state: 'done' } }),
@@ -200,7 +200,7 @@ describe('http-queue', () => {
     );
   });
 
-  it('ids and models cannot leave their place in a path', async () => {
+  it('keeps ids and models within their part of a path', async () => {
     const { url } = await imitate(
       () => ({ json: { id: '../../admin?x=1#y' } }),
       () => ({ json: { state: 'done' } }),
@@ -212,7 +212,7 @@ describe('http-queue', () => {
     ]);
   });
 
-  it('without a status the submit answers with the files: as links, or as one file', async () => {
+  it('takes files from the submit when there is no status path, as links or as one file', async () => {
     const { url } = await imitate(
       (own) => ({ json: { image: `${own}/a.png` } }),
       () => ({ bytes: Buffer.from('png'), headers: { 'content-type': 'image/png' } }),
@@ -224,7 +224,7 @@ describe('http-queue', () => {
     expect(await start()).toEqual({ phase: 'done', files: [{ bytes: Buffer.from('png') }] });
   });
 
-  it('what is dropped before its start is not started; what is stopped unbilled depends', async () => {
+  it('reports a run dropped before its start as not started, and whether a stopped one is unbilled by its options', async () => {
     const { url } = await imitate(
       () => ({ json: { id: 'a' } }),
       () => ({ json: { state: 'working' } }),
@@ -247,7 +247,7 @@ describe('http-queue', () => {
     expect(await provider(url).cancel?.(request, second.ref, never)).toBe('billed');
   });
 
-  it('a route whose options are wrong starts nothing', async () => {
+  it('starts nothing with invalid options', async () => {
     const { url } = await imitate();
     await expectOutcome(provider(url).start(run({}), never), { not_started: 'refused' });
     expect(imitation.asked).toEqual([]);
@@ -256,7 +256,7 @@ describe('http-queue', () => {
 
 describe('the options of http-queue', () => {
   it.each(examples.map(({ line, text }) => [line, text] as const))(
-    'the example in line %i of the documentation is in order',
+    'in line %i of the documentation are valid',
     (_, text) => {
       expect(readCatalogFile(text, 'http-queue.md', facts)).toMatchObject({ ok: true, warnings: [] });
     },
@@ -362,7 +362,7 @@ models:
         'warning options.units.seconds: is unknown and does nothing. Did you mean "second"?',
       ],
     ],
-  ])('%s', (options, problems) => {
+  ])('are checked: %s', (options, problems) => {
     expect(said(options).toSorted()).toEqual(problems.toSorted());
   });
 
@@ -377,7 +377,7 @@ models:
       ],
     ],
     ['{ file: $.a, files: $.a }', ['warning output.file: is unknown and does nothing. Did you mean "files"?']],
-  ])('output: %s', (output, problems) => {
+  ])('are checked in output: %s', (output, problems) => {
     expect(said(`{ ${submit}, ${status} }`, output).toSorted()).toEqual(problems);
   });
 });

@@ -154,7 +154,7 @@ describe('kling', () => {
   };
   const png = 'data:image/png;base64,iVBORw0KGgo=';
 
-  it('a key of two parts signs a token for each call', async () => {
+  it('signs a token for each call with a key of two parts', async () => {
     const pair = open({ api_key: 'AccessKey01:SecretKey01' });
     const run = runOf({ ...film, now_ms: 1_785_000_000_999 });
     const state = await pair.start(run, never);
@@ -175,7 +175,7 @@ describe('kling', () => {
     await pair.close?.();
   });
 
-  it('what the input has leads to the path, and files of the caller are links or bare base64', async () => {
+  it("selects the path by the input, and sends the caller's files as links or bare base64", async () => {
     const frames = { prompt: 'A bay', image: png, image_tail: 'https://example.com/a.png' };
     expect(await submitted({ ...film, input: { ...frames, aspect_ratio: '16:9' } })).toEqual([
       '/v1/videos/image2video',
@@ -195,7 +195,7 @@ describe('kling', () => {
     expect((await submitted(moved))[0]).toBe('/v1/videos/motion-control');
   });
 
-  it('pictures', async () => {
+  it('makes images', async () => {
     const picture = runOf({
       kind: 'image',
       model: 'kling-v3',
@@ -213,7 +213,7 @@ describe('kling', () => {
     });
   });
 
-  it('frames have the prompt beside them where the model is in the path; without frames it is text', async () => {
+  it('sends frames with the prompt when the model is in the path, and makes video from text without frames', async () => {
     const input = {
       prompt: 'A bay',
       contents: [{ type: 'first_frame', url: 'https://example.com/a.png' }, { type: 'last_frame' }],
@@ -243,7 +243,7 @@ describe('kling', () => {
     );
   });
 
-  it('is told where events go', async () => {
+  it('sends the callback address', async () => {
     const callback_url = 'https://medley.example/events/t';
     expect((await submitted({ ...film, events_url: callback_url }))[1]).toMatchObject({ callback_url });
     expect((await submitted({ ...new_film, events_url: callback_url }))[1]).toMatchObject({
@@ -251,7 +251,7 @@ describe('kling', () => {
     });
   });
 
-  it('money is told, or units that the route prices', async () => {
+  it('reports costs as money, or as units that the route prices', async () => {
     const priced = runOf({ ...new_film, options: { credit_price: '0.14' } });
     expect(await runToEnd(provider, priced)).toMatchObject({ upstream_cost: { amount: '0.56', currency: 'USD' } });
     expect(await runToEnd(provider, runOf(new_film))).not.toHaveProperty('upstream_cost');
@@ -271,7 +271,7 @@ describe('kling', () => {
     ['a page', { text: '<h1>Bad gateway</h1>' }],
     ['504', { status: 504, json: { code: 5002, message: 'Time-out' } }],
   ];
-  describe.each([film, new_film])('a submit of $model whose answer is lost', (wanted) => {
+  describe.each([film, new_film])('kling with a lost submit of $model', (wanted) => {
     const run: RunRequest = runOf(wanted);
     const external_id = `task_1-${wanted.model}`;
     const found: Reply =
@@ -280,7 +280,7 @@ describe('kling', () => {
         : { json: { code: 0, data: [{ id: '77', status: 'processing', external_id }] } };
     const none: Reply = wanted === film ? refused(404, 1203, 'Task not found') : { json: { code: 0, data: [] } };
 
-    it.each(lost)('%s: the run is found by our own name for it, and goes on', async (_, reply) => {
+    it.each(lost)('finds the run by our own name for it and continues it: %s', async (_, reply) => {
       imitation.instead('submit', reply);
       imitation.instead('poll', none, found);
       const state = await provider.start(run, never);
@@ -291,7 +291,7 @@ describe('kling', () => {
       expect(searches).toEqual([place, place]);
     });
 
-    it('not found, or the search fails: nobody knows, and it is not repeated', async () => {
+    it('leaves the outcome unknown when the run or the search fails, and does not submit again', async () => {
       for (const reply of [none, 'cut', { status: 500, text: '' }] satisfies Reply[]) {
         imitation.instead('submit', 'cut');
         imitation.instead('poll', reply, reply, reply);
@@ -302,14 +302,14 @@ describe('kling', () => {
     });
   });
 
-  it('a refusal is certain: nothing is looked for', async () => {
+  it('kling searches for no run after a refusal', async () => {
     imitation.instead('submit', refused(400, 1201, 'prompt is required'), refused(429, 1303, 'parallel task'));
     await expectOutcome(provider.start(runOf(film), never), { refused: 'invalid_request' });
     await expectOutcome(provider.start(runOf(film), never), { not_started: 'rate_limited' });
     expect(imitation.askedFor('poll')).toEqual([]);
   });
 
-  it('options that it does not know are told', () => {
+  it('kling reports unknown options', () => {
     expect(kling.checkOptions({ endpoint: 'omni-video', credit_price: '0.14', cost_currency: 'USD' })).toEqual([]);
     expect(kling.checkOptions({})).toEqual([]);
     const fields = kling.checkOptions({ endpoint: '../x', credit_price: 1, mode: 'pro' }).map(({ field }) => field);

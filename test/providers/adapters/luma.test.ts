@@ -138,7 +138,7 @@ describe('luma', () => {
   };
   const png = 'data:image/png;base64,iVBORw0KGgo=';
 
-  it('files are links, or in the request with their type; those not given are left out', async () => {
+  it('gets files as links or with their type in the request, and no absent fields', async () => {
     const input = {
       prompt: 'A bay',
       image_ref: [{ url: png }, { url: 'https://example.com/a.png', weight: 0.5 }, { weight: 0.5 }],
@@ -157,7 +157,7 @@ describe('luma', () => {
     expect(opened('/v1').media).toBe('either');
   });
 
-  it('pictures are edited where there is a source, and the type may be told', async () => {
+  it('edits images when there is a source, and their type may be specified', async () => {
     const picture = { kind: 'image', model: 'uni-1' } as const;
     expect(await bodyOf('/v1', { ...picture, input: { prompt: 'A bay' } })).toMatchObject({ type: 'image' });
     const source = { url: 'https://example.com/a.png' };
@@ -169,7 +169,7 @@ describe('luma', () => {
     expect(await bodyOf('/v1', { kind: 'video', model: 'ray-3.2', input })).toMatchObject({ type: 'video_reframe' });
   });
 
-  it('Dream Machine takes links only, and is told where events go', async () => {
+  it('gets only links for Dream Machine, and the callback address', async () => {
     const frame0 = { type: 'image', url: 'https://example.com/a.png' };
     const input = { prompt: 'A bay', keyframes: { frame0, frame1: { type: 'image' } } };
     const events_url = 'https://medley.example/events/t';
@@ -182,7 +182,7 @@ describe('luma', () => {
     expect(opened('/dream-machine/v1').media).toBe('link');
   });
 
-  it('pictures of both', async () => {
+  it('makes images of both APIs', async () => {
     for (const [path, model] of [
       ['/v1', 'uni-1'],
       ['/dream-machine/v1', 'photon-1'],

@@ -198,7 +198,7 @@ describe('minimax', () => {
   });
   const png = 'data:image/png;base64,iVBORw0KGgo=';
 
-  it('what was said counts its characters, and may come as a link', async () => {
+  it('counts the characters of speech, which may come as a link', async () => {
     expect(await provider.start(runOf(speech), never)).toMatchObject({ phase: 'done', units: { character: '26' } });
     const url = 'https://files.elsewhere.example/a.mp3';
     imitation.instead('submit', { json: { data: { audio: url }, ...base(0, 'success') } });
@@ -207,7 +207,7 @@ describe('minimax', () => {
     expect(imitation.asked[1]?.json).toMatchObject({ output_format: 'url', stream: false });
   });
 
-  it('frames are fields of the first API and contents of the second; those not given are left out', async () => {
+  it('gets frames as fields of the first API and as contents of the second, and no absent ones', async () => {
     const frames = { prompt: 'A bay', first_frame_image: png };
     await provider.start(runOf({ ...film, input: frames }), never);
     await provider.start(runOf({ ...second_film, input: frames }), never);
@@ -234,7 +234,7 @@ describe('minimax', () => {
     ]);
   });
 
-  it('a run that is at work is not deleted, and one that was has started whatever it says', async () => {
+  it('deletes no run in progress, and a run that was in progress has started whatever it reports', async () => {
     const run = runOf(second_film);
     const state = await provider.start(run, never);
     if (!('ref' in state)) throw new Error('the run is over');
@@ -246,7 +246,7 @@ describe('minimax', () => {
     await expectOutcome(provider.poll(run, running.ref, never), { phase: 'failed', type: 'upstream_error' });
   });
 
-  it('films of both', async () => {
+  it('makes videos of both APIs', async () => {
     for (const run of [runOf(film), runOf(second_film)]) {
       const files = [{ url: `${imitation.url}/inference_output/output.mp4` }];
       expect(await runToEnd(provider, run)).toEqual({ phase: 'done', files });
@@ -254,7 +254,7 @@ describe('minimax', () => {
     expect(imitation.askedFor('result').map(({ query }) => query)).toEqual([{ file_id: '205258526306433' }]);
   });
 
-  it('options that it does not know are told', () => {
+  it('reports unknown options', () => {
     expect(minimax.checkOptions({ api: 'v2' })).toEqual([]);
     expect(minimax.checkOptions({ api: 'v3', speed: 1 }).map(({ field }) => field)).toEqual(['api', 'speed']);
   });

@@ -128,8 +128,8 @@ const lastAsked = () => {
   return asked;
 };
 
-describe('pictures', () => {
-  it('are as many as were wanted, with their tokens', async () => {
+describe('images of openai', () => {
+  it('have the requested number and their tokens', async () => {
     const { files, units, upstream_cost } = await make({
       ...painting,
       input: { ...painting.input, n: 3 },
@@ -140,12 +140,12 @@ describe('pictures', () => {
     expect(upstream_cost).toEqual({ amount: '0.03269', currency: 'USD' }); // 10 × 5 + 816 × 40, by the million
   });
 
-  it('have no cost where a kind of token has no price', async () => {
+  it('have an unknown cost when a kind of token has no price', async () => {
     const { units, upstream_cost } = await make({ ...painting, options: { token_prices: { text_input: '5' } } });
     expect([units, upstream_cost]).toEqual([{ input_token: '10', output_token: '272' }, undefined]);
   });
 
-  it('of DALL·E come in the answer, and as links where the route says so', async () => {
+  it('of DALL·E are in the response, or links when the route says so', async () => {
     const dalle = { ...painting, model: 'dall-e-3' };
     const inline = await make(dalle);
     expect(inline.asked.json['response_format']).toBe('b64_json');
@@ -155,7 +155,7 @@ describe('pictures', () => {
     expect(await Promise.all(linked.files.map(bytesOf))).toEqual([await sampleFile('image')]);
   });
 
-  it('are asked for without what would change the form of the answer', async () => {
+  it('are requested without fields that change the form of the response', async () => {
     const input = {
       ...painting.input,
       stream: true,
@@ -168,15 +168,15 @@ describe('pictures', () => {
     expect(asked.json).toEqual({ model: 'gpt-image-1', ...painting.input, style: 'x' });
   });
 
-  it('that another server gives as data URLs are files', async () => {
+  it('that another server returns as data URLs become files', async () => {
     const bytes = await sampleFile('image');
     upstream.instead('submit', { json: { data: [{ url: writeDataUrl({ content_type: 'image/png', bytes }) }] } });
     expect((await make(painting)).files).toEqual([{ bytes }]);
   });
 });
 
-describe('edits', () => {
-  it('send one picture, the mask and the fields as a form', async () => {
+describe('edits of openai', () => {
+  it('send one image, the mask and the fields as a form', async () => {
     const bytes = await sampleFile('image');
     const image = writeDataUrl({ content_type: 'image/png', bytes });
     const input = { prompt: 'Snow', image, mask: image, n: 2, input_fidelity: 'high' };
@@ -191,7 +191,7 @@ describe('edits', () => {
     expect([files.length, units]).toEqual([2, { input_token: '210', output_token: '544' }]);
   });
 
-  it('send several pictures under one name', async () => {
+  it('send several images under one name', async () => {
     const image = writeDataUrl({ content_type: 'image/webp', bytes: Buffer.from('x') });
     const { asked } = await make({ ...painting, input: { prompt: 'Both', image: [image, image] } });
     const names = partsOf(asked).map(({ name, filename }) => [name, filename]);
@@ -201,7 +201,7 @@ describe('edits', () => {
     ]);
   });
 
-  it('of something that is no file are the caller’s mistake, and are not sent', async () => {
+  it("of something that is not a file are the caller's mistake and are not sent", async () => {
     const before = upstream.asked.length;
     const run = runOf({ ...painting, input: { prompt: 'x', image: 'https://example.com/a.png' } });
     await expectOutcome(provider.start(run, never), { refused: 'invalid_request', message: /image holds no file/ });
@@ -209,13 +209,13 @@ describe('edits', () => {
   });
 });
 
-describe('speech', () => {
+describe('speech of openai', () => {
   const probed = async ({ files }: RunState & { phase: 'done' }) => {
     const [file] = files;
     return file && probeMedia(await bytesOf(file));
   };
 
-  it('is counted in the characters of its text', async () => {
+  it('counts the characters of its text', async () => {
     const { units, files } = await make({ ...speaking, input: { input: 'Zażółć 🦊', voice: 'alloy' } });
     expect([units, files.length]).toEqual([{ character: '8' }, 1]);
   });
@@ -226,7 +226,7 @@ describe('speech', () => {
     expect(await probed(state)).toMatchObject({ ok: true, probe: { content_type: 'audio/wav', duration: 1 } });
   });
 
-  it('as a stream tells its tokens', async () => {
+  it('reports its tokens as a stream', async () => {
     const options = {
       stream_format: 'sse',
       token_prices: { text_input: '0.60', audio_output: '12' },
@@ -239,19 +239,19 @@ describe('speech', () => {
     expect(await probed(state)).toMatchObject({ ok: true, probe: { content_type: 'audio/wav', duration: 1 } });
   });
 
-  it('as a stream that ends too early is no result', async () => {
+  it('that ends too early as a stream is no result', async () => {
     upstream.instead('submit', { text: 'data: {"type":"speech.audio.delta","audio":"AAAA"}\n\n' });
     const run = runOf({ ...speaking, options: { stream_format: 'sse' } });
     await expectOutcome(provider.start(run, never), 'unknown');
   });
 });
 
-describe('transcripts', () => {
+describe('transcripts of openai', () => {
   const file = writeDataUrl({ content_type: 'audio/mpeg', bytes: wav(0.1) });
   const listen = (response_format?: string, model = 'gpt-4o-transcribe') =>
     make({ kind: 'audio', model, input: { file, language: 'en', ...(response_format && { response_format }) } });
 
-  it('are sent as a form, and are text unless another form is wanted', async () => {
+  it('are requested by a form and are text unless another format is requested', async () => {
     const { asked, files, units } = await listen();
     expect(asked).toMatchObject({ path: '/v1/audio/transcriptions', headers: { authorization } });
     expect(textsOf(asked)).toEqual({ model: 'gpt-4o-transcribe', language: 'en', response_format: 'json' });
@@ -266,13 +266,13 @@ describe('transcripts', () => {
     ['verbose_json', 'application/json', /"segments"/],
     ['srt', 'application/x-subrip', /^1\n00:00:00,000 -->/],
     ['vtt', 'text/vtt', /^WEBVTT/],
-  ])('%s is %s', async (format, content_type, text) => {
+  ])('in the format %s have the type %s', async (format, content_type, text) => {
     const { asked, files } = await listen(format, 'whisper-1');
     expect(textsOf(asked)['response_format']).toBe(format);
     expect(files).toEqual([{ content_type, text: expect.stringMatching(text) }]);
   });
 
-  it('tell the seconds that they were billed for, or those of the file', async () => {
+  it('report the billed seconds, or those of the file', async () => {
     expect((await listen('json', 'whisper-1')).units).toEqual({ second: '2' });
     expect((await listen('verbose_json', 'whisper-1')).units).toEqual({ second: '1.5' });
     expect((await listen('srt', 'whisper-1')).units).toEqual({ second: '0.1' });
@@ -285,14 +285,14 @@ describe('transcripts', () => {
     expect(sent.map(({ bytes }) => bytes.toString())).toEqual(['word', 'segment']);
   });
 
-  it('of nothing are the caller’s mistake', async () => {
+  it("of an empty input are the caller's mistake", async () => {
     const run = runOf({ kind: 'audio', model: 'whisper-1', input: {}, options: { operation: 'transcription' } });
     await expectOutcome(provider.start(run, never), { refused: 'invalid_request', message: /file holds no file/ });
   });
 });
 
-describe('a route', () => {
-  it('is told of options that are wrong', () => {
+describe('a media route of openai', () => {
+  it('reports invalid options', () => {
     expect(
       openai.checkOptions({ operation: 'speech', token_prices: { text_input: '5' }, cost_currency: 'USD' }),
     ).toEqual([]);

@@ -17,7 +17,7 @@ const open = (path: string, more: object = {}) =>
   openai.openChat(configOf('openai', upstream.url + path, more), { guard });
 
 describe('an upstream of completions style', () => {
-  it('is asked with the key, the body as it is, and answers bytes as they are', async () => {
+  it('gets the key and the unchanged body, and its response is relayed byte for byte', async () => {
     const provider = open('/v1');
     const call = callOf('completions', { headers: { 'anthropic-version': 'x', 'anthropic-beta': 'y' } });
     expect(await textOf(provider, call)).toBe('{"hello":1}');
@@ -33,7 +33,7 @@ describe('an upstream of completions style', () => {
     await provider.close?.();
   });
 
-  it('without a key is asked without one', async () => {
+  it('without a key is called without one', async () => {
     const { api_key: _, ...config } = configOf('openai', `${upstream.url}/v1`);
     const provider = openai.openChat(config, { guard });
     await textOf(provider, callOf('completions'));
@@ -47,14 +47,14 @@ describe('an upstream of completions style', () => {
     ['/openai/v1//', '/openai/v1/chat/completions'],
     ['', '/chat/completions'],
     ['/', '/chat/completions'],
-  ])('has its path behind the base URL %j, as the official SDK does it', async (path, expected) => {
+  ])('has its path after the base URL %j, as in the official SDK', async (path, expected) => {
     const provider = open(path);
     await textOf(provider, callOf('completions'));
     expect(upstream.asked.at(-1)?.path).toBe(expected);
     await provider.close?.();
   });
 
-  it('is asked for a stream of events when one is wanted', async () => {
+  it('is asked for a stream of events when the caller streams', async () => {
     const provider = open('/v1');
     upstream.script('s', { stream: ['data: {"a":', 5, '1}\n\n', 'data: [DONE]\n\n'] });
     const call = callOf('completions', { stream: true, body: { model: 's', stream: true } });
@@ -63,7 +63,7 @@ describe('an upstream of completions style', () => {
     await provider.close?.();
   });
 
-  it('has its address of its own when the file names none', async () => {
+  it('has a default address when the file names none', async () => {
     const { base_url: _, ...config } = configOf('openai', upstream.url);
     const refusing = { ...guard, connect: (url: string) => Promise.reject(new Error(`asked for ${url}`)) };
     const provider = openai.openChat(config, { guard: refusing });
@@ -71,7 +71,7 @@ describe('an upstream of completions style', () => {
     await provider.close?.();
   });
 
-  it('chats, makes pictures and sound, and counts nothing', () => {
+  it('offers chat, images and audio, and counts no tokens', () => {
     expect((['chat', 'image', 'video', 'audio'] as const).map(openai.serves)).toEqual([true, true, false, true]);
     const provider = open('/v1');
     expect([provider.styles, provider.countTokens]).toEqual([['completions'], undefined]);

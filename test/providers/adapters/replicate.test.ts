@@ -138,14 +138,14 @@ describe('replicate', () => {
     [version, {}, '/v1/predictions', version],
     ['acme/painter', { version: 'latest' }, '/v1/predictions', 'acme/painter'],
     ['deployments/acme/fast-painter', {}, '/v1/deployments/acme/fast-painter/predictions', undefined],
-  ])('runs %s %j by %s', async (model, options, path, named) => {
+  ])('runs %s with %j by %s', async (model, options, path, named) => {
     await provider.start(run({ model, options }), never);
     const asked = imitation.askedFor('submit').at(-1);
     expect(asked?.path).toBe(path);
     expect(asked?.json['version']).toBe(named);
   });
 
-  it('tells where events may go, and gives up by itself when the route does', async () => {
+  it("sends the callback address, and stops by itself at the route's time limit", async () => {
     await provider.start(run({ events_url: 'https://gateway.example/events/x', total_limit_ms: 1_500 }), never);
     const asked = imitation.askedFor('submit').at(-1);
     expect(asked?.json).toMatchObject({
@@ -167,13 +167,13 @@ describe('replicate', () => {
     ['a text', 'A quiet bay', {}, [{ text: 'A quiet bay', content_type: 'text/plain' }]],
     ['a text in pieces', ['A ', 'quiet ', 'bay'], {}, [{ text: 'A quiet bay', content_type: 'text/plain' }]],
     ['nothing', null, {}, []],
-  ])('takes %s for its output', async (_, output, where, files) => {
+  ])('reads %s as its output', async (_, output, where, files) => {
     imitation.instead('poll', { json: prediction(imitation.url, id, { status: 'succeeded', output }) });
     const state = await runToEnd(provider, run({ output: where }));
     expect(state).toMatchObject({ phase: 'done', files });
   });
 
-  it('sends the key to the provider’s own files only', async () => {
+  it("sends the key only for the provider's own files", async () => {
     const output = [a, 'https://evil-replicate.delivery/a.png', 'https://replicate.delivery.evil.example/a.png'];
     imitation.instead('poll', { json: prediction(imitation.url, id, { status: 'succeeded', output }) });
     const state = await runToEnd(provider, run());
@@ -181,7 +181,7 @@ describe('replicate', () => {
     expect(origins).toEqual(['https://replicate.delivery', undefined, undefined]);
   });
 
-  it('tells what its metrics count, and what the time has cost', async () => {
+  it('reports the counts of its metrics and the cost of its time', async () => {
     const metrics = { predict_time: 0.1 + 0.2, input_token_count: 12, output_token_count: 34 };
     imitation.instead('poll', { json: prediction(imitation.url, id, { status: 'succeeded', output: a, metrics }) });
     expect(await runToEnd(provider, run({ options: { second_price: '0.000975' } }))).toMatchObject({
@@ -190,7 +190,7 @@ describe('replicate', () => {
     });
   });
 
-  it('tells what the time of a run has cost that was stopped', async () => {
+  it('reports the cost of the time of a stopped run', async () => {
     const canceled = { status: 'canceled', started_at: '2026-08-01T10:00:01Z', metrics: { predict_time: 4 } };
     imitation.instead('poll', { json: prediction(imitation.url, id, canceled) });
     expect(await runToEnd(provider, run({ options: { second_price: '0.001' } }))).toMatchObject({
@@ -203,7 +203,7 @@ describe('replicate', () => {
     [{ version: 'newest' }, [{ field: 'version', message: 'must be one of: latest' }]],
     [{ second_price: 0.1 }, [{ field: 'second_price', message: 'must be a decimal in quotes, such as "0.000975"' }]],
     [{ second_price: '0.1', version: 'latest' }, []],
-  ])('looks at the options %j', (options, problems) => {
+  ])('validates the options %j', (options, problems) => {
     expect(replicate.checkOptions(options)).toEqual(problems);
   });
 });

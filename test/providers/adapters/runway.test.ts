@@ -131,12 +131,12 @@ describe('runway', () => {
       { kind: 'audio', model: 'seed_audio', input: { promptText: 'Rain' }, options: { endpoint: 'sound_effect' } },
     ],
   ];
-  it.each(paths)('what the input has leads to %s', async (path, run) => {
+  it.each(paths)('selects by its input the path %s', async (path, run) => {
     await provider.start(runOf(run), never);
     expect(imitation.asked[0]).toMatchObject({ role: 'submit', path, json: { ...run.input, model: run.model } });
   });
 
-  it('a frame that the caller has not given is left out, and then it is text to video', async () => {
+  it('leaves out an absent frame and makes video from text then', async () => {
     const both = [{ uri: 'data:image/png;base64,iVBORw0KGgo=', position: 'first' }, { position: 'last' }];
     await provider.start(runOf({ ...film, input: { promptText: 'A bay', promptImage: both } }), never);
     await provider.start(
@@ -149,7 +149,7 @@ describe('runway', () => {
     ]);
   });
 
-  it('is asked every five seconds at most, and its credits are a cent each', async () => {
+  it('is polled every five seconds at most, and each of its credits costs a cent', async () => {
     const run = runOf(film);
     expect(await provider.start(run, never)).toMatchObject({ phase: 'waiting', poll_after_ms: 5_000 });
     expect(await runToEnd(provider, run)).toMatchObject({
@@ -158,7 +158,7 @@ describe('runway', () => {
     });
   });
 
-  it('what was seen running has started, whatever it says of itself at the end', async () => {
+  it('has started when it was seen running, whatever it reports at the end', async () => {
     const run = runOf(film);
     const state = await provider.start(run, never);
     if (!('ref' in state)) throw new Error('the run is over');
@@ -168,7 +168,7 @@ describe('runway', () => {
     await expectOutcome(provider.poll(run, running.ref, never), { phase: 'failed', type: 'upstream_error' });
   });
 
-  it('a running run is not deleted: it would be paid all the same', async () => {
+  it('deletes no running run, because it is billed all the same', async () => {
     const run = runOf(film);
     const state = await provider.start(run, never);
     if (!('ref' in state)) throw new Error('the run is over');
@@ -177,7 +177,7 @@ describe('runway', () => {
     expect(imitation.askedFor('cancel')).toEqual([]);
   });
 
-  it('options that it does not know are told', () => {
+  it('reports unknown options', () => {
     expect(runway.checkOptions({ endpoint: 'video_upscale', credit_price: '0.012' })).toEqual([]);
     expect(runway.checkOptions({ endpoint: '../admin', colour: 1 }).map(({ field }) => field)).toEqual([
       'endpoint',

@@ -28,7 +28,7 @@ async function upstream(answer: (response: ServerResponse) => void, connections 
 const get = { path: '/', method: 'GET' } as const;
 const never = () => new AbortController().signal;
 
-it('gives the head, and the bytes in their order', async () => {
+it('a response body yields its head, and its bytes in their order', async () => {
   const pool = await upstream((response) => {
     response.writeHead(201, { 'retry-after': '3' });
     response.write('one ');
@@ -39,7 +39,7 @@ it('gives the head, and the bytes in their order', async () => {
   expect(await body.next(), 'the end stays the end').toEqual({ value: undefined, done: true });
 });
 
-it('gives all of it at once if all of it is here, as large as it may be', async () => {
+it('a response body is yielded whole at once if all of it has arrived, up to the largest size', async () => {
   const pool = await upstream((response) => response.end('all of it'));
   const first = await ask(pool, get, never());
   expect(String(readBytes(first.body, 9))).toBe('all of it');
@@ -48,7 +48,7 @@ it('gives all of it at once if all of it is here, as large as it may be', async 
   expect(() => readBytes(second.body, 8)).toThrow('larger than 8 bytes');
 });
 
-it('does not take for all of it what ends with an error, or has not ended', async () => {
+it('a response body that ends with an error or has not ended is not taken as whole', async () => {
   const sent = Promise.withResolvers<void>();
   const pool = await upstream((response) => {
     response.writeHead(200, { 'content-length': '9' });
@@ -62,7 +62,7 @@ it('does not take for all of it what ends with an error, or has not ended', asyn
   expect(body.takeWhole()).toBe(undefined);
 });
 
-it('waits for the answer behind an announcement', async () => {
+it('a response body after an interim response is waited for', async () => {
   const pool = await upstream((response) => {
     response.writeProcessing();
     response.end('here');
@@ -71,7 +71,7 @@ it('waits for the answer behind an announcement', async () => {
   expect([status, String(await readBytes(body, 100))]).toEqual([200, 'here']);
 });
 
-it('gives what came since the last piece as one, and tells of a cut only behind it', async () => {
+it('a response body yields all bytes since the last piece at once, and reports a cut only after them', async () => {
   const sent = Promise.withResolvers<void>();
   const pool = await upstream((response) => {
     response.write('a');
@@ -86,7 +86,7 @@ it('gives what came since the last piece as one, and tells of a cut only behind 
   await expect(body.next()).rejects.toThrow('other side closed');
 });
 
-it('keeps little while nobody reads, and all of it in the end', async () => {
+it('a response body buffers little while nobody reads, and is complete in the end', async () => {
   const size = 40_000_000;
   let flushed = false;
   const pool = await upstream((response) => void response.end(Buffer.alloc(size, 7), () => (flushed = true)));
@@ -97,7 +97,7 @@ it('keeps little while nobody reads, and all of it in the end', async () => {
   expect([bytes.length, bytes.every((byte) => byte === 7)]).toEqual([size, true]);
 });
 
-it('closes the connection when the reader leaves early', async () => {
+it('a reader that stops early closes the connection of its response body', async () => {
   const closed = Promise.withResolvers<void>();
   const pool = await upstream((response) => {
     response.once('close', () => closed.resolve());
@@ -111,7 +111,7 @@ it('closes the connection when the reader leaves early', async () => {
   await closed.promise;
 });
 
-it('ends at once when its signal does: before, while it waits for a connection, and in the middle', async () => {
+it('a response body ends at once when its signal fires: before the call, during the wait for a connection, and in the middle', async () => {
   const closed = Promise.withResolvers<void>();
   const pool = await upstream((response) => {
     response.once('close', () => closed.resolve());
@@ -132,13 +132,13 @@ it('ends at once when its signal does: before, while it waits for a connection, 
   await closed.promise;
 });
 
-it('tells why nothing could be asked', async () => {
+it('a failed request is reported with its reason', async () => {
   const pool = new Pool('http://127.0.0.1:1');
   stops.push(() => pool.destroy());
   await expect(ask(pool, get, never())).rejects.toThrow('ECONNREFUSED');
 });
 
-it('a request that is given up while it waits for a connection lets go of its body, and those behind it are answered', async () => {
+it('a request that is cancelled while it waits for a connection releases its body, and those after it are answered', async () => {
   const answers: ServerResponse[] = [];
   const pool = await upstream((response) => void answers.push(response), 1);
   const first = ask(pool, get, never());

@@ -11,7 +11,7 @@ const at = (text: string) => {
   return path && allAt(answer, path);
 };
 
-describe('a path', () => {
+describe('a path into a response', () => {
   it.each<[string, unknown[]]>([
     ['$', [answer]],
     ['$.status', ['ok']],
@@ -30,7 +30,7 @@ describe('a path', () => {
     ['$.constructor', []],
     ['$.__proto__', []],
     ['$[*].outputs[1]', [{ url: null }]],
-  ])('%s', (text, found) => {
+  ])('may be %s', (text, found) => {
     expect(at(text)).toEqual(found);
   });
 
@@ -49,11 +49,11 @@ describe('a path', () => {
     '$[*',
     '$:yaml',
     `$${'.a'.repeat(300)}`,
-  ])('%j is none', (text) => {
+  ])('is invalid as %j', (text) => {
     expect(readPath(text)).toBeUndefined();
   });
 
-  it('tells the first that stands there', () => {
+  it('selects the first value that exists', () => {
     expect(firstAt(answer, readPath('$.data.outputs[*].url') ?? [])).toBe('a');
     expect(firstAt(undefined, readPath('$.data') ?? [])).toBeUndefined();
   });

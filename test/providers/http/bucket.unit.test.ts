@@ -12,13 +12,13 @@ function jumping(): Pacer & { jump(ms: number): void } {
   };
 }
 
-describe('a pace', () => {
+describe('a rate limit', () => {
   it.each([
     [60, 10],
     [3_000, 50],
     [20, 1],
     [6, 2],
-  ])('of %i calls a minute, %i of them at once, is kept in any minute', async (per_minute, burst) => {
+  ])('of %i calls a minute, %i of them at once, holds in any minute', async (per_minute, burst) => {
     const pacer = jumping();
     const bucket = openBucket({ per_minute, burst }, pacer);
     const at_ms: number[] = [];
@@ -36,7 +36,7 @@ describe('a pace', () => {
     expect(at_ms.filter((each_ms) => each_ms === 0)).toHaveLength(burst);
   });
 
-  it('lets nobody wait for longer than a second: it is told to be too early, and takes no place', async () => {
+  it('delays no call for longer than a second: it is refused as too early and takes no slot', async () => {
     const pacer = jumping();
     const bucket = openBucket({ per_minute: 7, burst: 1 }, pacer);
     await bucket.take(never);
@@ -46,7 +46,7 @@ describe('a pace', () => {
     expect(pacer.now()).toBe(10_000);
   });
 
-  it('stops while the upstream wants it, also for those who wait', async () => {
+  it('stops while the upstream requires it, also for calls that wait', async () => {
     const pacer = jumping();
     const bucket = openBucket({ per_minute: 601, burst: 1 }, pacer);
     bucket.pause(30_000);

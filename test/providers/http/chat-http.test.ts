@@ -20,8 +20,8 @@ const call = (model: string) => callOf('completions', { body: { model }, stream:
 const stream_head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-describe('an upstream that cannot be reached is one where nothing was started', () => {
-  it('nobody listens', async () => {
+describe('a chat call to an unreachable upstream is reported as not started', () => {
+  it('when nobody listens', async () => {
     const gone = await startRaw(() => undefined);
     await gone.stop();
     const provider = open(gone.url);
@@ -29,7 +29,7 @@ describe('an upstream that cannot be reached is one where nothing was started', 
     await provider.close?.();
   });
 
-  it('the name has no address', async () => {
+  it('when the name has no address', async () => {
     const provider = openai.openChat(configOf('openai', 'http://nowhere.example.com/v1'), {
       guard: openGuard({ resolve: () => Promise.reject(new Error('ENOTFOUND')) }),
     });
@@ -38,7 +38,7 @@ describe('an upstream that cannot be reached is one where nothing was started', 
   });
 
   it.each(['http://127.0.0.1:9', 'http://10.0.0.1', 'http://169.254.169.254', 'http://[::1]:9', 'http://localhost:9'])(
-    'the address is private and not allowed: %s',
+    'when the address is private and not permitted: %s',
     async (url) => {
       const provider = open(url, { allow_private: false });
       await expect(provider.send(call('m'), never)).rejects.toMatchObject({
@@ -49,7 +49,7 @@ describe('an upstream that cannot be reached is one where nothing was started', 
     },
   );
 
-  it('the connection takes too long', async () => {
+  it('when connecting takes too long', async () => {
     const silent = { ...guard, connect: openGuard({ resolve: () => new Promise(() => undefined) }).connect };
     const provider = openai.openChat(configOf('openai', 'http://slow.example.com'), { guard: silent });
     const timeout_ms = { connect: 50, first_byte: 1, idle: 1, start: 1, total: 1 };
@@ -59,8 +59,8 @@ describe('an upstream that cannot be reached is one where nothing was started', 
   });
 });
 
-describe('an upstream that breaks off before it answers', () => {
-  it('may have started: that is no NotStarted', async () => {
+describe('an upstream that breaks off before its response', () => {
+  it('is not reported as not started, because it may have started', async () => {
     upstream.script('cut', 'cut');
     const provider = open(upstream.url);
     const error: unknown = await provider.send(call('cut'), never).catch((reason: unknown) => reason);
@@ -70,8 +70,8 @@ describe('an upstream that breaks off before it answers', () => {
   });
 });
 
-describe('a refusal', () => {
-  it('is read with its Retry-After, and without our key in its words', async () => {
+describe('a refusal of an upstream', () => {
+  it('is read with its Retry-After, and without our key in its message', async () => {
     upstream.script('r', {
       status: 429,
       headers: { 'retry-after': '3' },
@@ -84,14 +84,14 @@ describe('a refusal', () => {
     await provider.close?.();
   });
 
-  it('of any length is read as far as it says something', async () => {
+  it('of any length is read up to a limit', async () => {
     upstream.script('r', { status: 400, json: `{"error":{"message":"${'x '.repeat(1_000_000)}"}}` });
     const provider = open(upstream.url);
     await expect(provider.send(call('r'), never)).rejects.toMatchObject({ name: 'InputRefused' });
     await provider.close?.();
   });
 
-  it('that breaks off is one all the same', async () => {
+  it('that breaks off still counts as a refusal', async () => {
     const raw = await startRaw((socket) => {
       socket.once('data', () => {
         socket.end('HTTP/1.1 503 Oops\r\ncontent-length: 1000\r\n\r\n{"error"');
@@ -103,7 +103,7 @@ describe('a refusal', () => {
     await raw.stop();
   });
 
-  it('is what a redirect is: keys go to no other address', async () => {
+  it('includes redirects: keys go to no other address', async () => {
     const other = await startChatUpstream();
     upstream.script('r', { status: 307, headers: { location: `${other.url}/v1/chat/completions` }, json: {} });
     const provider = open(upstream.url);
@@ -114,8 +114,8 @@ describe('a refusal', () => {
   });
 });
 
-describe('connections', () => {
-  it('are used again, and closed with the provider', async () => {
+describe('connections to an upstream', () => {
+  it('are reused and are closed with the provider', async () => {
     const raw = await startRaw((socket) => {
       socket.on('data', (bytes) => {
         if (bytes.at(-1) === 0x7d) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'); // the body's last }
@@ -131,7 +131,7 @@ describe('connections', () => {
     await raw.stop();
   });
 
-  it('are one for each call that is under way', async () => {
+  it('are one for each call in flight', async () => {
     const raw = await startRaw((socket) => void socket.once('data', () => socket.write(stream_head)));
     const provider = open(raw.url);
     const stop = new AbortController();
@@ -143,7 +143,7 @@ describe('connections', () => {
     await raw.stop();
   });
 
-  it.each(['before the answer', 'in the middle of it'])('are closed when the caller leaves %s', async (moment) => {
+  it.each(['before the answer', 'in the middle of it'])('are closed when the caller disconnects %s', async (moment) => {
     const asked = Promise.withResolvers<void>();
     const raw = await startRaw((socket) => {
       socket.once('data', () => {
@@ -165,8 +165,8 @@ describe('connections', () => {
   });
 });
 
-describe('a fast upstream and a slow reader', () => {
-  it('the upstream is made to wait: nothing piles up here', async () => {
+describe('a fast upstream with a slow reader', () => {
+  it('is slowed down, so that nothing accumulates here', async () => {
     let written = 0;
     const block = chunk(`data: ${'x'.repeat(65_000)}\n\n`);
     const blocked = Promise.withResolvers<void>();
@@ -206,12 +206,12 @@ describe('a fast upstream and a slow reader', () => {
   });
 });
 
-describe('connections that are kept', () => {
+describe('kept-alive connections', () => {
   const answer = (head = '') =>
     `HTTP/1.1 200 OK\r\n${head}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
   const wait = (duration_ms: number) => new Promise((resolve) => setTimeout(resolve, duration_ms));
 
-  it('are used again, but not so late that an upstream closes them in the same moment', async () => {
+  it('are reused, but not so late that an upstream may close them at the same moment', async () => {
     const upstream_raw = await startRaw((socket) => void socket.on('data', () => socket.write(answer())));
     const provider = open(upstream_raw.url);
     const ask = () => textOf(provider, callOf('completions'));
@@ -226,7 +226,7 @@ describe('connections that are kept', () => {
     await upstream_raw.stop();
   }, 15_000);
 
-  it('for as long as the upstream says', async () => {
+  it('are reused for as long as the upstream permits', async () => {
     const head = 'keep-alive: timeout=20\r\n';
     const upstream_raw = await startRaw((socket) => void socket.on('data', () => socket.write(answer(head))));
     const provider = open(upstream_raw.url);

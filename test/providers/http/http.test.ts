@@ -11,7 +11,7 @@ const openTo = (url: string, options: UpstreamOptions = {}, own: Guard = guard):
 
 const get = { method: 'GET', path: '/x', signal: never } as const;
 
-describe('links that an upstream names', () => {
+describe('links of an upstream', () => {
   const hosts = ['api.example.com', '*.cluster.example.com'];
   const own = openTo('http://127.0.0.1:8080/v1', { hosts });
 
@@ -20,7 +20,7 @@ describe('links that an upstream names', () => {
     'https://api.example.com/runs/1',
     'https://us1.cluster.example.com/runs/1',
     'https://a.b.cluster.example.com/',
-  ])('%s may have the key', (url) => {
+  ])('may get the key: %s', (url) => {
     expect(own.link(url)).toBe(url);
   });
 
@@ -40,11 +40,11 @@ describe('links that an upstream names', () => {
     null,
     7,
     undefined,
-  ])('%j may not', (url) => {
+  ])('never get the key: %j', (url) => {
     expect(own.link(url)).toBeUndefined();
   });
 
-  it('are dialled at their own host, and the others not at all', async () => {
+  it('are fetched only at their own hosts', async () => {
     const dialled: string[] = [];
     const connect: Guard['connect'] = async (url) => {
       dialled.push(url);
@@ -62,7 +62,7 @@ describe('links that an upstream names', () => {
   });
 });
 
-describe('a call', () => {
+describe('a call to an upstream', () => {
   let imitation: Imitation;
   let upstream: Upstream;
   beforeEach(async () => {
@@ -95,7 +95,7 @@ describe('a call', () => {
     ]);
   });
 
-  it('or a form, or bytes', async () => {
+  it('may have a form or bytes', async () => {
     const form = new FormData();
     form.append('file', new Blob(['abc'], { type: 'audio/wav' }), 'a.wav');
     await upstream.call({ ...get, method: 'POST', form });
@@ -110,20 +110,20 @@ describe('a call', () => {
   });
 
   it.each(['/../admin', '/runs/..', '/runs/%2e%2E/x', '/./x', '//elsewhere/x/..'])(
-    'does not leave its place: %s',
+    'stays below its base for the path %s',
     async (path) => {
       await expect(upstream.call({ ...get, path })).rejects.toThrow('leads out of it');
       expect(imitation.asked).toEqual([]);
     },
   );
 
-  it('reads no more than it wants', async () => {
+  it('reads only what it needs', async () => {
     imitation.instead('other', { json: 'x'.repeat(100_000) });
     await expect(upstream.call({ ...get, answer_bytes_max: 50_000 })).rejects.toThrow('larger than 50000');
     expect((await upstream.call(get)).status).toBe(200);
   });
 
-  it('reads of a refusal what there is, be it a page or without end', async () => {
+  it('reads a limited part of a refusal, be it a page or endless', async () => {
     imitation.instead(
       'other',
       { status: 400, text: 'x'.repeat(3_000_000) },
@@ -136,7 +136,7 @@ describe('a call', () => {
     expect(upstream.refusal(half)).toMatchObject({ name: 'NotStarted', reason: 'unavailable' });
   });
 
-  it('answers that are no JSON object say so', async () => {
+  it('reports responses that are not a JSON object', async () => {
     imitation.instead('other', { json: [1] }, { json: 'text' }, { text: '<h1>Hello</h1>' }, {});
     for (let i = 0; i < 4; i++) {
       const answer = await upstream.call(get);
@@ -145,10 +145,10 @@ describe('a call', () => {
   });
 });
 
-describe('connections', () => {
+describe('connections to an upstream', () => {
   const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}';
 
-  it('are kept for polls; each submit has one of its own, which nobody else is just closing', async () => {
+  it('are kept for polls, while each submit has its own, which nobody else can be closing', async () => {
     const raw = await startRaw((socket) => socket.on('data', () => socket.write(answer)));
     const upstream = openTo(raw.url);
     for (let i = 0; i < 10; i++) await upstream.call(get);
@@ -162,7 +162,7 @@ describe('connections', () => {
     await raw.stop();
   });
 
-  it('that end before an answer leave it open what became of the call', async () => {
+  it('that end before a response leave the outcome of the call unknown', async () => {
     const raw = await startRaw((socket) => socket.once('data', () => socket.destroy()));
     const upstream = openTo(raw.url);
     const error: unknown = await upstream.call({ ...get, method: 'POST', json: {} }).catch((reason: unknown) => reason);
@@ -173,7 +173,7 @@ describe('connections', () => {
     await raw.stop();
   });
 
-  it('that come after the close were not made; those before it are carried out', async () => {
+  it('are not opened after the close, and earlier calls complete', async () => {
     const not_started = { name: 'NotStarted', reason: 'unavailable', simulated: true };
     const asked: string[] = [];
     const imitation = await startImitation({
@@ -199,7 +199,7 @@ describe('connections', () => {
     await expect(unused.call({ ...get, method: 'POST', json: {} })).rejects.toMatchObject(not_started);
   });
 
-  it('to private addresses are made only where the provider’s configuration allows it', async () => {
+  it("to private addresses are opened only when the provider's configuration permits them", async () => {
     const config = { ...configOf('any', 'http://10.0.0.1'), base_url: 'http://10.0.0.1', allow_private: false };
     const upstream = openUpstream(config, guard);
     const submit = upstream.call({ ...get, method: 'POST', json: {} });
@@ -210,8 +210,8 @@ describe('connections', () => {
   });
 });
 
-describe('the pace of a key', () => {
-  it('a poll that is refused with a Retry-After stops all polls until then, and no submit', async () => {
+describe('the rate limit of a key', () => {
+  it('stops all polls after one is refused with Retry-After, and no submit', async () => {
     let now_ms = 0;
     const pacer = { now: () => now_ms, sleep: async (wait_ms: number) => void (now_ms += wait_ms) };
     const imitation = await startImitation({
@@ -235,7 +235,7 @@ describe('the pace of a key', () => {
 });
 
 describe('secrets', () => {
-  it('a key of two parts is as secret in its parts', async () => {
+  it('in two parts are secret in each part', async () => {
     const imitation = await startImitation({
       roleOf: () => 'submit',
       answer: () => ({ status: 401, json: { message: 'no access for accesskey-12 with secretkey-34' } }),

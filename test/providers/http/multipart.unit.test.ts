@@ -4,7 +4,7 @@ import { appendFields, appendFile } from '../../../src/providers/http/multipart.
 import { InputRefused } from '../../../src/providers/provider.ts';
 import { charactersIn, countIn, objectIn, objectsIn, textIn, textsOf } from '../../../src/providers/http/reading.ts';
 
-describe('a form', () => {
+describe('a form for an upstream', () => {
   it.each([
     ['image/png', 'image.png'],
     ['audio/mpeg', 'audio.mp3'],
@@ -20,12 +20,12 @@ describe('a form', () => {
     expect(form.get('file')).toMatchObject({ name, type: content_type, size: 1 });
   });
 
-  it('takes nothing for a file that is none', () => {
+  it('treats no other value as a file', () => {
     for (const value of ['file_1', 'https://example.com/a.png', 7, null, undefined, 'data:,%'])
       expect(() => appendFile(new FormData(), 'file', 'file', value)).toThrow(InputRefused);
   });
 
-  it('has its fields as texts, its lists by their members, its objects as JSON', () => {
+  it('has its fields as texts, its lists by their members, and its objects as JSON', () => {
     const form = new FormData();
     appendFields(form, { text: 'a', number: 0.5, yes: true, none: null, list: ['b', 2], object: { c: 1 } });
     expect([...form]).toEqual([
@@ -39,10 +39,10 @@ describe('a form', () => {
   });
 });
 
-describe('members of an answer', () => {
+describe('fields of a response', () => {
   const answer = { text: 'a', empty: '', count: 3, half: 0.5, object: { a: 1 }, list: [{ b: 1 }, 2, null], none: null };
 
-  it('are what they should be, or absent', () => {
+  it('have their expected types or count as absent', () => {
     expect([textIn(answer, 'text'), textIn(answer, 'empty'), textIn(answer, 'count')]).toEqual([
       'a',
       undefined,

@@ -11,7 +11,7 @@ function refusal(status: number, body: unknown, retry_after?: string): NotStarte
 
 const told = (message: string, more: object = {}) => ({ error: { message, ...more } });
 
-describe('trouble of ours or of the upstream’s: another route may be tried', () => {
+describe("a fault of ours or of the upstream's permits another route", () => {
   it.each<[number, unknown, NotStarted['reason']]>([
     [301, '', 'unavailable'],
     [401, told('Incorrect API key provided', { code: 'invalid_api_key' }), 'rejected_credentials'],
@@ -33,7 +33,7 @@ describe('trouble of ours or of the upstream’s: another route may be tried', (
     [503, told('overloaded'), 'unavailable'],
     [504, '', 'timeout'],
     [529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'unavailable'],
-  ])('%i %j: %s', (status, body, reason) => {
+  ])('after %i %j: %s', (status, body, reason) => {
     const error = refusal(status, body);
     expect(error).toBeInstanceOf(NotStarted);
     expect(error).toMatchObject({ reason, simulated: false });
@@ -41,7 +41,7 @@ describe('trouble of ours or of the upstream’s: another route may be tried', (
   });
 });
 
-describe('the caller’s own mistake: in the upstream’s words, in whatever shape they come', () => {
+describe("the caller's own mistake keeps the upstream's words, whatever their form", () => {
   it.each<[number, unknown, InputRefused['type'], string]>([
     [400, told('messages.3: image too large'), 'invalid_request', 'messages.3: image too large'],
     [
@@ -73,7 +73,7 @@ describe('the caller’s own mistake: in the upstream’s words, in whatever sha
       'content_policy_violation',
       'The response was filtered',
     ],
-  ])('%i %j: %s', (status, body, type, message) => {
+  ])('after %i %j: %s', (status, body, type, message) => {
     const error = refusal(status, body);
     expect(error).toBeInstanceOf(InputRefused);
     expect(error).toMatchObject({ type, message });
@@ -86,31 +86,34 @@ describe('Retry-After', () => {
     return error instanceof NotStarted ? error.retry_after_ms : 'not at all';
   };
 
-  it('is seconds', () => {
+  it('may be seconds', () => {
     expect(wait(429, '7')).toBe(7_000);
     expect(wait(503, '1.5')).toBe(1_500);
   });
 
-  it('or a date', () => {
+  it('may be a date', () => {
     const later = new Date(Date.now() + 60_000).toUTCString();
     expect(wait(429, later)).toBeGreaterThan(57_000);
     expect(wait(429, later)).toBeLessThanOrEqual(60_000);
   });
 
-  it('is believed up to 5 minutes', () => {
+  it('counts up to 5 minutes', () => {
     expect(wait(429, '86400')).toBe(300_000);
   });
 
-  it.each(['soon', '-5', '0', 'NaN', 'Infinity', new Date(0).toUTCString()])('%j says nothing: 5 s', (given) => {
-    expect(wait(429, given)).toBe(5_000);
-  });
+  it.each(['soon', '-5', '0', 'NaN', 'Infinity', new Date(0).toUTCString()])(
+    'is 5 s when it is invalid: %j',
+    (given) => {
+      expect(wait(429, given)).toBe(5_000);
+    },
+  );
 
-  it('without it 5 s after a 429, and nothing after others', () => {
+  it('is 5 s when it is missing after a 429, and nothing after other errors', () => {
     expect([wait(429), wait(503)]).toEqual([5_000, undefined]);
   });
 });
 
-it('keys, links and ids never reach the words that are told or logged', () => {
+it('keys, links and ids never appear in messages or in the log', () => {
   const leak = `Key ${secret} of org-AbCdEf123456 (request req_0123456789abcdef), see https://internal.example/x?token=1 or ask ops@example.com`;
   for (const status of [400, 401, 404, 429, 500]) {
     expect(refusal(status, told(leak)).message).not.toMatch(
@@ -119,7 +122,7 @@ it('keys, links and ids never reach the words that are told or logged', () => {
   }
 });
 
-describe('the shapes of errors', () => {
+describe('an error body', () => {
   it.each<[unknown, object]>([
     [{ detail: 'no credit' }, { message: 'no credit' }],
     [
@@ -146,12 +149,12 @@ describe('the shapes of errors', () => {
     ],
     ['<html>', { message: '', type: '', code: '' }],
     ['7', { message: '' }],
-  ])('%j', (body, expected) => {
+  ])('may have the form %j', (body, expected) => {
     expect(toldBy(typeof body === 'string' ? body : JSON.stringify(body))).toMatchObject(expected);
   });
 });
 
-describe('what only one upstream says', () => {
+describe('an error of one upstream only', () => {
   const hints = {
     moderation: /\bE005\b/,
     about_us: /user is locked/i,
@@ -164,7 +167,7 @@ describe('what only one upstream says', () => {
     [400, 'User is locked.', { reason: 'rejected_credentials' }],
     [400, 'The prompt says: user is locked', { type: 'invalid_request' }],
     [422, 'There is no such version', { reason: 'unavailable' }],
-  ])('%i %s', (status, message, expected) => {
+  ])('is recognized: %i %s', (status, message, expected) => {
     expect(
       refusalError({ status, retry_after: undefined, body: JSON.stringify({ message }) }, [], hints),
     ).toMatchObject(expected);
@@ -174,22 +177,22 @@ describe('what only one upstream says', () => {
     ['flagged (E005)', { type: 'content_policy_violation', message: 'flagged (E005)' }],
     ['too dark', { type: 'invalid_request', message: 'too dark' }],
     [`gpu-17 lost ${secret}`, { type: 'upstream_error', message: 'The model provider could not finish the run.' }],
-  ])('a run that failed: %s', (message, expected) => {
+  ])('of a failed run is recognized: %s', (message, expected) => {
     expect(runFailure({ message }, [secret], hints)).toMatchObject({ phase: 'failed', ...expected });
   });
 
-  it('no key is in the reason that a caller hears', () => {
+  it('leaves no key in the reason that a caller gets', () => {
     expect(runFailure({ message: `too dark for ${secret}` }, [secret], hints).message).toBe('too dark for [key]');
   });
 
-  it('a field that is called after safety is a field', () => {
+  it('may name a field called safety without being a block', () => {
     const detail = [{ loc: ['body', 'safety_tolerance'], msg: 'must be at most 6', type: 'less_than_equal' }];
     const error = refusal(422, { detail });
     expect(error).toMatchObject({ type: 'invalid_request', message: 'safety_tolerance: must be at most 6' });
     expect(refusal(400, told('Rejected by the safety system'))).toMatchObject({ type: 'content_policy_violation' });
   });
 
-  it('says when to come back in its words only', () => {
+  it('may have its retry time in its message only', () => {
     const body = JSON.stringify({ detail: 'Request was throttled. Your rate limit resets in ~30s.' });
     expect(retryAfter({ status: 429, retry_after: undefined, body })).toBe(30_000);
     expect(retryAfter({ status: 429, retry_after: '2', body })).toBe(2_000);

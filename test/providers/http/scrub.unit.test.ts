@@ -14,7 +14,7 @@ describe('scrub', () => {
     ['user 123e4567-e89b-12d3-a456-426614174000 is blocked', '426614174000'],
     ['write to billing@example.com', 'billing@example.com'],
     ['token A1b2C3d4E5f6G7h8I9j0K1l2M3n4 expired', 'A1b2C3d4E5f6G7h8I9j0K1l2M3n4'],
-  ])('%s', (message, hidden) => {
+  ])('hides the secret in: %s', (message, hidden) => {
     expect(scrub(message, [])).not.toContain(hidden);
   });
 
@@ -24,11 +24,11 @@ describe('scrub', () => {
     "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is supported.",
     'tool_use ids were found without tool_result blocks immediately after: toolu_a',
     'prompt is too long: 250000 tokens > 200000 maximum',
-  ])('leaves what is about the request: %s', (message) => {
+  ])('leaves a message about the request unchanged: %s', (message) => {
     expect(scrub(message, [])).toBe(message);
   });
 
-  it('never lets a secret through, wherever it stands', () => {
+  it('never lets a secret through, wherever it is', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 8, maxLength: 40 }), fc.string(), fc.string(), (secret, before, after) => {
         const clean = scrub(before + secret + after, [secret]);
@@ -43,7 +43,7 @@ describe('scrub', () => {
       expect(scrub(`${filler}${'. '.repeat(gap)}sk-AbCdEfGh1234`, [])).not.toContain('AbC');
   });
 
-  it('makes one short line of it', () => {
+  it('makes one short line of its text', () => {
     expect(scrub(`a\n\tb\u0000c`, [])).toBe('a b c');
     expect(scrub('word '.repeat(1_000), []).length).toBeLessThanOrEqual(601);
   });
@@ -69,6 +69,6 @@ it.each([
   ['unavailable: ECONNREFUSED', 'unavailable'],
   ['no answer in time (idle)', 'no answer in time (idle)'],
   ['overloaded_error: you said so', 'overloaded_error'],
-])('a log holds of %j only %j', (reason, logged) => {
+])('the log shows of %j only %j', (reason, logged) => {
   expect(withoutWords(reason)).toBe(logged);
 });

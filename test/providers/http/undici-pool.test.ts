@@ -58,7 +58,7 @@ async function burst({ pool, waiting }: Awaited<ReturnType<typeof start>>, count
   return ports;
 }
 
-it('asks the connection that was free last', async () => {
+it('the connection pool uses the connection that was last free', async () => {
   const place = await start();
   const [, second, third] = await burst(place, 3, [2, 0, 1]);
   expect(await burst(place, 1, [0])).toEqual([second]);
@@ -69,7 +69,7 @@ it('asks the connection that was free last', async () => {
   expect(ports[2]).toBe(third);
 });
 
-it('makes no more connections than it may, and answers whoever has to wait', async () => {
+it('the connection pool opens only the permitted connections and answers every request that waits', async () => {
   const { pool, waiting } = await start({ connections: 2 });
   const answers = Array.from({ length: 20 }, () => portOf(pool));
   for (let answered = 0; answered < 20; answered++) {
@@ -80,7 +80,7 @@ it('makes no more connections than it may, and answers whoever has to wait', asy
   expect(new Set(await Promise.all(answers)).size).toBe(2);
 });
 
-it('does not ask again what could not be connected', async () => {
+it('the connection pool does not repeat a request that could not connect', async () => {
   const place = await start({ refused: 2 });
   const failed = await Promise.allSettled([portOf(place.pool), portOf(place.pool)]);
   expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);

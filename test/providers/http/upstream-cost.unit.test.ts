@@ -9,7 +9,7 @@ import {
   tokenPriceProblems,
 } from '../../../src/providers/http/upstream-cost.ts';
 
-describe('an amount of an answer', () => {
+describe('an amount in a response', () => {
   it.each([
     [0.1 + 0.2, '0.3'],
     [1.4, '1.4'],
@@ -28,11 +28,11 @@ describe('an amount of an answer', () => {
     [null, undefined],
     [true, undefined],
     [undefined, undefined],
-  ])('%j is %j', (value, expected) => {
+  ])('%j is read as %j', (value, expected) => {
     expect(decimalOf(value)).toBe(expected);
   });
 
-  it('has all the digits that it was told with', () => {
+  it('keeps all of its digits', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10 ** 12 }), (micros) => {
         const text = decimalOf(micros / 1e6) ?? '';
@@ -43,7 +43,7 @@ describe('an amount of an answer', () => {
   });
 });
 
-describe('a sum', () => {
+describe('a sum of costs', () => {
   it('is exact', () => {
     const price = '0.000000000001';
     expect(
@@ -56,7 +56,7 @@ describe('a sum', () => {
     expect(sumOf([])).toBe('0');
   });
 
-  it('that no decimal text can hold is none', () => {
+  it('that no decimal text can hold is unknown', () => {
     expect(sumOf([{ count: '999999999999999999', price: '10' }])).toBeUndefined();
     expect(sumOf([{ count: '0.000000000001', price: '0.000000000001' }])).toBeUndefined();
     expect(sumOf([{ count: 'many', price: '1' }])).toBeUndefined();
@@ -64,7 +64,7 @@ describe('a sum', () => {
 });
 
 describe('credits', () => {
-  it('cost what the route says, in the currency that it names', () => {
+  it("cost the route's price in the currency that it names", () => {
     expect(creditCost(12, { credit_price: '0.01' })).toEqual({ amount: '0.12', currency: 'USD' });
     expect(creditCost('0.5', { credit_price: '0.01', cost_currency: 'EUR' })).toEqual({
       amount: '0.005',
@@ -72,7 +72,7 @@ describe('credits', () => {
     });
   });
 
-  it('have no cost without a price, or without a count', () => {
+  it('have an unknown cost without a price or without a count', () => {
     expect([creditCost(12, {}), creditCost('?', { credit_price: '1' })]).toEqual([undefined, undefined]);
     expect(creditCost(1, { credit_price: '1', cost_currency: 7 })).toBeUndefined();
   });
@@ -81,20 +81,20 @@ describe('credits', () => {
 describe('tokens', () => {
   const token_prices = { text_input: '5', cached_input: '1.25', image_output: '40' };
 
-  it('cost their prices for a million', () => {
+  it('cost their price per million', () => {
     const counts = { text_input: 10, cached_input: 4, image_output: 272, audio_output: 0 };
     expect(tokenCost(counts, { token_prices })).toEqual({ amount: '0.010935', currency: 'USD' });
   });
 
-  it('of a kind without a price make the cost unknown, and so do none', () => {
+  it('of a kind without a price make the cost unknown, and so does a missing count', () => {
     expect(tokenCost({ text_input: 1, audio_input: 1 }, { token_prices })).toBeUndefined();
     expect(tokenCost({}, { token_prices })).toBeUndefined();
     expect(tokenCost({ text_input: 1 }, {})).toBeUndefined();
   });
 });
 
-describe('options', () => {
-  it('that are wrong are told', () => {
+describe('cost options of a route', () => {
+  it('are reported when they are invalid', () => {
     const fields = (problems: { field: string }[]) => problems.map(({ field }) => field);
     expect(fields(costProblems({ credit_price: 0.1, cost_currency: 'usd' }))).toEqual([
       'credit_price',

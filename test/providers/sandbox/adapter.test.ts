@@ -64,13 +64,13 @@ function filesOf(state: RunState): Buffer[] {
   return state.files.map((file) => ('bytes' in file ? file.bytes : Buffer.alloc(0)));
 }
 
-describe('a run without directives', () => {
-  it('makes a picture at once', async () => {
+describe('a sandbox run without directives', () => {
+  it('makes an image at once', async () => {
     const [file] = filesOf(await start('image', 'a red bicycle'));
     expect(await sharp(file).metadata()).toMatchObject({ format: 'png', width: 64, height: 64 });
   });
 
-  it('makes as many pictures as n says', async () => {
+  it('makes as many images as n says', async () => {
     const input = { prompt: 'x', width: 32, height: 32, n: 3 };
     expect(filesOf(await start('image', 'x', { input }))).toHaveLength(3);
   });
@@ -78,7 +78,7 @@ describe('a run without directives', () => {
   it.each([
     ['video', 'video/mp4'],
     ['audio', 'audio/wav'],
-  ] as const)('is seen running before it gives its %s', async (kind, type) => {
+  ] as const)('is seen running before it returns its %s', async (kind, type) => {
     const state = await start(kind, 'a red bicycle');
     expect(state).toMatchObject({ phase: 'running', poll_after_ms: 500 });
     expect(await later(state, 499)).toMatchObject({ phase: 'running', poll_after_ms: 1 });
@@ -89,8 +89,8 @@ describe('a run without directives', () => {
   });
 });
 
-describe('directives', () => {
-  it('[[delay 3s]] lets a run take 3 s and no longer', async () => {
+describe('directives of the sandbox', () => {
+  it('make a run take 3 s and no longer: [[delay 3s]]', async () => {
     const state = await start('image', '[[delay 3s]] a red bicycle');
     expect(state).toMatchObject({ phase: 'running', poll_after_ms: 3_000 });
     expect(await later(state, 2_000)).toMatchObject({ phase: 'running', poll_after_ms: 1_000 });
@@ -98,12 +98,12 @@ describe('directives', () => {
     expect(await later(state, 3_000)).toMatchObject({ phase: 'done' });
   });
 
-  it('are not drawn: the picture is that of the prompt without them', async () => {
+  it('are not drawn: the image is that of the prompt without them', async () => {
     const plain = filesOf(await start('image', 'a red bicycle'));
     expect(filesOf(await later(await start('image', '[[delay 1s]] a red bicycle'), 1_000))).toEqual(plain);
   });
 
-  it('[[fail]] starts and fails', async () => {
+  it('start a run that fails: [[fail]]', async () => {
     expect(await start('image', '[[fail]]')).toMatchObject({
       phase: 'failed',
       type: 'upstream_error',
@@ -114,36 +114,36 @@ describe('directives', () => {
     expect(await later(film, 500)).toMatchObject({ phase: 'failed', type: 'upstream_error', simulated: true });
   });
 
-  it('[[moderate]] starts and is refused for its content', async () => {
+  it('start a run that is blocked for its content: [[moderate]]', async () => {
     const failed = { phase: 'failed', type: 'content_policy_violation', simulated: true };
     expect(await start('image', '[[moderate]]')).toMatchObject(failed);
   });
 
-  it('combine: a failure waits for its delay', async () => {
+  it('can be combined: a failure waits for its delay', async () => {
     const state = await start('audio', '[[fail]] [[delay 10s]]');
     expect(await later(state, 9_999)).toMatchObject({ phase: 'running' });
     expect(await later(state, 10_000)).toMatchObject({ phase: 'failed', type: 'upstream_error' });
   });
 
-  it('[[fail before start]] refuses', async () => {
+  it('refuse a run: [[fail before start]]', async () => {
     const refusal = start('image', '[[fail before start]] [[delay 3s]]');
     await expect(refusal).rejects.toThrow(NotStarted);
     await expect(refusal).rejects.toMatchObject({ reason: 'refused', simulated: true });
   });
 
-  it('[[hang]] ends by its time limit of 20 s', async () => {
+  it('make a run end by its time limit of 20 s: [[hang]]', async () => {
     const state = await start('image', '[[hang]]');
     expect(state).toMatchObject({ phase: 'running' });
     expect(await later(state, 19_999)).toMatchObject({ phase: 'running', poll_after_ms: 1 });
     expect(await later(state, 20_000)).toMatchObject({ phase: 'failed', type: 'timeout', simulated: true });
   });
 
-  it('that are malformed are text', async () => {
+  it('count as text when they are malformed', async () => {
     expect(await start('image', '[[delay soon]] [[explode]]')).toMatchObject({ phase: 'done' });
   });
 });
 
-describe('options of a route', () => {
+describe('options of a sandbox route', () => {
   it('refuse every run before its start', async () => {
     const refusal = start('image', 'x', { options: { behaviour: { fail: 'before_start' } } });
     await expect(refusal).rejects.toMatchObject({ name: 'NotStarted', reason: 'refused', simulated: true });
@@ -156,8 +156,8 @@ describe('options of a route', () => {
   });
 });
 
-describe('a run', () => {
-  it('is all in its ref: asked twice, by two processes, it gives the same bytes', async () => {
+describe('a sandbox run', () => {
+  it('is fully described by its ref, so that two processes get the same bytes', async () => {
     const state = await start('audio', 'a red bicycle');
     expect(filesOf(await later(state, 600))).toEqual(filesOf(await later(state, 60_000)));
   });
@@ -173,7 +173,7 @@ describe('a run', () => {
   });
 
   it.each([[{ prompt: 'x', width: 0 }], [{ prompt: 'x', n: 1e308 }], [{ prompt: 5 }]])(
-    'with input that cannot be made is refused on every route: %j',
+    'with impossible input is refused on every route: %j',
     async (input) => {
       const refusal = start('image', '', { input });
       await expect(refusal).rejects.toThrow(InputRefused);
@@ -186,15 +186,15 @@ describe('a run', () => {
     expect(await provider.cancel?.(request('image', ''), refOf(state), signal)).toBe('stopped');
   });
 
-  it('is under way, not lost, when its picture cannot be made in time', async () => {
+  it('counts as running, not lost, when its image cannot be made in time', async () => {
     const state = await provider.start(request('image', 'late'), AbortSignal.abort());
     expect(state).toMatchObject({ phase: 'running' });
     expect(await later(state, 1_000)).toMatchObject({ phase: 'done' });
   });
 });
 
-describe('without the optional video encoder', () => {
-  it('only films are unavailable', async () => {
+describe('the sandbox without the optional video encoder', () => {
+  it('lacks only videos', async () => {
     const module = fileURLToPath(new URL('../../../src/providers/sandbox/adapter.ts', import.meta.url));
     const script = `
       import Module from 'node:module';

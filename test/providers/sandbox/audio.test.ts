@@ -15,7 +15,7 @@ function loudness(samples: Int16Array): number {
 }
 
 describe('makeAudio', () => {
-  it('writes the header that the samples have', () => {
+  it('writes the header that fits its samples', () => {
     const file = makeAudio(order);
     expect(file.toString('latin1', 0, 4) + file.toString('latin1', 8, 16)).toBe('RIFFWAVEfmt ');
     expect(file.readUInt32LE(4)).toBe(file.length - 8);
@@ -28,18 +28,23 @@ describe('makeAudio', () => {
     expect(file.readUInt32LE(40)).toBe(file.length - 44);
   });
 
-  it.each([1, 2.345, 5, 30])('lasts %d s to a sample', async (duration) => {
+  it.each([1, 2.345, 5, 30])('lasts %d s to the sample', async (duration) => {
     using input = new Input({ formats: ALL_FORMATS, source: new BufferSource(makeAudio({ ...order, duration })) });
     expect(Math.abs((await input.computeDuration()) - duration)).toBeLessThan(1 / 44_100);
   });
 
-  it.each(['a red bicycle', '', 'x', '漢字 🚲', 'word '.repeat(500)])('is heard throughout, unclipped: %j', (text) => {
-    const samples = samplesOf(makeAudio({ ...order, text }));
-    expect(samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)).toBeLessThan(0.81 * 32_768);
-    for (let second = 0; second < 5; second++) {
-      expect(loudness(samples.slice(second * 44_100, (second + 1) * 44_100)), `second ${second}`).toBeGreaterThan(0.03);
-    }
-  });
+  it.each(['a red bicycle', '', 'x', '漢字 🚲', 'word '.repeat(500)])(
+    'is audible throughout without clipping: %j',
+    (text) => {
+      const samples = samplesOf(makeAudio({ ...order, text }));
+      expect(samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)).toBeLessThan(0.81 * 32_768);
+      for (let second = 0; second < 5; second++) {
+        expect(loudness(samples.slice(second * 44_100, (second + 1) * 44_100)), `second ${second}`).toBeGreaterThan(
+          0.03,
+        );
+      }
+    },
+  );
 
   it('has no offset and neither starts nor ends with a click', () => {
     const samples = samplesOf(makeAudio(order));
@@ -48,7 +53,7 @@ describe('makeAudio', () => {
     expect(Math.abs(samples.at(-1) ?? 1e9)).toBeLessThan(30);
   });
 
-  it('gives the same bytes for the same order, others for another', () => {
+  it('returns the same bytes for the same order and others for another', () => {
     const others = [{ text: 'a blue bicycle' }, { seed: 1 }, { duration: 5.1 }];
     expect(makeAudio(order)).toEqual(makeAudio(order));
     const files = [order, ...others.map((other) => ({ ...order, ...other }))].map((one) =>

@@ -106,15 +106,15 @@ function afterCalls(style: Style, said: string, called: ChatAnswer, results: str
   ];
 }
 
-describe.each(styles)('an answer in %s style', (style) => {
-  it('tells what was said, the same every time', async () => {
+describe.each(styles)('a sandbox response in %s style', (style) => {
+  it('repeats what was said, the same every time', async () => {
     const first = await answer(style, say('Two red bicycles'));
     expect(textOf(first)).toContain('“Two red bicycles”');
     expect(first.finish.reason).toBe('stop');
     expect(await answer(style, say('Two red bicycles'))).toEqual(first);
   });
 
-  it('knows the system prompt and how far the conversation has come', async () => {
+  it('knows the system prompt and the length of the conversation', async () => {
     const system = style === 'completions' ? [{ role: 'system', content: 'Be brief.' }] : [];
     const messages = [
       ...system,
@@ -134,7 +134,7 @@ describe.each(styles)('an answer in %s style', (style) => {
     expect(usage?.cached_input_tokens).toBe(0);
   });
 
-  it('comes in pieces when it is streamed, the same words and counts', async () => {
+  it('has the same words and counts in pieces when it is streamed', async () => {
     const all = await events(style, say('Two red bicycles 😀'));
     const plain = await answer(style, say('Two red bicycles 😀'));
     expect(streamedText(all)).toBe(textOf(plain));
@@ -159,7 +159,7 @@ describe.each(styles)('an answer in %s style', (style) => {
     expect(stopped.finish).toEqual(told);
   });
 
-  it('counts what was sent before as cached, once it is much', async () => {
+  it('counts large parts that were sent before as cached', async () => {
     const long = 'Many words are here. '.repeat(400);
     const mark = style === 'messages' ? { cache_control: { type: 'ephemeral' } } : {};
     const messages = [
@@ -188,22 +188,22 @@ describe.each(styles)('an answer in %s style', (style) => {
     expect(seen.usage?.input_tokens).toBe(6 + 1 + 1); // 600 of 750 pixels, and a letter
   });
 
-  it('is refused for a conversation that cannot be read', async () => {
+  it('is refused for an unreadable conversation', async () => {
     const refusal = provider.send(callOf(style, { messages: [{ role: 'user', content: 5 }] }), never);
     await expect(refusal).rejects.toMatchObject({ name: 'InputRefused', type: 'invalid_request' });
     await expect(refusal).rejects.toThrow('messages[0].content');
   });
 });
 
-describe.each(styles)('tools in %s style', (style) => {
-  it('are left alone unless they are asked for', async () => {
+describe.each(styles)('a sandbox tool in %s style', (style) => {
+  it('is not called unless it is requested', async () => {
     expect(callsOf(await answer(style, say('x', tools(style, 'weather'))))).toEqual([]);
     const none = style === 'completions' ? 'none' : { type: 'none' };
     const told = say('[[tool weather]]', { ...tools(style, 'weather'), tool_choice: none });
     expect(callsOf(await answer(style, told))).toEqual([]);
   });
 
-  it('are called when tool_choice insists, with arguments that fit', async () => {
+  it('is called when tool_choice insists, with arguments that fit', async () => {
     const any = await answer(style, say('x', { ...tools(style, 'first', 'second'), ...insist(style) }));
     expect(any.finish.reason).toBe('tool_calls');
     expect(callsOf(any)).toMatchObject([{ name: 'first', arguments: '{"city":"Sandbox city","days":3}' }]);
@@ -213,7 +213,7 @@ describe.each(styles)('tools in %s style', (style) => {
 
   const two = 'Look [[tool weather {"city":"Łódź","at":[[1,2]]}]] and [[tool news]] please';
 
-  it('are called as directives say, several at once', async () => {
+  it('is called as directives say, several at once', async () => {
     const called = await answer(style, say(two, tools(style, 'weather', 'news')));
     const [weather, news] = callsOf(called);
     expect(JSON.parse(weather?.arguments ?? '')).toEqual({ city: 'Łódź', at: [[1, 2]] });
@@ -225,7 +225,7 @@ describe.each(styles)('tools in %s style', (style) => {
     expect(JSON.parse(json)).toEqual({ city: 'Łódź', at: [[1, 2]] });
   });
 
-  it('have their results told, once, and are not called again', async () => {
+  it('has its result repeated once and is not called again', async () => {
     const given = tools(style, 'weather', 'news');
     const called = await answer(style, say(two, given));
     const after = await answer(style, { messages: afterCalls(style, two, called, ['Rain', 'None']), ...given });
@@ -238,7 +238,7 @@ describe.each(styles)('tools in %s style', (style) => {
     expect(textOf(next)).toContain('“Thanks”');
   });
 
-  it('are called one after the other where several at once are not allowed', async () => {
+  it('is called one at a time when several at once are not permitted', async () => {
     const single =
       style === 'completions'
         ? { parallel_tool_calls: false }
@@ -250,13 +250,13 @@ describe.each(styles)('tools in %s style', (style) => {
     expect(callsOf(second)).toMatchObject([{ name: 'news' }]);
   });
 
-  it('that are not there are told so', async () => {
+  it('that does not exist is reported', async () => {
     const answered = await answer(style, say('[[tool nothing {}]]', tools(style, 'weather')));
     expect(textOf(answered)).toContain('no tool nothing');
   });
 });
 
-describe('JSON', () => {
+describe('JSON of the sandbox', () => {
   const format = (response_format: JsonObject) => ({ response_format });
 
   it('is one object in JSON mode', async () => {
@@ -264,7 +264,7 @@ describe('JSON', () => {
     expect(JSON.parse(text)).toEqual({ answer: expect.stringContaining('“Hello”') });
   });
 
-  it('fits a schema, in both styles', async () => {
+  it('fits a schema in both styles', async () => {
     const schema = {
       type: 'object',
       required: ['size'],
@@ -277,8 +277,8 @@ describe('JSON', () => {
   });
 });
 
-describe('thinking', () => {
-  it.each(styles)('[[think]] comes before the answer and counts as output (%s)', async (style) => {
+describe('thinking of the sandbox', () => {
+  it.each(styles)('comes before the response and counts as output after [[think]] (%s)', async (style) => {
     const thought = await answer(style, say('Well [[think]]'));
     expect(thought.parts.map(({ type }) => type)).toEqual(['thinking', 'text']);
     expect(thought.usage?.reasoning_tokens).toBeGreaterThan(5);
@@ -287,7 +287,7 @@ describe('thinking', () => {
     expect(all.findIndex(({ type }) => type === 'thinking')).toBeLessThan(all.findIndex(({ type }) => type === 'text'));
   });
 
-  it('is signed in messages style, and refused when it comes back changed', async () => {
+  it('is signed in messages style and refused when it comes back changed', async () => {
     const { content } = await raw('messages', say('Well [[think]]'));
     const again = (assistant: Json = null) =>
       answer('messages', {
@@ -303,14 +303,14 @@ describe('thinking', () => {
     expect((await events('messages', say('[[think]]'))).filter(({ type }) => type === 'signature')).toHaveLength(1);
   });
 
-  it('comes of itself with a budget', async () => {
+  it('comes without a directive when there is a budget', async () => {
     const budget = { thinking: { type: 'enabled', budget_tokens: 1_024 } };
     expect((await answer('messages', say('x', budget))).parts[0]?.type).toBe('thinking');
     expect((await answer('messages', say('x', { thinking: { type: 'adaptive' } }))).parts[0]?.type).toBe('text');
   });
 });
 
-describe('several answers', () => {
+describe('several sandbox responses', () => {
   it('differ, are counted together and come at the same time', async () => {
     const both = await answers('completions', say('x', { n: 2 }));
     expect(new Set(both.map(textOf)).size).toBe(2);
@@ -326,8 +326,8 @@ describe('several answers', () => {
   });
 });
 
-describe('functions, as they were before tools', () => {
-  it('are answered in their own words, streamed or not', async () => {
+describe('the older function calls', () => {
+  it('are answered in their own form, streamed or not', async () => {
     const body = say('x', { functions: [{ name: 'old', parameters: {} }], function_call: { name: 'old' } });
     const told = JSON.stringify(await raw('completions', body));
     expect(told).toContain('"function_call":{"name":"old","arguments":"{}"}');
@@ -338,7 +338,7 @@ describe('functions, as they were before tools', () => {
   });
 });
 
-describe('directives', () => {
+describe('directives of sandbox chat', () => {
   const failure = (text: string, stream = false, options: JsonObject = {}) =>
     provider.send(callOf('completions', say(text, { stream }), { stream, options }), never).then(
       () => new Error('it was answered'),
@@ -354,7 +354,7 @@ describe('directives', () => {
     ['[[error 429]]', { reason: 'rate_limited', retry_after_ms: 5_000 }],
     ['[[error 503]]', { reason: 'unavailable' }],
     ['[[error 504]]', { reason: 'timeout' }],
-  ])('%s: another route may be tried, health is told nothing', async (text, expected) => {
+  ])('permit another route and affect no circuit: %s', async (text, expected) => {
     const error = await failure(text);
     expect(error).toBeInstanceOf(NotStarted);
     expect(error).toMatchObject({ ...expected, simulated: true });
@@ -364,13 +364,13 @@ describe('directives', () => {
     ['[[moderate]]', 'content_policy_violation'],
     ['[[error 400]]', 'invalid_request'],
     ['[[error 422]]', 'invalid_request'],
-  ])('%s is the caller’s own mistake', async (text, type) => {
+  ])("are the caller's own mistake: %s", async (text, type) => {
     const error = await failure(text);
     expect(error).toBeInstanceOf(InputRefused);
     expect(error).toMatchObject({ type, simulated: true });
   });
 
-  it.each(styles)('[[cut]] ends a stream in the middle, [[fail]] with an error (%s)', async (style) => {
+  it.each(styles)('end a stream in the middle after [[cut]] and with an error after [[fail]] (%s)', async (style) => {
     const send = (text: string) => provider.send(callOf(style, say(text), { stream: true }), never);
     expect((await send('[[cut]]')).simulated).toBe(true);
     const cut = await events(style, say('Hello [[cut]]'));
@@ -385,23 +385,23 @@ describe('directives', () => {
     expect((await send('Hello')).simulated).toBeUndefined();
   });
 
-  it.each(styles)('[[no usage]] tells none, streamed or not (%s)', async (style) => {
+  it.each(styles)('leave out usage after [[no usage]], streamed or not (%s)', async (style) => {
     expect((await answer(style, say('[[no usage]] x'))).usage).toBeUndefined();
     expect((await events(style, say('[[no usage]] x'))).filter(({ type }) => type === 'usage')).toEqual([]);
   });
 
-  it.each(styles)('[[tokens 500]] is exactly so long, within max_tokens (%s)', async (style) => {
+  it.each(styles)('set the exact length after [[tokens 500]], within max_tokens (%s)', async (style) => {
     const long = await answer(style, say('[[tokens 500]]'));
     expect([long.usage?.output_tokens, await countTokens(textOf(long))]).toEqual([500, 500]);
     const cut = await answer(style, say('[[tokens 5000]]', { max_tokens: 40 }));
     expect([cut.usage?.output_tokens, cut.finish.reason]).toEqual([40, 'length']);
   });
 
-  describe('that wait', () => {
+  describe('about time', () => {
     beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
     afterEach(() => mock.timers.reset());
 
-    it('[[delay 3s]] answers after 3 s and no sooner', async () => {
+    it('delay the response by 3 s and no less: [[delay 3s]]', async () => {
       let is_answered = false;
       const waiting = answer('completions', say('[[delay 3s]] x')).then((one) => ((is_answered = true), one));
       mock.timers.tick(2_999);
@@ -411,7 +411,7 @@ describe('directives', () => {
       expect(textOf(await waiting)).toContain('“x”');
     });
 
-    it('[[hang]] ends by its time limit of 20 s', async () => {
+    it('end the call by its time limit of 20 s: [[hang]]', async () => {
       const waiting = failure('[[hang]]', true);
       mock.timers.tick(19_999);
       const soon = new Promise((resolve) => setImmediate(() => resolve('waits')));
@@ -428,7 +428,7 @@ describe('directives', () => {
     await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  it('are looked for in the last user message only', async () => {
+  it('count in the last user message only', async () => {
     const messages = [
       { role: 'user', content: '[[fail]]' },
       { role: 'assistant', content: '[[moderate]]' },
@@ -437,19 +437,19 @@ describe('directives', () => {
     expect(textOf(await answer('completions', { messages }))).toContain('“x”');
   });
 
-  it('that are malformed are text', async () => {
+  it('count as text when they are malformed', async () => {
     const text = '[[delay 6m]] [[error 200]] [[tool x {"a":]] [[explode]]';
     expect(textOf(await answer('completions', say(text)))).toContain(text);
   });
 
-  it('stand in the options of a route too', async () => {
+  it('can be in the options of a route, too', async () => {
     const options = { behaviour: { fail: 'before_start' } };
     expect(await failure('x', false, options)).toMatchObject({ reason: 'refused', simulated: true });
   });
 });
 
-describe('a stream', () => {
-  it('stops when its caller is gone', async () => {
+describe('a sandbox stream', () => {
+  it('stops when its caller disconnects', async () => {
     const stop = new AbortController();
     const { body } = await provider.send(callOf('messages', say('[[tokens 900]]'), { stream: true }), stop.signal);
     let chunks = 0;
@@ -461,8 +461,8 @@ describe('a stream', () => {
   });
 });
 
-describe('counting', () => {
-  it('answers the tokens that a call would have', async () => {
+describe('counting tokens in the sandbox', () => {
+  it('returns the tokens that a call has', async () => {
     const body = say('How many?', { system: 'Count.', ...tools('messages', 'weather') });
     const { usage } = await answer('messages', body);
     expect(await provider.countTokens?.(callOf('messages', body), never)).toBe(usage?.input_tokens);

@@ -53,21 +53,21 @@ it.each([
   ['names', '(?<a'.repeat(2_400)],
   ['one long class', `^[^${'a-z'.repeat(3_300)}]$`],
   ['counts', `^${'a{9999}|'.repeat(1_200)}a*$`],
-])('a pattern of %s in each of 1,984 values of 8 answers is read once', async (_, pattern) => {
+])('a pattern of %s in each of 1,984 values of 8 responses is read once', async (_, pattern) => {
   expect(await tookMs('x', withPattern(pattern))).toBeLessThan(patience_ms);
 });
 
-it('the texts of an instance have an end together', () => {
+it('the texts of an instance share one limit', () => {
   const long = { type: 'string', minLength: 10_000 };
   const schema = { type: 'array', minItems: 64, items: { type: 'array', minItems: 30, items: long } };
   expect(JSON.stringify(instanceOf(schema)).length).toBeLessThan(300_000);
 });
 
-it('beginnings of directives without an end are looked at once', async () => {
+it('beginnings of directives without an end are scanned once', async () => {
   expect(await tookMs('[[tool f '.repeat(700_000))).toBeLessThan(patience_ms);
 });
 
-it('ends of directives far from their beginning are not tried', async () => {
+it('ends of directives far from their beginning are not searched', async () => {
   expect(await tookMs(`[[tool f {"a":"${'x'.repeat(25_000_000)}${']]'.repeat(300)}`)).toBeLessThan(patience_ms);
 });
 
@@ -82,12 +82,12 @@ it('directives at the beginning and at the end of a long text are followed', asy
   expect(JSON.parse(bytes.toString())).toMatchObject({ usage: { completion_tokens: 3 } });
 });
 
-it('stop sequences are refused beyond what may be looked for', async () => {
+it('stop sequences are refused beyond the number that can be searched for', async () => {
   await expect(tookMs('x', { stop: list(65, String) })).rejects.toThrow('at most 64');
   expect(await tookMs('x', { stop: list(64, String) })).toBeLessThan(patience_ms);
 });
 
-it.each(schemas)('an instance of %s takes no time', (_, schema) => {
+it.each(schemas)('an instance of %s takes little time', (_, schema) => {
   const started = workedMs();
   const size = JSON.stringify(instanceOf(schema)).length;
   expect(workedMs() - started).toBeLessThan(patience_ms);

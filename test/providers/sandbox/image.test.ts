@@ -36,7 +36,7 @@ describe('makeImages', () => {
     [{ width: 2048, height: 16 }, 2048, 16],
     [{ width: 17, height: 2048 }, 17, 2048],
     [{ width: 2048, height: 2048 }, 2048, 2048],
-  ])('%j gives a PNG of %d × %d', async (input, width, height) => {
+  ])('turns %j into a PNG of %d × %d', async (input, width, height) => {
     const picture = await makeImage('a red bicycle', input);
     expect(await sharp(picture).metadata()).toMatchObject({
       format: 'png',
@@ -48,11 +48,11 @@ describe('makeImages', () => {
     await sharp(picture).stats(); // decodes every pixel
   });
 
-  it('gives the same bytes for the same order', async () => {
+  it('returns the same bytes for the same order', async () => {
     expect(await makeImage('a red bicycle')).toEqual(await makeImage('a red bicycle'));
   });
 
-  it('gives another picture for another text, seed or size, and for each of n', async () => {
+  it('returns another image for another text, seed or size, and for each of n', async () => {
     const four = await makeImages(orderOf('a red bicycle', { n: 4 }));
     const others = await Promise.all([
       makeImage('a blue bicycle'),
@@ -64,7 +64,7 @@ describe('makeImages', () => {
     expect(four[0]).toEqual(await makeImage('a red bicycle'));
   });
 
-  it('draws the text: the same picture without it differs in the middle', async () => {
+  it('draws the text: the same image without it differs in the middle', async () => {
     const picture = { width: 400, height: 400, seed: 'same' };
     const [with_text, without] = await Promise.all(
       ['HELLO', ''].map((text) => brightness(Buffer.from(drawPicture({ ...picture, text })))),
@@ -80,7 +80,7 @@ describe('makeImages', () => {
     expect(share(0, 60)).toBe(0);
   });
 
-  it('draws it white on dark, legible on every kind of picture', async () => {
+  it('draws the text white on dark, legible on every kind of image', async () => {
     for (let seed = 0; seed < 40; seed++) {
       const picture = drawPicture({ width: 320, height: 320, text: 'legible words here', seed: String(seed) });
       const { pixels } = await brightness(
@@ -94,7 +94,7 @@ describe('makeImages', () => {
     }
   });
 
-  it('makes a picture of any text at any size', async () => {
+  it('makes an image of any text at any size', async () => {
     const side = fc.integer({ min: 16, max: 200 });
     const text = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 300 }),
@@ -113,7 +113,7 @@ describe('makeImages', () => {
     ['one word of 10,000', 'w'.repeat(10_000)],
     ['10,000 emoji', '🚲'.repeat(5_000)],
     ['10,000 accents', 'a' + '\u0301'.repeat(9_999)],
-  ])('takes %s', async (_name, text) => {
+  ])('accepts %s', async (_name, text) => {
     const before_ms = performance.now();
     expect(await sharp(await makeImage(text)).metadata()).toMatchObject({ width: 768 });
     expect(performance.now() - before_ms).toBeLessThan(5_000);

@@ -122,11 +122,11 @@ describe('an instance', () => {
         },
       },
     ],
-  ])('%s', (_, schema) => {
+  ])('%s is valid', (_, schema) => {
     expect(complaintsOf(schema)).toEqual([]);
   });
 
-  it('fits whatever simple schema it is for', () => {
+  it('fits every simple schema', () => {
     const range = fc.tuple(fc.integer({ min: -50, max: 50 }), fc.nat(50));
     const { schema } = fc.letrec<{ schema: JsonObject }>((tie) => ({
       schema: fc.oneof(
@@ -155,7 +155,7 @@ describe('an instance', () => {
     );
   });
 
-  it('of hostile schemas ends at once', () => {
+  it('of hostile schemas is found at once', () => {
     const started = workedMs();
     const double: JsonObject = { $defs: {} };
     const defs = double['$defs'] as JsonObject;
@@ -182,7 +182,7 @@ describe('an instance', () => {
 it.each([
   ['9007199254740992', '9007199254740993'],
   ['-9223372036854775808', '9223372036854775807'],
-])('an integer from %s to %s, which no double holds', (minimum, maximum) => {
+])('an integer from %s to %s, which no double holds, is within its bounds', (minimum, maximum) => {
   const within = (least: string) => {
     const schema = parseExactly(`{"type": "integer", "minimum": ${least}, "maximum": ${maximum}}`);
     return JSON.stringify(instanceOf(isObject(schema) ? schema : {}));

@@ -13,7 +13,7 @@ function pointsOf(path: string): { x: number; y: number }[] {
 
 const boxGlyph = letterLine('漢', 0, 0, 100);
 
-describe('letters', () => {
+describe('a letter', () => {
   it.each([...'ĄĆĘŁŃÓŚŹŻąćęłńóśźż', ...'ΑΒΓΔΩάβγδώ', ...'АБВГЯабвгяЖщ', ...'שלום', ...'سلام', ...'ÄÖÜßéñç€…—„”'])(
     '%s has an outline of its own',
     (letter) => {
@@ -27,12 +27,12 @@ describe('letters', () => {
     expect(letterLine(letter, 0, 0, 100)).toBe(boxGlyph);
   });
 
-  it('differ from each other', () => {
+  it('differs from every other', () => {
     const letters = [...'abcdefghijklmnopqrstuvwxyząćęłńóśźż0123456789'];
     expect(new Set(letters.map((letter) => letterLine(letter, 0, 0, 100))).size).toBe(letters.length);
   });
 
-  it('stand where they should: a capital on its baseline, as wide as its advance', () => {
+  it('is in its place: a capital on its baseline, as wide as its advance', () => {
     const points = pointsOf(letterLine('H', 10, 200, 100));
     const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
     expect(Math.max(...ys)).toBeCloseTo(200, 1); // feet
@@ -41,7 +41,7 @@ describe('letters', () => {
     expect(Math.max(...xs)).toBeLessThan(10 + 100 * lineWidth('H'));
   });
 
-  it('with an accent reach above those without', () => {
+  it('with an accent reaches above one without', () => {
     const top = (letter: string) => Math.min(...pointsOf(letterLine(letter, 0, 0, 100)).map(({ y }) => y));
     expect(top('Ż')).toBeLessThan(top('Z') - 5);
     expect(top('ó')).toBeLessThan(top('o') - 10);
@@ -63,13 +63,13 @@ describe('letterInBox', () => {
     expect(filled.height).toBeGreaterThan(100);
   });
 
-  it('rather sets a long word smaller than breaks it', () => {
+  it('sets a long word smaller rather than breaking it', () => {
     const { size } = letterInBox('extraordinarily', box, sizes);
     expect(size * lineWidth('extraordinarily')).toBeLessThanOrEqual(400.001);
     expect(size).toBeGreaterThan(35);
   });
 
-  it('ends in an ellipsis what does not fit', () => {
+  it('ends a text that does not fit in an ellipsis', () => {
     const long = letterInBox('word '.repeat(2_000), box, sizes);
     expect(long.size).toBe(sizes.min);
     expect(long.box.height).toBeLessThanOrEqual(box.height);
@@ -77,7 +77,7 @@ describe('letterInBox', () => {
     expect(long.path.length).toBeLessThan(letterLine('word '.repeat(2_000), 0, 0, 10).length / 2);
   });
 
-  it('turns Hebrew round, so that it reads from the right', () => {
+  it('reverses Hebrew, so that it reads from the right', () => {
     const first = pointsOf(letterInBox('של', box, sizes).path)[0];
     const lamed = pointsOf(letterLine('ל', 0, 0, 60))[0];
     const { box: filled } = letterInBox('של', box, sizes);

@@ -29,14 +29,14 @@ function sizes(files: Buffer[] | 'busy'): number[] | 'busy' {
 }
 
 describe('Maker', () => {
-  it('leaves the event loop free while a film is made', async () => {
+  it('leaves the event loop free while it makes a video', async () => {
     await maker.make(image('warm'), signal);
     const before = performance.eventLoopUtilization();
     await maker.make(film('a long one', 5), signal);
     expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.4);
   });
 
-  it('makes pictures while a film is made', async () => {
+  it('makes images while it makes a video', async () => {
     const done: string[] = [];
     const long = maker.make(film('a long one', 5), signal).then(() => done.push('film'));
     await maker.make(image('quick'), signal).then(() => done.push('picture'));
@@ -44,12 +44,12 @@ describe('Maker', () => {
     expect(done).toEqual(['picture', 'film']);
   });
 
-  it('gives the files of one order to all who ask for it meanwhile', async () => {
+  it('returns the files of one order to all who request it meanwhile', async () => {
     const [first, second] = await Promise.all([maker.make(image('one'), signal), maker.make(image('one'), signal)]);
     expect(first).toBe(second);
   });
 
-  it('says that it is busy instead of letting a crowd wait', async () => {
+  it('reports that it is busy instead of queueing a crowd', async () => {
     const films = Array.from({ length: 6 }, (_, i) => maker.make(film(`film ${i}`), signal));
     const results = await Promise.all(films);
     expect(results.map((result) => result === 'busy')).toEqual([false, false, false, false, true, true]);
@@ -58,7 +58,7 @@ describe('Maker', () => {
     expect(await maker.make(film('film 5'), signal)).not.toBe('busy');
   });
 
-  it('keeps what is made for one who gave up and asks again', async () => {
+  it('keeps what it makes for one who gave up and requests it again', async () => {
     const impatient = new AbortController();
     const first = maker.make(film('slow'), impatient.signal);
     impatient.abort(new Error('too slow'));
@@ -85,13 +85,13 @@ describe('Maker', () => {
     expect(sizes(await maker.make(image('again'), signal))).toHaveLength(1);
   });
 
-  it('says what cannot be made, and goes on', async () => {
+  it('reports what cannot be made and goes on', async () => {
     const impossible = { ...readOrder('image', {}, 'x'), n: 2 ** 33 };
     await expect(maker.make(impossible, signal)).rejects.toThrow(CannotMake);
     expect(sizes(await maker.make(image('fine'), signal))).toHaveLength(1);
   });
 
-  it('keeps a process alive for its work only', async () => {
+  it('keeps a process alive only for its work', async () => {
     const module = fileURLToPath(new URL('../../../src/providers/sandbox/maker.ts', import.meta.url));
     const script = `
       const { Maker } = await import(${JSON.stringify(module)});

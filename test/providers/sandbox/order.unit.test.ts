@@ -30,7 +30,7 @@ describe('readOrder', () => {
     ['video', { aspect_ratio: '4:3' }, 'aspect_ratio'],
     ['audio', { duration: 0.5 }, 'duration'],
     ['audio', { duration: true }, 'duration'],
-  ] as const)('%s %j is refused and %s named', (kind, input, field) => {
+  ] as const)('refuses for %s %j and names %s', (kind, input, field) => {
     expect(() => readOrder(kind, input, 'x')).toThrow(InputRefused);
     expect(() => readOrder(kind, input, 'x')).toThrow(` ${field} `);
   });
@@ -42,11 +42,11 @@ describe('readOrder', () => {
     ['Z\u0301o\u0301łw', 'Źółw'],
     ['zero\u200bwidth\u202e', 'zerowidth'],
     [' \u0007 ', ''],
-  ])('%j becomes %j', (text, expected) => {
+  ])('turns %j into %j', (text, expected) => {
     expect(readOrder('audio', {}, text).text).toBe(expected);
   });
 
-  it('keeps texts that any database stores, and reads its own orders back', () => {
+  it('keeps texts that any database stores, and reads its own orders', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 200 }),
@@ -62,7 +62,7 @@ describe('readOrder', () => {
     );
   });
 
-  it('bounds what a run has to carry', () => {
+  it('limits the size of an order', () => {
     expect(readOrder('image', {}, 'long '.repeat(1_000_000)).text.length).toBeLessThanOrEqual(10_000);
   });
 });

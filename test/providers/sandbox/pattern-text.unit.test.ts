@@ -21,21 +21,21 @@ it.each([
   '^\\S+$',
   '^$',
   '^a{0,3}b*?$',
-])('a text matches %s', (pattern) => {
+])('a text is generated that matches %s', (pattern) => {
   const text = patternText(pattern, 0);
   expect(text).toMatch(new RegExp(pattern, 'u'));
 });
 
-it('is as long as it has to be', () => {
+it('a text for a pattern has the required length', () => {
   const text = patternText('^[a-z]+$', 50) ?? '';
   expect(text).toMatch(/^[a-z]{50,}$/);
 });
 
-it.each(['(?=a)b', '[]', '\\1', 'a**', '(', '[', '(?<!a)b', '\\cA'])('%s is not understood', (pattern) => {
+it.each(['(?=a)b', '[]', '\\1', 'a**', '(', '[', '(?<!a)b', '\\cA'])('the pattern %s is not supported', (pattern) => {
   expect(patternText(pattern, 0)).toBeUndefined();
 });
 
-it('never throws and never takes long', () => {
+it('generating a text never throws and never takes long', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'ab[]()^$|*+?{}1,-\\d.'), maxLength: 40 }), (pattern) => {
       const text = patternText(pattern, 3);
@@ -45,7 +45,7 @@ it('never throws and never takes long', () => {
   );
 });
 
-it('a pattern is read once, however often a text for it is asked for', () => {
+it('a pattern is parsed once, however often a text for it is requested', () => {
   const texts = new PatternTexts();
   for (let times = 0; times < 1_000; times++) expect(texts.textOf('^a{3}$', 0)).toBe('aaa');
   expect(texts.read_length).toBe('^a{3}$'.length);

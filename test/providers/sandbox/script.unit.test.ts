@@ -5,7 +5,7 @@ import { workedMs } from '../../helpers/work.ts';
 
 const plain = { refuse: false, ending: 'done', delay_ms: undefined };
 
-describe('directives in a prompt', () => {
+describe('a prompt', () => {
   it.each([
     ['a red bicycle', {}],
     ['[[delay 3s]] a red bicycle', { delay_ms: 3_000 }],
@@ -19,7 +19,7 @@ describe('directives in a prompt', () => {
     ['[[fail]] a red [[moderate]] bicycle', { ending: 'moderate' }],
     ['[[delay 1s]] a red bicycle [[delay 2s]]', { delay_ms: 2_000 }],
     ['[[fail]][[fail before start]] a red bicycle', { ending: 'fail', refuse: true }],
-  ])('%s', (prompt, expected) => {
+  ])('has its directives read: %s', (prompt, expected) => {
     const { text, ...script } = readScript(prompt, {});
     expect(script).toEqual({ ...plain, ...expected });
     expect(text.split(/\s+/).filter(Boolean)).toEqual(['a', 'red', 'bicycle']);
@@ -38,11 +38,11 @@ describe('directives in a prompt', () => {
     '[[fail]',
     '[[ ]]',
     '[[[',
-  ])('%s is only text', (prompt) => {
+  ])('has %s as text only', (prompt) => {
     expect(readScript(prompt, {})).toEqual({ ...plain, text: prompt });
   });
 
-  it('reads a hostile prompt in no time', () => {
+  it('is read at once when it is hostile', () => {
     const before_ms = workedMs();
     readScript('[[ '.repeat(300_000), {});
     readScript(`[[delay ${' '.repeat(300_000)}`, {});
@@ -59,16 +59,16 @@ describe('options of a route', () => {
       { fail: 'after_start', delay: '2s' },
       { ending: 'fail', delay_ms: 2_000 },
     ],
-  ])('%j', (behaviour, expected) => {
+  ])('are read: %j', (behaviour, expected) => {
     expect(readScript('x', { behaviour })).toEqual({ ...plain, text: 'x', ...expected });
   });
 
-  it('give way to the prompt', () => {
+  it('yield to the prompt', () => {
     expect(readScript('[[delay 1s]]', { behaviour: { delay: '2s' } }).delay_ms).toBe(1_000);
   });
 
   it.each([[{ fail: 'later' }], [{ delay: 2 }], [{ delay: '2 days' }], [{ slow: true }], ['fail'], [['fail']]])(
-    'refuse the run, and not as a simulation, when they are wrong: %j',
+    'refuse the run, and not as a simulation, when they are invalid: %j',
     (behaviour) => {
       let error: unknown;
       try {

@@ -34,7 +34,7 @@ const call = {
   options: {},
 } as const;
 
-describe('tokens', () => {
+describe('the token count', () => {
   it.each([
     ['', 0],
     ['Hello world', 2],
@@ -42,23 +42,23 @@ describe('tokens', () => {
     ['tiktoken is great!', 6],
     ['<|endoftext|>', 7],
     ['お誕生日おめでとう', 8],
-  ])('%j has %i', async (text, tokens) => {
+  ])('of %j is %i', async (text, tokens) => {
     expect(await countTokens(text)).toBe(tokens);
   });
 
-  it('are counted the same in slices as at once', async () => {
+  it('is the same in slices as at once', async () => {
     const { countTokens: direct } = await import('gpt-tokenizer/encoding/o200k_base');
     const text = 'The river falls,  over 17 stones and Grüße 😀.\n\n'.repeat(2_000);
     expect(await countTokens(text)).toBe(direct(text));
   });
 
-  it('of a text without a space take no longer than its length', async () => {
+  it('of a text without a space takes time in proportion to its length', async () => {
     const started = workedMs();
     expect(await countTokens('a'.repeat(1_000_000))).toBeGreaterThan(100_000);
     expect(workedMs() - started).toBeLessThan(5_000);
   });
 
-  it('of many texts of one request are counted in turns, and not for ever', async () => {
+  it('of many texts of one request takes turns and a limited time', async () => {
     const words = 'The river falls over stones. '.repeat(560);
     const content = Array.from({ length: 200 }, () => ({ type: 'text', text: words }));
     const { tokens, turns } = await countWithTurns([content]);
@@ -67,13 +67,13 @@ describe('tokens', () => {
     expect(tokens / (200 * (await countTokens(words)))).toBeCloseTo(1, 2);
   });
 
-  it('of several requests at once are counted one slice in a turn', async () => {
+  it('of several requests at once takes one slice per turn', async () => {
     const words = 'The river falls over stones. '.repeat(2_000);
     const { turns } = await countWithTurns(Array.from({ length: 10 }, () => words));
     expect(turns).toBeGreaterThan(100);
   });
 
-  it('of a word that is cut are counted a few times', async () => {
+  it('of a word that is cut is computed a few times only', async () => {
     const started = workedMs();
     const { text, tokens } = await beginningOf('a\tb\n'.repeat(4_000), 3_000);
     expect(text.length).toBeGreaterThan(1_000);
@@ -81,13 +81,13 @@ describe('tokens', () => {
     expect(workedMs() - started).toBeLessThan(2_000); // one by one 15 s
   });
 
-  it('of a beginning are no more than there is room for', async () => {
+  it('of a beginning is at most the available number', async () => {
     expect(await beginningOf(' unbelievably', 1)).toMatchObject({ tokens: 1 });
     expect(await beginningOf('𐀀', 1)).toEqual({ text: '', tokens: 0 });
     expect(await beginningOf(' the', 5)).toEqual({ text: ' the', tokens: 1 });
   });
 
-  it('of its words are those of a text', async () => {
+  it('of its words is that of the text', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({

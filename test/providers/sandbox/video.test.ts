@@ -46,14 +46,14 @@ describe('makeVideo', () => {
     ['480p', '1:1', 480, 480],
     ['720p', '16:9', 1280, 720],
     ['1080p', '9:16', 1080, 1920],
-  ] as const)('%s %s is %d × %d', async (resolution, aspect_ratio, width, height) => {
+  ] as const)('makes %s %s of %d × %d', async (resolution, aspect_ratio, width, height) => {
     const { track, config } = await inspect(await makeVideo({ ...order, resolution, aspect_ratio }));
     expect([track.displayWidth, track.displayHeight]).toEqual([width, height]);
     expect(config?.codec).toMatch(/^avc1\.42/); // baseline: every browser plays it
     expect(config?.colorSpace).toEqual({ primaries: 'bt709', transfer: 'bt709', matrix: 'bt709', fullRange: false });
   });
 
-  it.each([1, 1.02, 2.5, 3.337])('lasts the %d s that were ordered, in even steps', async (duration) => {
+  it.each([1, 1.02, 2.5, 3.337])('makes the %d s that were ordered, in even steps', async (duration) => {
     const { duration_s, times_s } = await inspect(await makeVideo({ ...order, duration }));
     expect(Math.abs(duration_s - duration)).toBeLessThan(0.0005);
     const step_s = duration / times_s.length;
@@ -61,7 +61,7 @@ describe('makeVideo', () => {
     times_s.forEach((time_s, i) => expect(Math.abs(time_s - i * step_s)).toBeLessThan(0.0005));
   });
 
-  it('can be sought: a key frame each second, and no other frame called one', async () => {
+  it('has a key frame each second that is marked as one, and no other frame is', async () => {
     const { keys_s, claimed_s, duration_s } = await inspect(await makeVideo({ ...order, duration: 3.337 }));
     expect(claimed_s).toEqual(keys_s);
     expect(keys_s[0]).toBe(0);
@@ -70,11 +70,11 @@ describe('makeVideo', () => {
     expect(keys_s.length).toBeLessThan(6);
   });
 
-  it('starts playing while it loads: the index comes before the frames', async () => {
+  it('has its index before its frames, so that it plays while it loads', async () => {
     expect(boxes(await makeVideo(order))).toEqual(['ftyp', 'moov', 'mdat']);
   });
 
-  it('gives the same bytes on another day, others for another text', async () => {
+  it('returns the same bytes on another day, and others for another text', async () => {
     const first = await makeVideo(order);
     const real_now = Date.now;
     Date.now = () => real_now() + 86_400_000;
