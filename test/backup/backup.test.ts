@@ -127,7 +127,7 @@ describe('a backup under load', patience, () => {
   let target: TestDatabase;
   let env: Record<string, string>;
 
-  it('is made by the command, beside the running service', async () => {
+  it('is made by the command beside the running service', async () => {
     receiver.answer('/waiting', 500);
     await generate(
       client,
@@ -151,13 +151,13 @@ describe('a backup under load', patience, () => {
     await expectExactBooks(service.app);
   });
 
-  it('can be read by its owner alone', () => {
+  it('can be read by its owner only', () => {
     for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
       expect(statSync(join(folder, name)).mode & 0o077, name).toBe(0);
     }
   });
 
-  it('is restored elsewhere by the command, with exact books, and told what will go on', async () => {
+  it('is restored elsewhere by the command with exact books and a report of what will continue', async () => {
     target = await emptyDatabase();
     env = { DATABASE_URL: target.url, MEDLEY_DATA: place.path('elsewhere') };
     const said = await commandsOf(env).text('restore', folder, '--json');
@@ -168,7 +168,7 @@ describe('a backup under load', patience, () => {
     expect(answer.waiting_deliveries).toBeGreaterThanOrEqual(1);
   });
 
-  it('and is there byte by byte', async () => {
+  it('is there byte by byte', async () => {
     const there = await rowsOf(target.url);
     const backed_up = rowsIn(folder, await readManifest(folder));
     expect([...there.keys()].toSorted()).toEqual([...backed_up.keys()].toSorted());
@@ -178,7 +178,7 @@ describe('a backup under load', patience, () => {
     expect(there).toEqual(backed_up);
   });
 
-  it('goes on there: the key works, files open, what was waiting is done', async () => {
+  it('continues there: the key works, files open, and waiting work is done', async () => {
     const config_file = place.path('medley.yaml');
     writeFileSync(config_file, yaml);
     const app = await makeApp(readConfig({ ...env, PORT: '0', MEDLEY_CONFIG: config_file }), { log });
@@ -213,7 +213,7 @@ describe('a backup under load', patience, () => {
 describe('a backup of a quiet service', patience, () => {
   const folder = place.path('quiet');
 
-  it('has every row of every table, and every file', async () => {
+  it('has every row of every table and every file', async () => {
     await expect
       .poll(() => service.app.db.query(`select from tasks where completed_at is null`), { timeout: 20_000 })
       .toEqual([]);
@@ -230,7 +230,7 @@ describe('a backup of a quiet service', patience, () => {
     expect(manifest.files.missing).toBe(0);
   });
 
-  it('is restored without the jobs of another version of the engine: every task has a new one', async () => {
+  it('is restored without the jobs of another queue version, and every task has a new one', async () => {
     const old = copyBackup(folder, place.path('old-engine'));
     changeManifest(old, ({ schema }) => ({ schema: { ...schema, engine: 1 }, secret_in_environment: true }));
     const { url } = await emptyDatabase();
@@ -241,13 +241,13 @@ describe('a backup of a quiet service', patience, () => {
     expect(said.out).toContain('MEDLEY_SECRET was set where the backup was made');
   });
 
-  it('counts what the storage has no more', async () => {
+  it('counts the files that the storage has lost', async () => {
     const [row] = await service.app.db.query<{ key: string }>('select storage_key as key from files');
     await service.app.storage.remove([row?.key ?? '']);
     expect((await backUp(place.path('without'))).files.missing).toBe(1);
   });
 
-  it('made where the files are not says so, and ends with 1', async () => {
+  it('that is made where the files are not says so and ends with 1', async () => {
     const { database_url = '' } = service.app.config;
     const elsewhere = commandsOf({ DATABASE_URL: database_url, MEDLEY_DATA: place.path('no-files') });
     const said = await elsewhere.text('backup', place.path('files-elsewhere'));
@@ -255,7 +255,7 @@ describe('a backup of a quiet service', patience, () => {
     expect(said.out).toMatch(/NONE OF THE \d+ FILES .* is MEDLEY_DATA right\?/);
   });
 
-  it('leaves nothing behind where it fails, and refuses a folder with something in it', async () => {
+  it('leaves nothing behind when it fails, and refuses a folder with contents', async () => {
     const [row] = await service.app.db.query<{ key: string }>(
       `select files -> 0 ->> 'key' as key from tasks where files <> '[]'`,
     );
@@ -273,7 +273,7 @@ describe('a backup of a quiet service', patience, () => {
     );
   });
 
-  it('is no backup if its process was killed', async () => {
+  it('is invalid if its process was killed', async () => {
     const [row] = await service.app.db.query<{ key: string }>(
       `select files -> 0 ->> 'key' as key from tasks where files <> '[]'`,
     );
@@ -340,7 +340,7 @@ describe('a backup of a quiet service', patience, () => {
     await expect(checkBackup(at, quiet)).rejects.toThrow(message);
   });
 
-  it('whose rows do not fit leaves an empty database, which takes another one', async () => {
+  it('whose rows do not fit leaves an empty database, which accepts another one', async () => {
     const at = copyBackup(folder, place.path('one-row-less'));
     changeManifest(at, ({ tables }) => ({ tables: tables.map((table) => ({ ...table, rows: table.rows + 1 })) }));
     const { db } = await usedDatabase();
@@ -351,7 +351,7 @@ describe('a backup of a quiet service', patience, () => {
     expect(await db.query('select from accounts')).toHaveLength(2);
   });
 
-  it('goes into no database that has data, is in use, or is newer', async () => {
+  it('is not restored into a database that has data, is in use, or is newer', async () => {
     expect(await commands.fails(1, 'restore', folder)).toMatch(/^The database has data already \(.*accounts/);
     const { db } = await emptyDatabase();
     const storage = await openDiskStorage(place.path('unused'));
@@ -368,7 +368,7 @@ describe('a backup of a quiet service', patience, () => {
   });
 });
 
-it('a backup of an older schema is restored, then brought up to date', async () => {
+it('a backup of an older schema is restored and then migrated', async () => {
   const old = await emptyDatabase();
   const all = (await readManifest(place.path('quiet'))).schema.migrations;
   const older = all.slice(0, 8);
@@ -389,7 +389,7 @@ it('a backup of an older schema is restored, then brought up to date', async () 
   expect(await database.db.query('select name from accounts')).toEqual([{ name: 'Old' }]);
 });
 
-it('no table of a migration is forgotten, and nothing that a backup does not know of is used', async () => {
+it('a backup includes every table of the migrations and uses only types that it supports', async () => {
   const folder = join(import.meta.dirname, '../../migrations');
   const text = readdirSync(folder)
     .toSorted()

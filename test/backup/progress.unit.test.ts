@@ -17,11 +17,11 @@ function told(is_terminal: boolean, at_ms: readonly number[]): string[] {
   return lines;
 }
 
-it('tells nothing of what is over within a second', () => {
+it('the progress report is silent for work that ends within a second', () => {
   expect(told(false, [100, 500, 999])).toEqual([]);
 });
 
-it('tells every second on a terminal, and every ten in a log', () => {
+it('the progress report comes every second on a terminal and every ten in a log', () => {
   const at_ms = [1_000, 1_500, 2_000, 11_000];
   expect(told(true, at_ms)).toEqual([
     '1000: public.tasks, 1.5 MB',

@@ -40,7 +40,7 @@ const invoice = (change: Partial<Invoice> = {}): Invoice => ({
   ...change,
 });
 
-it('a supplementary invoice says so, and to which it adds', async () => {
+it('a supplementary invoice says so and names the invoice that it adds to', async () => {
   const [page = ''] = await pagesOfPdf(await invoicePdf(invoice({ supplement_to: 'MED-2026-0000' })));
   expect(page).toContain('Supplementary invoice');
   expect(page).toContain('MED-2026-0000');
@@ -48,7 +48,7 @@ it('a supplementary invoice says so, and to which it adds', async () => {
   expect(plain).not.toContain('Supplementary');
 });
 
-it('every Polish letter and the euro can be read back, and every amount', async () => {
+it('every Polish letter, the euro and every amount can be read from the PDF', async () => {
   const pages = await pagesOfPdf(await invoicePdf(invoice()));
   expect(pages).toHaveLength(1);
   const [page = ''] = pages;
@@ -77,7 +77,7 @@ it('every Polish letter and the euro can be read back, and every amount', async 
   }
 });
 
-it('a long one has as many pages as it takes, each with its number, the head of the table and no line twice', async () => {
+it('a long invoice has as many pages as it needs, each with its number, the table head and no line twice', async () => {
   const pages = await pagesOfPdf(await invoicePdf(invoice({ lines: lines(100) })));
   expect(pages.length).toBeGreaterThan(3);
   for (const [index, page] of pages.entries()) expect(page).toContain(`Page ${index + 1} of ${pages.length}`);
@@ -86,7 +86,7 @@ it('a long one has as many pages as it takes, each with its number, the head of 
   expect(found).toEqual(lines(100).map(({ model }) => model));
 });
 
-it('names of any length stay on the page; an invoice without tax and charges is one, too', async () => {
+it('names of any length stay on the page, and an invoice without tax and charges is valid', async () => {
   const long = 'Przedsiębiorstwo '.repeat(11).trim();
   const bytes = await invoicePdf(
     invoice({

@@ -114,7 +114,7 @@ it('an invoice has every charge of its month, to the millisecond and the million
   expect(await wrongRules()).toEqual([]);
 });
 
-it('a second run makes nothing, changes nothing and takes no number', async () => {
+it('a second run creates nothing, changes nothing and takes no number', async () => {
   const wallet = await opened('2025-01-10T00:00:00Z');
   await charge(wallet, 1_000_000n, '2025-01-15T00:00:00Z');
   const options = { issuer: { ...issuer, series: 'B' }, month: '2025-01', account_id: wallet.account_id };
@@ -129,7 +129,7 @@ it('a second run makes nothing, changes nothing and takes no number', async () =
   expect(await serials('B', 2025)).toEqual([1n]);
 });
 
-it('runs at the same time share one series without gaps, and a run that dies takes its number back', async () => {
+it('concurrent runs share one series of numbers without gaps, and a run that dies returns its number', async () => {
   const wallets = await Promise.all(Array.from({ length: 6 }, () => opened('2024-05-01T00:00:00Z')));
   for (const wallet of wallets) await charge(wallet, 10n, '2024-05-20T00:00:00Z');
   const run = (account_id?: string) =>
@@ -188,7 +188,7 @@ it('nothing changes an invoice, whatever becomes of the account', async () => {
   expect(await findInvoice(db, other.account_id, 'D-2023-0001')).toBeUndefined();
 });
 
-it('the service makes what is missing of the last three months, an hour after they end, and looks once', async () => {
+it('the service creates the missing invoices of the last three months an hour after they end, and looks once', async () => {
   const wallet = await opened('2029-09-01T00:00:00Z');
   for (const month of ['09', '10', '11', '12']) await charge(wallet, 100n, `2029-${month}-15T00:00:00Z`);
   const due = async (now: string) => {
@@ -209,7 +209,7 @@ it('the service makes what is missing of the last three months, an hour after th
   expect(await wrongRules()).toEqual([]);
 });
 
-it('what is charged after the invoice of its month goes on a supplementary one, and the books come right', async () => {
+it('a charge after the invoice of its month goes on a supplementary one, and the books agree', async () => {
   const wallet = await opened('2028-03-01T00:00:00Z');
   await charge(wallet, 100n, '2028-03-15T00:00:00Z');
   await makeInvoices(db, { issuer: { ...issuer, series: 'F' }, month: '2028-03', now: at('2028-04-01T01:00:00Z') });
@@ -253,7 +253,7 @@ it('what is charged after the invoice of its month goes on a supplementary one, 
   expect(await wrongRules()).toEqual([]);
 });
 
-it('the service itself supplements months that it has finished', async () => {
+it('the service itself supplements months that it has completed', async () => {
   const wallet = await opened('2027-06-01T00:00:00Z');
   await charge(wallet, 100n, '2027-06-15T00:00:00Z');
   const due = async (now: string) =>
@@ -274,7 +274,7 @@ it('the service itself supplements months that it has finished', async () => {
   expect(await wrongRules()).toEqual([]);
 });
 
-it('no time for invoices is later than that of the database', async () => {
+it('the time of an invoice is never later than that of the database', async () => {
   const ahead = new Date(Date.now() + 40 * 86_400_000);
   expect((await invoiceTime(db, ahead)).getTime()).toBeLessThan(Date.now() + 60_000);
   const behind = at('2020-01-01T00:00:00Z');

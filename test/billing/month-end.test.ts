@@ -5,7 +5,7 @@ import { expectExactBooks, startTestApp } from '../helpers/app.ts';
 
 const yaml = 'version: 1\nbilling: { issuer: { name: Żółw, series: ZW } }\n';
 
-test('a node whose clock is in the next month makes no invoice of a month that is not over by the clock of the database', async () => {
+test('a node whose clock is in the next month creates no invoice of a month that is not over by the clock of the database', async () => {
   const now = new Date();
   const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1, 2);
   const before = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 15));

@@ -77,7 +77,7 @@ async function topUp(account_id: string, amount: bigint): Promise<void> {
   await credit(test.app.db, { account_id, type: 'topup', amount, ref, reason: 'test' }, now());
 }
 
-describe('an invoice', () => {
+describe('the mail of an invoice', () => {
   const issuer = { name: 'Medley', address: '', tax_id: '', series: 'MED' };
 
   /** Of the month that has just begun for them, made as soon as it is over. */
@@ -90,7 +90,7 @@ describe('an invoice', () => {
   const untold = async () =>
     (await untoldInvoices(test.app.db, new Date(clock.now() - 24 * hour))).map(({ customer }) => customer.name);
 
-  it('that nobody can be told of waits for an address, for three days', async () => {
+  it('without an address waits for one for three days', async () => {
     const account_id = await newAccount('Nobody yet');
     await spend(account_id, 1_000_000n);
     await invoiceAll();
@@ -103,7 +103,7 @@ describe('an invoice', () => {
     expect(told()).toEqual(['found@example.com']);
   });
 
-  it('goes to the address that its account names now', async () => {
+  it('goes to the current address of its account', async () => {
     const account_id = await newAccount('Moved');
     await setDetails(test.app.db, account_id, { ...no_details, email: 'old@example.com' }, now());
     await spend(account_id, 1_000_000n);
@@ -116,7 +116,7 @@ describe('an invoice', () => {
     expect(told()).toEqual(['new@example.com']);
   });
 
-  it('is told of, however many before it cannot be', async () => {
+  it('is sent, however many before it cannot be', async () => {
     for (let i = 0; i < 101; i++) await spend(await newAccount(`Silent ${i}`), 1_000_000n);
     const last = await newAccount('Last'); // and so is its number
     await addOwner(last, 'last@example.com');
@@ -126,7 +126,7 @@ describe('an invoice', () => {
     expect(told()).toEqual(['last@example.com']);
   }, 60_000);
 
-  it('is not given up because the server refuses the sender, or to relay', async () => {
+  it('is not given up when the server refuses the sender or refuses to relay', async () => {
     const account_id = await newAccount('Relayed');
     await addOwner(account_id, 'relayed@example.com');
     await spend(account_id, 1_000_000n);
@@ -141,7 +141,7 @@ describe('an invoice', () => {
     expect(told()).toEqual(['relayed@example.com']);
   });
 
-  it('behind one that the server hangs on is told of in the same run', async () => {
+  it('is sent in the same run as one at which the server hangs', async () => {
     for (const name of ['slow', 'quick']) {
       const account_id = await newAccount(name);
       await addOwner(account_id, `${name}@example.com`);
@@ -156,7 +156,7 @@ describe('an invoice', () => {
     expect(await untold()).toEqual(['slow']);
   });
 
-  it('that is mailed again, since nobody noted that it was, is the same mail', async () => {
+  it('is the same mail when it is sent again because its sending was not recorded', async () => {
     const account_id = await newAccount('Twice');
     await addOwner(account_id, 'twice@example.com');
     await spend(account_id, 1_000_000n);
@@ -169,7 +169,7 @@ describe('an invoice', () => {
   });
 });
 
-describe('a balance that has become low', () => {
+describe('the mail of a low balance', () => {
   /** With 10.00 on it, and told of below 5.00. */
   async function alertedAccount(name: string): Promise<string> {
     const account_id = await newAccount(name);
@@ -184,7 +184,7 @@ describe('a balance that has become low', () => {
     return told();
   }
 
-  it('is told of when the mail server is there again, and once', async () => {
+  it('is sent once, when the mail server is back', async () => {
     const account_id = await alertedAccount('Away');
     await addOwner(account_id, 'away@example.com');
     await spend(account_id, 6_000_000n);
@@ -195,7 +195,7 @@ describe('a balance that has become low', () => {
     expect(await look(10 * minute)).toEqual([]);
   });
 
-  it('is told of by the next run if the process dies while it tells', async () => {
+  it('is sent by the next run if the process dies while it sends', async () => {
     const account_id = await alertedAccount('Died');
     await addOwner(account_id, 'died@example.com');
     await spend(account_id, 6_000_000n);
@@ -205,7 +205,7 @@ describe('a balance that has become low', () => {
     expect(await look(10 * minute)).toEqual(['died@example.com']);
   });
 
-  it('that nobody can be told of waits for an address, and keeps nobody else waiting', async () => {
+  it('without an address waits for one and delays no other', async () => {
     const nobody = await alertedAccount('Nobody');
     const refused = await alertedAccount('Refused');
     const later = await alertedAccount('Put off');
@@ -221,7 +221,7 @@ describe('a balance that has become low', () => {
     expect(await look(10 * minute)).toEqual(['nobody-no-more@example.com', 'later@example.com']);
   });
 
-  it('is told of again after more was paid in, also between two looks', async () => {
+  it('is sent again after a payment, also between two runs', async () => {
     const account_id = await alertedAccount('Again');
     await addOwner(account_id, 'again@example.com');
     await spend(account_id, 6_000_000n);
@@ -234,7 +234,7 @@ describe('a balance that has become low', () => {
     expect(await look()).toEqual([]);
   });
 
-  it('is told of once an hour at most while holds come and go around the amount', async () => {
+  it('is sent at most once an hour while holds come and go around the amount', async () => {
     const account_id = await alertedAccount('Around');
     await addOwner(account_id, 'around@example.com');
     await spend(account_id, 4_950_000n);

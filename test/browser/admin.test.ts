@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const heading = (name: string) => page.getByRole('heading', { level: 1, name });
 
-test('an operator finds an account, credits it, and sees the new balance', limit, async () => {
+test('an operator finds an account, credits it and sees the new balance', limit, async () => {
   const keyboard = keyboardOf(page);
   await keyboard.enter('link', 'Accounts');
   await heading('Accounts').waitFor();
@@ -77,7 +77,7 @@ test('an operator finds an account, credits it, and sees the new balance', limit
   expect(entries).toHaveLength(1);
 });
 
-test('blocks it after a question, and unblocks it', limit, async () => {
+test('an operator blocks an account after a question and unblocks it', limit, async () => {
   await page.goto(`${service.url}/admin/accounts/${customer}`);
   await page.getByRole('button', { name: 'Block', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Block', exact: true }).click();
@@ -89,7 +89,7 @@ test('blocks it after a question, and unblocks it', limit, async () => {
   expect(await findAccount(service.app.db, customer)).toMatchObject({ status: 'active' });
 });
 
-test('looks at it as its people do, under a banner on every page, and leaves', limit, async () => {
+test('an operator views an account as its people do, under a banner on every page, and leaves', limit, async () => {
   await page.goto(`${service.url}/admin/accounts/${customer}`);
   await page.getByRole('button', { name: 'View as' }).click();
   const banner = page.getByRole('complementary', { name: 'Looking at another account' });
@@ -121,7 +121,7 @@ test('looks at it as its people do, under a banner on every page, and leaves', l
   expect(complaints).toEqual([]);
 });
 
-test('tests a route, drains one and switches a model off, which customers notice', limit, async () => {
+test('an operator tests a route, drains one and switches a model off, and customers notice', limit, async () => {
   const model = 'sandbox/failover';
   const status = async () => (await (await service.client()).call('GET', `/v1/models/${model}`)).json.status;
   await page.goto(`${service.url}/admin/models?search=${model}`);
@@ -152,7 +152,7 @@ test('tests a route, drains one and switches a model off, which customers notice
   expect(complaints).toEqual([]);
 });
 
-test('sees who works, and lets a worker rest', limit, async () => {
+test('an operator sees the workers and pauses one', limit, async () => {
   await page.goto(`${service.url}/admin/queue`);
   await page.getByRole('button', { name: /^Pause/ }).click();
   await page.getByText('Paused', { exact: true }).waitFor();
@@ -161,7 +161,7 @@ test('sees who works, and lets a worker rest', limit, async () => {
   expect(complaints).toEqual([]);
 });
 
-test('needs no account for that', limit, async () => {
+test('an operator needs no account', limit, async () => {
   const { db } = service.app;
   const user_id = newId('user');
   await db.query(
@@ -188,7 +188,7 @@ test('needs no account for that', limit, async () => {
   await other.close();
 });
 
-test('whoever is no operator finds nothing there', limit, async () => {
+test('a person who is not an operator finds no operator pages', limit, async () => {
   const other = await chromium.browser.newContext();
   other.setDefaultTimeout(patience_ms);
   const visit = await watchedPage(other, service.url);

@@ -53,8 +53,8 @@ async function open(path: string): Promise<Watched> {
   return watched;
 }
 
-describe('below a path', { timeout: 120_000 }, () => {
-  test('one signs in by a link, walks about, and is led back after signing in again', async () => {
+describe('the dashboard below a path', { timeout: 120_000 }, () => {
+  test('signs in by a link, works on each page, and returns after another sign-in', async () => {
     const { page, complaints } = await open((await signInLink()).slice(service.url.length));
     const at = (path: string) => page.waitForURL((url) => url.pathname === `/medley${path}`);
     await at('/');
@@ -80,7 +80,7 @@ describe('below a path', { timeout: 120_000 }, () => {
     await page.context().close();
   });
 
-  test('the reference is there, and asks for nothing elsewhere', async () => {
+  test('has the API reference, which loads nothing from elsewhere', async () => {
     for (const path of ['/docs', '/docs/']) {
       const { page, complaints } = await open(path);
       await page.getByText('Create a generation task').first().waitFor();

@@ -33,7 +33,7 @@ async function open(path: string): Promise<Opened> {
 }
 
 describe('/docs', { timeout: 60_000 }, () => {
-  test('shows the reference, and nothing that it asks for is elsewhere', async () => {
+  test('shows the API reference and loads nothing from elsewhere', async () => {
     const { page, asked, complaints } = await open('/docs');
     await page.getByRole('heading', { name: 'Medley' }).waitFor();
     await page.getByText('Create a generation task').first().click();
@@ -46,7 +46,7 @@ describe('/docs', { timeout: 60_000 }, () => {
     await page.close();
   });
 
-  test('makes requests with a key that is typed in', async () => {
+  test('sends requests with a key that is typed in', async () => {
     const { key } = await service.client();
     const { page, complaints } = await open('/docs');
     await page.getByPlaceholder('Token').first().fill(key);
@@ -65,7 +65,7 @@ describe('/docs', { timeout: 60_000 }, () => {
     await page.close();
   });
 
-  test('could not reach another server if it wanted to', async () => {
+  test('cannot reach another server', async () => {
     const { page, complaints } = await open('/docs');
     const outcome = await page.evaluate(async () => {
       try {
@@ -80,7 +80,7 @@ describe('/docs', { timeout: 60_000 }, () => {
     await page.close();
   });
 
-  test('its script comes compressed and may be kept', async () => {
+  test('has a script that is compressed and cacheable', async () => {
     const answer = await fetch(`${service.url}/docs/scalar.js`);
     expect(answer.headers.get('content-encoding')).toBe('gzip');
     expect(answer.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
@@ -90,7 +90,7 @@ describe('/docs', { timeout: 60_000 }, () => {
 });
 
 describe('/', () => {
-  test('leads to the reference', async () => {
+  test('links to the API reference', async () => {
     const { page, asked, complaints } = await open('/');
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await page.evaluate('getComputedStyle(document.body).margin')).toBe('0px'); // its style was let in

@@ -47,7 +47,7 @@ function askVideo(page: Page): Promise<unknown> {
 
 const patience = { timeout: 15_000, interval: 50 };
 
-describe('a link opened in Chromium', () => {
+describe('a file link in Chromium', () => {
   test.each([
     ['MP4', 'mp4', () => samples.mp4(96, 64, 30), 1.25],
     ['WAV', 'wav', () => samples.wav(1), 1],
@@ -70,7 +70,7 @@ describe('a link opened in Chromium', () => {
     await page.close();
   });
 
-  test('shows a picture in the middle of the window', async () => {
+  test('shows an image in the middle of the window', async () => {
     const { url } = await files.publish(await samples.picture('png', 100, 50));
     const { page, complaints } = await open(url);
     const box = await page.locator('img').boundingBox();
@@ -79,7 +79,7 @@ describe('a link opened in Chromium', () => {
     await page.close();
   });
 
-  test.each(['png', 'mp4', 'wav'] as const)('runs nothing of a page that calls itself %s', async (extension) => {
+  test.each(['png', 'mp4', 'wav'] as const)('runs nothing of a page that claims to be %s', async (extension) => {
     const { url } = await files.publish(
       Buffer.from('<!doctype html><title>no</title><script>document.title = "ran"</script>'),
       extension,
@@ -89,7 +89,7 @@ describe('a link opened in Chromium', () => {
     await page.close();
   });
 
-  test('hands over what is no known medium under a good name, and shows nothing', async () => {
+  test('downloads an unsupported file under a good name and shows nothing', async () => {
     const { key, url } = await files.publish(Buffer.from('<script>document.title = "ran"</script>'), 'bin');
     const page = await browser.newPage();
     const [download] = await Promise.all([page.waitForEvent('download'), page.goto(url).catch(() => undefined)]);
@@ -97,7 +97,7 @@ describe('a link opened in Chromium', () => {
     await page.close();
   });
 
-  test('may be embedded by the page of another site', async () => {
+  test('may be embedded by a page of another site', async () => {
     const image = await files.publish(await samples.picture('webp', 40, 30), 'webp');
     const video = await files.publish(await samples.mp4(96, 64, 30), 'mp4');
     const site = createServer((_, response) => {

@@ -49,7 +49,7 @@ async function callWith(key: string): Promise<string | number> {
 }
 
 test(
-  'an owner makes a key, uses it by curl, rotates it and deletes it, all by keyboard',
+  'an owner creates a key, uses it by curl, rotates it and deletes it, all by keyboard',
   { timeout: 180_000 },
   async () => {
     const context = await contextOf(chromium.browser);
@@ -104,7 +104,7 @@ test(
 );
 
 test(
-  'an owner gives a key an end, scopes and addresses; a wrong address is refused at its field',
+  'an owner sets an expiry, scopes and addresses of a key, and a wrong address is refused at its field',
   { timeout: 120_000 },
   async () => {
     const context = await contextOf(chromium.browser);
@@ -143,7 +143,7 @@ test(
   },
 );
 
-test('a viewer sees the keys, and why they make none', { timeout: 120_000 }, async () => {
+test('a viewer sees the keys and why creating them is not possible', { timeout: 120_000 }, async () => {
   const user_id = newId('user');
   await service.app.db.query(
     `insert into auth."user" (id, name, email, "emailVerified") values ($1, 'Vera', 'vera@example.com', false)`,
@@ -174,7 +174,7 @@ test('a viewer sees the keys, and why they make none', { timeout: 120_000 }, asy
 });
 
 test.each(['light', 'dark'] as const)(
-  'the setup of webhooks and every tab of the settings fit a phone, in %s',
+  'the webhook setup and every tab of the settings fit a phone in %s',
   { timeout: 240_000 },
   async (scheme) => {
     const context = await contextOf(chromium.browser, { colorScheme: scheme, viewport: { width: 360, height: 780 } });

@@ -90,8 +90,8 @@ async function pictureAt(page: Page, seconds: number): Promise<Buffer> {
   return page.locator('video').screenshot();
 }
 
-describe('a film of the sandbox', { timeout: 60_000 }, () => {
-  test('opened at its link plays to its end and seeks, by ranges, under its own policy', async () => {
+describe('a video of the sandbox', { timeout: 60_000 }, () => {
+  test('plays to its end and seeks at its link, by ranges, under its own policy', async () => {
     const url = await make('sandbox/video', { prompt: 'Waves on a beach', duration: 2 });
     const { page, answers, complaints, elsewhere } = await open(url);
     await expectPlays(page, 2);
@@ -106,7 +106,7 @@ describe('a film of the sandbox', { timeout: 60_000 }, () => {
     await page.close();
   });
 
-  test('in another site’s page plays to its end, and shows another picture at each time', async () => {
+  test("plays to its end in another site's page, with another image at each time", async () => {
     const url = await make('sandbox/video', { prompt: 'Waves', duration: 1.5, aspect_ratio: '9:16' });
     const { port } = site.address() as AddressInfo;
     const { page, complaints } = await open(`http://127.0.0.1:${port}/`);
@@ -137,8 +137,8 @@ async function changedPixels(before: Buffer, after: Buffer): Promise<number> {
   return a.filter((light, i) => Math.abs(light - (b[i] ?? 0)) > 100).length;
 }
 
-describe('the time code of a film', { timeout: 60_000 }, () => {
-  test.each(['adaptive', '9:16'])('%s: is not under the controls of the player', async (aspect_ratio) => {
+describe('the time code of a video', { timeout: 60_000 }, () => {
+  test.each(['adaptive', '9:16'])('is above the controls of the player: %s', async (aspect_ratio) => {
     const { page } = await open(
       await make('sandbox/video', { prompt: 'Waves '.repeat(60), duration: 1.5, aspect_ratio }),
     );
@@ -150,7 +150,7 @@ describe('the time code of a film', { timeout: 60_000 }, () => {
   });
 });
 
-describe('a picture of the sandbox', { timeout: 60_000 }, () => {
+describe('an image of the sandbox', { timeout: 60_000 }, () => {
   test('opens at its link in its size', async () => {
     const { page, complaints, elsewhere } = await open(
       await make('sandbox/image', { prompt: 'Hello', width: 320, height: 200 }),
@@ -161,7 +161,7 @@ describe('a picture of the sandbox', { timeout: 60_000 }, () => {
   });
 });
 
-describe('a melody of the sandbox', { timeout: 60_000 }, () => {
+describe('audio of the sandbox', { timeout: 60_000 }, () => {
   test('opens at its link, plays to its end and seeks', async () => {
     const { page, complaints } = await open(await make('sandbox/audio', { prompt: 'A lullaby', duration: 1.5 }));
     await expectPlays(page, 1.5);
@@ -170,7 +170,7 @@ describe('a melody of the sandbox', { timeout: 60_000 }, () => {
     await page.close();
   });
 
-  test('can be heard: Chromium decodes sound in every quarter of it', async () => {
+  test('is audible: Chromium decodes sound in every quarter of it', async () => {
     const url = await make('sandbox/audio', { prompt: 'A lullaby', duration: 4 });
     const bytes = Buffer.from(await (await fetch(url)).arrayBuffer()).toString('base64');
     const { page } = await open(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
@@ -189,7 +189,7 @@ describe('a melody of the sandbox', { timeout: 60_000 }, () => {
 });
 
 describe('the pages of the service', { timeout: 60_000 }, () => {
-  test('lead from / to the reference, on every width, and ask nobody else for anything', async () => {
+  test('lead from / to the API reference at every width and load nothing from elsewhere', async () => {
     const { page, complaints, elsewhere } = await open(`${service.url}/`);
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole('link', { name: 'API reference' }).click();

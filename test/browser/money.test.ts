@@ -64,8 +64,8 @@ const textOf = (cells: string[]) => cells.map((cell) => cell.replaceAll(/\s+/g, 
 /** An exact amount without its useless zeros. */
 const shortened = (exact: string) => `$${exact.replace(/(\.\d\d\d*?)0+$/, '$1')}`;
 
-describe('usage', { timeout: 90_000 }, () => {
-  it('has the numbers of the API, as bars, as a table and as a file, and its address says what is shown', async () => {
+describe('the usage page', { timeout: 90_000 }, () => {
+  it('has the numbers of the API as bars, as a table and as a file, and its address has its settings', async () => {
     const { page, complaints } = await open(owner.user_id);
     await go(page, '/usage?group=model');
     const sums = page.getByRole('table', { name: 'Sums by model' });
@@ -104,7 +104,7 @@ describe('usage', { timeout: 90_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  it('tells of nothing, and how to see more', async () => {
+  it('says when there is no usage, and how to see more', async () => {
     const { page } = await open(owner.user_id);
     await go(page, '/usage?model=sandbox%2Fvideo');
     await page.getByText('Nothing fits these filters').waitFor();
@@ -116,8 +116,8 @@ describe('usage', { timeout: 90_000 }, () => {
 
 const names: Record<string, string> = { topup: 'Top-up', hold: 'Hold', charge: 'Charge', release: 'Release' };
 
-describe('billing', { timeout: 90_000 }, () => {
-  it('has every movement with its cause; a failed generation gave its money back', async () => {
+describe('the billing page', { timeout: 90_000 }, () => {
+  it('has every transaction with its cause, and a failed generation returned its money', async () => {
     const { page, complaints } = await open(owner.user_id);
     const keyboard = keyboardOf(page);
     await keyboard.enter('link', 'Billing');
@@ -145,7 +145,7 @@ describe('billing', { timeout: 90_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  it('leads to the payment page, and keeps details and an alert, which Home tells of', async () => {
+  it('leads to the payment page, and stores details and an alert that Home shows', async () => {
     const { page } = await open(owner.user_id);
     await page.route('https://checkout.stripe.example/**', (route) => route.fulfill({ body: 'the payment page' }));
     await go(page, '/billing');

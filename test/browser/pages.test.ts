@@ -78,7 +78,7 @@ const looks = [
 describe.each(looks.filter(({ look }) => depth(['dark', 'a phone'], [look]).includes(look)))(
   '$look',
   ({ colorScheme, width }) => {
-    it('shows every page without a fault that axe finds, all of it, from this service alone', async () => {
+    it('shows every page completely, without a finding of axe, from this service alone', async () => {
       const context = await chrome.browser.newContext({
         colorScheme,
         viewport: { width, height: 900 },
@@ -107,8 +107,8 @@ describe.each(looks.filter(({ look }) => depth(['dark', 'a phone'], [look]).incl
   },
 );
 
-describe('before one has signed in', () => {
-  it('loads no more than 250 KiB of JavaScript for the sign-in page and Home', async () => {
+describe('the dashboard before sign-in', () => {
+  it('loads at most 250 KiB of JavaScript for the sign-in page and Home', async () => {
     const { page } = await watchedPage(await chrome.browser.newContext(), service.url);
     const scripts: Request[] = [];
     page.on('requestfinished', (request) => {
@@ -124,7 +124,7 @@ describe('before one has signed in', () => {
     await page.context().close();
   }, 60_000);
 
-  it('leads to the sign-in page, and from there to where one wanted to go', async () => {
+  it('leads to the sign-in page and from there to the requested page', async () => {
     const { page, complaints } = await watchedPage(await chrome.browser.newContext(), service.url);
     await page.goto(`${service.url}/activity?status=failed`);
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
@@ -134,7 +134,7 @@ describe('before one has signed in', () => {
   });
 
   it.each(['/sign-in', '/reset-password?token=x', '/invitation?id=x', '/sign-in?token=wrong'])(
-    '%s is as sound',
+    'has no finding of axe on %s',
     async (path) => {
       for (const colorScheme of ['light', 'dark'] as const) {
         const context = await chrome.browser.newContext({ colorScheme, viewport: { width: 360, height: 800 } });

@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const open = (path: string) => page.goto(service.url + path);
 
-test('a picture is made by keyboard alone: its price before, its cost after', async () => {
+test('an image is made by keyboard alone, with its price before and its cost after', async () => {
   await open('/playground?model=sandbox%2Fimage');
   await keyboard.fill(/^Prompt/, 'A green bicycle');
   const run = page.getByRole('button', { name: /^Run/ });
@@ -57,7 +57,7 @@ test('a picture is made by keyboard alone: its price before, its cost after', as
   await page.getByRole('heading', { name: 'Task', level: 1 }).waitFor();
 }, 180_000);
 
-test('what is wrong with the input is said where it is, and nothing can be run', async () => {
+test('a mistake in the input is shown at its field, and nothing can be run', async () => {
   await open('/playground?model=sandbox%2Fimage');
   const width = page.getByRole('textbox', { name: 'Width' });
   await width.fill('5000');
@@ -68,7 +68,7 @@ test('what is wrong with the input is said where it is, and nothing can be run',
   await expect.poll(() => page.getByRole('button', { name: /^Run/ }).isEnabled(), patience).toBe(true);
 }, 180_000);
 
-test('an earlier run gives its parameters back, and a link carries them to others', async () => {
+test('an earlier run returns its parameters, and a link carries them to others', async () => {
   await open('/playground?model=sandbox%2Fimage');
   const prompt = page.getByRole('textbox', { name: /^Prompt/ });
   await prompt.fill('Something else');
@@ -94,7 +94,7 @@ function redPicture(size: number) {
   return image.png().toBuffer();
 }
 
-test('a chat answers word by word in both styles, looks at a picture, and tells what it cost', async () => {
+test('a chat answers word by word in both styles, reads an image, and shows its cost', async () => {
   await open('/playground?model=sandbox%2Fchat');
   await keyboard.fill('Message', 'Good morning');
   const file = { name: 'red.png', mimeType: 'image/png', buffer: await redPicture(32) };
@@ -128,7 +128,7 @@ test('a chat answers word by word in both styles, looks at a picture, and tells 
   expect(await violationsIn(page)).toEqual([]);
 }, 180_000);
 
-test('a file that was made becomes the input of another model', async () => {
+test('an output file becomes the input of another model', async () => {
   await open('/playground?model=sandbox%2Fedit');
   const file = { name: 'red.png', mimeType: 'image/png', buffer: await redPicture(32) };
   await page.locator('input[type=file]').first().setInputFiles(file);
@@ -139,6 +139,6 @@ test('a file that was made becomes the input of another model', async () => {
   await page.getByRole('img', { name: 'Result 1 of sandbox/edit' }).waitFor();
 }, 180_000);
 
-test('nothing complained in the meantime', () => {
+test('the browser console has no errors after all that', () => {
   expect(complaints).toEqual([]);
 });

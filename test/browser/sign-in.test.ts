@@ -85,7 +85,7 @@ async function mailedTo(email: string, path = '/'): Promise<string> {
   return /https?:\S+/.exec(newest() ?? '')?.[0] ?? '';
 }
 
-test('from the address of the service, the right password leads home', limit, async () => {
+test('the right password leads from the address of the service to Home', limit, async () => {
   await page.goto(service.url);
   await givePassword('anna@example.com', 'not the password');
   await page.getByRole('alert').waitFor();
@@ -93,18 +93,14 @@ test('from the address of the service, the right password leads home', limit, as
   await expectHomeOf('Anna');
 });
 
-test(
-  'from the address of a page, the right password leads to that page with all that its address says',
-  limit,
-  async () => {
-    await page.goto(`${service.url}/activity?tab=chats&model=sandbox%2Fchat`);
-    await givePassword();
-    await heading('Activity').waitFor();
-    expect(place()).toBe('/activity?tab=chats&model=sandbox%2Fchat');
-    await page.reload();
-    await heading('Activity').waitFor();
-  },
-);
+test('the right password leads from the address of a page to that page with its whole query', limit, async () => {
+  await page.goto(`${service.url}/activity?tab=chats&model=sandbox%2Fchat`);
+  await givePassword();
+  await heading('Activity').waitFor();
+  expect(place()).toBe('/activity?tab=chats&model=sandbox%2Fchat');
+  await page.reload();
+  await heading('Activity').waitFor();
+});
 
 test.each([
   '//evil.example/x',
@@ -113,13 +109,13 @@ test.each([
   '/x/..//evil.example',
   '/sign-in?next=/keys',
   'keys',
-])('an address that asks to be led to %s leads home', limit, async (next) => {
+])('an address that asks to be led to %s leads to Home', limit, async (next) => {
   await page.goto(`${service.url}/sign-in?next=${encodeURIComponent(next)}`);
   await givePassword();
   await expectHomeOf('Anna');
 });
 
-test('a session that ends in an open tab: one signs in and is on the page that one wanted', limit, async () => {
+test('a person whose session ended in an open tab signs in and is on the requested page', limit, async () => {
   await page.goto(service.url);
   await givePassword();
   await expectHomeOf('Anna');
@@ -130,7 +126,7 @@ test('a session that ends in an open tab: one signs in and is on the page that o
   expect(place()).toBe('/keys');
 });
 
-test('a session that ends while one fills a form: the button leads to the sign-in page, and back', limit, async () => {
+test('a person whose session ends in a form goes to the sign-in page and back', limit, async () => {
   await page.goto(`${service.url}/webhooks?tab=setup`);
   await givePassword();
   await page.getByRole('button', { name: 'Reveal' }).waitFor();
@@ -141,7 +137,7 @@ test('a session that ends while one fills a form: the button leads to the sign-i
   expect(place()).toBe('/webhooks?tab=setup');
 });
 
-test('with a second factor, from the address of a page', limit, async () => {
+test('a second factor leads from the address of a page to that page', limit, async () => {
   const two = await personWith('two@example.com', 'Two');
   const { totpURI } = told<{ totpURI: string }>(await two.post('/auth/two-factor/enable', { password }));
   told(await two.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
@@ -157,7 +153,7 @@ test('with a second factor, from the address of a page', limit, async () => {
   expect(place()).toBe('/usage?by=key');
 });
 
-test('a sign-in link leads home, and says so to who opens it again', limit, async () => {
+test('a sign-in link leads to Home once and says so when it is opened again', limit, async () => {
   const link = await makeLoginLink(service.app.db, service.url, anna.user_id, new Date());
   await page.goto(service.url); // this browser has been told that nobody is here
   await heading('Sign in').waitFor();
@@ -175,7 +171,7 @@ test('a sign-in link leads home, and says so to who opens it again', limit, asyn
   await expectHomeOf('Anna');
 });
 
-test('an invitation makes somebody a member, from the link of its mail', limit, async () => {
+test('an invitation makes a member by the link of its mail', limit, async () => {
   anna = await signInAs(service, anna.user_id, anna.account_id); // tests before this one end her sessions
   told(await anna.post(`${anna.base}/team/invitations`, { email: 'new@example.com', role: 'viewer' }));
   const link = await mailedTo('new@example.com');
@@ -189,7 +185,7 @@ test('an invitation makes somebody a member, from the link of its mail', limit, 
   await page.getByText('Account of Anna').first().waitFor();
 });
 
-test('a forgotten password: from the sign-in page to the mail, to a new one, and in', limit, async () => {
+test('a forgotten password leads from the sign-in page to the mail, to a new password, and in', limit, async () => {
   await personWith('forgetful@example.com', 'Fred');
   await page.goto(`${service.url}/billing`);
   await heading('Sign in').waitFor();
@@ -204,7 +200,7 @@ test('a forgotten password: from the sign-in page to the mail, to a new one, and
   await expectHomeOf('Fred');
 });
 
-test('a browser that was there yesterday: its session has ended, its account is gone', limit, async () => {
+test('a browser of yesterday has no session and no account any more', limit, async () => {
   await page.goto(service.url);
   await givePassword();
   await expectHomeOf('Anna');
@@ -220,7 +216,7 @@ test('a browser that was there yesterday: its session has ended, its account is 
   expect(await page.getByText('Account of Anna').count()).toBeGreaterThan(0);
 });
 
-test('who is signed in already is not asked again', limit, async () => {
+test('a person who is signed in is not asked again', limit, async () => {
   await page.goto(service.url);
   await givePassword();
   await expectHomeOf('Anna');
@@ -229,7 +225,7 @@ test('who is signed in already is not asked again', limit, async () => {
   expect(place()).toBe('/billing');
 });
 
-test('whoever signs in after somebody else sees nothing of theirs', limit, async () => {
+test('a person who signs in after somebody else sees nothing of theirs', limit, async () => {
   await personWith('ben@example.com', 'Ben');
   await page.goto(`${service.url}/settings?tab=security`);
   await givePassword();

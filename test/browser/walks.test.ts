@@ -60,7 +60,7 @@ async function generate(prompt: string, more: { model?: string; path?: string } 
   expect(status).toBe(202);
 }
 
-test('a film is found in the activity, and plays in its page', limit, async () => {
+test('a video is found in the activity and plays in its page', limit, async () => {
   await generate('Waves on a beach', { model: 'sandbox/video' });
   await page.goto(service.url);
   await heading('Home').waitFor();
@@ -82,7 +82,7 @@ test('a film is found in the activity, and plays in its page', limit, async () =
   expect(complaints).toEqual([]);
 });
 
-test('a webhook that fails is listed with its attempts, and is sent again', limit, async () => {
+test('a webhook that fails is listed with its attempts and sent again', limit, async () => {
   receiver.answer('/deaf', 500);
   await generate('A red bicycle', { path: '/deaf' });
   await receiver.nth('/deaf', 2);
@@ -136,43 +136,47 @@ function signersOf({ body, headers }: Received, secrets: Record<string, string>)
   return Object.keys(secrets).filter((name) => verifies(secrets[name] ?? ''));
 }
 
-test('the secret is rotated while tasks run: every webhook is signed with the old or the new one', limit, async () => {
-  const shown = async (name: string) => (await page.getByRole('region', { name, exact: true }).textContent()) ?? '';
-  await keyboard.enter('link', 'Webhooks');
-  await keyboard.tabTo('tab', 'Deliveries');
-  await keyboard.press('ArrowRight');
-  await keyboard.enter('button', 'Reveal');
-  const old = await shown('secret');
-  await keyboard.isOn('button', 'Hide');
+test(
+  'a secret is rotated while tasks run, and every webhook is signed with the old or the new one',
+  limit,
+  async () => {
+    const shown = async (name: string) => (await page.getByRole('region', { name, exact: true }).textContent()) ?? '';
+    await keyboard.enter('link', 'Webhooks');
+    await keyboard.tabTo('tab', 'Deliveries');
+    await keyboard.press('ArrowRight');
+    await keyboard.enter('button', 'Reveal');
+    const old = await shown('secret');
+    await keyboard.isOn('button', 'Hide');
 
-  const traffic = startTraffic('/traffic');
-  const of = () => receiver.received.filter(({ path }) => path === '/traffic');
-  try {
-    await receiver.nth('/traffic', 4);
-    await keyboard.enter('button', 'Rotate');
-    await keyboard.enter('button', 'Rotate', page.getByRole('dialog', { name: 'Rotate the secret' }));
-    expect(await shown('old secret')).toBe(old);
-    await keyboard.isOn('button', 'Rotate');
-    await receiver.nth('/traffic', of().length + 6);
-  } finally {
-    await traffic.stop();
-  }
-  const made = await traffic.stop();
-  await receiver.nth('/traffic', made);
+    const traffic = startTraffic('/traffic');
+    const of = () => receiver.received.filter(({ path }) => path === '/traffic');
+    try {
+      await receiver.nth('/traffic', 4);
+      await keyboard.enter('button', 'Rotate');
+      await keyboard.enter('button', 'Rotate', page.getByRole('dialog', { name: 'Rotate the secret' }));
+      expect(await shown('old secret')).toBe(old);
+      await keyboard.isOn('button', 'Rotate');
+      await receiver.nth('/traffic', of().length + 6);
+    } finally {
+      await traffic.stop();
+    }
+    const made = await traffic.stop();
+    await receiver.nth('/traffic', made);
 
-  const fresh = await shown('secret');
-  expect(fresh).not.toBe(old);
-  const signers = of().map((one) => signersOf(one, { fresh, old }).join(' and '));
-  expect(signers).toHaveLength(made);
-  expect([...new Set(signers)]).toEqual(['old', 'fresh and old']);
-  const plain = of().map(({ body, headers }) => {
-    return [fresh, old].filter((secret) => hasSignature(body, String(headers['x-service-signature']), secret)).length;
-  });
-  expect(plain).toEqual(signers.map(() => 1));
-  expect(complaints).toEqual([]);
-});
+    const fresh = await shown('secret');
+    expect(fresh).not.toBe(old);
+    const signers = of().map((one) => signersOf(one, { fresh, old }).join(' and '));
+    expect(signers).toHaveLength(made);
+    expect([...new Set(signers)]).toEqual(['old', 'fresh and old']);
+    const plain = of().map(({ body, headers }) => {
+      return [fresh, old].filter((secret) => hasSignature(body, String(headers['x-service-signature']), secret)).length;
+    });
+    expect(plain).toEqual(signers.map(() => 1));
+    expect(complaints).toEqual([]);
+  },
+);
 
-test('on a phone the menu opens, leads on and shuts', limit, async () => {
+test('the menu on a phone opens, navigates and closes', limit, async () => {
   await page.setViewportSize({ width: 360, height: 780 });
   await keyboard.enter('button', 'Open the menu');
   await keyboard.enter('link', 'Billing');
@@ -183,7 +187,7 @@ test('on a phone the menu opens, leads on and shuts', limit, async () => {
   expect(complaints).toEqual([]);
 });
 
-test('a second factor is switched on, and asked for at the next sign-in', limit, async () => {
+test('a second factor is switched on and required at the next sign-in', limit, async () => {
   const [email, password] = ['ada@example.com', 'correct horse battery'];
   await keyboard.enter('link', 'Home');
   await keyboard.enter('button', 'Set them now');

@@ -23,7 +23,7 @@ const blankPng = () =>
 const image = { model: 'sandbox/image', input: { prompt: 'x' } };
 
 describe('account create', () => {
-  it('makes an account with a first top-up in one of the currencies', async () => {
+  it('creates an account with a first top-up in one of the currencies', async () => {
     const made = await commands.ok('account', 'create', '--name', 'Żółw', '--currency', 'PLN', '--credit', '25.00');
     expect(Object.keys(made)).toEqual(
       expect.arrayContaining(['id', 'name', 'currency', 'balance', 'webhook_secret', 'status']),
@@ -39,7 +39,7 @@ describe('account create', () => {
     });
   });
 
-  it('has the base currency and nothing on it unless told otherwise; a person reads three lines', async () => {
+  it('uses the base currency and no credit by default, and prints three lines for a person', async () => {
     const { code, out } = await commands.text('account', 'create', '--name', 'Plain');
     expect(code).toBe(0);
     expect(out).toMatch(/^acct_\w+\nbalance 0\.000000 USD\nwebhook secret whsec_\S+\n$/);
@@ -48,13 +48,13 @@ describe('account create', () => {
   it.each([
     ['a missing name', [], '--name'],
     ['an unknown currency', ['--name', 'N', '--currency', 'usd'], 'Did you mean USD?'],
-  ])('%s is a usage error', async (_, words, message) => {
+  ])('refuses %s as a usage error', async (_, words, message) => {
     expect(await commands.fails(2, 'account', 'create', ...words)).toContain(message);
   });
 });
 
 describe('account credit', () => {
-  it('books each --ref once, and another amount under the same --ref not at all', async () => {
+  it('books each --ref once, and refuses another amount under the same --ref', async () => {
     const { account_id } = await service.client({ credit: '1' });
     const credit = (amount: string) => ['account', 'credit', account_id, amount, '--reason', 'invoice', '--ref', 'f-1'];
     expect(await commands.ok(...credit('0.000001'))).toMatchObject({ balance: '1.000001', booked: true });
@@ -70,7 +70,7 @@ describe('account credit', () => {
     expect(await commands.ok('account', 'show', account_id)).toMatchObject({ balance: '1.000001' });
   });
 
-  it('books a --ref once when it is run twice at the same moment', async () => {
+  it('books a --ref once when it runs twice at the same moment', async () => {
     const { account_id } = await service.client({ credit: '1' });
     const words = ['account', 'credit', account_id, '2', '--reason', 'r', '--ref', 'twice'];
     const answers = await Promise.all([commands.ok(...words), commands.ok(...words)]);
@@ -78,7 +78,7 @@ describe('account credit', () => {
     expect(await commands.ok('account', 'show', account_id)).toMatchObject({ balance: '3.000000' });
   });
 
-  it('refuses a --ref that was booked with the other sign, or for another account', async () => {
+  it('refuses a --ref that was booked with the other sign or for another account', async () => {
     const { account_id } = await service.client({ credit: '9' });
     const other = await service.client({ credit: '9' });
     const credit = (account: string, amount: string) =>
@@ -93,7 +93,7 @@ describe('account credit', () => {
     expect(await commands.ok('account', 'show', other.account_id)).toMatchObject({ balance: '9.000000' });
   });
 
-  it('takes away with a minus, down to nothing and never further', async () => {
+  it('withdraws with a minus, down to zero and never further', async () => {
     const { account_id, call } = await service.client({ credit: '3' });
     await call('POST', '/v1/generate', { ...image, input: { prompt: '[[delay 1h]]' } });
     const credit = (amount: string) => ['account', 'credit', account_id, amount, '--reason', 'correction'];
@@ -102,7 +102,7 @@ describe('account credit', () => {
     expect(after).toMatchObject({ balance: '0.010000', held: '0.010000', available: '0.000000' });
   });
 
-  it('never makes an account richer than a billion', async () => {
+  it('never lets an account exceed a billion', async () => {
     const { account_id } = await service.client({ credit: '1' });
     const credit = (amount: string) => ['account', 'credit', account_id, amount, '--reason', 'r'];
     expect(await commands.fails(1, ...credit('1000000000'))).toContain('would have more than 1000000000.000000 USD');
@@ -113,19 +113,19 @@ describe('account credit', () => {
     ['an empty reason', ['1', '--reason', ''], '--reason must have 1 to 500 characters'],
     ['an empty reference', ['1', '--reason', 'r', '--ref', ''], '--ref must have 1 to 255 characters'],
     ['a seventh fraction digit', ['0.0000001', '--reason', 'r'], 'AMOUNT must be a decimal amount'],
-  ])('%s is a usage error', async (_, words, message) => {
+  ])('refuses %s as a usage error', async (_, words, message) => {
     expect(await commands.fails(2, 'account', 'credit', 'acct_x', ...words)).toContain(message);
   });
 
-  it('names the account that is not there', async () => {
+  it('names the unknown account', async () => {
     expect(await commands.fails(1, 'account', 'credit', 'acct_x', '1', '--reason', 'r')).toBe(
       'There is no account "acct_x". "medley account list" shows them.',
     );
   });
 });
 
-describe('account list and show', () => {
-  it('tell the same, the list of all accounts, oldest first', async () => {
+describe('account list and account show', () => {
+  it('print the same, and the list has all accounts, oldest first', async () => {
     const { account_id } = await service.client({ currency: 'PLN', credit: '7.5' });
     const [shown, { accounts }] = await Promise.all([
       commands.ok('account', 'show', account_id),
@@ -140,7 +140,7 @@ describe('account list and show', () => {
 });
 
 describe('account block', () => {
-  it('stops new work within a second on a running service, not reading; unblock allows it again', async () => {
+  it('stops new work on a running service within a second, but not reads, and unblock permits work again', async () => {
     const { account_id, call } = await service.client();
     const status = async () => (await call('POST', '/v1/generate', image)).status;
     expect(await status()).toBe(202);

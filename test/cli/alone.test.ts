@@ -6,7 +6,7 @@ import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 import { commandsOf, medley, readObject, type Commands } from './medley.ts';
 
 /** No service runs: each command starts the embedded PostgreSQL for itself and stops it again. */
-describe('without a running service', () => {
+describe('a command without a running service', () => {
   let folder = '';
   let commands: Commands;
 
@@ -16,7 +16,7 @@ describe('without a running service', () => {
   });
   afterAll(() => removeFolder(folder));
 
-  it('migrate makes the database; two at once are one after the other; nothing runs afterwards', async () => {
+  it('creates the database as migrate, two of which run one after the other, and leaves nothing running', async () => {
     const [first, second] = await Promise.all([commands.ok('migrate'), commands.ok('migrate')]);
     expect(first.applied).toEqual(second.applied);
     expect(first.applied[0]).toBe('0001_money.sql');
@@ -24,7 +24,7 @@ describe('without a running service', () => {
     expect(await embeddedConnection(join(folder, 'data'))).toBeUndefined();
   });
 
-  it('accounts and keys are made, and the next command finds them', async () => {
+  it('creates accounts and keys that the next command finds', async () => {
     const { id } = await commands.ok('account', 'create', '--name', 'Alone', '--credit', '2');
     const key = await commands.ok('key', 'create', '--account', id);
     const { keys } = await commands.ok('key', 'list', '--account', id);
@@ -32,7 +32,7 @@ describe('without a running service', () => {
     expect(await commands.ok('books')).toMatchObject({ ok: true, accounts: 1, entries: 1 });
   });
 
-  it('doctor finds everything in order and says where things are', async () => {
+  it('finds everything in order as doctor and shows where things are', async () => {
     const { ok, checks } = await commands.ok('doctor');
     expect(ok).toBe(true);
     expect(checks.map((check) => [check.name, check.ok])).toEqual(
@@ -44,7 +44,7 @@ describe('without a running service', () => {
     expect(existsSync(join(place, 'PG_VERSION'))).toBe(true);
   });
 
-  it('doctor ends with 1 when something is wrong', async () => {
+  it('ends with 1 as doctor when something is wrong', async () => {
     const said = await medley(['doctor', '--json'], {
       MEDLEY_DATA: join(folder, 'data'),
       MEDLEY_CONFIG: join(import.meta.dirname, '../../medley.example.yaml'), // models without a usable route
@@ -55,7 +55,7 @@ describe('without a running service', () => {
     expect(checks.filter((check) => !check.ok).map((check) => check.name)).toEqual(['catalogue']);
   });
 
-  it('a command that makes a data folder names it, once; --json is left alone', async () => {
+  it('names a data folder that it creates once, and not with --json', async () => {
     const data = join(folder, 'another');
     const made = await medley(['account', 'list'], { MEDLEY_DATA: data });
     expect(made).toMatchObject({
@@ -65,7 +65,7 @@ describe('without a running service', () => {
     expect(await medley(['account', 'list'], { MEDLEY_DATA: data })).toMatchObject({ code: 0, error: '' });
   });
 
-  it('a service with a database of its own is not answered for by another one', async () => {
+  it('does not report on another service with a database of its own', async () => {
     const data = join(folder, 'external');
     mkdirSync(data);
     writeFileSync(join(data, 'service.json'), JSON.stringify({ pid: process.pid, env: {}, external: true }));
@@ -73,39 +73,39 @@ describe('without a running service', () => {
     expect(message).toMatch(/uses a database of its own, .* Set DATABASE_URL as the service has it\.$/);
   });
 
-  it('help shows what one types', async () => {
+  it('shows the typed command in its help', async () => {
     expect((await medley(['account', 'create', '--help'], {})).out).toMatch(
       /^Usage: npm run -s medley -- account create \[options\]\n/,
     );
   });
 
-  it('config check without a file says how to get one', async () => {
+  it('says as config check without a file how to get one', async () => {
     const message = await commands.fails(2, 'config', 'check');
     expect(message).toMatch(
       /^There is no configuration file: .* copy medley\.example\.yaml, and name it in MEDLEY_CONFIG\.$/,
     );
   });
 
-  it('reload says that nobody answers', async () => {
+  it('says as reload that no service answers', async () => {
     expect(await commands.fails(1, 'reload')).toBe('No running service answered.');
   });
 });
 
-describe('whatever goes wrong', () => {
+describe('a failed command', () => {
   const commands = commandsOf({ MEDLEY_DATA: join(import.meta.dirname, 'never-made') });
 
-  it('a database that cannot be reached is a failure, told in a sentence', async () => {
+  it('reports an unreachable database in a sentence', async () => {
     const unreachable = commandsOf({ DATABASE_URL: 'postgres://127.0.0.1:1/x' });
     expect(await unreachable.fails(1, 'account', 'list')).toContain('ECONNREFUSED');
   });
 
-  it('a wrong setting or configuration is a usage error', async () => {
+  it('reports a wrong setting or configuration as a usage error', async () => {
     expect(await commandsOf({ PORT: 'many' }).fails(2, 'account', 'list')).toContain('PORT must be a number');
     const without_file = commandsOf({ MEDLEY_CONFIG: '/nowhere/medley.yaml' });
     expect(await without_file.fails(2, 'models')).toContain('medley.yaml:1:1 file: cannot be read');
   });
 
-  it('so are wrong words, with the likely one; help is not', async () => {
+  it('reports a wrong word as a usage error with the likely one, but help is not an error', async () => {
     expect(await commands.fails(2, 'account', 'lst')).toContain("unknown command 'lst'");
     expect((await commands.text('account', 'lst')).error).toContain('Did you mean list?');
     expect(await commands.text('account')).toMatchObject({ code: 2, out: '' });

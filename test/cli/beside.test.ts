@@ -33,7 +33,7 @@ afterAll(async () => {
   removeFolder(folder);
 });
 
-it('commands in another terminal know the port, the file and the addresses of the service that runs', async () => {
+it('commands in another terminal find the port, the file and the addresses of the running service', async () => {
   const env = { DATABASE_URL: database.url, MEDLEY_DATA: join(folder, 'data') };
   const settings = { PORT: '0', MEDLEY_CONFIG: join(folder, 'medley.yaml'), MEDLEY_ALLOW_PRIVATE: '1' };
   const started = spawn(process.execPath, [main], {
@@ -66,7 +66,7 @@ it('commands in another terminal know the port, the file and the addresses of th
   expect(existsSync(note)).toBe(false);
 }, 120_000);
 
-it('what a killed service left behind counts for nothing', async () => {
+it('commands ignore what a killed service left behind', async () => {
   const env = { DATABASE_URL: database.url, MEDLEY_DATA: join(folder, 'data') };
   const dead = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
   await once(dead, 'close');

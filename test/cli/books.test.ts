@@ -9,8 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-describe('books', () => {
-  it('are exact, and a difference of one millionth ends with 1', async () => {
+describe('the command books', () => {
+  it('finds exact books, and ends with 1 for a difference of one millionth', async () => {
     const commands = commandsBeside(service);
     const { account_id, call } = await service.client({ credit: '1' });
     await call('POST', '/v1/generate?wait=30', { model: 'sandbox/image', input: { prompt: 'x' } });

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const engineSchemas = () => database.db.query(`select nspname from pg_namespace where nspname = 'pgboss'`);
 
-it('a command opens the engine only if it says so', async () => {
+it('a command opens the queue only if it declares so', async () => {
   await withApp(async (app) => expect(app).not.toHaveProperty('engine'));
   expect(await engineSchemas()).toEqual([]);
   await withEngine(async (app) => expect(app).toHaveProperty('engine'));

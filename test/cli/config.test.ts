@@ -33,14 +33,14 @@ currencys: { USD: "1" }
 `;
 
 describe('config check', () => {
-  it('finds nothing wrong with a file that is in order', async () => {
+  it('finds nothing wrong in a valid file', async () => {
     const path = write('good.yaml', poster('Poster'));
     const answer = await commandsOf({}).ok('config', 'check', path);
     expect(answer).toEqual({ ok: true, file: path, errors: [], warnings: [] });
     expect((await commandsOf({}).text('config', 'check', path)).out).toBe(`${path} is in order.\n`);
   });
 
-  it('tells every mistake as file:line:col path: message and ends with 2', async () => {
+  it('prints every mistake as file:line:col path: message and ends with 2', async () => {
     const path = write('bad.yaml', with_mistakes);
     const said = await medley(['config', 'check', path, '--json'], {});
     expect(said.code).toBe(2);
@@ -54,7 +54,7 @@ describe('config check', () => {
     expect(text).toMatchObject({ code: 2, out: `${errors.join('\n')}\n` });
   });
 
-  it('takes the file of MEDLEY_CONFIG when none is named, and says when there is none', async () => {
+  it('checks the file of MEDLEY_CONFIG by default, and says when there is none', async () => {
     const path = write('named.yaml', poster('Poster'));
     expect(await commandsOf({ MEDLEY_CONFIG: path }).ok('config', 'check')).toMatchObject({ file: path });
     const said = await medley(['config', 'check', join(folder, 'none.yaml'), '--json'], {});
@@ -71,7 +71,7 @@ describe('reload', () => {
   });
   afterAll(() => service.stop());
 
-  it('lets the running service read its file again; a mistake changes nothing and is told', async () => {
+  it('lets the running service read its file again, and a mistake is reported and changes nothing', async () => {
     const { config_file = '' } = service.app.config;
     const commands = commandsBeside(service);
     const { call } = await service.client();

@@ -13,7 +13,7 @@ async function deedsOf(account_id: string | null) {
   );
 }
 
-test('what commands do to accounts, keys and secrets is in the audit log, as what the dashboard does', async () => {
+test('changes by commands to accounts, keys and secrets are in the audit log like those of the dashboard', async () => {
   const { id } = await file.commands.ok('account', 'create', '--name', 'Studio', '--credit', '3');
   const made = await file.commands.ok('key', 'create', '--account', id, '--name', 'CI', '--monthly-limit', '5');
   await file.commands.ok('key', 'limit', made.id, 'none');
@@ -46,7 +46,7 @@ test('what commands do to accounts, keys and secrets is in the audit log, as wha
   expect(JSON.stringify(await deedsOf(id))).not.toMatch(/mdl_|whsec_|token=/);
 });
 
-test('so is what they do to tasks and deliveries', async () => {
+test('changes by commands to tasks and deliveries are in the audit log', async () => {
   const { receiver, client, app } = file.stage;
   const { account_id } = client;
   const { json } = await client.call('POST', '/v1/generate', {
@@ -69,7 +69,7 @@ test('so is what they do to tasks and deliveries', async () => {
   ]);
 });
 
-test('what concerns the whole service has no account', async () => {
+test('changes that concern the whole service are in the audit log without an account', async () => {
   await file.commands.ok('reload');
   await file.commands.ok('login-link');
   const operator = expect.stringMatching(/^user_/);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('invoice run', () => {
-  it('makes what is missing, once; of one account if it is told which', async () => {
+  it('creates missing invoices once, of one account if it is named', async () => {
     const commands = commandsBeside(service);
     const first = { number: 'ZW-', account: account_id, currency: 'USD' };
     const one = await commands.ok('invoice', 'run', '--month', '2026-02', '--account', account_id);
@@ -39,7 +39,7 @@ describe('invoice run', () => {
     await expectExactBooks(service.app);
   });
 
-  it('refuses a month that is not over, that is none, an account that is not there, and an issuer that nobody named', async () => {
+  it('refuses an unfinished month, an invalid month, an unknown account, and a service without an issuer', async () => {
     const commands = commandsBeside(service);
     const month = new Date().toISOString().slice(0, 7);
     expect(await commands.fails(1, 'invoice', 'run', '--month', month)).toContain(`${month} is not over: its invoices`);

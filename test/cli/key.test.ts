@@ -25,8 +25,8 @@ function withKey(key: string, path: string, body?: object): Promise<Response> {
 /** Five cents. */
 const audio = { model: 'sandbox/audio', input: { prompt: 'x', duration: 5 } };
 
-describe('key rules', () => {
-  it('gives a key its end, scopes and addresses, and takes them away', async () => {
+describe('the rules of a key', () => {
+  it('are set and removed: expiry, scopes and addresses', async () => {
     const { account_id } = await service.client();
     const made = await commands.ok(
       'key',
@@ -55,7 +55,7 @@ describe('key rules', () => {
     [['--expires', 'yesterday'], '--expires must be a time in the future'],
     [['--addresses', 'example.com'], '--addresses must have addresses such as'],
     [[], 'Name a rule to change'],
-  ])('refuses %j with what to write instead', async (words, message) => {
+  ])('are refused as %j with what to write instead', async (words, message) => {
     const { account_id } = await service.client();
     const { id } = await commands.ok('key', 'create', '--account', account_id);
     expect(await commands.fails(2, 'key', 'rules', id, ...words)).toContain(message);
@@ -63,7 +63,7 @@ describe('key rules', () => {
 });
 
 describe('key create', () => {
-  it('makes a key that works at once, with its limit, and is shown only now', async () => {
+  it('creates a key that works at once with its limit, and shows it only now', async () => {
     const { account_id } = await service.client();
     const words = ['--account', account_id, '--name', 'CI', '--monthly-limit', '5.00'];
     const made = await commands.ok('key', 'create', ...words);
@@ -83,14 +83,14 @@ describe('key create', () => {
     expect(JSON.stringify(keys)).not.toContain(made.key);
   });
 
-  it('tells a person the key first', async () => {
+  it('prints the key first for a person', async () => {
     const { account_id } = await service.client();
     const { code, out } = await commands.text('key', 'create', '--account', account_id);
     expect(code).toBe(0);
     expect(out).toMatch(/^mdl_\w{36}\nThis is shown only now\. Its id is key_\w+\.\n$/);
   });
 
-  it('needs an account that is there, a name and a decimal limit', async () => {
+  it('needs an existing account, a name and a decimal limit', async () => {
     const failures = await Promise.all([
       commands.fails(2, 'key', 'create'),
       commands.fails(1, 'key', 'create', '--account', 'acct_x'),
@@ -105,7 +105,7 @@ describe('key create', () => {
 });
 
 describe('key limit', () => {
-  it('counts from the next task on; none lifts it', async () => {
+  it('applies from the next task on, and none removes it', async () => {
     const { key, key_id } = await service.client();
     const create = async () => (await withKey(key, '/v1/generate?wait=30', audio)).status;
     expect(await create()).toBe(202);
@@ -115,14 +115,14 @@ describe('key limit', () => {
     expect(await create()).toBe(202);
   });
 
-  it('needs a key that is there and a decimal amount', async () => {
+  it('needs an existing key and a decimal amount', async () => {
     expect(await commands.fails(1, 'key', 'limit', 'key_x', '1')).toBe('There is no key "key_x".');
     expect(await commands.fails(2, 'key', 'limit', 'key_x', 'a lot')).toContain('AMOUNT must be a decimal amount');
   });
 });
 
 describe('key delete', () => {
-  it('is felt by a running service within a second, once', async () => {
+  it('takes effect on a running service within a second, once', async () => {
     const { key, key_id, account_id } = await service.client();
     const status = async () => (await withKey(key, '/v1/key')).status;
     expect(await status()).toBe(200);
@@ -135,7 +135,7 @@ describe('key delete', () => {
 });
 
 describe('key rotate', () => {
-  it('makes another key of the same name and limit; the old one works on for a day, or not at all', async () => {
+  it('creates another key of the same name and limit, and the old one works for a day or ends at once', async () => {
     const { key, key_id } = await service.client({ limit: '3' });
     const status = async (text: string) => (await withKey(text, '/v1/key')).status;
     const made = await commands.ok('key', 'rotate', key_id);

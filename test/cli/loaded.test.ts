@@ -40,9 +40,9 @@ const never =
 /** What the commands that read the catalogue have beside the others. */
 const of_catalog = ['ajv', 'yaml', 'src/providers'];
 
-describe('what a command loads', () => {
+describe('a command loads only its modules', () => {
   it.each(['account list', 'margins', 'task list', 'books', '--help'])(
-    '%s: the database and its rooms',
+    'with the database and its modules for %s',
     async (line) => {
       const loaded = await loadedBy(line);
       expect(loaded).toEqual(expect.arrayContaining(['commander', 'pg', 'src/cli']));
@@ -51,14 +51,17 @@ describe('what a command loads', () => {
     },
   );
 
-  it.each(['models', 'config check --default', 'account create --name A'])('%s: the catalogue, too', async (line) => {
-    const loaded = await loadedBy(line);
-    expect(loaded).toEqual(expect.arrayContaining(of_catalog));
-    const more = [...never, 'pg-boss', 'pino', 'src/api', 'src/dashboard'];
-    expect(loaded.filter((name) => more.includes(name))).toEqual([]);
-  });
+  it.each(['models', 'config check --default', 'account create --name A'])(
+    'with the catalogue, too, for %s',
+    async (line) => {
+      const loaded = await loadedBy(line);
+      expect(loaded).toEqual(expect.arrayContaining(of_catalog));
+      const more = [...never, 'pg-boss', 'pino', 'src/api', 'src/dashboard'];
+      expect(loaded.filter((name) => more.includes(name))).toEqual([]);
+    },
+  );
 
-  it('migrate: whatever makes tables', () => {
+  it('with every module that creates tables for migrate', () => {
     expect(of_migration).toEqual(expect.arrayContaining([...of_catalog, 'pg-boss', 'pino', 'undici']));
   });
 });

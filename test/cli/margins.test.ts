@@ -20,8 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-describe('margins', () => {
-  it('tell what was paid, what it costs and what is left, and what nobody knows', async () => {
+describe('the command margins', () => {
+  it('prints what was paid, what it costs, what is left, and what is unknown', async () => {
     const commands = commandsBeside(service);
     const clients = [await service.client(), await service.client({ currency: 'EUR' })];
     for (const { call } of clients) {
@@ -46,7 +46,7 @@ describe('margins', () => {
     await expectExactBooks(service.app);
   });
 
-  it('by a name or of a month that there is not', async () => {
+  it('refuses an unknown name and an invalid month', async () => {
     const commands = commandsBeside(service);
     expect((await commands.text('margins', '--month', '2026-13')).error).toContain('--month must be like 2026-01');
     expect((await commands.text('margins', '--month', '2026-01')).out).toBe('Nothing was charged in 2026-01.\n');

@@ -26,7 +26,7 @@ async function json(words: string[], env: Record<string, string> = {}, code = 0)
 }
 
 describe('medley models', () => {
-  it('tells what the keys make usable, and what further keys would add', async () => {
+  it('lists what the keys make usable and what further keys would add', async () => {
     const { models, providers } = await json(['models'], { FAL_KEY: 'x' });
     const flux = models.find(({ id }: { id: string }) => id === 'black-forest-labs/flux-2-pro');
     expect(flux).toEqual({
@@ -56,7 +56,7 @@ describe('medley models', () => {
     expect(out).not.toMatch(/^anthropic\//m);
   });
 
-  it('show tells prices with their pages and days, routes and fields', async () => {
+  it('shows prices with their pages and days, routes and fields', async () => {
     const veo = await json(['models', 'show', 'google/veo-3.1']);
     expect(veo).toMatchObject({
       usable: false,
@@ -84,7 +84,7 @@ describe('medley models', () => {
     expect(await commandsOf(env).fails(2, 'models')).toContain('version');
   });
 
-  it('the default catalogue is in order', async () => {
+  it('finds the default catalogue valid', async () => {
     const said = await json(['config', 'check', '--default']);
     expect(said).toEqual({ ok: true, file: 'The default catalogue', errors: [], warnings: [] });
   });
@@ -107,7 +107,7 @@ catalog: { default: [fal] }
   });
   afterAll(() => upstream.stop());
 
-  it('sends nothing without --real, and tells what it would send and what it would cost', async () => {
+  it('sends nothing without --real, and prints what it would send and what it would cost', async () => {
     const said = await json(['models', 'test', 'black-forest-labs/flux-2-pro'], env);
     expect(said).toMatchObject({
       real: false,
@@ -118,7 +118,7 @@ catalog: { default: [fal] }
     expect(upstream.asked).toEqual([]);
   });
 
-  it('with --real makes one run and writes its files', async () => {
+  it('makes one run with --real and writes its files', async () => {
     const words = ['models', 'test', 'black-forest-labs/flux-2-pro', '--real', '--out', join(folder, 'out')];
     const input = JSON.stringify({ prompt: 'Blue hour', resolution: '2 MP' });
     const said = await json([...words, '--input', input, '--route', 'fal'], env);
@@ -153,7 +153,7 @@ catalog: { default: [fal] }
     expect(chat.asked.map(({ body }) => body)).toMatchObject([{ max_tokens: 4096 }, { max_tokens: 300 }]);
   });
 
-  it('a refusal is told with what it means, and ends with 1', async () => {
+  it('explains a refusal and ends with 1', async () => {
     upstream.instead('submit', {
       status: 401,
       json: { detail: 'Cannot access application. Authentication is required' },
@@ -173,7 +173,7 @@ catalog: { default: [fal] }
     ],
     [1, ['black-forest-labs/flux-2-pro', '--route', 'bfl'], 'has no route "bfl"; it has fal.'],
     [1, ['black-forest-labs/flux-3'], 'There is no model "black-forest-labs/flux-3".'],
-  ])('%d: %j', async (code, words, message) => {
+  ])('ends with %d for %j', async (code, words, message) => {
     expect(await commandsOf(env).fails(code, 'models', 'test', ...words)).toContain(message);
   });
 
@@ -182,7 +182,7 @@ catalog: { default: [fal] }
     expect(message).toBe('The route openai of openai/gpt-6-luna needs a key in OPENAI_API_KEY.');
   });
 
-  it('asks chat models and embedding models, too', async () => {
+  it('calls chat models and embedding models, too', async () => {
     const chat = await json(['models', 'test', 'sandbox/chat', '--real', '--input', 'Good morning']);
     expect(chat).toMatchObject({ outcome: 'done', text: expect.stringContaining('Good morning') });
     expect(Number(chat.units.output_token)).toBeGreaterThan(0);
@@ -233,7 +233,7 @@ describe('medley models import', () => {
     },
   };
 
-  it('replicate: a draft that config check passes but for its price', async () => {
+  it('drafts a replicate model that passes config check but for its price', async () => {
     const schemas = { Input: replicate_input, ratio: { type: 'string', title: 'Aspect ratio', description: 'Shape' } };
     answers.set('/v1/models/acme/painter', {
       json: {
@@ -283,7 +283,7 @@ describe('medley models import', () => {
     expect(await commandsOf(env).fails(1, ...words, '--out', out)).toContain('could not be written');
   });
 
-  it('fal: the body of its POST is the input, its result tells the kind', async () => {
+  it('drafts a fal model from the body of its POST, and its kind from its result', async () => {
     const name = 'acme/clips/text-to-video';
     const ref = (to: string) => ({
       content: { 'application/json': { schema: { $ref: `#/components/schemas/${to}` } } },
@@ -335,7 +335,7 @@ describe('medley models import', () => {
     [1, ['replicate', 'acme/painter'], {}, 'set REPLICATE_API_TOKEN'],
     [1, ['replicate', 'acme/unknown'], { REPLICATE_API_TOKEN: 'x' }, 'there is no such model'],
     [1, ['fal', 'acme/unknown'], {}, 'there is no such model'],
-  ])('%d: %j', async (code, words, env, message) => {
+  ])('ends with %d for %j', async (code, words, env, message) => {
     const at = ['--base-url', words[0] === 'replicate' ? `${url}/v1` : url];
     expect(await commandsOf(env).fails(code, 'models', 'import', ...words, ...at)).toContain(message);
   });

@@ -38,7 +38,7 @@ it.each([
   ['SIGTERM', 143],
   ['SIGHUP', 129],
 ] as const)(
-  'a command that %s ends takes its PostgreSQL with it',
+  'a command that %s ends stops its PostgreSQL',
   async (signal, code) => {
     let stop: (signal: NodeJS.Signals) => void = () => undefined;
     const said = medley(['books'], { MEDLEY_DATA: data_dir }, (kill) => (stop = kill));
@@ -52,7 +52,7 @@ it.each([
   60_000,
 );
 
-it('webhook listen that was there first lets the service start on its data folder, and verifies what that sends', async () => {
+it('webhook listen that started first lets the service start on its data folder and verifies its webhooks', async () => {
   const port = await freePort();
   const env = { MEDLEY_DATA: data_dir };
   const listening = medley(['webhook', 'listen', '--port', String(port), '--count', '2', '--json'], env);

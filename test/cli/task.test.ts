@@ -36,14 +36,14 @@ describe('task list', () => {
     expect(out).toMatch(new RegExp(`^${foreign} +${other.account_id} +sandbox/image +succeeded +0.010000 +USD `, 'm'));
   });
 
-  it('refuses a status, a number and an account that are not there', async () => {
+  it('refuses an unknown status, number and account', async () => {
     expect(await commands.fails(2, 'task', 'list', '--status', 'done')).toContain('queued, running, succeeded, failed');
     expect(await commands.fails(1, 'task', 'list', '--account', 'acct_x')).toContain('There is no account "acct_x"');
   });
 });
 
 describe('task show', () => {
-  it('tells the money and every attempt', async () => {
+  it('prints the money and every attempt', async () => {
     const id = await generate('sandbox/failover', 'x');
     const shown = await commands.ok('task', 'show', id);
     expect(shown).toMatchObject({ id, status: 'succeeded', estimate: '0.010000', cost: '0.010000', error: null });
@@ -58,7 +58,7 @@ describe('task show', () => {
 });
 
 describe('task fail', () => {
-  it('ends a task that hangs: refunded, not counted as a failure, once', async () => {
+  it('ends a hanging task once, refunded and not counted as a failure', async () => {
     const id = await generate('sandbox/image', '[[delay 1h]]', 0);
     await expect.poll(async () => (await client.call('GET', `/v1/tasks/${id}`)).json.status).toBe('running');
     const before = (await client.call('GET', '/v1/balance')).json;
@@ -84,7 +84,7 @@ describe('task fail', () => {
     expect(await commands.fails(1, 'task', 'fail', id, '--reason', 'again')).toBe(`${id} is failed already.`);
   });
 
-  it('wakes whoever waits for the task', async () => {
+  it('wakes callers that wait for the task', async () => {
     const waiting = client.call('POST', '/v1/generate?wait=30', {
       model: 'sandbox/image',
       input: { prompt: '[[delay 1h]]' },

@@ -8,7 +8,7 @@ import { stageOfFile } from './stage.ts';
 
 const file = stageOfFile();
 
-test('webhook test sends a signed payload and tells how the receiver answered', async () => {
+test('webhook test sends a signed payload and prints how the receiver answered', async () => {
   const { receiver, client } = file.stage;
   const sent = await file.commands.ok(
     'webhook',
@@ -36,7 +36,7 @@ test('webhook test sends a signed payload and tells how the receiver answered', 
   expect(said.out).toMatch(/^Not delivered: \S+ answered 500 after \d+ ms\n\nanswer 500\n$/);
 });
 
-test('an address that is not allowed, and an account that is not there, are refused', async () => {
+test('webhook test refuses a forbidden address and an unknown account', async () => {
   const { client } = file.stage;
   const refused = await file.commands.fails(
     2,
@@ -56,7 +56,7 @@ test('an address that is not allowed, and an account that is not there, are refu
   expect(await file.commands.fails(2, 'webhook', 'listen', '--port', 'x')).toContain('--port');
 });
 
-test('webhook resend sends a delivery once more; task show tells of its attempts', async () => {
+test('webhook resend sends a delivery again, and task show prints its attempts', async () => {
   const { receiver, client, app } = file.stage;
   const task = await finishTask(client, `${receiver.url}/resend`);
   await receiver.nth('/resend', 1);
@@ -73,7 +73,7 @@ test('webhook resend sends a delivery once more; task show tells of its attempts
   expect(said.out).toMatch(/attempt 2 +204 after \d+ ms/);
 });
 
-test('webhook rotate answers the new secret', async () => {
+test('webhook rotate prints the new secret', async () => {
   const { client } = file.stage;
   const { webhook_secret: before } = await file.commands.ok('account', 'show', client.account_id);
   const { webhook_secret } = await file.commands.ok('webhook', 'rotate', '--account', client.account_id);
@@ -81,7 +81,7 @@ test('webhook rotate answers the new secret', async () => {
   expect(webhook_secret).not.toBe(before);
 });
 
-test('webhook listen receives, verifies with the secret of the account, and prints', async () => {
+test('webhook listen receives webhooks, verifies them with the secret of the account, and prints them', async () => {
   const { client, app } = file.stage;
   const port = await freePort();
   const { database_url = '', data_dir } = app.config;

@@ -46,7 +46,7 @@ async function modelNamed(id: string): Promise<AdminModel | undefined> {
   return data.find((model) => model.id === id);
 }
 
-describe('models and routes are changed while the service runs', () => {
+describe('models and routes that change while the service runs', () => {
   const model = 'test/two';
   const run = async (of = client) => {
     const { status, json } = await of.call('POST', '/v1/generate?wait=30', { model, input: { prompt: 'x' } });
@@ -58,7 +58,7 @@ describe('models and routes are changed while the service runs', () => {
   };
   const statusOf = async (of = client) => (await of.call('GET', `/v1/models/${model}`)).json.status;
 
-  it('a model that is switched off takes nothing, on every node, until it is switched on', async () => {
+  it('a model that is switched off accepts nothing on any node until it is switched on', async () => {
     const node = await test.beside({ yaml });
     const there = await node.client({ account_id: client.account_id });
     expect(await statusOf(there)).toBe('available');
@@ -80,7 +80,7 @@ describe('models and routes are changed while the service runs', () => {
     ]);
   });
 
-  it('so is a chat model', async () => {
+  it('a chat model that is switched off accepts nothing on any node until it is switched on', async () => {
     const ask = () =>
       client.call('POST', '/v1/chat/completions', {
         model: 'sandbox/chat',
@@ -92,7 +92,7 @@ describe('models and routes are changed while the service runs', () => {
     expect((await ask()).status).toBe(200);
   });
 
-  it('routes are tried in the order that an operator gave them', async () => {
+  it('routes are tried in the order that an operator sets', async () => {
     expect(await usedBy((await run()).json.id)).toEqual([`${model}#a`]);
     told(await operator.post('/dash/admin/models/order', { model, routes: ['b', 'a'] }));
     expect(await usedBy((await run()).json.id)).toEqual([`${model}#b`]);
@@ -103,7 +103,7 @@ describe('models and routes are changed while the service runs', () => {
     expect(await modelNamed(model)).toMatchObject({ is_reordered: false, routes: [{ id: 'a' }, { id: 'b' }] });
   });
 
-  it('a route that is drained takes nothing new, and what runs on it goes on', async () => {
+  it('a drained route accepts nothing new, and its running tasks continue', async () => {
     const slow = { model, input: { prompt: '[[delay 1s]] x' } };
     const { json: begun } = await client.call('POST', '/v1/generate', slow);
     const now = async () => (await client.call('GET', `/v1/tasks/${begun.id}`)).json.status;
@@ -129,7 +129,7 @@ describe('a test call of a route', () => {
   const path = '/dash/admin/routes/test';
   const route = { model: 'test/two', route: 'a' };
 
-  it('tells what would be sent and what it would cost, and sends nothing', async () => {
+  it('shows what would be sent and what it would cost, and sends nothing', async () => {
     const plan = told<AdminTrialPlan>(await operator.post(path, route));
     expect(plan).toMatchObject({ estimated_cost: '0.040000', upstream_estimate: '0.025000', currency: 'USD' });
     expect(plan.sent).toContain('prompt');
@@ -140,7 +140,7 @@ describe('a test call of a route', () => {
     expect(chat.input).toContain('hello');
   });
 
-  it('is made for real on request: it is in the log, and no account pays', async () => {
+  it('is sent on request, is in the log, and costs no account anything', async () => {
     const before = await test.app.db.query('select count(*) from ledger_entries');
     const begun = await operator.post(path, { ...route, real: true, input: '{"prompt": "[[delay 1s]] A test"}' });
     expect(begun.status).toBe(202);
@@ -163,7 +163,7 @@ describe('a test call of a route', () => {
   });
 });
 
-it('uses a route again that another node has left out', async () => {
+it('the dashboard restores a route that another node has left out', async () => {
   const route = 'test/two#a';
   await test.app.health.failed(route, 'acct_any', { cause: 'timeout', pause_ms: 600_000 });
   const node = await test.beside();

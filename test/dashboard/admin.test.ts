@@ -62,13 +62,13 @@ const filled = (path: string) =>
 const operating = dashboardEndpoints().filter(({ path }) => path.startsWith('/dash/admin'));
 const calls = operating.map(({ method, path }) => [method, path] as const);
 
-describe('who may not', () => {
-  it('there are endpoints for operators', () => {
+describe("the operator's endpoints", () => {
+  it('are not an empty list', () => {
     expect(calls.length).toBeGreaterThan(15);
     expect(operating.every(({ session }) => session === 'operator')).toBe(true);
   });
 
-  it.each(calls)('%s %s: 404 for whoever is none, 401 without a session', async (method, path) => {
+  it.each(calls)('return 404 to members and 401 without a session: %s %s', async (method, path) => {
     const body = method === 'GET' ? undefined : {};
     const refused = await owner.send(method, filled(path), body);
     expect(refused.status).toBe(404);
@@ -81,7 +81,7 @@ describe('who may not', () => {
   );
 
   it.each(changing.map(({ method, path }) => [method, path] as const))(
-    'an operator looks at accounts of others and changes nothing: %s %s',
+    'let an operator view an account of others and change nothing: %s %s',
     async (method, path) => {
       const { status, json } = await operator.send(method, filled(path), {});
       expect(status).toBe(403);
@@ -90,7 +90,7 @@ describe('who may not', () => {
   );
 });
 
-describe('an account', () => {
+describe("an account on the operator's pages", () => {
   it('is found by a part of its name and by its id', async () => {
     const named = told<Page<AdminAccount>>(await operator.get('/dash/admin/accounts?search=custom'));
     expect(named.data.map(({ id }) => id)).toEqual([owner.account_id]);
@@ -98,7 +98,7 @@ describe('an account', () => {
     expect(by_id.data.map(({ name }) => name)).toEqual(['Stranger']);
   });
 
-  it('is made with a currency and a credit, which its log tells', async () => {
+  it('is created with a currency and a credit that is in its log', async () => {
     const body = { name: ' New ', currency: 'USD', credit: '12.5' };
     const made = told<AdminAccount>(await operator.post('/dash/admin/accounts', body));
     expect(made).toMatchObject({ name: 'New', currency: 'USD', available: { amount: '12.50' }, status: 'active' });
@@ -110,7 +110,7 @@ describe('an account', () => {
     }
   });
 
-  it('tells its people and the keys that work', async () => {
+  it('shows its people and its working keys', async () => {
     const page = told<AdminAccountPage>(await operator.get(accountPath()));
     expect(page.members).toMatchObject([{ role: 'owner', two_factor: false }]);
     expect(page.keys).toMatchObject([{ name: 'Test', shown_as: expect.stringContaining('…') }]);
@@ -118,7 +118,7 @@ describe('an account', () => {
     expect((await operator.get(accountPath('x'))).status).toBe(404);
   });
 
-  it('is credited once, however often the same is asked', async () => {
+  it('is credited once, however often the same request comes', async () => {
     const fresh = await ownerOfNew(test, 'Credited');
     const body = { amount: '25', reason: 'Paid by transfer', ref: 'click-1' };
     const path = `${accountPath(fresh.account_id)}/credit`;
@@ -136,7 +136,7 @@ describe('an account', () => {
     expect((await operator.post(path, { ...body, amount: '-25' })).status).toBe(409);
   });
 
-  it('is not credited by a ref that another account has, not even at the same moment', async () => {
+  it('is not credited by a ref of another account, not even at the same moment', async () => {
     const both = [await ownerOfNew(test, 'One'), await ownerOfNew(test, 'Other')];
     const body = { amount: '25', reason: 'Paid by transfer', ref: 'transfer-9' };
     const answers = await Promise.all(
@@ -162,7 +162,7 @@ describe('an account', () => {
     await expectExactBooks(test.app);
   });
 
-  it('that is blocked begins nothing new, until it is unblocked', async () => {
+  it('that is blocked starts nothing new until it is unblocked', async () => {
     const fresh = await ownerOfNew(test, 'Blocked');
     const { call } = await test.client({ account_id: fresh.account_id });
     const works = async () => {
@@ -196,7 +196,7 @@ describe('an account', () => {
     expect(done.map(({ details }) => details?.['limit'])).toEqual([null, '7.500000']);
   });
 
-  it('that failed too often may go on, by the word of an operator', async () => {
+  it('that failed too often is released by an operator', async () => {
     const fresh = await ownerOfNew(test, 'Unlucky');
     const { call } = await test.client({ account_id: fresh.account_id });
     const fail = { model: 'test/paid', input: { prompt: '[[fail]]' } };
@@ -210,7 +210,7 @@ describe('an account', () => {
     await expectExactBooks(test.app);
   });
 
-  it('is handed over by a link that signs its owner in, once', async () => {
+  it('is handed over by a link that signs its owner in once', async () => {
     const fresh = await ownerOfNew(test, 'Handed over');
     const { link } = told<{ link: string }>(await operator.post(`${accountPath(fresh.account_id)}/login-link`));
     const token = new URL(link).searchParams.get('token');
@@ -236,8 +236,8 @@ describe('deleting an account', () => {
   });
 });
 
-describe('looking at an account as its people do', () => {
-  it('is written down there, and adds it to what the operator sees', async () => {
+describe('viewing an account as its people do', () => {
+  it('is recorded there and adds it to what the operator sees', async () => {
     told(await operator.post(`${accountPath()}/view`));
     expect((await entries(owner.account_id))[0]).toMatchObject({ action: 'account.view' });
     const { accounts } = told<Me>(await operator.get(`/dash/me?view=${owner.account_id}`));
@@ -245,14 +245,14 @@ describe('looking at an account as its people do', () => {
     expect((await operator.get(`${owner.base}/balance`)).status).toBe(200);
   });
 
-  it('is for operators alone', async () => {
+  it('is reserved for operators', async () => {
     const { accounts } = told<Me>(await owner.get(`/dash/me?view=${stranger.account_id}`));
     expect(accounts.map(({ id }) => id)).toEqual([owner.account_id]);
     expect((await owner.get(`${stranger.base}/balance`)).status).toBe(404);
   });
 });
 
-describe('the service', () => {
+describe("the service on the operator's pages", () => {
   const generate = (prompt: string, webhook_url?: string) =>
     client.call('POST', '/v1/generate?wait=30', {
       model: 'test/paid',
@@ -260,13 +260,13 @@ describe('the service', () => {
       ...(webhook_url !== undefined && { webhook_url }),
     });
 
-  it('has made one thing, and failed to make another', async () => {
+  it('has made one thing and failed to make another', async () => {
     expect((await generate('One')).json.status).toBe('succeeded');
     const failed = await generate('[[fail]]', 'http://127.0.0.1:65001/hook');
     expect(failed.json.status, failed.text).toBe('failed');
   });
 
-  it('is told in one look', async () => {
+  it('is summarized on one page', async () => {
     const view = told<AdminOverview>(await operator.get('/dash/admin/overview'));
     expect(view.lights.map(({ name }) => name)).toEqual([
       'Queue',
@@ -281,7 +281,7 @@ describe('the service', () => {
     expect(view.tasks.failed_24h).toBeGreaterThan(0);
   });
 
-  it('tells the margins that `medley margins` tells, on the page and in the file', async () => {
+  it('shows the margins of `medley margins` on the page and in the file', async () => {
     for (const by of ['route', 'account']) {
       const { month, data } = told<AdminMargins>(await operator.get(`/dash/admin/margins?by=${by}`));
       const said = await commandsBeside(test).ok('margins', '--by', by, '--month', month);
@@ -298,7 +298,7 @@ describe('the service', () => {
     expect((await operator.get('/dash/admin/margins?by=key')).status).toBe(400);
   }, 60_000);
 
-  it('tells what failed, of chat as well, and the same as a file', async () => {
+  it('lists failures, of chat as well, and the same as a file', async () => {
     const messages = [{ role: 'user', content: '[[error 503]]' }];
     expect((await client.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages })).status).toBe(502);
     const read = async () => told<{ data: AdminFailure[] }>(await operator.get('/dash/admin/failures')).data;
@@ -312,7 +312,7 @@ describe('the service', () => {
     expect(text).toContain(data[0]?.route);
   });
 
-  it('tells deliveries of all accounts, page by page', async () => {
+  it('lists deliveries of all accounts page by page', async () => {
     const path = '/dash/admin/deliveries';
     const { data } = told<Page<AdminDelivery>>(await operator.get(path));
     expect(data).toMatchObject([{ account_id: owner.account_id, url: 'http://127.0.0.1:65001/hook' }]);
@@ -328,7 +328,7 @@ describe('the service', () => {
     expect((await operator.post(`${path}/none/resend`)).status).toBe(404);
   });
 
-  it('tells routes, and uses one again at once', async () => {
+  it('lists routes, and restores one at once', async () => {
     const models = async () => told<{ data: AdminModel[] }>(await operator.get('/dash/admin/models')).data;
     const [route] = (await models()).find(({ id }) => id === 'test/paid')?.routes ?? [];
     expect(route).toMatchObject({ state: 'closed', provider: 'sandbox' });
@@ -337,7 +337,7 @@ describe('the service', () => {
     expect((await operator.post('/dash/admin/routes/reset', {})).status).toBe(400);
   });
 
-  it('tells who did what, by account and action, and the same as a file', async () => {
+  it('lists the audit log by account and action, and the same as a file', async () => {
     const all = await entries();
     expect(all.length).toBeGreaterThan(5);
     const views = told<Page<AdminAudit>>(await operator.get('/dash/admin/audit?action=account.view')).data;
@@ -349,7 +349,7 @@ describe('the service', () => {
     expect((await operator.get('/dash/admin/audit?after=x')).status).toBe(400);
   });
 
-  it('tells its configuration without a secret, and reads it again', async () => {
+  it('shows its configuration without a secret and reads it again', async () => {
     const { providers, file, settings } = told<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
     expect(settings).toContainEqual({
       name: 'Addresses allowed beyond public ones',
@@ -369,7 +369,7 @@ describe('the service', () => {
 
   const queue = async () => told<AdminQueue>(await operator.get('/dash/admin/queue'));
 
-  it('tells its queues, and who works on them', async () => {
+  it('lists its queues and the workers on them', async () => {
     const { queues, nodes } = await queue();
     expect(queues.length).toBeGreaterThan(0);
     const { version } = told<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
@@ -377,7 +377,7 @@ describe('the service', () => {
     expect(nodes[0]?.name).toContain(String(process.pid));
   });
 
-  it('a worker that is paused takes nothing, and goes on when it may', async () => {
+  it('pauses a worker, which takes nothing until it is resumed', async () => {
     const id = (await queue()).nodes[0]?.id;
     const pause = (paused: boolean) => operator.post(`/dash/admin/nodes/${id}/pause`, { paused });
     told(await pause(true));
@@ -393,7 +393,7 @@ describe('the service', () => {
     expect((await operator.post('/dash/admin/nodes/none/pause', { paused: true })).status).toBe(404);
   });
 
-  it('a job that was begun in vain is started anew by hand; a task that hangs is ended and refunded', async () => {
+  it('starts a failed job again by hand, and ends and refunds a hanging task', async () => {
     const body = { model: 'test/paid', input: { prompt: '[[delay 600s]] x' } };
     const { json } = await client.call('POST', '/v1/generate', body);
     const status = async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status;

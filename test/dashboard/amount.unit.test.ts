@@ -12,11 +12,11 @@ it.each([
   ['10,000', '10,000'],
   ['1,000.00', '1.000.00'],
   ['1,000,000', '1.000,000'],
-])('%j is sent as %j', (typed, sent) => {
+])('the amount %j is sent as %j', (typed, sent) => {
   expect(amountSent(typed)).toBe(sent);
   expect(optionalAmount(typed)).toBe(sent);
 });
 
-it('nothing is no amount', () => {
+it('an empty text is not an amount', () => {
   expect(optionalAmount(' ')).toBeNull();
 });

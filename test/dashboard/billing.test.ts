@@ -59,7 +59,7 @@ async function ledger(query = '', who = owner): Promise<Lines> {
 const available = async () => (await client.call('GET', '/v1/balance')).json.available.exact;
 
 describe('the ledger', () => {
-  it('is that of the API, with causes and the balance after', async () => {
+  it('is that of the API, with causes and the balance after each entry', async () => {
     const { data } = await ledger('?limit=100');
     const { json } = await client.call('GET', '/v1/balance/transactions?limit=100');
     expect(data.length).toBeGreaterThan(6);
@@ -84,7 +84,7 @@ describe('the ledger', () => {
     expect(data.find(({ type }) => type === 'charge')?.key).toEqual({ id: client.key_id, name: 'Test' });
   });
 
-  it('pages by cursor, by type and by time', async () => {
+  it('is paged by cursor, by type and by time', async () => {
     const all = await ledger('?limit=100');
     const first = await ledger('?limit=3');
     const rest = await ledger(`?limit=100&after=${first.data.at(-1)?.id}`);
@@ -99,7 +99,7 @@ describe('the ledger', () => {
     }
   });
 
-  it('is a file that adds up, and in which nothing is a formula', async () => {
+  it('is a file that adds up and in which nothing is a formula', async () => {
     const answer = await owner.get(`${owner.base}/ledger.csv`);
     expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
     const [header = '', ...lines] = answer.text
@@ -117,7 +117,7 @@ describe('the ledger', () => {
     expect(correction?.[at('amount')]).toBe('-0.001000');
   });
 
-  it('is nobody else’s', async () => {
+  it('is visible to nobody else', async () => {
     for (const path of ['ledger', 'ledger.csv', 'billing']) {
       const seen = await Promise.all([
         stranger.get(`${owner.base}/${path}`),
@@ -143,7 +143,7 @@ describe('billing details', () => {
     email: 'faktury@example.com',
   };
 
-  it('are changed by who may, and written down', async () => {
+  it('are changed by members with the right to, and recorded', async () => {
     expect((await billing()).details.company).toBe('');
     const answer = await biller.send('PUT', `${biller.base}/billing/details`, details);
     expect(answer.status).toBe(200);
@@ -160,12 +160,12 @@ describe('billing details', () => {
     [{ ...details, company: 7 }, 'company'],
     [{ ...details, city: 'a\0b' }, 'city'],
     [{ ...details, email: 'nobody' }, 'email'],
-  ])('are not %j', async (body, param) => {
+  ])('are refused as %j', async (body, param) => {
     const answer = await owner.send('PUT', `${owner.base}/billing/details`, body);
     expect(answer).toMatchObject({ status: 400, json: { error: { param } } });
   });
 
-  it.each(['details', 'alert', 'top-up'])('nor may a viewer or a developer change %s', async (path) => {
+  it.each(['details', 'alert', 'top-up'])('are protected: a viewer or a developer cannot change %s', async (path) => {
     const developer = await memberOf(test, owner, 'developer');
     const method = path === 'top-up' ? 'POST' : 'PUT';
     for (const who of [viewer, developer]) {
@@ -175,10 +175,10 @@ describe('billing details', () => {
   });
 });
 
-describe('an alert', () => {
+describe('a balance alert', () => {
   const setAlert = (threshold: unknown) => owner.send('PUT', `${owner.base}/billing/alert`, { threshold });
 
-  it('tells once that the balance is low, and again after there was more', async () => {
+  it('is sent once when the balance is low, and again after a payment', async () => {
     const told: string[] = [];
     const later = () => new Date(Date.now() + 600_000);
     const look = (now = new Date()) =>
@@ -202,7 +202,7 @@ describe('an alert', () => {
     expect(await look()).toBe(0);
   });
 
-  it.each(['0', '-1', 'x', 5, undefined, '1.0000001', '9999999999999'])('is not at %j', async (threshold) => {
+  it.each(['0', '-1', 'x', 5, undefined, '1.0000001', '9999999999999'])('is refused at %j', async (threshold) => {
     expect(await setAlert(threshold)).toMatchObject({ status: 400, json: { error: { param: 'threshold' } } });
   });
 });
@@ -234,7 +234,7 @@ describe('a top-up', () => {
     return BigInt((await available()).replace('.', '')) - before;
   };
 
-  it('leads to a page with the amount, and is credited once when it is paid, however often it is told', async () => {
+  it('leads to a page with the amount and is credited once when it is paid, however often it is reported', async () => {
     expect((await billing()).top_up).toEqual({ by: 'card', smallest: '1.000000', largest: '10000.000000' });
     const session = await page('25.50');
     const form = stripe.forms.at(-1);
@@ -257,7 +257,7 @@ describe('a top-up', () => {
     });
   });
 
-  it('is what Stripe says was paid, whatever an event says', async () => {
+  it('is the amount that Stripe reports as paid, whatever an event says', async () => {
     const session = await page('5');
     stripe.pay(session);
     expect(await change(() => tell({ ...session, amount_total: 999_999 }))).toBe(5_000_000n);
@@ -297,7 +297,7 @@ describe('a top-up', () => {
     },
   );
 
-  it('is not believed without the signature of these bytes, with our secret, of these minutes', async () => {
+  it('is refused without a recent signature of its exact bytes with our secret', async () => {
     const session = await page('7');
     stripe.pay(session);
     const right = signedEvent(webhook_secret, event(session));
@@ -318,7 +318,7 @@ describe('a top-up', () => {
     expect(await change(() => post(right))).toBe(7_000_000n);
   });
 
-  it('is told again later where Stripe cannot be asked', async () => {
+  it('is reported again later when Stripe cannot be reached', async () => {
     const session = await page('8');
     stripe.pay(session);
     stripe.failNext(500);
@@ -328,19 +328,19 @@ describe('a top-up', () => {
     expect(await tell(session, 'charge.refunded')).toEqual({ status: 200, json: { received: true } });
   });
 
-  it.each(['0.99', '10000.01', '5.001', '-5', 'x', 5, undefined])('is not of %j', async (amount) => {
+  it.each(['0.99', '10000.01', '5.001', '-5', 'x', 5, undefined])('is refused as %j', async (amount) => {
     const answer = await owner.post(`${owner.base}/billing/top-up`, { amount });
     expect(answer).toMatchObject({ status: 400, json: { error: { param: 'amount' } } });
   });
 
-  it('says without details when the page cannot be made', async () => {
+  it('fails without details when the page cannot be created', async () => {
     stripe.failNext(401);
     const answer = await owner.post(`${owner.base}/billing/top-up`, { amount: '5' });
     expect(answer.status).toBe(503);
     expect(answer.text).not.toContain('sk_test');
   });
 
-  it('is by the operator’s words where there is no Stripe', async () => {
+  it("follows the operator's words when there is no Stripe", async () => {
     const node = await test.beside({ yaml: 'version: 1\nbilling: { top_up_text: "Transfer to PL61 1090 1014" }\n' });
     try {
       const view = await fetch(`${node.url}/stripe/webhook`, { method: 'POST' });

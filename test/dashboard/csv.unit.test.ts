@@ -9,7 +9,7 @@ async function fileOf(header: string[], rows: AsyncIterable<Cell[]> | Cell[][]):
   return (await text(body)).replace(/^\uFEFF/, '');
 }
 
-it('is RFC 4180 with a mark, streamed, and is called as asked', async () => {
+it('a CSV file is RFC 4180 with a byte order mark, streamed, and has the requested name', async () => {
   const answer = csvAnswer('medley-x', ['a'], []);
   expect(answer.headers).toEqual({
     'content-type': 'text/csv; charset=utf-8',
@@ -45,15 +45,15 @@ it.each<[Cell, string]>([
   ['x,-2+3', '"x,\'-2+3"'],
   ['x\n=1', '"x\n\'=1"'],
   ['1,-2,-3.5', '"1,-2,-3.5"'],
-])('%j is written %j', async (cell, written) => {
+])('the value %j is written as %j in CSV', async (cell, written) => {
   expect(await fileOf(['h'], [[cell]])).toBe(`h\r\n${written}\r\n`);
 });
 
-it('takes numbers of any length', async () => {
+it('a CSV file holds numbers of any length', async () => {
   expect(await fileOf(['h'], [[12n, 7, 123_456_789_012_345_678n]])).toBe('h\r\n12,7,123456789012345678\r\n');
 });
 
-it('reads no further than it is read', async () => {
+it('a CSV file is generated no faster than it is read', async () => {
   let asked = 0;
   async function* rows() {
     while (true) yield [`row ${asked++} ${'x'.repeat(1_000)}`];

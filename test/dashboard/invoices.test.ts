@@ -58,7 +58,7 @@ async function bytesOf(who: Someone, path: string): Promise<{ headers: Headers; 
   return { headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) };
 }
 
-it('is named by the charges that stand on it', async () => {
+it('the fixture has an invoice and its charges', async () => {
   const { data } = (await owner.get(`${owner.base}/ledger?type=charge&limit=100`)).json as { data: LedgerLine[] };
   const { data: invoices } = await listed(owner);
   const numbers = new Map(invoices.map(({ month, number }) => [month, number]));
@@ -66,7 +66,7 @@ it('is named by the charges that stand on it', async () => {
   for (const { invoice, created_at } of data) expect(invoice).toBe(numbers.get(created_at.slice(0, 7)));
 });
 
-it('lists the invoices of the account, newest first, by month', async () => {
+it('the dashboard lists the invoices of the account by month, newest first', async () => {
   const all = await listed(owner);
   expect(all.data.map(({ month }) => month)).toEqual(months.toReversed());
   expect(all.data[0]?.total).toEqual({ amount: '1.23', currency: 'USD', exact: '1.234568' });
@@ -80,7 +80,7 @@ it('lists the invoices of the account, newest first, by month', async () => {
   expect(await listed(viewer)).toEqual(all);
 });
 
-it('the file, the table and the paper say what the ledger says', async () => {
+it('the file, the table and the PDF of an invoice equal the ledger', async () => {
   const { data } = await listed(owner);
   const [newest] = data;
   const path = `/invoices/${newest?.number}`;
@@ -113,7 +113,7 @@ it('the file, the table and the paper say what the ledger says', async () => {
   }
 });
 
-it('an invoice of somebody else is as unknown as one that is not there', async () => {
+it('an invoice of somebody else is as unknown as one that does not exist', async () => {
   const [theirs] = (await listed(stranger)).data;
   for (const form of ['pdf', 'csv', 'json']) {
     const answers = await Promise.all(

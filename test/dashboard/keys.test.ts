@@ -39,7 +39,7 @@ async function opens(secret: string): Promise<boolean> {
 /** The word of a key that was ended reaches this node by NOTIFY, or by itself within a second. */
 const ends = (secret: string) => expect.poll(() => opens(secret), { timeout: 5_000 }).toBe(false);
 
-it('a key is made, told once, and works at once', async () => {
+it('a key is created, shown once, and works at once', async () => {
   const { key, secret } = await create({ name: '  CI ', limit: '25.5' });
   expect(secret).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
   expect(key).toMatchObject({
@@ -63,7 +63,7 @@ it('a key is made, told once, and works at once', async () => {
   expect(written[0]?.all).not.toContain(secret);
 });
 
-it('a key without a limit has no bar, one with nothing left a full one', async () => {
+it('a key without a limit has no bar, and one with nothing left has a full one', async () => {
   const { key } = await create({ name: 'Free' });
   expect(key).toMatchObject({ limit: null, used_percent: null });
   expect((await create({ name: 'Shut', limit: '0' })).key).toMatchObject({ used_percent: 100 });
@@ -79,7 +79,7 @@ it.each([
   [{ name: 'x', limit: '-1' }, 'limit'],
   [{ name: 'x', limit: '1e3' }, 'limit'],
   [{ name: 'x', limit: '99999999999' }, 'limit'],
-])('%j is refused, and names %s', async (body, param) => {
+])('the key settings %j are refused and %s is named', async (body, param) => {
   const { status, json } = await owner.post(`${owner.base}/keys`, body);
   expect(status).toBe(400);
   expect(json).toMatchObject({ error: { param } });
@@ -96,7 +96,7 @@ it('a key gets another name and limit, and loses its limit', async () => {
   expect(await opens(secret)).toBe(true);
 });
 
-it('a deleted key opens nothing any more, and stays in the list', async () => {
+it('a deleted key opens nothing any more and stays in the list', async () => {
   const { key, secret } = await create({ name: 'Short' });
   expect(await opens(secret)).toBe(true);
   const path = `${owner.base}/keys/${key.id}`;
@@ -108,7 +108,7 @@ it('a deleted key opens nothing any more, and stays in the list', async () => {
   expect((await owner.post(`${path}/rotate`, { overlap_hours: 0 })).status).toBe(409);
 });
 
-it('a rotated key works beside the new one for a day, if asked', async () => {
+it('a rotated key works beside the new one for a day, if requested', async () => {
   const { key, secret } = await create({ name: 'Worker', limit: '12' });
   const path = `${owner.base}/keys/${key.id}/rotate`;
   expect((await owner.post(path, { overlap_hours: 1 })).status).toBe(400);
@@ -134,7 +134,7 @@ it('a rotated key can be ended before its day is over', async () => {
   await ends(secret);
 });
 
-it('two who rotate the same key at once make one new key', async () => {
+it('two members who rotate the same key at once create one new key', async () => {
   const { key } = await create({ name: 'Twice' });
   const path = `${owner.base}/keys/${key.id}/rotate`;
   const answers = await Promise.all([1, 2, 3].map(() => owner.post(path, { overlap_hours: 0 })));
@@ -142,7 +142,7 @@ it('two who rotate the same key at once make one new key', async () => {
   expect((await listed()).filter(({ name, state }) => name === 'Twice' && state === 'active')).toHaveLength(1);
 });
 
-it('a deletion by a node whose clock is ahead holds at once', async () => {
+it('a deletion by a node whose clock is ahead applies at once', async () => {
   const { text, key } = await createKey(
     test.app.db,
     { account_id: owner.account_id, name: 'x', limit_month: null },
@@ -171,7 +171,7 @@ it.each(['billing', 'viewer'] as const)('a member with the role %s sees keys and
   expect((await listed()).find(({ id }) => id === key.id)).toMatchObject({ name: 'Theirs', state: 'active' });
 });
 
-it('a key gets its rules when it is made or changed, keeps them when it is rotated, and a mistake names its field', async () => {
+it('a key gets its rules when it is created or changed, keeps them when it is rotated, and a mistake names its field', async () => {
   const rules = { expires_at: '30d', scopes: ['read', 'chat'], addresses: ['127.0.0.1', '10.0.0.0/8'] };
   const { key } = await create({ name: 'Ruled', ...rules });
   expect(key).toMatchObject({ scopes: ['chat', 'read'], addresses: ['127.0.0.1/32', '10.0.0.0/8'], state: 'active' });
@@ -192,12 +192,12 @@ it('a key gets its rules when it is made or changed, keeps them when it is rotat
   }
 });
 
-it('a developer makes keys', async () => {
+it('a developer creates keys', async () => {
   const member = await memberOf(test, owner, 'developer');
   expect(await opens((await create({ name: 'Dev' }, member)).secret)).toBe(true);
 });
 
-it('foreign and unknown keys are answered the same', async () => {
+it('foreign and unknown keys get the same response', async () => {
   const { key } = await create({ name: 'Foreign' }, stranger);
   const path = (id: string) => `${owner.base}/keys/${id}`;
   const unknown = `${key.id.slice(0, -4)}0000`;

@@ -55,7 +55,7 @@ async function nextMail(): Promise<Received> {
   return mail;
 }
 
-it('a forgotten password: the link of the mail makes a new one, once', async () => {
+it('the mailed link of a forgotten password sets a new one, once', async () => {
   const somebody = browserOf(test.url);
   const unknown = await somebody.post('/auth/request-password-reset', { email: 'nobody@example.com' });
   const known = await somebody.post('/auth/request-password-reset', { email: 'anna@example.com' });
@@ -101,7 +101,7 @@ function pastMonth(): { day: Date; month: string } {
   return { day, month: day.toISOString().slice(0, 7) };
 }
 
-it('when a month has ended its invoice is made and told of; so is a balance that has become low', async () => {
+it('an invoice is created and mailed when its month has ended, and so is the notice of a low balance', async () => {
   const { db } = test.app;
   const { account_id } = owner;
   const { day: now, month } = pastMonth();
@@ -127,7 +127,7 @@ it('when a month has ended its invoice is made and told of; so is a balance that
   expect(mails[1]?.text).toContain(`${test.url}/billing/invoices`);
 });
 
-it('an address that is put off keeps nobody else from being told of their invoice', async () => {
+it('an address whose mail is deferred delays no other invoice', async () => {
   const service = await startTestApp({ worker: false, clock, yaml });
   try {
     const { db } = service.app;
@@ -152,7 +152,7 @@ it('an address that is put off keeps nobody else from being told of their invoic
   }
 });
 
-it('without mail the link is there to be handed over', async () => {
+it('a link is shown to be handed over when there is no mail', async () => {
   await test.configure('version: 1');
   const answer = await owner.post(`${owner.base}/team/invitations`, { email: 'iza@example.com', role: 'viewer' });
   expect(answer.json).toMatchObject({ mailed: false, link: expect.stringContaining('/invitation?id=') });

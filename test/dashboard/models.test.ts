@@ -30,8 +30,8 @@ async function paceOf(id: string) {
   return (answer.json as ModelView).pace;
 }
 
-describe('models', { timeout: 120_000 }, () => {
-  it('are those of the API, in the same words and order', async () => {
+describe('models in the dashboard', { timeout: 120_000 }, () => {
+  it('are those of the API in the same words and order', async () => {
     const { json } = await client.call('GET', '/v1/models');
     const told = json.data.map(({ id, display_name, input_schema, pricing, status }) => {
       return { id, display_name, input_schema, pricing, status };
@@ -48,7 +48,7 @@ describe('models', { timeout: 120_000 }, () => {
     expect((await viewer.get(`${base()}/sandbox/unknown`)).status).toBe(404);
   });
 
-  it('tell how they served this account alone, without what was canceled or refused', async () => {
+  it('show how they served this account alone, without canceled or refused calls', async () => {
     const other = await test.client();
     const run = (by: Client, prompt: string) =>
       by.call('POST', '/v1/generate?wait=60', { model: 'sandbox/image', input: { prompt, width: 64, height: 64 } });
@@ -61,7 +61,7 @@ describe('models', { timeout: 120_000 }, () => {
     expect((await listed()).find(({ id }) => id === 'sandbox/image')?.pace).toEqual(pace);
   });
 
-  it('tell of chat when the first words came', async () => {
+  it('show the time to first content of chat', async () => {
     const body = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 };
     expect((await client.call('POST', '/v1/chat/completions', body)).status).toBe(200);
     const wrong = { ...body, messages: [{ role: 'user', content: 'Hello [[fail before start]]' }] };
@@ -71,7 +71,7 @@ describe('models', { timeout: 120_000 }, () => {
     expect(pace?.p50_ms).toBeGreaterThanOrEqual(pace?.first_p50_ms ?? Infinity);
   });
 
-  it('are not told to strangers', async () => {
+  it('are invisible to strangers', async () => {
     const stranger = await ownerOfNew(test, 'Foreign');
     expect((await stranger.get(base())).status).toBe(404);
     expect((await stranger.get(`${base()}/sandbox/image`)).status).toBe(404);

@@ -45,7 +45,7 @@ async function final({ json }: Seen): Promise<TaskView> {
   return task;
 }
 
-describe('an estimate', { timeout: 120_000 }, () => {
+describe('an estimate of the playground', { timeout: 120_000 }, () => {
   it('is that of the API', async () => {
     const { call } = await test.client({ account_id: owner.account_id });
     const { json } = await call('POST', '/v1/estimate', picture);
@@ -60,7 +60,7 @@ describe('an estimate', { timeout: 120_000 }, () => {
     expect(json.estimated_cost.exact).toBe('0.020000');
   });
 
-  it('tells what is wrong at which field, and is no error', async () => {
+  it('reports what is wrong at which field without an error', async () => {
     const answer = await owner.post(`${base}/estimate`, { model: 'sandbox/image', input: { width: 3, height: 9_999 } });
     expect(answer.status).toBe(200);
     expect(answer.json).toMatchObject({ ok: false, errors: expect.any(Array) });
@@ -69,7 +69,7 @@ describe('an estimate', { timeout: 120_000 }, () => {
     expect((await owner.post(`${base}/estimate`, { model: 'nobody/nothing', input: {} })).status).toBe(404);
   });
 
-  it('tells what is in the way: too little money, or the limit of the key', async () => {
+  it('reports too little money or the limit of the key', async () => {
     const [poor, rich] = await Promise.all([ownerOfNew(test, 'Poor', 10_000n), ownerOfNew(test, 'Rich')]);
     const obstacleFor = async (who: Someone) => (await who.post(`${who.base}/estimate`, picture)).json;
     expect(await obstacleFor(poor)).toMatchObject({ ok: true, obstacle: 'insufficient_balance' });
@@ -82,8 +82,8 @@ describe('an estimate', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a run', { timeout: 120_000 }, () => {
-  it('holds what was estimated, then costs what was made, by a key with a limit of its own', async () => {
+describe('a run of the playground', { timeout: 120_000 }, () => {
+  it('holds its estimate, then costs what was made, by a key with its own limit', async () => {
     const task = await final(await owner.post(`${base}/generate`, picture));
     expect(task).toMatchObject({ status: 'succeeded', key: { name: 'Playground' } });
     expect(task.estimated_cost.exact).toBe('0.020000');
@@ -95,7 +95,7 @@ describe('a run', { timeout: 120_000 }, () => {
     expect(budget).toMatchObject({ limit_month: 5_000_000n, spent: 20_000n, held: 0n });
   });
 
-  it('that fails costs nothing and releases what was held', async () => {
+  it('that fails costs nothing and releases its hold', async () => {
     const input = { prompt: 'No [[fail]]', width: 64, height: 64 };
     const task = await final(await owner.post(`${base}/generate`, { model: 'sandbox/image', input }));
     expect(task).toMatchObject({ status: 'failed', cost: { exact: '0.000000' }, released: { exact: '0.010000' } });
@@ -127,7 +127,7 @@ describe('a run', { timeout: 120_000 }, () => {
     expect(await final(await owner.post(`${base}/generate`, edit))).toMatchObject({ status: 'succeeded' });
   });
 
-  it('leaves a key of the account alone that is called Playground, too', async () => {
+  it('leaves another key alone that is called Playground, too', async () => {
     const person = await ownerOfNew(test);
     const made = await person.post(`${person.base}/keys`, { name: 'Playground', limit: '0' });
     const own = (made.json as NewKeyView).key;
@@ -158,7 +158,7 @@ describe('a run', { timeout: 120_000 }, () => {
     expect((await runs()).map(({ id }) => id)).toEqual([(json as { id: string }).id]);
   });
 
-  it('makes one key, however many begin at once', async () => {
+  it('creates one key, however many start at once', async () => {
     const person = await memberOf(test, await ownerOfNew(test), 'developer');
     const answers = await Promise.all(Array.from({ length: 8 }, () => person.post(`${person.base}/estimate`, picture)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -166,8 +166,8 @@ describe('a run', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a chat', { timeout: 120_000 }, () => {
-  it('is streamed, and its record has what it cost', async () => {
+describe('a chat of the playground', { timeout: 120_000 }, () => {
+  it('is streamed, and its record has its cost', async () => {
     const answer = await owner.post(`${base}/chat/completions`, { ...chat, stream: true });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toContain('text/event-stream');
@@ -180,14 +180,14 @@ describe('a chat', { timeout: 120_000 }, () => {
     expect(Number(cost.exact)).toBeGreaterThan(0);
   });
 
-  it('speaks the messages style, too', async () => {
+  it('supports the messages style, too', async () => {
     const answer = await owner.post(`${base}/chat/messages`, { ...chat, stream: true });
     expect(answer.status).toBe(200);
     expect(answer.text).toContain('event: message_stop');
     expect((await owner.post(`${base}/chat/messages`, { ...chat, messages: 3 })).status).toBe(400);
   });
 
-  it.each(['completions', 'messages'])('is estimated at what it then holds: %s', async (style) => {
+  it.each(['completions', 'messages'])('has an estimate equal to its hold: %s', async (style) => {
     const estimate = await owner.post(`${base}/chat/${style}/estimate`, chat);
     expect(estimate.json).toMatchObject({ ok: true, obstacle: null });
     const { estimated_cost } = estimate.json as { estimated_cost: { exact: string } };
@@ -215,8 +215,8 @@ const calls: [string, object][] = [
   ['files', {}],
 ];
 
-describe('rights', { timeout: 120_000 }, () => {
-  it.each(calls)('viewers may not use %s, and make no key', async (path, body) => {
+describe('the rights in the playground', { timeout: 120_000 }, () => {
+  it.each(calls)('exclude viewers from %s and from creating a key', async (path, body) => {
     const viewer = await memberOf(test, await ownerOfNew(test), 'viewer');
     const answer = await viewer.post(`${viewer.base}/${path}`, body);
     expect(answer.status).toBe(403);
@@ -224,7 +224,7 @@ describe('rights', { timeout: 120_000 }, () => {
     expect(await playgroundKeys(viewer.account_id)).toEqual([]);
   });
 
-  it.each(calls)('strangers find no %s, in an account that is there or not', async (path, body) => {
+  it.each(calls)('exclude strangers from %s, whether or not the account exists', async (path, body) => {
     const stranger = await ownerOfNew(test, 'Foreign');
     const foreign = await stranger.post(`${base}/${path}`, body);
     const unknown = await stranger.post(`/dash/accounts/acct_${'0'.repeat(26)}/${path}`, body);
@@ -234,7 +234,7 @@ describe('rights', { timeout: 120_000 }, () => {
     expect(message(foreign)).toBe(message(unknown));
   });
 
-  it('a blocked account starts nothing', async () => {
+  it('let a blocked account start nothing', async () => {
     const person = await ownerOfNew(test);
     await test.app.db.query(`update accounts set status = 'blocked' where id = $1`, [person.account_id]);
     const at = person.base;

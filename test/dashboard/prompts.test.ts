@@ -17,7 +17,7 @@ afterAll(async () => {
 /** Lists show about 160 characters of a prompt, and cut its JSON: wherever that is, what stands there must survive it. */
 const pieces = ['\\', '\\\\', '\\u12', '\\u1234', '\\n', '\n', '"', '\u0001', '\u0001\\', 'ą', '🙂', '\\"'];
 
-it.each(pieces)('a long prompt with %j where lists cut it is shown as it begins', async (piece) => {
+it.each(pieces)('a long prompt with %j where lists cut it is shown from its beginning', async (piece) => {
   const { account_id, call } = await test.client();
   const prompts = Array.from({ length: 16 }, (_, i) => 'a'.repeat(148 + i) + piece.repeat(30));
   for (const prompt of prompts) {

@@ -29,7 +29,7 @@ async function sessionsOf(who: Someone): Promise<SessionView[]> {
 const signedIn = async (who: Someone) => (await who.get('/dash/me')).status === 200;
 
 describe('the team', () => {
-  it('is seen by every member, its invitations by owners only', async () => {
+  it('is visible to every member, and its invitations to owners only', async () => {
     const owner = await ownerOfNew(test);
     const viewer = await memberOf(test, owner, 'viewer');
     await owner.post(`${owner.base}/team/invitations`, { email: 'new@example.com', role: 'viewer' });
@@ -43,7 +43,7 @@ describe('the team', () => {
     expect((await teamOf(owner)).invitations).toMatchObject([{ email: 'new@example.com', role: 'viewer' }]);
   });
 
-  it('gives roles that count from the next request on, and takes them away', async () => {
+  it('has roles that apply from the next request on, and members that can be removed', async () => {
     const owner = await ownerOfNew(test);
     const member = await memberOf(test, owner, 'viewer');
     const path = `${owner.base}/team/${member.user_id}`;
@@ -74,7 +74,7 @@ describe('the team', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it.each(['developer', 'billing', 'viewer'] as const)('is not changed by a %s', async (role) => {
+  it.each(['developer', 'billing', 'viewer'] as const)('cannot be changed by a %s', async (role) => {
     const owner = await ownerOfNew(test);
     const member = await memberOf(test, owner, role);
     const team = `${owner.base}/team`;
@@ -87,7 +87,7 @@ describe('the team', () => {
     expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
   });
 
-  it('of another account is not there, nor are its people', async () => {
+  it('of another account is unknown, and so are its people', async () => {
     const [owner, stranger] = await Promise.all([ownerOfNew(test), ownerOfNew(test, 'Foreign')]);
     expect((await owner.get(`${stranger.base}/team`)).status).toBe(404);
     for (const id of [stranger.user_id, 'user_unknown', '%00']) {
@@ -113,7 +113,7 @@ describe('an invitation', () => {
     return json as InvitedView;
   }
 
-  it('makes a member of who follows its link', async () => {
+  it('makes a member of the person who follows its link', async () => {
     const owner = await ownerOfNew(test);
     const { link } = await inviteBy(owner, 'Ada@Example.com');
     const browser = browserOf(test.url);
@@ -149,7 +149,7 @@ describe('an invitation', () => {
     expect(json).toMatchObject({ error: { param: 'email' } });
   });
 
-  it('is one of twenty in an hour: the service is no mail server for everybody', async () => {
+  it('is limited to twenty an hour, so that nobody abuses the mail', async () => {
     const owner = await ownerOfNew(test);
     for (let i = 0; i < 20; i++) await inviteBy(owner, `${i}@example.com`);
     const one_more = { email: 'more@example.com', role: 'developer' };
@@ -164,7 +164,7 @@ describe('an invitation', () => {
     await inviteBy(owner, 'more@example.com');
   });
 
-  it('is written down without its id, which opens it', async () => {
+  it('is recorded without its id, which opens it', async () => {
     const owner = await ownerOfNew(test);
     const { link } = await inviteBy(owner, 'c@example.com');
     const rows = await test.app.db.query<{ entry: string }>(
@@ -178,7 +178,7 @@ describe('an invitation', () => {
 });
 
 describe('sessions', () => {
-  it('are listed without their tokens, and ended one by one or all others together', async () => {
+  it('are listed without their tokens and ended one by one or all others together', async () => {
     const here = await ownerOfNew(test);
     const there = await signInAs(test, here.user_id, here.account_id);
     const elsewhere = await signInAs(test, here.user_id, here.account_id);
@@ -205,7 +205,7 @@ describe('sessions', () => {
   });
 
   it.each(['GET /auth/list-sessions', 'POST /auth/revoke-session', 'POST /auth/revoke-other-sessions'])(
-    'are not told by the library: %s',
+    'are not served by the library: %s',
     async (route) => {
       const [method = '', path = ''] = route.split(' ');
       const who = await ownerOfNew(test);
@@ -214,7 +214,7 @@ describe('sessions', () => {
   );
 });
 
-describe('security', () => {
+describe('the security settings', () => {
   const first = 'correct horse battery';
   const second = 'another horse battery';
 
@@ -224,7 +224,7 @@ describe('security', () => {
     return who;
   }
 
-  it('a changed password ends the other sessions, and is written down without it', async () => {
+  it('end the other sessions when the password changes, and record the change without it', async () => {
     const who = await withPassword('change@example.com');
     const other = await signInAs(test, who.user_id, who.account_id);
     const change = (currentPassword: string) =>
@@ -240,7 +240,7 @@ describe('security', () => {
     expect(rows.map(({ entry }) => entry).join()).not.toContain(second);
   });
 
-  it('a second factor is turned on with a code and off with the password', async () => {
+  it('turn a second factor on with a code and off with the password', async () => {
     const who = await withPassword('factor@example.com');
     const enabled = await who.post('/auth/two-factor/enable', { password: first });
     const { totpURI, backupCodes } = enabled.json as { totpURI: string; backupCodes: string[] };
@@ -254,7 +254,7 @@ describe('security', () => {
     expect(await hasIt()).toBe(false);
   });
 
-  it('a name is changed', async () => {
+  it('change a name', async () => {
     const who = await withPassword('name@example.com');
     expect((await who.post('/auth/update-user', { name: 'Zoë' })).status).toBe(200);
     expect((await who.get('/dash/me')).json).toMatchObject({ user: { name: 'Zoë' } });

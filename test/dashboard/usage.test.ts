@@ -60,8 +60,8 @@ const file = async (path: string) => {
     .split('\r\n');
 };
 
-describe('usage', () => {
-  it('is the numbers of the API, to the millionth', async () => {
+describe('the usage page', () => {
+  it('has the numbers of the API to the millionth', async () => {
     const query = `?from=${day(6)}&to=${day(-1)}`;
     for (const [group, name] of [
       ['model', 'model'],
@@ -85,7 +85,7 @@ describe('usage', () => {
     expect((await usage(query)).total.cost.exact).toBe('0.049346');
   });
 
-  it('is beside that of the range before, the most expensive first', async () => {
+  it('compares with the range before, the most expensive first', async () => {
     const view = await usage(`?from=${day(6)}&to=${day(-1)}&group=model`);
     expect(view).toMatchObject({ step: 'day', before: { from: day(13), to: day(6) } });
     expect(view.rows.map(({ id }) => id)).toEqual(['m/image', '=cmd', 'm/video']);
@@ -113,7 +113,7 @@ describe('usage', () => {
     },
   );
 
-  it('is read by a viewer, and by nobody else', async () => {
+  it('is visible to a viewer and to nobody outside', async () => {
     expect((await usage('', viewer)).total).toEqual((await usage('')).total);
     expect((await usage('', stranger)).total.count).toBe(0);
     for (const path of ['usage', 'usage/table.csv', 'usage/charges.csv']) {
@@ -130,7 +130,7 @@ describe('usage', () => {
   });
 });
 
-describe('its files', () => {
+describe('the usage files', () => {
   it('have the table with its total', async () => {
     const lines = await file(`table.csv?from=${day(6)}&to=${day(-1)}&group=model`);
     expect(lines).toEqual([
@@ -142,7 +142,7 @@ describe('its files', () => {
     ]);
   });
 
-  it('have every charge, oldest first, which add up to the same', async () => {
+  it('have every charge, oldest first, with the same sum', async () => {
     const [header = '', ...lines] = await file(`charges.csv?from=${day(6)}&to=${day(-1)}`);
     const names = header.split(',');
     const rows = lines.map((line) => Object.fromEntries(line.split(',').map((cell, i) => [names[i] ?? '', cell])));
@@ -166,7 +166,7 @@ describe('its files', () => {
     expect(await file(`charges.csv?from=${day(6)}&to=${day(-1)}&kind=image`)).toHaveLength(3);
   });
 
-  it('are called by their range', async () => {
+  it('are named by their range', async () => {
     const answer = await owner.get(`${owner.base}/usage/charges.csv?from=2026-11-01&to=2026-12-01`);
     expect(answer.headers.get('content-disposition')).toBe(
       'attachment; filename="medley-charges-2026-11-01-2026-11-30.csv"',

@@ -47,7 +47,7 @@ async function isThere(program: string, ...words: string[]): Promise<boolean> {
   );
 }
 
-it('there is one for each of four languages', () => {
+it('there is a verification snippet for each of four languages', () => {
   expect(verify_snippets.map(({ name }) => name)).toEqual(['Node', 'Python', 'Go', 'PHP']);
 });
 
@@ -98,7 +98,7 @@ echo json_encode(array_map(fn ($case) => verify($case[0], $case[1], ${secret}), 
 const is_there = await Promise.all(trials.map(({ program, check }) => isThere(program, ...check)));
 
 it.each(trials.filter((_, index) => is_there[index]))(
-  'that for $language takes what is signed, and nothing else',
+  'the snippet for $language accepts what is signed and nothing else',
   async ({ language, file, rest, program, words }) => {
     writeFileSync(join(folder, file), textOf(language) + rest);
     const { stdout } = await run(program, words, { cwd: folder });
@@ -109,7 +109,7 @@ it.each(trials.filter((_, index) => is_there[index]))(
 /** Go compiles its whole library first, for minutes: where it is installed, it only reads the snippet. */
 const readers = (await isThere('gofmt', '-h')) ? ['gofmt'] : [];
 
-it.each(readers)('that for Go is well formed, by %s', async (gofmt) => {
+it.each(readers)('the snippet for Go is well formed, by %s', async (gofmt) => {
   writeFileSync(join(folder, 'verify.go'), `${textOf('Go')}\n`);
   const { stdout } = await run(gofmt, ['-d', '-e', 'verify.go'], { cwd: folder });
   expect(stdout).toBe('');

@@ -26,7 +26,7 @@ async function filesOfPage(kind: 'js' | 'css'): Promise<string[]> {
     .filter((path) => path.endsWith(`.${kind}`));
 }
 
-it.each(['js', 'css'] as const)('%s is compressed for whoever takes it so, and is the same', async (kind) => {
+it.each(['js', 'css'] as const)('a %s file is compressed for clients that accept it and is the same', async (kind) => {
   const [path = ''] = await filesOfPage(kind);
   const [plain, small, refused] = await Promise.all([
     bytesOf(path, 'identity'),
@@ -40,7 +40,7 @@ it.each(['js', 'css'] as const)('%s is compressed for whoever takes it so, and i
   expect(small.headers['cache-control']).toContain('immutable');
 });
 
-it('what is not there is not found, however it is asked for', async () => {
+it('a missing file is not found, however it is requested', async () => {
   for (const path of ['/assets/none.js', '/assets/..%2Findex.html', '/assets/.stamp']) {
     expect((await request(test.url + path, { headers: { 'accept-encoding': 'gzip' } })).statusCode).toBe(404);
   }

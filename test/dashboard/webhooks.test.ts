@@ -60,7 +60,7 @@ async function runTask(webhook_url: string): Promise<void> {
   expect(response.status).toBe(202);
 }
 
-it('the secret is told only when it is asked for, and that is written down', async () => {
+it('the webhook secret is shown only on request, and that is recorded', async () => {
   const { secret } = await secrets();
   expect(secret).toMatch(/^whsec_/);
   const page = await owner.get(`${owner.base}/webhooks`);
@@ -74,7 +74,7 @@ it('the secret is told only when it is asked for, and that is written down', asy
   expect(rows.map(({ entry }) => entry).join()).not.toContain(secret);
 });
 
-it('a test payload is signed with it, sent at once, and listed', async () => {
+it('a test payload is signed with the secret, sent at once, and listed', async () => {
   const { secret } = await secrets();
   const url = `${receiver.url}/test`;
   const sent = await owner.post(`${owner.base}/webhooks/test`, { url });
@@ -89,7 +89,7 @@ it('a test payload is signed with it, sent at once, and listed', async () => {
 });
 
 it.each(['', 'ftp://example.com', 'http://10.0.0.1/', 'http://user:word@example.com/', 'nonsense', undefined])(
-  'no test goes to %j',
+  'a test payload is not sent to %j',
   async (url) => {
     const { status, json } = await owner.post(`${owner.base}/webhooks/test`, { url });
     expect(status).toBe(400);
@@ -110,7 +110,7 @@ it('a rotated secret signs beside the new one', async () => {
   expect(hasSignature(body, String(headers['x-service-signature']), fresh.secret)).toBe(true);
 });
 
-it('a webhook that fails is listed as retrying, and sent again by hand', async () => {
+it('a webhook that fails is listed as retrying and can be sent again by hand', async () => {
   receiver.answer('/down', 500);
   await runTask(`${receiver.url}/down`);
   await receiver.nth('/down', 1);
@@ -128,7 +128,7 @@ it('a webhook that fails is listed as retrying, and sent again by hand', async (
   expect((await detail(line?.id ?? '')).tries.map(({ status }) => status)).toEqual([500, 200]);
 });
 
-it('the list goes on page by page', async () => {
+it('the list of deliveries is paged', async () => {
   const all = (await deliveries('?limit=100')).data.map(({ id }) => id);
   expect(all.length).toBeGreaterThan(2);
   const first = await deliveries('?limit=2');
@@ -139,7 +139,7 @@ it('the list goes on page by page', async () => {
   expect((await owner.get(`${owner.base}/deliveries?state=odd`)).status).toBe(400);
 });
 
-it.each(['billing', 'viewer'] as const)('a member with the role %s sees deliveries, and no secret', async (role) => {
+it.each(['billing', 'viewer'] as const)('a member with the role %s sees deliveries and no secret', async (role) => {
   const member = await memberOf(test, owner, role);
   const { data } = await deliveries('', member);
   const id = data[0]?.id;
@@ -152,7 +152,7 @@ it.each(['billing', 'viewer'] as const)('a member with the role %s sees deliveri
   }
 });
 
-it('foreign and unknown deliveries are answered the same', async () => {
+it('foreign and unknown deliveries get the same response', async () => {
   const id = (await deliveries()).data[0]?.id ?? '';
   const unknown = `${id.slice(0, -4)}0000`;
   const bare = (text: string) => text.replaceAll(/req_\w+/g, '');

@@ -22,7 +22,7 @@ function refusal(code = '23514'): pg.DatabaseError {
 const from = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i);
 
 describe('a batcher', () => {
-  it('sends what came in one turn in one call, and what comes meanwhile in the next', async () => {
+  it('sends the members of one turn in one call, and later ones in the next', async () => {
     const { calls, together } = database();
     const send = makeBatcher({ together });
     const first = from(1, 5).map(send);
@@ -32,14 +32,14 @@ describe('a batcher', () => {
     expect(calls).toEqual([from(1, 5), from(6, 3)]);
   });
 
-  it('sends at most batch_max members in a call, in their order', async () => {
+  it('sends at most batch_max members per call, in their order', async () => {
     const { calls, together } = database();
     const send = makeBatcher({ together, batch_max: 3 });
     await Promise.all(from(1, 7).map(send));
     expect(calls).toEqual([from(1, 3), from(4, 3), [7]]);
   });
 
-  it('sends a member without company by the plain call, if there is one', async () => {
+  it('sends a single member by the plain call, if there is one', async () => {
     const { calls, together } = database();
     const alone: number[] = [];
     const plain = makeBatcher({ together, alone: async (n: number) => (alone.push(n), -n) });
@@ -49,7 +49,7 @@ describe('a batcher', () => {
     expect(calls.at(-1)).toEqual([4]);
   });
 
-  it('waits for company where nobody waits for the answer, but not once a call is full', async () => {
+  it('waits for more members where nobody waits for the result, but not once a call is full', async () => {
     const { calls, together } = database();
     const send = makeBatcher({ together, batch_max: 4, linger_ms: 30 });
     const answers = [send(1)];
@@ -63,7 +63,7 @@ describe('a batcher', () => {
     expect(performance.now() - begun_ms).toBeLessThan(30_000);
   });
 
-  it('lets members of one name wait for each other, all later ones of their group behind them, and nobody else', async () => {
+  it('lets members of one name wait for each other, with all later ones of their group after them, and no others', async () => {
     const { calls, together } = database();
     const names = { nameOf: (n: number) => String(n % 10), groupOf: (n: number) => String(Math.floor(n / 100)) };
     const send = makeBatcher({ together, names });
@@ -72,7 +72,7 @@ describe('a batcher', () => {
   });
 
   it.each(['22003', '22P02', '23503', '23514', '54000'])(
-    'a member that the database refuses with %s fails alone',
+    'fails only the member that the database refuses with %s',
     async (code) => {
       const { together } = database();
       const send = makeBatcher({
@@ -92,13 +92,13 @@ describe('a batcher', () => {
     },
   );
 
-  it('does not repeat what was refused', async () => {
+  it('does not repeat a refused member', async () => {
     const { calls, together } = database({ bad: 1 });
     await expect(makeBatcher({ together })(1)).rejects.toThrow('violates a check');
     expect(calls).toEqual([[1]]);
   });
 
-  it('repeats a call whose answer was lost', async () => {
+  it('repeats a call whose confirmation was lost', async () => {
     const { calls, together } = database({ lost: (call) => call <= 2 });
     const send = makeBatcher({ together });
     expect(await Promise.all([1, 2].map(send))).toEqual([2, 4]);
@@ -109,7 +109,7 @@ describe('a batcher', () => {
     ]);
   });
 
-  it('tells all who wait that the database is away, after three tries, and works again afterwards', async () => {
+  it('reports after three tries to all waiting members that the database is away, and works again afterwards', async () => {
     const { calls, together } = database({ lost: (call) => call <= 3 });
     const send = makeBatcher({ together, batch_max: 2 });
     const outcomes = await Promise.allSettled(from(1, 9).map(send));
@@ -118,13 +118,13 @@ describe('a batcher', () => {
     expect(await send(10)).toBe(20);
   });
 
-  it('an answer short of a member is nobody’s', async () => {
+  it('uses no result that is a member short', async () => {
     const send = makeBatcher({ together: async (members: readonly number[]) => members.slice(1) });
     const outcomes = await Promise.allSettled([1, 2].map(send));
     expect(outcomes.map((each) => each.status)).toEqual(['rejected', 'rejected']);
   });
 
-  it('overtakes a slow call with members of other groups, and keeps those of its groups in their order', async () => {
+  it('overtakes a slow call with members of other groups, and keeps the order within a group', async () => {
     const { calls, together, answerSlow } = slowDatabase();
     const send = makeBatcher({ together, groups: { groupOf, findFree: async () => [] }, calls_max: 2, slow_ms: 5 });
     const stuck = send(101);
@@ -138,7 +138,7 @@ describe('a batcher', () => {
     expect(send.oldest_ms()).toBe(0);
   });
 
-  it('sends one call at a time where nobody said that there may be more', async () => {
+  it('sends one call at a time unless more are permitted', async () => {
     const { calls, together, answerSlow } = slowDatabase();
     const send = makeBatcher({ together, slow_ms: 1 });
     const answers = [send(101)];
@@ -150,7 +150,7 @@ describe('a batcher', () => {
     expect(await Promise.all(answers)).toEqual([202, 402]);
   });
 
-  it('lets a group whose locks somebody else holds wait by itself, in its order, and goes on with it when they are free', async () => {
+  it('lets a group with locked rows wait by itself in its order, and continues with it when they are free', async () => {
     const { calls, together } = database();
     let held: string | undefined = '1';
     const send = makeBatcher({
@@ -170,7 +170,7 @@ describe('a batcher', () => {
     expect(await send(104)).toBe(208);
   });
 
-  it('tells members of a group that stays locked so, in time, and only them', async () => {
+  it('reports to members of a group that stays locked, in time, and only to them', async () => {
     const { together } = database();
     const send = makeBatcher({
       together: async (members: readonly number[]) => {

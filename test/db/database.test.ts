@@ -16,7 +16,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('a server that stops while the pool is closed is not told of', async () => {
+it('a server that stops while the pool is closed logs no error', async () => {
   const told: string[] = [];
   const db = openDatabase({ connection: server.connection, onError: (error) => told.push(error.message) });
   await Promise.all([db.query('select 1'), db.query('select 1')]);
@@ -46,7 +46,7 @@ describe('a database that is away', () => {
     '25006',
     '53100',
     '57P03',
-  ])('%s: what is safe to repeat is repeated until it is back', async (code) => {
+  ])('is retried until it is back where that is safe: %s', async (code) => {
     const fails = [failure(code), failure(code)];
     const call = async () => {
       const error = fails.shift();
@@ -56,13 +56,13 @@ describe('a database that is away', () => {
     expect(await whileAway(call)).toBe('written');
   });
 
-  it('is what a name that nobody knows makes of it', async () => {
+  it('includes a database with an unknown host name', async () => {
     const db = openDatabase({ connection: { host: 'database.invalid', port: 5432, user: 'u', database: 'd' } });
     expect(isUnavailable(await db.query('select 1').catch((error: unknown) => error))).toBe(true);
     await db.close();
   });
 
-  it('is a socket that is not there, but no file', async () => {
+  it('includes a missing socket, but no missing file', async () => {
     const db = openDatabase({ connection: { host: '/nowhere', user: 'u', database: 'd' } });
     const socket = await db.query('select 1').catch((error: unknown) => error);
     expect(socket).toMatchObject({ code: 'ENOENT' });
@@ -76,7 +76,7 @@ describe('a database that is away', () => {
   it.each<[string, (db: Db) => Promise<unknown>]>([
     ['statement', (db) => db.query('create table written ()')],
     ['transaction', (db) => db.tx((tx) => tx.query('create table written ()'))],
-  ])('is one that only reads; the next %s has another connection', async (_what, write) => {
+  ])('includes one that is read-only, and the next %s has another connection', async (_what, write) => {
     const db = openDatabase({ connection: server.connection, connections_max: 1 });
     await db.query('set default_transaction_read_only = on'); // as a standby is, behind an address that changes hands
     const error = await write(db).catch((reason: unknown) => reason);
@@ -87,7 +87,7 @@ describe('a database that is away', () => {
     await db.close();
   });
 
-  it('is not one that refuses what it is told', async () => {
+  it('does not include one that rejects a statement', async () => {
     const db = openDatabase({ connection: server.connection });
     let calls = 0;
     const wrong = whileAway(() => {

@@ -25,8 +25,8 @@ async function failureOf(work: Promise<unknown>): Promise<{ error: unknown; took
   return { error, took_ms: performance.now() - begun_ms };
 }
 
-describe.concurrent('a server that has gone mute', () => {
-  it('is unavailable when a statement has had its time, and no idle connection is believed any more', async (context) => {
+describe.concurrent('a server that no longer responds', () => {
+  it('is unavailable when a statement has had its time, and no idle connection is trusted any more', async (context) => {
     const { proxy, db } = await setPlace(context);
     await Promise.all(Array.from({ length: 6 }, () => db.query('select pg_sleep(0.1)', [], 'brief')));
     expect(proxy.mute('all')).toBe(6);
@@ -39,7 +39,7 @@ describe.concurrent('a server that has gone mute', () => {
     await context.expect.poll(() => proxy.open()).toBe(1); // nothing is left open
   }, 30_000);
 
-  it('within a transaction too: its connection is destroyed, not asked to roll back', async (context) => {
+  it('has its connection destroyed within a transaction, too, without a rollback', async (context) => {
     const { proxy, db } = await setPlace(context);
     const { error, took_ms } = await failureOf(
       db.tx(async (tx) => {
@@ -69,7 +69,7 @@ describe.concurrent('a server that has gone mute', () => {
     });
   }, 30_000);
 
-  it('is noticed by who listens: it connects again, and tells of the gap', async (context) => {
+  it('is detected by a listener, which reconnects and reports the gap', async (context) => {
     const { database, proxy, db } = await setPlace(context);
     const listener = openListener(db);
     const notifier = openNotifier(database.db);

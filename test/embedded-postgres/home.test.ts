@@ -88,7 +88,7 @@ describe('as an ordinary user', () => {
     await child.stop();
   });
 
-  test.runIf(is_root)('root can start once in that user’s folder, and leaves it usable', async () => {
+  test.runIf(is_root)("a start by root in that user's folder leaves it usable", async () => {
     giveToOrdinary(folder);
     const first = await startChild(data_dir, program);
     await first.stop();
@@ -123,7 +123,7 @@ describe.runIf(is_root)('as root', () => {
     await embedded.stop();
   });
 
-  test('below a folder of mode 0700 the cluster lives in /var/lib/medley, with a pointer to it', async () => {
+  test('the cluster lives in /var/lib/medley with a pointer to it when the data folder is below a folder of mode 0700', async () => {
     chmodSync(folder, 0o700);
     const first = await startEmbedded({ data_dir, settings: quick });
     const home = dirname(first.connection.host);
@@ -138,7 +138,7 @@ describe.runIf(is_root)('as root', () => {
     await second.stop();
   });
 
-  test('a moved data folder finds its cluster, a copied one does not share it', async () => {
+  test('a moved data folder finds its cluster, and a copied one does not share it', async () => {
     chmodSync(folder, 0o700);
     const first = await startEmbedded({ data_dir, settings: quick });
     await first.stop();
@@ -152,7 +152,7 @@ describe.runIf(is_root)('as root', () => {
     rmSync(join(data_dir, 'postgres.json'));
   });
 
-  test('a data folder that was removed and made again begins anew', async () => {
+  test('a data folder that was removed and created again begins anew', async () => {
     chmodSync(folder, 0o700);
     const first = await startEmbedded({ data_dir, settings: quick });
     await ask(first.connection, 'create table kept as select 7 as n');
@@ -166,7 +166,7 @@ describe.runIf(is_root)('as root', () => {
     rmSync(home, { recursive: true });
   });
 
-  test('a cluster that is gone is not silently replaced by an empty one', async () => {
+  test('a missing cluster is not silently replaced by an empty one', async () => {
     chmodSync(folder, 0o700);
     await (await startEmbedded({ data_dir, settings: quick })).stop();
     const home = findHome(data_dir)?.path ?? '';
@@ -175,7 +175,7 @@ describe.runIf(is_root)('as root', () => {
     rmSync(join(data_dir, 'postgres.json'));
   });
 
-  test('a cluster that became unreachable is named, with the folder that is in the way', async () => {
+  test('an unreachable cluster is named with the folder that is in the way', async () => {
     const inner = join(folder, 'inner');
     mkdirSync(inner);
     chmodSync(inner, 0o755);

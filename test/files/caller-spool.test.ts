@@ -42,7 +42,7 @@ async function first(count: number): Promise<string[]> {
   return events;
 }
 
-test('a ninth request waits for a place, others do not, and an upload is refused at once', async () => {
+test('a ninth request of an account waits for a slot, others do not, and an upload is refused at once', async () => {
   const [endFirst, ...ends] = eight.map((name) => request(name));
   const endNinth = request('9');
   const endOther = request('other', { account: 'another' });
@@ -55,7 +55,7 @@ test('a ninth request waits for a place, others do not, and an upload is refused
   (await takePlace(parts, 'acc'))();
 });
 
-test('uploads count in the same places', async () => {
+test('uploads share the slots of requests', async () => {
   const leaves = await Promise.all(eight.map(() => takePlace(parts, 'acc')));
   const end = request('9');
   await expect(takePlace(parts, 'acc')).rejects.toThrow('Too many requests with files');
@@ -65,7 +65,7 @@ test('uploads count in the same places', async () => {
   await end();
 });
 
-test('one that has waited for a minute is refused', async () => {
+test('a request that has waited for a minute is refused', async () => {
   const ends = eight.map((name) => request(name));
   expect(await first(8)).toEqual(eight);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -78,7 +78,7 @@ test('one that has waited for a minute is refused', async () => {
   await Promise.all(ends.map((end) => end()));
 });
 
-test('one whose caller leaves is over at once, and takes no place when its turn comes', async () => {
+test('a request whose caller disconnects ends at once and takes no slot when its turn comes', async () => {
   const [endFirst, ...ends] = eight.map((name) => request(name));
   const call = { gone: new Stop() };
   void request('left', { call });

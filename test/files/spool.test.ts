@@ -29,7 +29,7 @@ async function leave(name: string, age_hours: number): Promise<void> {
   await utimes(path, then, then);
 }
 
-test('files are whole while they are worked with, and gone afterwards', async () => {
+test('temporary files are whole while they are used, and deleted afterwards', async () => {
   const text = await withSpool(data_dir, async (spool) => {
     const paths = [await spool.add(hello), await spool.add(hello)];
     expect(await spooled()).toHaveLength(2);
@@ -39,7 +39,7 @@ test('files are whole while they are worked with, and gone afterwards', async ()
   expect(await spooled()).toEqual([]);
 });
 
-test('nothing is left of work that fails, at whatever point', async () => {
+test('work that fails leaves no files, at whatever point it fails', async () => {
   const fails = async () => {
     throw new Error('refused');
   };
@@ -59,7 +59,7 @@ test('nothing is left of work that fails, at whatever point', async () => {
   expect(await spooled()).toEqual([]);
 });
 
-test('what killed services left goes when it is old: at the first file, and at each sweep', async () => {
+test('files of killed services are deleted when they are old, at the first file and at each sweep', async () => {
   await sweepSpool(data_dir); // there is no folder yet
   await leave('old.part', 4);
   await leave('new.part', 2);
@@ -71,14 +71,14 @@ test('what killed services left goes when it is old: at the first file, and at e
   expect((await spooled()).toSorted()).toEqual(['new.part', 'of-somebody-else']);
 });
 
-test('a folder that could not be made is tried again', async () => {
+test('a folder that could not be created is tried again', async () => {
   await writeFile(join(data_dir, 'spool'), 'in the way');
   await expect(withSpool(data_dir, (spool) => spool.add(hello))).rejects.toThrow('EEXIST');
   await rm(join(data_dir, 'spool'));
   await withSpool(data_dir, async (spool) => expect(await readFile(await spool.add(hello), 'utf8')).toBe('hello'));
 });
 
-test('a folder that is taken away is made again', async () => {
+test('a folder that is deleted is created again', async () => {
   await withSpool(data_dir, (spool) => spool.add(hello));
   await rm(join(data_dir, 'spool'), { recursive: true });
   const texts = await withSpool(data_dir, async (spool) => {
@@ -98,7 +98,7 @@ async function failWrite(code: string): Promise<void> {
   vi.spyOn(files, 'writeFile').mockRejectedValueOnce(broken);
 }
 
-test.each(['ENOSPC', 'EIO', 'ETIMEDOUT'])('a write that fails with %s is the disk’s fault', async (code) => {
+test.each(['ENOSPC', 'EIO', 'ETIMEDOUT'])('a write that fails with %s is the fault of the disk', async (code) => {
   await failWrite(code);
   const error = await withSpool(data_dir, (spool) => spool.add(hello)).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(SpoolError);
@@ -107,7 +107,7 @@ test.each(['ENOSPC', 'EIO', 'ETIMEDOUT'])('a write that fails with %s is the dis
   expect(await spooled()).toEqual([]);
 });
 
-test('a file that cannot be removed hides nothing of what was done', async () => {
+test('a file that cannot be deleted hides no result', async () => {
   const work = withSpool(data_dir, async (spool) => {
     const path = await spool.add(hello);
     await rm(path);

@@ -130,7 +130,7 @@ describe.concurrent('a process that fails at', () => {
   );
 
   it.each(cases)(
-    '$point ($action) loses nothing, and the next one goes on',
+    '$point ($action) loses nothing, and the next one continues',
     async ({ point, action }) => {
       const release = await permits();
       try {

@@ -92,7 +92,7 @@ async function expectAllWell({ call, withDatabase: using }: Service, tasks: numb
 
 /** The real process killed by -9; at each step of a task's life in failpoints.test.ts. Mostly they wait for 10 s without a heartbeat. */
 describe.concurrent('kill -9', () => {
-  it('while it submits: after the restart the task succeeds and the money is exact', async (context) => {
+  it('during a submit is followed by a restart in which the task succeeds with exact money', async (context) => {
     const service = await makeService(context);
     const first = await service.start({ MEDLEY_FAILPOINTS: 'task.submitted=kill' });
     await service.generate('x').catch(() => undefined); // the connection may break with the process
@@ -102,7 +102,7 @@ describe.concurrent('kill -9', () => {
     expect(await expectAllWell(service, 1)).toEqual(['succeeded']);
   }, 240_000);
 
-  it('of PostgreSQL: the service goes on by itself', async (context) => {
+  it('of PostgreSQL leaves a service that continues by itself', async (context) => {
     const service = await makeService(context);
     await service.start();
     const ids = [];
@@ -124,7 +124,7 @@ describe.concurrent('kill -9', () => {
     expect(final.filter((status) => status === 'succeeded').length).toBe(ids.length);
   }, 240_000);
 
-  it('of the process while many tasks are under way: none is lost', async (context) => {
+  it('of the process during many tasks loses none', async (context) => {
     const service = await makeService(context);
     const first = await service.start();
     const answers = await Promise.allSettled(

@@ -26,7 +26,7 @@ afterAll(async () => {
   removeFolder(folder);
 });
 
-it('a service that rests has loaded nothing that few requests need', async () => {
+it('an idle service has loaded no module that few requests need', async () => {
   const env = { ...process.env, PORT: '0', DATABASE_URL: database.url, MEDLEY_DATA: join(folder, 'data') };
   const child = spawn(process.execPath, [`--import=${reporter}`, main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let error = '';

@@ -72,9 +72,9 @@ async function watchReadiness(url: string, signal: AbortSignal): Promise<{ statu
 const back_within_ms = 10_000;
 const calm_ms = 1_500;
 
-describe.concurrent('connections to the database that go mute', () => {
+describe.concurrent('silent connections to the database', () => {
   it.for(depth(['half'] as const, ['one', 'half', 'all'] as const))(
-    '%s of them: calls of all accounts are back within ten seconds, /readyz tells of it, nothing is lost',
+    'lose nothing (%s of them): calls of all accounts work within ten seconds, and /readyz reports the outage',
     { timeout: 90_000 },
     async (share, context) => {
       const stage = await setStage(context);

@@ -35,7 +35,7 @@ describe('packages', () => {
     expect(repository.installations()).toBe(1);
   });
 
-  test('are installed again when the lock file has changed, or when they are gone', async () => {
+  test('are installed again when the lock file has changed or when they are gone', async () => {
     await installed();
     repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
     await installed();
@@ -45,7 +45,7 @@ describe('packages', () => {
     expect(repository.installations()).toBe(3);
   });
 
-  test('that somebody installed by hand are taken as they are', async () => {
+  test('that somebody installed by hand are used as they are', async () => {
     await installed();
     rmSync(join(repository.folder, 'node_modules/.medley-stamp'));
     await installed();
@@ -53,7 +53,7 @@ describe('packages', () => {
     expect(existsSync(join(repository.folder, 'node_modules/.medley-stamp'))).toBe(true);
   });
 
-  test('that cannot be installed: npm’s words, what to do, and another try at the next start', async () => {
+  test("that cannot be installed are reported with npm's words and what to do, and the next start tries again", async () => {
     repository.write('fail', '');
     const failing = repository.run('start');
     expect(await failing.ended()).toBe(1);
@@ -64,8 +64,8 @@ describe('packages', () => {
   });
 });
 
-describe('two at once', () => {
-  test('one installs, the other waits and says so; both run', async () => {
+describe('simultaneous first starts', () => {
+  test('install once: the second waits and says so, and both run', async () => {
     repository.holdInstall();
     const first = repository.run('start');
     await first.said(/Installing packages/);
@@ -78,13 +78,13 @@ describe('two at once', () => {
     expect(repository.installations()).toBe(1);
   });
 
-  test('eight on an empty folder: one installation', async () => {
+  test('install once when there are eight on an empty folder', async () => {
     const runs = Array.from({ length: 8 }, () => repository.run('start'));
     expect(await Promise.all(runs.map((run) => run.ended()))).toEqual(runs.map(() => 7));
     expect(repository.installations()).toBe(1);
   });
 
-  test('a start that was killed -9 with its npm holds up nobody', async () => {
+  test('are not delayed by one that was killed -9 with its npm', async () => {
     repository.holdInstall();
     const first = repository.run('start');
     await expect.poll(() => repository.installations(), { timeout: 20_000, interval: 10 }).toBe(1);
@@ -95,7 +95,7 @@ describe('two at once', () => {
     expect(repository.installations()).toBe(2);
   });
 
-  test('an npm that outlived its start is waited for, and its work is used', async () => {
+  test('wait for an npm that survived its start, and use its work', async () => {
     repository.holdInstall();
     const first = repository.run('start');
     await expect.poll(() => repository.installations(), { timeout: 20_000, interval: 10 }).toBe(1);
@@ -109,8 +109,8 @@ describe('two at once', () => {
   });
 });
 
-describe('under a running instance', () => {
-  test('nothing is replaced: the second start names the process to stop', async () => {
+describe('the packages under a running instance', () => {
+  test('are not replaced: the second start names the process to stop', async () => {
     const running = repository.run('start');
     const [, service] = await running.said(/^up (\d+)/m);
     repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
@@ -123,7 +123,7 @@ describe('under a running instance', () => {
     expect(repository.installations()).toBe(2);
   });
 
-  test('not even when only the service itself is left of it', async () => {
+  test('are not replaced even when only the service itself is left of it', async () => {
     const running = repository.run('start');
     const [, service] = await running.said(/^up (\d+)/m);
     process.kill(running.pid, 'SIGKILL');
@@ -134,7 +134,7 @@ describe('under a running instance', () => {
     await running.ended();
   });
 
-  test('the packages of the tests may be installed', async () => {
+  test('may be joined by the packages of the tests', async () => {
     const running = repository.run('start');
     await running.said(/^up /m);
     repository.addTests();
@@ -144,9 +144,9 @@ describe('under a running instance', () => {
   });
 });
 
-describe('signals', () => {
+describe('signals to the start', () => {
   test.for(['SIGINT', 'SIGTERM'] as const)(
-    '%s reaches the service once; we end when it has, with its code',
+    'reach the service once as %s, and the start ends after it with its exit code',
     async (signal) => {
       const run = repository.run('start');
       await run.said(/^up /m);
@@ -162,7 +162,7 @@ describe('signals', () => {
     },
   );
 
-  test('during the installation end it, and the lock is free', async () => {
+  test('end it during the installation and free the lock', async () => {
     repository.holdInstall();
     const run = repository.run('start');
     await expect.poll(() => repository.installations(), { timeout: 20_000, interval: 10 }).toBe(1);
@@ -173,7 +173,7 @@ describe('signals', () => {
     await installed();
   });
 
-  test('that only kill the shell between npm and us stop the service too', async () => {
+  test('stop the service even if they only kill the shell between npm and the start', async () => {
     await installed();
     const run = repository.run('start', { shell: true });
     await run.said(/^up /m);
@@ -187,14 +187,14 @@ describe('signals', () => {
 describe('npm test', () => {
   beforeEach(() => repository.addTests());
 
-  test('installs all packages, hands its words to vitest and ends with its code', async () => {
+  test('installs all packages, passes its arguments to vitest and ends with its code', async () => {
     const run = repository.run('test', { args: ['test/db', '--reporter=dot'] });
     expect(await run.ended()).toBe(3);
     expect(run.out).toBe('vitest yes run --config test/vitest.config.ts test/db --reporter=dot\n');
     expect(repository.installations()).toBe(3);
   });
 
-  test('runs the checks first; their failure is one even if all tests pass', async () => {
+  test('runs the checks first, and fails with them even if all tests pass', async () => {
     repository.write('scripts/check.mjs', "console.log('checks'); process.exit(1);\n");
     repository.write('test/vitest/vitest.mjs', "console.log('vitest');\n");
     const run = repository.run('test');
@@ -203,10 +203,10 @@ describe('npm test', () => {
   });
 });
 
-describe.runIf(is_root)('as an ordinary user in root’s folder', () => {
+describe.runIf(is_root)("an ordinary user in root's folder", () => {
   const nobody = findUser('nobody');
 
-  test('runs what is installed, counts as running, and says who has to install the rest', async () => {
+  test('runs what is installed, counts as running, and is told who has to install the rest', async () => {
     const node = join(repository.folder, 'node-copy');
     cpSync(process.execPath, node);
     repository.write('pinned-node/node', `#!/bin/sh\nPINNED=yes exec '${node}' "$@"\n`);
@@ -224,7 +224,7 @@ describe.runIf(is_root)('as an ordinary user in root’s folder', () => {
   });
 });
 
-describe('another Node than ours', () => {
+describe('a Node of another version', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const names = Object.keys(scripts);
@@ -238,7 +238,7 @@ describe('another Node than ours', () => {
     return ['-r', join(repository.folder, 'version.cjs')];
   }
 
-  test.each(names)('npm run %s on a Node older than 20 says so, and nothing else', (name) => {
+  test.each(names)('too old for npm run %s gets a message and nothing else', (name) => {
     const script = join(root, 'scripts', `${name}.mjs`);
     const { status, stdout, stderr } = spawnSync(process.execPath, [...asVersion('18.20.8'), script], {
       encoding: 'utf8',
@@ -249,7 +249,7 @@ describe('another Node than ours', () => {
     );
   });
 
-  test.each(names)('npm run %s reads nothing before that which an old Node cannot read', (name) => {
+  test.each(names)('too old for npm run %s reads nothing before the message that it cannot read', (name) => {
     expect(scripts[name]).toContain(`node -r ./scripts/node-version.cjs scripts/${name}.mjs`);
     const code = readFileSync(join(root, 'scripts', `${name}.mjs`), 'utf8').replaceAll(/^\/\/.*\n/gm, '');
     expect(code).toBe(`import './node-version.cjs';\n\nimport('./programs/${name}.mjs');\n`);

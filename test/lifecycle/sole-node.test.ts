@@ -41,7 +41,7 @@ describe('API nodes on one database', () => {
   const says = ({ output }: Started, text: string) =>
     vi.waitUntil(() => output().includes(text), { interval: 20, timeout: 60_000 });
 
-  it('a second one waits and takes over; workers may be many; a killed one is followed at once', async () => {
+  it('wait and take over one after the other, at once after a kill, while workers may be many', async () => {
     const first = start('api');
     await says(first, 'Medley is running');
     await Promise.all([says(start('worker'), 'worker is running'), says(start('worker'), 'worker is running')]);
@@ -56,7 +56,7 @@ describe('API nodes on one database', () => {
     expect(third.output()).not.toContain('Another API node');
   }, 180_000);
 
-  it('one that is stopped while it waits ends in order', async () => {
+  it('end in order when they are stopped while they wait', async () => {
     await says(start('api'), 'Medley is running');
     const second = start('api');
     await says(second, 'Another API node');

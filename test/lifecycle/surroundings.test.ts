@@ -41,7 +41,7 @@ function expectSentence({ code, out, error }: Said, sentence: RegExp): void {
   expect(error).not.toMatch(/^\s+at /m);
 }
 
-describe('a data folder that cannot be used is told in a sentence, by the service and by commands', () => {
+describe('an unusable data folder is reported in a sentence by the service and by commands', () => {
   it.each([
     [
       'a file',
@@ -78,13 +78,13 @@ describe('a data folder that cannot be used is told in a sentence, by the servic
       () => '/sys/medley',
       /^The data folder \/sys\/medley (is not writable for this user \((EPERM|EACCES)\)\. Allow it|is on a disk that is mounted read-only)/,
     ],
-  ])('%s', async (_, pathOf, sentence) => {
+  ])('as %s', async (_, pathOf, sentence) => {
     const MEDLEY_DATA = pathOf();
     expectSentence(await start({ MEDLEY_DATA, DATABASE_URL: '' }), sentence);
     expectSentence(await medley(['account', 'list'], { MEDLEY_DATA }), sentence);
   });
 
-  it('one that does not answer is given up after its time', async () => {
+  it('after its time when it does not answer', async () => {
     const data = join(folder, 'stuck');
     mkdirSync(data);
     spawnSync('mkfifo', [join(data, 'postgres.json')]);
@@ -96,13 +96,13 @@ describe('a data folder that cannot be used is told in a sentence, by the servic
     rmSync(data, { recursive: true }); // whoever looks into it would wait again
   });
 
-  it('one that is fine is made with the folders above it, once', async () => {
+  it('but not when it can be created, once, with the folders above it', async () => {
     const data = join(folder, 'a/b/c');
     expect([await prepareDataFolder(data), await prepareDataFolder(data)]).toEqual([true, false]);
   });
 });
 
-describe('a configuration file that cannot be read is told in a sentence', () => {
+describe('an unreadable configuration file is reported in a sentence', () => {
   it.each([
     [
       'missing',
@@ -110,11 +110,11 @@ describe('a configuration file that cannot be read is told in a sentence', () =>
       /none\.yaml:1:1 file: cannot be read: there is no such file \(ENOENT\)\. Correct its path/,
     ],
     ['a folder', '.', /:1:1 file: cannot be read: it is a folder \(EISDIR\)\. Name the file in it\.$/],
-  ])('%s', async (_, name, sentence) => {
+  ])('as %s', async (_, name, sentence) => {
     expectSentence(await start({ MEDLEY_CONFIG: join(folder, name) }), sentence);
   });
 
-  it('a pipe that nobody writes to ends the start after ten seconds', async () => {
+  it('after ten seconds as a pipe that nobody writes to', async () => {
     const said = await start({ MEDLEY_CONFIG: join(folder, 'pipe') });
     expect(said.code).not.toBe(0);
     expect(said.error).toMatch(
@@ -123,7 +123,7 @@ describe('a configuration file that cannot be read is told in a sentence', () =>
   });
 });
 
-describe('an address where nobody can listen is told in a sentence', () => {
+describe('an address where nobody can listen is reported in a sentence', () => {
   async function database(work: (url: string) => Promise<void>, options = ''): Promise<void> {
     const name = `surroundings_${process.pid}`;
     const client = new pg.Client(urlOf('postgres'));
@@ -137,7 +137,7 @@ describe('an address where nobody can listen is told in a sentence', () => {
     }
   }
 
-  it('a taken port, a foreign address, a name of nobody', async () => {
+  it('for a port in use, a foreign address and an unknown name', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const port = String((taken.address() as AddressInfo).port);
@@ -158,7 +158,7 @@ describe('an address where nobody can listen is told in a sentence', () => {
     taken.close();
   });
 
-  it('a database that is not UTF8, or only reads, is refused with what to do', async () => {
+  it('a database that is not UTF8 or is read-only is refused with what to do', async () => {
     await database(async (DATABASE_URL) => {
       const sentence =
         /^The database "\w+" has the encoding LATIN1, which cannot hold every text; Medley needs UTF8\. Make one with: create database medley encoding 'UTF8' template template0\./;
@@ -174,7 +174,7 @@ describe('an address where nobody can listen is told in a sentence', () => {
     });
   });
 
-  it('a user who may not make tables is told so, not shown a stack', async () => {
+  it('a user who may not create tables gets a message and no stack', async () => {
     await database(async (DATABASE_URL) => {
       const client = new pg.Client(DATABASE_URL);
       await client.connect();

@@ -34,7 +34,7 @@ function clusterWith(change: (url: URL) => void): string {
 
 const password = 's3cr3t-s3cr3t';
 
-describe('a DATABASE_URL that leads to no database is told in a sentence, by the service and by commands', () => {
+describe('a DATABASE_URL without a database is reported in a sentence by the service and by commands', () => {
   it.each([
     [
       'a closed port',
@@ -61,7 +61,7 @@ describe('a DATABASE_URL that leads to no database is told in a sentence, by the
       async () => `postgres://medley:${password}@127.0.0.1:99999/medley`,
       /^DATABASE_URL is no address: it is postgres:\/\/USER:PASSWORD@HOST:PORT\/NAME, and in the password /,
     ],
-  ])('%s', async (_, urlOfCase, sentence) => {
+  ])('as %s', async (_, urlOfCase, sentence) => {
     const url = await urlOfCase();
     const started = await start(url);
     const command = await medley(['account', 'list'], { DATABASE_URL: url, MEDLEY_DATA: join(folder, 'data') });
@@ -73,7 +73,7 @@ describe('a DATABASE_URL that leads to no database is told in a sentence, by the
     }
   });
 
-  it('another kind of address is a wrong setting', async () => {
+  it('as a wrong setting for another kind of address', async () => {
     const url = `mysql://medley:${password}@127.0.0.1/medley`;
     const started = await start(url);
     expect(started).toMatchObject({ code: 1, error: expect.stringMatching(/^DATABASE_URL must begin with postgres:/) });

@@ -7,7 +7,7 @@ import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 const lock = 7_633_529_004;
 const until = (isTrue: () => boolean | Promise<boolean>) => vi.waitUntil(isTrue, { interval: 10, timeout: 10_000 });
 
-describe('the one API node of a database', () => {
+describe('the API lease of a database', () => {
   let database: TestDatabase;
   const nodes: SoleNode[] = [];
 
@@ -47,7 +47,7 @@ describe('the one API node of a database', () => {
     return { got, leave: () => client.end() };
   }
 
-  it('comes at once where there is none, and the next one when it has left', async () => {
+  it('is taken at once when it is free, and by the next node when the first has left', async () => {
     const [first, second] = [open(), open()];
     expect(await first.node.take()).toBe(true);
     expect(first.said).toEqual([]);
@@ -58,7 +58,7 @@ describe('the one API node of a database', () => {
     expect(second.said).toEqual(['Another API node runs on this database; waiting for it to stop (at most 20 s).']);
   });
 
-  it('refuses a second one, in a sentence that says what to do', async () => {
+  it('is refused to a second node in a sentence that says what to do', async () => {
     await open().node.take();
     const refused = await open({ patience_ms: 300 })
       .node.take()
@@ -67,7 +67,7 @@ describe('the one API node of a database', () => {
     expect(String(refused)).toMatch(/^ConfigError: Another API node runs on this database, and .* MEDLEY_ROLE=worker/);
   });
 
-  it('one that is stopped while it waits leaves without having come', async () => {
+  it('is not taken by a node that is stopped while it waits', async () => {
     await open().node.take();
     const second = open();
     const taken = second.node.take();
@@ -76,7 +76,7 @@ describe('the one API node of a database', () => {
     expect(await taken).toBe(false);
   });
 
-  it('takes its place again when the connection was lost', async () => {
+  it('is taken again when the connection was lost', async () => {
     const { node, onReplaced } = open();
     await node.take();
     const [before] = await holders();
@@ -85,7 +85,7 @@ describe('the one API node of a database', () => {
     expect(onReplaced).not.toHaveBeenCalled();
   });
 
-  it('is told when another one came while its connection was lost', async () => {
+  it('is reported as lost when another node took it while the connection was lost', async () => {
     const { node, onReplaced } = open();
     await node.take();
     const other = await queueUp('medley api other');
@@ -97,7 +97,7 @@ describe('the one API node of a database', () => {
     expect(onReplaced).toHaveBeenCalledOnce();
   });
 
-  it('waits for a session of its own that the server still takes for alive', async () => {
+  it('is waited for when an own session still has it on the server', async () => {
     const { node, onReplaced } = open();
     await node.take();
     const [holder] = await holders();

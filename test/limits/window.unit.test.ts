@@ -18,8 +18,8 @@ function take(windows: Windows, limit: number, now_ms: number, key = 'key_a'): T
   return taken;
 }
 
-describe('memory windows', () => {
-  test('accept exactly what the oracle accepts, whatever the pace and the limit', () => {
+describe('a rate limit in memory', () => {
+  test('accepts exactly what the reference accepts, whatever the pace and the limit', () => {
     const steps = fc.array(fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 70_000 })), {
       maxLength: 300,
     });
@@ -37,7 +37,7 @@ describe('memory windows', () => {
     );
   });
 
-  test('a refused request that waits retry_after_ms is accepted, one millisecond less is not enough', () => {
+  test('accepts a refused request after retry_after_ms, and not one millisecond earlier', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 1 }), (waits_ms) => {
         const windows = memoryWindows();
@@ -55,21 +55,21 @@ describe('memory windows', () => {
     );
   });
 
-  test('60 at once, then nothing until the minute is over, then 60 again', () => {
+  test('accepts 60 at once, then nothing until the minute is over, then 60 again', () => {
     const windows = memoryWindows();
     const at = (now_ms: number) =>
       Array.from({ length: 100 }, () => take(windows, 60, now_ms).ok).filter(Boolean).length;
     expect([at(0), at(30_000), at(60_000), at(60_001)]).toEqual([60, 0, 0, 60]);
   });
 
-  test('refused requests do not count: a client that hammers gets its places back on time', () => {
+  test('does not count refused requests, so that a busy client gets its slots back on time', () => {
     const windows = memoryWindows();
     for (let i = 0; i < 60; i++) take(windows, 60, 0);
     for (let now_ms = 1; now_ms < 60_000; now_ms += 100) expect(take(windows, 60, now_ms).ok).toBe(false);
     expect(take(windows, 60, 60_001).ok).toBe(true);
   });
 
-  test('tell what is left and when the next place returns', () => {
+  test('reports what is left and when the next slot is free', () => {
     const windows = memoryWindows();
     expect(take(windows, 2, 1_000)).toEqual({ ok: true, limit: 2, remaining: 1, reset_ms: 60_001, retry_after_ms: 0 });
     expect(take(windows, 2, 11_000)).toMatchObject({ ok: true, remaining: 0, reset_ms: 50_001 });
@@ -81,7 +81,7 @@ describe('memory windows', () => {
     });
   });
 
-  test('keys and windows do not share places', () => {
+  test('shares no slots between keys or windows', () => {
     const windows = memoryWindows();
     expect(take(windows, 1, 0, 'key_a').ok).toBe(true);
     expect(take(windows, 1, 0, 'key_b').ok).toBe(true);
@@ -89,18 +89,18 @@ describe('memory windows', () => {
     expect(take(windows, 1, 0, 'key_a').ok).toBe(false);
   });
 
-  test('a limit that is lowered by a reload binds at once, one that is raised opens places at once', () => {
+  test('applies a limit that a reload lowers at once, and opens slots at once for a raised one', () => {
     const windows = memoryWindows();
     for (let i = 0; i < 10; i++) take(windows, 10, i);
     expect(take(windows, 5, 100)).toMatchObject({ ok: false, remaining: 0, retry_after_ms: 5 + 60_001 - 100 });
     expect(take(windows, 12, 100)).toMatchObject({ ok: true, remaining: 1 });
   });
 
-  test('a limit of zero refuses everything and says to wait', () => {
+  test('of zero refuses everything and says to wait', () => {
     expect(take(memoryWindows(), 0, 5)).toMatchObject({ ok: false, remaining: 0, retry_after_ms: 60_001 });
   });
 
-  test('a clock that steps back frees nothing', () => {
+  test('frees nothing when the clock steps back', () => {
     const windows = memoryWindows();
     take(windows, 1, 100_000);
     expect(take(windows, 1, 20_000)).toMatchObject({ ok: false, reset_ms: 60_001, retry_after_ms: 60_001 });
@@ -108,7 +108,7 @@ describe('memory windows', () => {
     expect(take(windows, 1, 160_001).ok).toBe(true);
   });
 
-  test('idle keys are forgotten, however long others go on', () => {
+  test('drops idle keys, however long others go on', () => {
     const windows = memoryWindows();
     take(windows, 60, 0, 'key_alive');
     for (let i = 0; i < 1_000; i++) take(windows, 60, 0, `key_${i}`);
@@ -118,7 +118,7 @@ describe('memory windows', () => {
     expect(windows.size()).toBe(1);
   });
 
-  test('a key that keeps calling is never forgotten, however old its first call is', () => {
+  test('never drops a key that keeps calling, however old its first call is', () => {
     const windows = memoryWindows();
     let accepted = 0;
     for (let now_ms = 0; now_ms <= 300_000; now_ms += 1_000) {

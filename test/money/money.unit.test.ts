@@ -63,7 +63,7 @@ describe('parseMoney', () => {
     '١',
     '1000000000.000001',
     '9'.repeat(400),
-  ])('is not read from %j', (text) => {
+  ])('refuses %j', (text) => {
     expect(parseMoney(text)).toBeUndefined();
   });
 

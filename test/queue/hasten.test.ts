@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it('deferred jobs of the keys begin at once, nothing else does', async () => {
+it('deferred jobs of the promoted keys start at once, and no others', async () => {
   const { db } = database;
   const engine = await testEngine(db, ['a', 'b']);
   const begun: unknown[] = [];

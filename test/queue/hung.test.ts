@@ -6,7 +6,7 @@ import { signal, testEngine, until } from './engine.ts';
 
 const every_ms = 200;
 
-it('a duty that hangs is taken from it and runs again, here or elsewhere, although its node says that it is alive', async ({
+it('a scheduled job that hangs is taken from its node and runs again, although that node reports itself alive', async ({
   onTestFinished,
 }) => {
   const database = await testDatabase();
@@ -33,7 +33,7 @@ it('a duty that hangs is taken from it and runs again, here or elsewhere, althou
   });
 }, 60_000);
 
-it('a duty whose connection goes mute fails and runs again; so do the heartbeats and fetches of the engine', async ({
+it('a scheduled job whose connection goes silent fails and runs again, and so do heartbeats and fetches', async ({
   onTestFinished,
 }) => {
   const database = await testDatabase();

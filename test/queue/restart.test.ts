@@ -7,7 +7,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { ask, removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 import { countJobs, testEngine, until } from './engine.ts';
 
-it('goes on by itself when PostgreSQL is killed with -9 under load, and loses nothing', async () => {
+it('the queue continues by itself when PostgreSQL is killed with -9 under load, and loses nothing', async () => {
   const folder = temporaryFolder(0o755);
   const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
   const db = openDatabase({ connection: embedded.connection });

@@ -73,12 +73,12 @@ describe('a sent job', () => {
     expect(mine).toEqual(its.map((row, i) => ({ ...row, id: mine[i]?.['id'] })));
   });
 
-  it('many of them cannot be sent to a queue that nobody made', async () => {
+  it('is refused in a batch for a queue that does not exist', async () => {
     const sent = database.db.query(`select engine_send_many('nowhere', array['{}'::jsonb], array['x'])`);
     await expect(sent).rejects.toThrow('The engine has no queue "nowhere"');
   });
 
-  it('is not there if the transaction rolls back', async () => {
+  it('does not exist if its transaction rolls back', async () => {
     const failed = database.db.tx(async (tx) => {
       await engine.send(tx, 'rolled-back', {});
       throw new Error('no');
@@ -87,7 +87,7 @@ describe('a sent job', () => {
     expect(await countJobs(database.db, 'rolled-back')).toBe(0);
   });
 
-  it('cannot be sent to a queue that nobody made', async () => {
+  it('is refused for a queue that does not exist', async () => {
     await expect(engine.send(database.db, 'nowhere', {})).rejects.toThrow('The engine has no queue "nowhere"');
   });
 
@@ -102,7 +102,7 @@ describe('a sent job', () => {
     expect(delay_ms).toBeLessThan(2_300);
   });
 
-  it('is kept however long nobody works, and retried without end', async () => {
+  it('is kept however long nobody works, and is retried without end', async () => {
     const row = await rowOf(await engine.send(database.db, 'timed', {}));
     const kept_days = (Number(row['keep_until']) - Number(row['created_on'])) / 86_400_000;
     expect(kept_days).toBeGreaterThan(3_600);

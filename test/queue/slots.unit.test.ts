@@ -37,8 +37,8 @@ function fetchFrom(waiting: Claim[], asked: number[] = []): Fetch {
 
 const done: Handler = async () => 'done';
 
-describe('slots', () => {
-  it('ask for as many jobs as are free, again while there may be more, and then no more', async () => {
+describe('the slots of a queue', () => {
+  it('request as many jobs as are free, again while there may be more, and then no more', async () => {
     const asked: number[] = [];
     const { slots, settled } = slotsOver(fetchFrom([claim('a'), claim('b'), claim('c')], asked), 2, done);
     slots.wake();
@@ -49,7 +49,7 @@ describe('slots', () => {
     expect(asked.length).toBeLessThanOrEqual(3);
   });
 
-  it('do not forget a wake that comes during a fetch', async () => {
+  it('do not lose a wake that comes during a fetch', async () => {
     const waiting: Claim[] = [];
     const { slots, settled } = slotsOver(fetchFrom(waiting), 2, done);
     slots.wake();
@@ -58,7 +58,7 @@ describe('slots', () => {
     await expect.poll(() => settled).toEqual([['late', 'done']]);
   });
 
-  it('let go of a job when the database was silent for a heartbeat, and tell nothing of its outcome', async () => {
+  it('drop a job when the database was silent for a heartbeat, and report nothing of its outcome', async () => {
     const aborted: unknown[] = [];
     const { slots, settled, complaints } = slotsOver(
       fetchFrom([claim('silent', 0.3), claim('fresh')]),
@@ -81,7 +81,7 @@ describe('slots', () => {
     expect(complaints).toEqual(['engine: a job of q was lost']);
   });
 
-  it('complain of a fetch that fails, and ask again at the next wake', async () => {
+  it('log a fetch that fails, and fetch again at the next wake', async () => {
     const healthy = fetchFrom([claim('a')]);
     let broken = true;
     const fetch: Fetch = async (count) => {

@@ -4,7 +4,7 @@ import { testDatabase } from '../helpers/database.ts';
 import { stoppingServer } from '../helpers/farewell.ts';
 import { testEngine, until } from './engine.ts';
 
-it('a server that stops while the engine does is not complained of', async () => {
+it('a database server that stops with the queue logs no error', async () => {
   const database = await testDatabase();
   const server = await stoppingServer(database.url);
   const db = openDatabase({ connection: server.connection });

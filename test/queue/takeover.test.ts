@@ -30,8 +30,8 @@ async function prepare({
   return { database, children };
 }
 
-describe.concurrent('a worker killed with -9', () => {
-  it('loses its jobs to another within 15 s, with 10,000 jobs in the table', async (context) => {
+describe.concurrent('a worker', () => {
+  it('that is killed with -9 loses its jobs to another within 15 s, with 10,000 jobs in the table', async (context) => {
     const { database, children } = await prepare(context);
     const engine = await testEngine(database.db, ['taken', 'crowd']);
     await database.db.query(
@@ -64,7 +64,7 @@ describe.concurrent('a worker killed with -9', () => {
     expect(engine.lines).toEqual([]);
   }, 60_000);
 
-  it('and only then: a long job of a living worker is not taken from it', async (context) => {
+  it('that is alive keeps a long job', async (context) => {
     const { database } = await prepare(context);
     const engines = [await testEngine(database.db, ['long']), await testEngine(database.db, ['long'])];
     let begun = 0;
@@ -87,7 +87,7 @@ describe.concurrent('a worker killed with -9', () => {
     expect(engines.flatMap((engine) => engine.lines)).toEqual([]);
   }, 60_000);
 
-  it('ten times over the same job: the eleventh start knows it and ends it', async (context) => {
+  it('that is killed ten times over the same job is followed by an eleventh, which knows it and ends it', async (context) => {
     const { database, children } = await prepare(context);
     const engine = await testEngine(database.db, ['deadly'], { supervision: { supervise_s: 1, monitor_s: 1 } });
     const attempts: number[] = [];

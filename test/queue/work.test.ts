@@ -19,7 +19,7 @@ async function sendMany(queue: string, count: number): Promise<void> {
   );
 }
 
-describe.concurrent('work', () => {
+describe.concurrent('a worker', () => {
   it('lets a healthy job pass 100 hanging ones of the same fetch', async () => {
     const engine = await testEngine(database.db, ['hanging']);
     await sendMany('hanging', 100);
@@ -149,7 +149,7 @@ describe.concurrent('work', () => {
     await Promise.all([sender.stop(), worker.stop()]);
   });
 
-  it('runs a job again after the time that its handler names, without counting it as an attempt', async () => {
+  it('runs a job again after the time that its handler returns, without counting an attempt', async () => {
     const engine = await testEngine(database.db, ['polled']);
     const runs: { at_ms: number; attempt: number; id: string }[] = [];
     engine.work('polled', {
@@ -169,7 +169,7 @@ describe.concurrent('work', () => {
     await engine.stop();
   });
 
-  it('puts a job back as it was: its failures count on, under an id of its own, until a node starts', async () => {
+  it('defers a job unchanged: its failures count on, under an id of its own, until a node starts', async () => {
     const engine = await testEngine(database.db, ['put-back']);
     const runs: { attempt: number; id: string }[] = [];
     const handler = async (job: Job) => {
@@ -198,7 +198,7 @@ describe.concurrent('work', () => {
     await next.stop();
   });
 
-  it('takes the oldest job first, and what was put back behind all others, unless it was hastened', async () => {
+  it('takes the oldest job first, and deferred ones after all others unless they are promoted', async () => {
     const engine = await testEngine(database.db, ['aged']);
     const begun: unknown[] = [];
     const free = signal();
@@ -256,7 +256,7 @@ describe.concurrent('work', () => {
     await engine.stop();
   });
 
-  it('aborts a job that was lost, ignores its outcome, and waits for it before the next run', async () => {
+  it('aborts a lost job, ignores its outcome, and waits for it before the next run', async () => {
     const engine = await testEngine(database.db, ['lost']);
     const events: string[] = [];
     engine.work('lost', {
@@ -287,8 +287,8 @@ describe.concurrent('work', () => {
   });
 });
 
-describe.concurrent('stop', () => {
-  it('lets jobs end, aborts the others, and gives back at once what is not done', async () => {
+describe.concurrent('a stop of a worker', () => {
+  it('lets jobs end, aborts the others, and returns unfinished ones to the queue at once', async () => {
     const first = await testEngine(database.db, ['stopped']);
     const begun = new Set<unknown>();
     first.work('stopped', {
@@ -344,8 +344,8 @@ async function untilAborted(job: Job): Promise<void> {
   throw job.signal.reason;
 }
 
-describe.concurrent('a duty', () => {
-  it('runs on one node at a time, at its pace, and goes on after a failure', async () => {
+describe.concurrent('a scheduled job', () => {
+  it('runs on one node at a time, at its interval, and continues after a failure', async () => {
     const engines = [await testEngine(database.db, []), await testEngine(database.db, [])];
     let running = 0;
     const begun_ms: number[] = [];
@@ -369,7 +369,7 @@ describe.concurrent('a duty', () => {
     ]);
   });
 
-  it('that was deferred by a longer period than it has now is pulled forward', async () => {
+  it('that was deferred by a longer interval than it has now is pulled forward', async () => {
     const first = await testEngine(database.db, []);
     let runs = 0;
     await first.schedule('monthly', 30 * 86_400_000, async () => {

@@ -6,7 +6,7 @@ import { elapse, testClock } from '../helpers/clock.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 
 /** Two nodes on one database; a node's knowledge of the others is at most a second old. */
-describe('route health', () => {
+describe('the health of a route', () => {
   const clock = testClock();
   let database: TestDatabase;
   let here: RouteHealth;
@@ -33,7 +33,7 @@ describe('route health', () => {
     return rows.map(({ retry_at }) => retry_at.toISOString());
   };
 
-  it('opens a route after five failures in a row, for all nodes within a second', async () => {
+  it('opens its circuit after five failures in a row, for all nodes within a second', async () => {
     await there.admit(['a'], 'one');
     for (let i = 0; i < 4; i++) await here.failed('a', 'one', refused);
     await here.succeeded('a', 'one');
@@ -50,7 +50,7 @@ describe('route health', () => {
 
   const isAdmitted = async (account_id: string, by = here) => (await by.admit(['a'], account_id)).admitted;
 
-  it("an account's failures, of any kind and number, close a route for nobody else", async () => {
+  it("is closed for no other account by one account's failures, of any kind and number", async () => {
     for (let i = 0; i < 11; i++) await here.failed('a', 'one', refused);
     await here.failed('a', 'one', { ...refused, pause_ms: 60_000 });
     expect(await isAdmitted('one')).toBe(false);
@@ -60,7 +60,7 @@ describe('route health', () => {
     expect(await isAdmitted('two', there)).toBe(true);
   });
 
-  it('a route is closed for all when two accounts failed, and most of those that used it in the last minute', async () => {
+  it('opens its circuit for all when two accounts failed, and most of those that used it in the last minute', async () => {
     await here.succeeded('a', 'three');
     await here.succeeded('a', 'four');
     for (let i = 0; i < 6; i++) for (const account of ['one', 'two']) await here.failed('a', account, refused);
@@ -72,7 +72,7 @@ describe('route health', () => {
     expect(await isAdmitted('six', there)).toBe(false);
   });
 
-  it('accounts that another node found failing count as well', async () => {
+  it('counts accounts that another node saw failing', async () => {
     for (let i = 0; i < 5; i++) await there.failed('a', 'one', refused);
     await here.admit(['a'], 'two');
     for (let i = 0; i < 4; i++) await here.failed('a', 'two', refused);
@@ -87,7 +87,7 @@ describe('route health', () => {
     expect(await isAdmitted('three')).toBe(false);
   };
 
-  it('a success of another account opens it for all others, not for those that failed', async () => {
+  it('recovers for all others by a success of another account, not for those that failed', async () => {
     await closeForAll();
     await here.succeeded('a', 'three'); // was under way
     expect(await isAdmitted('three')).toBe(true);
@@ -95,7 +95,7 @@ describe('route health', () => {
     expect(await isAdmitted('one')).toBe(false);
   });
 
-  it('whoever did not bring the pause about may probe first', async () => {
+  it('lets an account that did not cause the pause probe first', async () => {
     await closeForAll();
     clock.pass(5_000);
     elapse(1_001);
@@ -106,7 +106,7 @@ describe('route health', () => {
     expect(await here.admit(['a'], 'four')).toMatchObject({ admitted: false, retry_after_ms: 10_000 });
   });
 
-  it('a probe that one account alone has failed does not keep the others out', async () => {
+  it('is not closed for others by a probe that one account alone has failed', async () => {
     await closeForAll();
     clock.pass(61_000);
     elapse(1_001);
@@ -116,7 +116,7 @@ describe('route health', () => {
     expect(await here.admit(['a'], 'three')).toEqual({ admitted: true });
   });
 
-  it('an operator opens a route for everybody at once', async () => {
+  it('is restored for everybody at once by an operator', async () => {
     await closeForAll();
     await here.reset('a');
     for (const account of ['one', 'two', 'three']) expect(await isAdmitted(account)).toBe(true);
@@ -124,7 +124,7 @@ describe('route health', () => {
     expect(await isAdmitted('one')).toBe(true);
   });
 
-  it('circuits of accounts that nobody uses any more are dropped', async () => {
+  it('drops circuits of accounts that are no longer used', async () => {
     await open('a');
     clock.pass(610_001);
     elapse(1_001);
@@ -135,7 +135,7 @@ describe('route health', () => {
     expect(await retryAt()).toEqual([]);
   });
 
-  it('opens a route when half of twenty tries in 30 seconds failed, and forgets older ones', async () => {
+  it('opens its circuit when half of twenty attempts in 30 seconds failed, and forgets older ones', async () => {
     const half = async () => {
       for (let i = 0; i < 10; i++) {
         await here.succeeded('a', 'one');
@@ -150,7 +150,7 @@ describe('route health', () => {
     expect(await retryAt()).toHaveLength(1);
   });
 
-  it('waits longer after each probe that fails, to five minutes', async () => {
+  it('has a longer pause after each failed probe, up to five minutes', async () => {
     await open('a');
     for (const pause_s of [10, 20, 40, 80, 160, 300, 300]) {
       expect(await there.admit(['a'], 'one')).toMatchObject({ admitted: false, retry_after_ms: pause_s * 1000 });
@@ -162,7 +162,7 @@ describe('route health', () => {
     }
   });
 
-  it('does not wait longer for what was under way when the route was opened', async () => {
+  it('has no longer pause for calls that were in flight when its circuit opened', async () => {
     await open('a');
     for (let i = 0; i < 60; i++) await here.failed('a', 'one', refused);
     await there.admit(['a'], 'one');
@@ -177,7 +177,7 @@ describe('route health', () => {
     [86_400_000, 300_000],
     [Number.NaN, 10_000],
     [-5, 10_000],
-  ])('a refusal that asks for %s ms opens the route at once for %s ms', async (asked_ms, pause_ms) => {
+  ])('has its circuit opened by a refusal that asks for %s ms at once for %s ms', async (asked_ms, pause_ms) => {
     const wanted = { ...refused, pause_ms: asked_ms };
     if (asked_ms > 0) await here.failed('b', 'one', wanted);
     else for (let i = 0; i < 5; i++) await here.failed('b', 'one', wanted);
@@ -185,7 +185,7 @@ describe('route health', () => {
     expect(await there.admit(['b'], 'one')).toMatchObject({ admitted: false, retry_after_ms: pause_ms });
   });
 
-  it('lets one request through at a time when the pause is over, on all nodes together', async () => {
+  it('admits one request at a time when the pause is over, on all nodes together', async () => {
     await open('a');
     clock.pass(10_000);
     elapse(1_001);
@@ -202,7 +202,7 @@ describe('route health', () => {
     expect(await here.admit(['a'], 'one')).toEqual({ admitted: true });
   });
 
-  it('a probe that was not made is given back', async () => {
+  it('has a probe released that was not made', async () => {
     await open('a');
     clock.pass(10_000);
     elapse(1_001);
@@ -212,7 +212,7 @@ describe('route health', () => {
     expect(await here.admit(['a'], 'one')).toEqual({ admitted: true, probe: 'a' });
   });
 
-  it('a node whose failures are healed by another one counts anew', async () => {
+  it('is counted from zero on a node whose failures another one has healed', async () => {
     await open('a');
     clock.pass(10_000);
     elapse(1_001);
@@ -224,7 +224,7 @@ describe('route health', () => {
     expect(await retryAt()).toEqual([]);
   });
 
-  it('tries open routes last, and probes none behind a healthy one', async () => {
+  it('puts open routes last, and probes none while a healthy one is left', async () => {
     await open('a');
     await open('c');
     expect(await here.order(['a', 'b', 'c'], 'one')).toEqual(['b', 'a', 'c']);
@@ -236,7 +236,7 @@ describe('route health', () => {
     expect(await here.admit(['c'], 'one')).toEqual({ admitted: true, probe: 'c' });
   });
 
-  it('tells how models stand, in one query a second, and takes no probe', async () => {
+  it('is reported for models in one query a second without taking a probe', async () => {
     let queries = 0;
     const counted: Pick<Db, 'query'> = {
       query: (text, values) => ((queries += 1), database.db.query(text, values)),
@@ -263,7 +263,7 @@ describe('route health', () => {
     expect(queries - before).toBe(1);
   });
 
-  it('bears that the database is away', async () => {
+  it('is still decided while the database is away', async () => {
     let away = false;
     const db: Pick<Db, 'query'> = {
       query: (text, values) =>

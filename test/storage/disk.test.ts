@@ -42,17 +42,20 @@ async function read(key: string, range?: { start: number; end: number }): Promis
 }
 
 describe('put', () => {
-  test.each([0, 1, 65_536, 3_000_001])('keeps %i bytes of a buffer, and tells their size and hash', async (length) => {
-    const bytes = randomBytes(length);
-    const key = newKey();
-    expect(await storage.put(key, bytes, options)).toEqual({
-      size_bytes: length,
-      sha256: createHash('sha256').update(bytes).digest('hex'),
-    });
-    expect(same(await read(key), bytes)).toBe(true);
-  });
+  test.each([0, 1, 65_536, 3_000_001])(
+    'stores %i bytes of a buffer and returns their size and hash',
+    async (length) => {
+      const bytes = randomBytes(length);
+      const key = newKey();
+      expect(await storage.put(key, bytes, options)).toEqual({
+        size_bytes: length,
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+      });
+      expect(same(await read(key), bytes)).toBe(true);
+    },
+  );
 
-  test('keeps the bytes of a stream, and tells their size and hash', async () => {
+  test('stores the bytes of a stream and returns their size and hash', async () => {
     const chunks = Array.from({ length: 50 }, (_, i) => randomBytes(i * 997));
     const key = newKey();
     const kept = await storage.put(key, Readable.from(chunks), options);
@@ -61,7 +64,7 @@ describe('put', () => {
     expect(same(await read(key), bytes)).toBe(true);
   });
 
-  test('puts files below the data folder only, out of reach of other users, and leaves nothing beside them', async () => {
+  test('writes files below the data folder only, out of reach of other users, and leaves nothing beside them', async () => {
     const key = newKey();
     await storage.put(key, Buffer.from('x'), options);
     const [file, ...others] = (await everything()).filter((path) => path.endsWith('.png'));
@@ -71,7 +74,7 @@ describe('put', () => {
     expect(await incoming()).toEqual([]);
   });
 
-  test('replaces a file as a whole; who reads the old one reads it to its end', async () => {
+  test('replaces a file as a whole, and a reader of the old one reads it to its end', async () => {
     const key = newKey();
     const [old, young] = [randomBytes(500_000), randomBytes(400_000)];
     await storage.put(key, old, options);
@@ -83,7 +86,7 @@ describe('put', () => {
     expect((await storage.stat(key))?.version).not.toBe(before?.version);
   });
 
-  test('of the same key from many sides at once leaves one of them, whole', async () => {
+  test('leaves one whole file of the same key from many callers at once', async () => {
     const key = newKey();
     const all = Array.from({ length: 20 }, () => randomBytes(100_000));
     await Promise.all(all.map((bytes) => storage.put(key, bytes, options)));
@@ -95,7 +98,7 @@ describe('put', () => {
   test.each([
     ['buffer', Buffer.alloc(1001)],
     ['stream', Readable.from([Buffer.alloc(600), Buffer.alloc(401)])],
-  ])('of a %s above the limit keeps nothing', async (_, source) => {
+  ])('stores nothing of a %s above the limit', async (_, source) => {
     const key = newKey();
     const error = await storage
       .put(key, source, { ...options, size_limit_bytes: 1000 })
@@ -106,13 +109,13 @@ describe('put', () => {
     expect(source instanceof Readable ? source.destroyed : true).toBe(true);
   });
 
-  test('of exactly the limit is fine', async () => {
+  test('accepts exactly the limit', async () => {
     const key = newKey();
     await storage.put(key, Buffer.alloc(1000), { ...options, size_limit_bytes: 1000 });
     expect((await storage.stat(key))?.size_bytes).toBe(1000);
   });
 
-  test('of a stream that breaks throws its error and keeps what was there before', async () => {
+  test('throws the error of a stream that breaks and leaves the old file', async () => {
     const key = newKey();
     await storage.put(key, Buffer.from('before'), options);
     const broken = Readable.from(
@@ -126,7 +129,7 @@ describe('put', () => {
     expect(await incoming()).toEqual([]);
   });
 
-  test('of a stream that breaks before it is read throws its error too', async () => {
+  test('throws the error of a stream that breaks before it is read', async () => {
     const broken = new Readable({ read: () => {} });
     const put = storage.put(newKey(), broken, options);
     setImmediate(() => broken.destroy(new Error('reset at once'))); // while the file is being opened
@@ -134,14 +137,14 @@ describe('put', () => {
     expect(await incoming()).toEqual([]);
   });
 
-  test('that cannot even begin lets go of its stream', async () => {
+  test('releases its stream when it cannot even begin', async () => {
     await rm(join(folder, 'files'), { recursive: true });
     const stream = Readable.from([Buffer.alloc(10)]);
     await expect(storage.put(newKey(), stream, options)).rejects.toThrow('ENOENT');
     expect(stream.destroyed).toBe(true);
   });
 
-  test('of a stream that is closed early keeps nothing', async () => {
+  test('stores nothing of a stream that is closed early', async () => {
     const key = newKey();
     const cut = new Readable({ read: () => {} });
     cut.push(Buffer.alloc(100));
@@ -151,7 +154,7 @@ describe('put', () => {
     expect(await storage.stat(key)).toBeUndefined();
   });
 
-  test('on a full disk throws StorageFull, keeps nothing, and goes on when there is room', async () => {
+  test('throws StorageFull on a full disk, stores nothing, and continues when there is room', async () => {
     const script = `
       import { openDiskStorage } from ${JSON.stringify(disk_module)};
       const storage = await openDiskStorage(process.argv[1]);
@@ -169,7 +172,7 @@ describe('put', () => {
     expect(await incoming()).toEqual([]);
   });
 
-  test('that is killed half-way is invisible and swept', async () => {
+  test('leaves nothing visible when it is killed half-way, and the rest is swept', async () => {
     const script = `
       import { openDiskStorage } from ${JSON.stringify(disk_module)};
       import { Readable } from 'node:stream';
@@ -203,7 +206,7 @@ describe('put', () => {
 });
 
 describe('sweepTemporaryFiles', () => {
-  test('spares what was written to lately', async () => {
+  test('spares recently written files', async () => {
     const path = (name: string) => join(folder, 'files', '.incoming', name);
     await writeFile(path('old.part'), 'x');
     await writeFile(path('young.part'), 'x');
@@ -215,7 +218,7 @@ describe('sweepTemporaryFiles', () => {
 });
 
 describe('open', () => {
-  test('gives the asked part and tells which it is', async () => {
+  test('returns the requested range and says which it is', async () => {
     const bytes = randomBytes(1000);
     const key = newKey();
     await storage.put(key, bytes, options);
@@ -228,14 +231,14 @@ describe('open', () => {
     expect(opened).toMatchObject({ ...(await storage.stat(key)), size_bytes: 1000, start: 10, end: 999 });
   });
 
-  test('of an absent file gives undefined', async () => {
+  test('returns undefined for an absent file', async () => {
     expect(await storage.open(newKey())).toBeUndefined();
     expect(await storage.stat(newKey())).toBeUndefined();
   });
 });
 
 describe('remove', () => {
-  test('takes files and emptied folders away and is content with absent ones', async () => {
+  test('deletes files and emptied folders and accepts absent ones', async () => {
     const keys = [newKey(), newKey('mp4')];
     for (const key of keys) await storage.put(key, Buffer.from('x'), options);
     await storage.remove([...keys, newKey()]);
@@ -253,7 +256,7 @@ describe('remove', () => {
     expect(same(await read(sibling), Buffer.from('1'))).toBe(true);
   });
 
-  test('does not disturb who is reading', async () => {
+  test('does not disturb a reader', async () => {
     const bytes = randomBytes(3_000_000);
     const key = newKey();
     await storage.put(key, bytes, options);
@@ -262,7 +265,7 @@ describe('remove', () => {
     expect(same(opened && (await buffer(opened.stream)), bytes)).toBe(true);
   });
 
-  test('beside puts into the same folder loses none of them', async () => {
+  test('loses no file that is put into the same folder meanwhile', async () => {
     const key = newKey();
     const keys = Array.from({ length: 30 }, (_, i) => key.replace('/0.png', `/${i}.png`));
     await Promise.all(
@@ -277,7 +280,7 @@ describe('remove', () => {
 });
 
 describe('put and remove', () => {
-  test('in one folder do not trip each other, even between two of their steps', async () => {
+  test('do not disturb each other in one folder, even between two of their steps', async () => {
     const round = async () => {
       const key = newKey();
       let put_ended = false;
@@ -293,7 +296,7 @@ describe('put and remove', () => {
 });
 
 describe('list', () => {
-  test('names the files of one task', async () => {
+  test('returns the files of one task', async () => {
     const key = newKey();
     const keys = [key, key.replace('/0.png', '/1.mp4')];
     for (const each of [...keys, newKey()]) await storage.put(each, Buffer.from('x'), options);
@@ -304,7 +307,7 @@ describe('list', () => {
   });
 });
 
-describe('a key that is none', () => {
+describe('an invalid key', () => {
   test.each([
     '',
     '..',
@@ -313,7 +316,7 @@ describe('a key that is none', () => {
     '.incoming/x',
     `${newKey()}/../../0.png`,
     newKey().replaceAll('/', '\\'),
-  ])('%j reaches no file', async (key) => {
+  ])('reaches no file as %j', async (key) => {
     const before = await everything();
     await expect(storage.put(key, Buffer.from('x'), options)).rejects.toBeInstanceOf(AssertionError);
     await expect(storage.remove([key])).rejects.toBeInstanceOf(AssertionError);

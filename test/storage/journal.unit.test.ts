@@ -26,7 +26,7 @@ const entryOf = (n: number) => ({
 });
 const files = () => readdirSync(join(data_dir, 'journal')).map((name) => join(data_dir, 'journal', name));
 
-it('a journal touches no disk before there is something to write, and leaves nothing when all is done', async () => {
+it('a journal writes nothing to disk before there is an entry, and leaves no file when all is done', async () => {
   const journal = openJournal(data_dir);
   await journal.adopt();
   expect(readdirSync(data_dir)).toEqual([]);
@@ -43,7 +43,7 @@ it('a journal touches no disk before there is something to write, and leaves not
   await journal.close();
 });
 
-it('what a dead process has left is adopted once, without the line that it could not finish', async () => {
+it('the journal of a dead process is adopted once, without the line that it could not finish', async () => {
   const dead = openJournal(data_dir);
   await dead.write([entryOf(1), entryOf(2)]);
   const [path = ''] = files();
@@ -56,7 +56,7 @@ it('what a dead process has left is adopted once, without the line that it could
   expect(await readJournals(data_dir)).toEqual([entryOf(1), entryOf(2)]);
 });
 
-it('a file of another machine, or of a process id that was given anew, is adopted when nobody has touched it for a minute', async () => {
+it('a journal of another machine or a reused process id is adopted after a minute without a write', async () => {
   const dead = openJournal(data_dir);
   await dead.write([entryOf(1)]);
   await dead.close();
@@ -77,7 +77,7 @@ it('a file of another machine, or of a process id that was given anew, is adopte
   await journal.close();
 });
 
-it('a process that was taken for dead writes to a file of its own again', async () => {
+it('a process that was taken for dead writes to a new file of its own', async () => {
   const journal = openJournal(data_dir);
   await journal.write([entryOf(1)]);
   for (const path of files()) rmSync(path); // adopted, and done
@@ -86,7 +86,7 @@ it('a process that was taken for dead writes to a file of its own again', async 
   await journal.close();
 });
 
-it('a journal that is full takes no more, and loses nothing of what it has', async () => {
+it('a full journal accepts no more entries and loses none', async () => {
   const journal = openJournal(data_dir, { bytes_max: 300 });
   await journal.write([entryOf(1), entryOf(2)]);
   await expect(journal.write([entryOf(3), entryOf(4)])).rejects.toThrow(JournalFull);
@@ -97,7 +97,7 @@ it('a journal that is full takes no more, and loses nothing of what it has', asy
   await journal.close();
 });
 
-it('a disk that cannot be written to is told, and the journal works again when it can', async () => {
+it('a journal reports a disk that cannot be written, and works again when it can', async () => {
   writeFileSync(join(data_dir, 'journal'), 'a file where the folder should be');
   const journal = openJournal(data_dir);
   await expect(journal.write([entryOf(1)])).rejects.toThrow(/EEXIST|ENOTDIR/);

@@ -5,20 +5,20 @@ import { newId } from '../../src/lib/ids.ts';
 import { storageKey, parseKey } from '../../src/storage/key.ts';
 import { newKey } from './samples.ts';
 
-describe('storage keys', () => {
-  test('name account, task, position and extension, and are taken apart again', () => {
+describe('a storage key', () => {
+  test('names account, task, position and extension, and is parsed again', () => {
     const parts = { account_id: newId('acct'), owner_id: newId('task'), index: 12, extension: 'mp4' } as const;
     expect(storageKey(parts)).toBe(`${parts.account_id}/${parts.owner_id}/12.mp4`);
     expect(parseKey(storageKey(parts))).toEqual(parts);
   });
 
-  test('name uploaded files, too', () => {
+  test('may name an uploaded file', () => {
     const parts = { account_id: newId('acct'), owner_id: newId('file'), index: 0, extension: 'png' } as const;
     expect(parseKey(storageKey(parts))).toEqual(parts);
     expect(() => storageKey({ ...parts, owner_id: newId('key') })).toThrow(AssertionError);
   });
 
-  test('are not made of anything else', () => {
+  test('is made of nothing else', () => {
     const parts = { account_id: newId('acct'), owner_id: newId('task'), index: 0, extension: 'png' } as const;
     for (const wrong of [
       { account_id: '..' },
@@ -33,7 +33,7 @@ describe('storage keys', () => {
     }
   });
 
-  test('with one character changed, added or taken are other keys or none', () => {
+  test('with one character changed, added or removed is another key or invalid', () => {
     const key = newKey();
     const change = fc.tuple(fc.nat(key.length - 1), fc.string({ maxLength: 2 }));
     const others = fc.sample(change, 2000).map(([at, text]) => key.slice(0, at) + text + key.slice(at + 1));
@@ -66,7 +66,7 @@ describe('storage keys', () => {
     newKey().replace('0.png', '0.png\n'),
     newKey().replace('0.png', '0.png\0'),
     newKey().replace('acct_', 'acct%5F'),
-  ])('%j is none', (text) => {
+  ])('is invalid as %j', (text) => {
     expect(parseKey(text)).toBeUndefined();
   });
 });

@@ -16,17 +16,17 @@ function claimOf(url: string) {
 }
 
 describe('makeLink', () => {
-  test('gives an address below the base address that ends like a file', () => {
+  test('returns an address below the base address that ends like a file', () => {
     expect(link.url).toMatch(
       /^https:\/\/api\.example\.com\/files\/acct_\w{26}\/task_\w{26}\/3\.mp4\?exp=1800000000&sig=[\w-]{43}$/,
     );
   });
 
-  test('tells the second at which the link ends', () => {
+  test('contains the second at which the link ends', () => {
     expect(link.expires_at).toBe(new Date(expires_s * 1000).toISOString());
   });
 
-  test('keeps a path in the base address and needs no particular slash', () => {
+  test('keeps a path in the base address with or without a slash', () => {
     const at = (base_url: string) => makeLink(secret, { base_url, key, expires_at_ms: 1e12 }).url;
     expect(at('http://host/medley/')).toBe(at('http://host/medley'));
     expect(at('http://host/medley')).toContain(`http://host/medley/files/${key}?`);
@@ -48,15 +48,15 @@ describe('makeLink', () => {
 });
 
 describe('verifyLink', () => {
-  test('tells until when a link is good', () => {
+  test('returns the time until which a link is valid', () => {
     expect(verifyLink(secret, claimOf(link.url), before_ms)).toBe(expires_s);
   });
 
-  test('refuses it from its last second on', () => {
+  test('refuses a link from its last second on', () => {
     expect(verifyLink(secret, claimOf(link.url), expires_s * 1000)).toBeUndefined();
   });
 
-  test('refuses it under another secret', () => {
+  test('refuses a link under another secret', () => {
     expect(verifyLink(`${secret}.`, claimOf(link.url), before_ms)).toBeUndefined();
   });
 

@@ -90,7 +90,7 @@ function startService(script: string) {
 const endless = samples.flac(20).subarray(0, 43);
 
 describe('probeMedia', () => {
-  test.each(names)('measures %s, in memory and on disk', async (kind) => {
+  test.each(names)('measures %s in memory and on disk', async (kind) => {
     const bytes = await bytesOf(kind);
     const [type, content_type, extension, width, height, duration] = kinds[kind].is;
     const expected = {
@@ -109,7 +109,7 @@ describe('probeMedia', () => {
     expect(await probeMedia(await put('picture.svg', bytes))).toEqual(expected);
   });
 
-  test('reads the file that is there now, not the one that was', async () => {
+  test('reads the current file, not the previous one', async () => {
     for (const format of ['png', 'jpeg', 'webp', 'gif', 'avif'] as const) {
       for (const width of [20, 30]) {
         const path = await put('same-name', await samples.picture(format, width, 10));
@@ -118,7 +118,7 @@ describe('probeMedia', () => {
     }
   });
 
-  test('takes a view of a larger buffer for what it shows', async () => {
+  test('reads a view of a larger buffer as what it shows', async () => {
     const bytes = samples.wav(1);
     const inside = Buffer.concat([Buffer.alloc(1000, 1), bytes, Buffer.alloc(1000, 1)]).subarray(
       1000,
@@ -128,11 +128,11 @@ describe('probeMedia', () => {
     expect(inside.length).toBe(bytes.length);
   });
 
-  test('throws when there is no such file', async () => {
+  test('throws for an absent file', async () => {
     await expect(probeMedia(join(folder, 'absent'))).rejects.toThrow('ENOENT');
   });
 
-  test('takes much longer files than anyone makes', async () => {
+  test('accepts much longer files than anyone makes', async () => {
     const hour = samples.mp3(137_813);
     const expected = { ok: true, probe: { duration: 3600.013, size_bytes: hour.length } };
     expect(await probeMedia(hour)).toMatchObject(expected);
@@ -165,7 +165,7 @@ describe('a file that is cut off', () => {
   /** Those that say how long they are, or have an end. */
   const bounded = names.filter((kind) => !/MP3|FLAC|Ogg|AAC/.test(kind));
 
-  test.each(bounded)('is no %s any more, wherever it is cut', async (kind) => {
+  test.each(bounded)('is no longer %s, wherever it is cut', async (kind) => {
     const bytes = await bytesOf(kind);
     const cuts = [...Array.from({ length: 8 }, (_, i) => Math.floor((bytes.length * i) / 8)), bytes.length - 1];
     for (const length of cuts) {
@@ -182,7 +182,7 @@ describe('a file that is cut off', () => {
     ['MP3', () => samples.mp3(1000), 26.1],
     ['FLAC', () => samples.flac(100), 9.3],
     ['AAC', () => samples.sound('aac', 1000), 23.2],
-  ] as const)('lasts as long as what is there of a stream: %s', async (_, make, whole) => {
+  ] as const)('lasts as long as the rest of a stream: %s', async (_, make, whole) => {
     const bytes = await make();
     const result = await probeMedia(bytes.subarray(0, Math.floor(bytes.length / 2)));
     const duration = result.ok ? result.probe.duration : undefined;
@@ -190,25 +190,25 @@ describe('a file that is cut off', () => {
     expect(duration).toBeLessThan(whole * 0.6);
   });
 
-  test('is no Ogg any more', async () => {
+  test('is no longer Ogg', async () => {
     const bytes = await samples.sound('ogg', 1500);
     expect(await probeMedia(bytes.subarray(0, bytes.length / 2))).toMatchObject({ ok: false, reason: 'damaged' });
   });
 
-  test('is known by its index alone, too', async () => {
+  test('is recognized by its index alone', async () => {
     const bytes = await bytesOf('MP4');
     const media = bytes.indexOf('mdat', 0, 'latin1') - 4;
     expect(await probeMedia(bytes.subarray(0, media))).toMatchObject({ ok: false, reason: 'damaged' });
   });
 
-  test('but a WAV that was written into a pipe, without a length, is whole', async () => {
+  test('is whole as a WAV without a length that was written into a pipe', async () => {
     const bytes = samples.wav(1);
     bytes.writeUInt32LE(0xffff_ffff, 4);
     bytes.writeUInt32LE(0xffff_ffff, 40);
     expect(await probeMedia(bytes)).toMatchObject({ ok: true, probe: { duration: 1 } });
   });
 
-  test('and bytes behind the end of a picture do not matter', async () => {
+  test('is refused, unlike an image with bytes after its end, which is accepted', async () => {
     for (const kind of ['PNG', 'JPEG'] as const) {
       const bytes = Buffer.concat([await bytesOf(kind), Buffer.from('<script>')]);
       expect(await probeMedia(bytes)).toMatchObject({ ok: true, probe: { width: 64, height: 32 } });
@@ -216,7 +216,7 @@ describe('a file that is cut off', () => {
   });
 });
 
-describe('what is no known medium', () => {
+describe('an unsupported file', () => {
   test.each([
     ['nothing', '', 'empty'],
     ['one byte', '\x89', 'unrecognized'],
@@ -235,7 +235,7 @@ describe('what is no known medium', () => {
     ['an MP4 of a brand', '\0\0\0\x18ftypisom\0\0\0\0isommp42', 'damaged'],
     ['an ID3 tag around nothing', 'ID3\x03\0\0\0\0\0\0', 'damaged'],
     ['an Ogg page of nothing', 'OggS', 'damaged'],
-  ])('%s', async (_, text, reason) => {
+  ])('is refused as %s', async (_, text, reason) => {
     const bytes = Buffer.from(text, 'latin1');
     expect(await probeMedia(bytes)).toMatchObject({ ok: false, reason, problem: expect.any(String) });
     expect(await probeMedia(await put('x.png', bytes))).toMatchObject({ ok: false, reason });
@@ -272,7 +272,7 @@ describe('a hostile file', () => {
     [16_000, 16_000],
     [100_000, 1],
     [0, 10],
-  ])('that declares %i × %i pixels', async (width, height) => {
+  ])('that declares %i × %i pixels is refused', async (width, height) => {
     expect(await probeMedia(await png(width, height))).toMatchObject({ ok: false, reason: 'damaged' });
   });
 
@@ -282,7 +282,7 @@ describe('a hostile file', () => {
     expect(await probeMedia(bytes)).toMatchObject({ ok: true, probe: { width: 64, height: 32 } });
   });
 
-  test('that declares sounds of no or endless length', async () => {
+  test('that declares audio of no length or endless audio is refused', async () => {
     const still = samples.wav(1);
     still.writeUInt32LE(0, 40);
     expect(await probeMedia(still)).toMatchObject({ ok: false, reason: 'damaged' });
@@ -300,7 +300,7 @@ describe('a hostile file', () => {
     });
   });
 
-  test('that wants all of itself in memory', async () => {
+  test('that needs all of its bytes in memory is refused', async () => {
     const mp4 = await bytesOf('MP4');
     const index = patched(Buffer.alloc(40_000_000), 0, 40_000_000);
     index.write('moov', 4, 'latin1');
@@ -308,7 +308,7 @@ describe('a hostile file', () => {
     expect(await probeMedia(path)).toMatchObject({ ok: false, reason: 'too_large' });
   });
 
-  test('that leads the parser into an endless loop is given up after 1.5 s, and delays nobody else', async () => {
+  test('that leads the parser into an endless loop is given up after 1.5 s and delays no other', async () => {
     const started = performance.now();
     const hanging = probeMedia(endless);
     const others = await Promise.all(Array.from({ length: 20 }, () => probeMedia(samples.wav(1))));
@@ -319,7 +319,7 @@ describe('a hostile file', () => {
     expect(others_ms).toBeLessThan(performance.now() - started);
   });
 
-  test('of one account that hang delay neither results nor other accounts', async () => {
+  test('that hangs delays neither results nor other accounts', async () => {
     const started = performance.now();
     const hanging = Array.from({ length: 4 }, () => probeForCaller('acct_1', endless));
     expect(waitingOf('acct_1')).toBe(3);
@@ -331,7 +331,7 @@ describe('a hostile file', () => {
     expect(performance.now() - started).toBeGreaterThan(4 * 3_000 - 100); // one behind the other
   });
 
-  test('too large to be walked through, that says it lasts no time at all', async () => {
+  test('that is too large to parse and claims to last no time is refused', async () => {
     const put70 = (name: string, declared: number) => put(name, samples.mp3Declaring(declared, 170_000));
     expect(await probeMedia(await put70('honest.mp3', 169_999))).toMatchObject({ ok: true });
     const lie = await probeMedia(await put70('lie.mp3', 10));
@@ -375,7 +375,7 @@ describe('a hostile file', () => {
   }, 120_000);
 });
 
-describe('the processes that measure', () => {
+describe('the processes that measure files', () => {
   const childrenOf = async (pid: number) => {
     const threads = await readdir(`/proc/${pid}/task`);
     const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8')));
@@ -409,7 +409,7 @@ describe('the processes that measure', () => {
     await vi.waitFor(async () => expect(await Promise.all(children.map(isAlive))).toEqual([false]), { timeout: 1000 });
   });
 
-  test('outlive the Ctrl-C that reaches the whole terminal, as long as the service does', async () => {
+  test('survive the Ctrl-C that reaches the whole terminal, as long as the service does', async () => {
     const service = startService(`
       await probeMedia(Buffer.from('x'));
       const hanging = probeMedia(Buffer.from('${endless.toString('base64')}', 'base64'));
@@ -455,7 +455,7 @@ describe('the processes that measure', () => {
     expect(results.every((result) => result.ok)).toBe(true);
   });
 
-  test('are replaced when a file makes them overflow, and only they are gone', async () => {
+  test('are replaced when a file makes them overflow, and no others', async () => {
     const result = await probeMedia(await overflowing());
     expect(result.ok ? 'ok' : result.reason).toMatch(/^(crashed|timeout)$/); // a busy machine is too slow to crash
     expect(await probeMedia(samples.wav(1))).toMatchObject({ ok: true });

@@ -15,7 +15,7 @@ function plainReading(first: number | undefined, last: number | undefined, size:
 const position = fc.option(fc.oneof(fc.nat(12), fc.nat(40), fc.constant(2 ** 53)), { nil: undefined });
 
 describe('parseRange', () => {
-  test('names the same bytes as the plain reading of the standard', () => {
+  test('selects the same bytes as a plain reading of the standard', () => {
     fc.assert(
       fc.property(position, position, fc.nat(20), (first, last, size) => {
         expect(parseRange(`bytes=${first ?? ''}-${last ?? ''}`, size)).toEqual(plainReading(first, last, size));
@@ -69,7 +69,7 @@ describe('parseRange', () => {
     ['0-1', undefined],
     ['', undefined],
     [undefined, undefined],
-  ])('%j of 100 bytes', (header, range) => {
+  ])('reads %j of 100 bytes', (header, range) => {
     expect(parseRange(header, 100)).toEqual(range);
   });
 });

@@ -20,7 +20,7 @@ test.each([
   ['MP3 behind a tag', () => Buffer.concat([samples.id3(300), samples.mp3(100)]), 2.6],
   ['FLAC', () => samples.flac(20), 1.85],
   ['WAV', () => samples.wav(3), 3],
-] as const)('%s, one file behind the other, lasts as long as all of them, or is refused', async (_, make, once) => {
+] as const)('two files of %s in one last as long as both, or are refused', async (_, make, once) => {
   const bytes = Buffer.from(await make());
   await expectWholeOrRefused(bytes, once);
   await expectWholeOrRefused(Buffer.concat([bytes, bytes]), 2 * once);
@@ -28,7 +28,7 @@ test.each([
 });
 
 test.each([0, 1, 1_000, 8_000, 0x7fff_ffff, 0xffff_ffff])(
-  'a WAV that says it has %i bytes of sound lasts as long as it plays, or is refused',
+  'a WAV that declares %i bytes of audio lasts as long as it plays, or is refused',
   async (length) => {
     const bytes = samples.wav(3);
     bytes.writeUInt32LE(length, 40);
@@ -36,7 +36,7 @@ test.each([0, 1, 1_000, 8_000, 0x7fff_ffff, 0xffff_ffff])(
   },
 );
 
-test('a FLAC that does not say how many samples it has lasts as long as its frames', async () => {
+test('a FLAC without a number of samples lasts as long as its frames', async () => {
   const bytes = Buffer.from(samples.flac(100));
   bytes.writeUInt8(bytes.readUInt8(21) & 0xf0, 21);
   bytes.writeUInt32BE(0, 22);
@@ -45,7 +45,7 @@ test('a FLAC that does not say how many samples it has lasts as long as its fram
   await expectWholeOrRefused(bytes, 9.2);
 });
 
-test('a WebM that does not say how long it is lasts as long as its frames', async () => {
+test('a WebM without a duration lasts as long as its frames', async () => {
   const bytes = await samples.sound('webm', 150);
   const at = bytes.indexOf(Buffer.of(0x44, 0x89));
   expect(at).toBeGreaterThan(0);

@@ -266,7 +266,7 @@ describe('a request loses without an error', () => {
     ['a document', { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'a', MARK: 1 }] } }],
     ['references to tools', { type: 'x', content: { tool_references: [{ type: 'tool_reference', MARK: 1 }] } }],
     ['the contents of a server tool', { type: 'x', content: { type: 'y', content: [{ type: 'z', MARK: 1 }] } }],
-  ])('an hour in the cache becomes five minutes within %s', (_, block) => {
+  ])('an hour in the cache of %s, which becomes five minutes', (_, block) => {
     const marked = (ttl: object): JsonObject =>
       JSON.parse(JSON.stringify(block).replace('"MARK":1', `"cache_control":${JSON.stringify(ttl)}`));
     const long: JsonObject = { messages: [{ role: 'user', content: [marked({ type: 'ephemeral', ttl: '1h' })] }] };

@@ -269,7 +269,7 @@ const begin = (index: number | undefined, id: string | undefined, name: string, 
 const more = (index: number, json: string) => ({ index, function: { arguments: json } });
 const calls = (...tool_calls: object[]) => chunk({ tool_calls });
 
-describe('the name of the model and the id in the frames of a stream that keeps its style', () => {
+describe('the model and the id in the frames of a stream that keeps its style', () => {
   const before = ['', '"model_x":"model",', '"choices":[{"model":"inner"}],', '"text":"\\"model\\":",'];
   const values = ['"a"', '"ab"', '"a\\""', '1', '12', 'null', undefined];
   const frames = before.flatMap((first) =>
@@ -280,7 +280,7 @@ describe('the name of the model and the id in the frames of a stream that keeps 
     ),
   );
 
-  test('stand where the upstream wrote its own, whatever the frame before looked like', () => {
+  test("replace the upstream's own, whatever the frame before contained", () => {
     const pairs = frames.flatMap((one) => frames.flatMap((other) => [one, other]));
     const own = { id: 'chatcmpl-req_1', model };
     const relay = relayOf('completions', 'completions');

@@ -144,7 +144,7 @@ describe('a stream of the responses style', () => {
   const whole = responsesStream(['Grü', 'ße 😀']).join('');
   const relayed = whole.replaceAll('"gpt-x"', JSON.stringify(model)).replaceAll('"resp_1"', '"resp_req_1"');
 
-  it('are the same bytes but for the model’s name and the answer’s id, wherever they are cut', () => {
+  it("keeps its bytes but for the model's name and the response's id, wherever it is cut", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(whole.length + 10), { maxLength: 12 }), (cuts) => {
         const relay = relayFrom('responses');
