@@ -116,7 +116,7 @@ function plain(content: Content): string {
 }
 
 test.each(['@anthropic-ai/sdk 0', '@anthropic-ai/sdk 1', '@ai-sdk/anthropic', '@langchain/anthropic'])(
-  '%s: signed thinking comes back to the upstream as it was, streamed',
+  'signed thinking returns to the upstream unchanged through %s, streamed',
   async (name) => {
     const thought = { say: 'thinking', text: 'Größe 😀' } as const;
     const signature = { say: 'signature', text: 'c2ln+bmF0/dXJl==' } as const;
@@ -144,8 +144,8 @@ const keepers = [
   '@langchain/anthropic',
 ];
 
-describe.each(caller_names)('%s', (name) => {
-  test.each([false, true])('a call sealed by Gemini comes back sealed; streamed: %s', async (stream) => {
+describe.each(caller_names)('the SDK %s', (name) => {
+  test.each([false, true])('returns a call signed by Gemini with its signature (streamed: %s)', async (stream) => {
     const thought = { say: 'thinking', text: 'Größe 😀' } as const;
     const signature = { say: 'signature', text: seal } as const;
     const streamed = { stream: [onWire('contents', [thought, signature, ...tools_streamed], framing)] };
@@ -163,10 +163,10 @@ describe.each(caller_names)('%s', (name) => {
   });
 });
 
-describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
+describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) => {
   const caller = () => sdk.caller(name);
 
-  test('text', async () => {
+  test('gets text', async () => {
     sdk.upstream.script(behind, { json: text[upstream] });
     const got = await caller().ask({ model, stream: false });
     expect([got.text, got.calls]).toEqual(['Grüße 😀', []]);
@@ -174,30 +174,27 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     expect(JSON.stringify(sdk.upstream.asked.at(-1)?.body)).toContain(question);
   });
 
-  test.each([false, true])(
-    'parallel calls of tools, and their results on the way back; streamed: %s',
-    async (stream) => {
-      const streamed = { stream: [onWire(upstream, tools_streamed, framing)] };
-      sdk.upstream.script(behind, stream ? streamed : { json: tools[upstream] });
-      const got = await caller().ask({ model, stream, tools: true });
-      expect(got.calls).toEqual(calls.map(({ name: tool, input }) => ({ name: tool, input })));
-      const seven = {
-        completions: completion('7 °C'),
-        messages: message('7 °C'),
-        contents: generated([{ text: '7 °C' }]),
-      };
-      const said = { stream: [onWire(upstream, [{ say: 'text', text: '7 °C' }], framing)] };
-      sdk.upstream.script(behind, stream ? said : { json: seven[upstream] });
-      const next = await got.answer(['7 °C', 'waited']);
-      expect(next.text).toBe('7 °C');
-      expect(resultsAsked(upstream)).toEqual([
-        ['call_0', '7 °C'],
-        ['call_1', 'waited'],
-      ]);
-    },
-  );
+  test.each([false, true])('makes parallel tool calls and sends their results back (streamed: %s)', async (stream) => {
+    const streamed = { stream: [onWire(upstream, tools_streamed, framing)] };
+    sdk.upstream.script(behind, stream ? streamed : { json: tools[upstream] });
+    const got = await caller().ask({ model, stream, tools: true });
+    expect(got.calls).toEqual(calls.map(({ name: tool, input }) => ({ name: tool, input })));
+    const seven = {
+      completions: completion('7 °C'),
+      messages: message('7 °C'),
+      contents: generated([{ text: '7 °C' }]),
+    };
+    const said = { stream: [onWire(upstream, [{ say: 'text', text: '7 °C' }], framing)] };
+    sdk.upstream.script(behind, stream ? said : { json: seven[upstream] });
+    const next = await got.answer(['7 °C', 'waited']);
+    expect(next.text).toBe('7 °C');
+    expect(resultsAsked(upstream)).toEqual([
+      ['call_0', '7 °C'],
+      ['call_1', 'waited'],
+    ]);
+  });
 
-  test('an image', async () => {
+  test('sends an image', async () => {
     sdk.upstream.script(behind, { json: text[upstream] });
     await caller().ask({ model, stream: false, image: png });
     const body = sdk.upstream.asked.at(-1)?.body;
@@ -210,7 +207,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     expect(asked).toContain(image[upstream]);
   });
 
-  test('structured output', async () => {
+  test('gets structured output', async () => {
     const wanted = { city: 'Łódź', degrees: 7 };
     const json = JSON.stringify(wanted);
     const answers = { completions: completion(json), messages: message(json), contents: generated([{ text: json }]) };
@@ -244,7 +241,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     expect(JSON.stringify(body['tools'] ?? native[upstream])).toContain('degrees');
   });
 
-  test('thinking', async () => {
+  test('gets thinking', async () => {
     sdk.upstream.script(behind, { json: thinking[upstream] });
     const got = await caller().ask({ model, stream: false });
     expect(got.text).toBe('So.');
@@ -253,7 +250,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
   });
 
   test.each([false, true])(
-    'abort: a stream is ended upstream, a whole answer is waited for; streamed: %s',
+    'ends a stream upstream when it aborts, while a whole response is waited for (streamed: %s)',
     async (stream) => {
       sdk.upstream.script(
         behind,

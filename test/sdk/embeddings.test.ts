@@ -21,10 +21,10 @@ const input = ['A cat on a sofa', 'Größe 😀'];
 describe.each([
   ['openai 6', OpenAI6],
   ['openai 7', OpenAI7],
-])('%s', (_, OpenAI) => {
+])('the embeddings of the SDK %s', (_, OpenAI) => {
   const client = (key = own.key) => new OpenAI({ baseURL: `${service.url}/v1`, apiKey: key, maxRetries: 0 });
 
-  test('as the SDK asks by itself (base64) and as numbers: the same vectors', async () => {
+  test('are the same vectors as base64, its default, and as numbers', async () => {
     const usual = await client().embeddings.create({ model, input });
     const plain = await client().embeddings.create({ model, input, encoding_format: 'float' });
     expect(usual.data.map(({ index, object }) => [index, object])).toEqual([
@@ -37,20 +37,20 @@ describe.each([
     expect(usual.usage).toEqual({ prompt_tokens: 8, total_tokens: 8 });
   });
 
-  test('tokens, dimensions and base64 text', async () => {
+  test('accept tokens, dimensions and base64 text', async () => {
     const asked = { model, input: [24_912, 2_375], dimensions: 8, encoding_format: 'base64' as const };
     const { data } = await client().embeddings.create(asked);
     expect(Buffer.from(String(data[0]?.embedding), 'base64')).toHaveLength(32);
   });
 
-  test('what it costs is in the headers', async () => {
+  test('report their cost in the headers', async () => {
     const { response } = await client()
       .embeddings.create({ model, input: 'word '.repeat(99) })
       .withResponse();
     expect(response.headers.get('x-cost-amount')).toBe('0.000010'); // 100 tokens at 0.10 per million
   });
 
-  test('errors are the SDK’s own', async () => {
+  test("fail with the SDK's own errors", async () => {
     const refusal = (error: unknown) => error;
     const unknown = await client().embeddings.create({ model: 'nobody/none', input }).catch(refusal);
     expect(unknown).toBeInstanceOf(OpenAI.NotFoundError);

@@ -30,8 +30,8 @@ async function thrown(asked: Promise<unknown>): Promise<{ status: number; error:
   return { status: told.status ?? told.statusCode ?? told.lastError?.statusCode ?? 0, error };
 }
 
-describe.each(caller_names)('%s', (name) => {
-  test.each([false, true])('errors are HTTP errors with our words; streamed: %s', async (stream) => {
+describe.each(caller_names)('the SDK %s', (name) => {
+  test.each([false, true])('throws HTTP errors with our message (streamed: %s)', async (stream) => {
     const ask = (model: string, place?: Place) => thrown(sdk.caller(name, place).ask({ model, stream }));
     const missing = await ask('acme/none');
     expect([missing.status, missing.error.message]).toEqual([404, expect.stringContaining('There is no model')]);
@@ -57,12 +57,12 @@ describe.each(caller_names)('%s', (name) => {
   });
 });
 
-describe('with a limit of one call a minute', () => {
+describe('a limit of one call a minute', () => {
   const yaml = () => yamlOf(sdk.upstream, broken);
   beforeAll(() => sdk.stage.test.configure(yaml().replace('chat_per_minute: 1000000', 'chat_per_minute: 1')));
   afterAll(() => sdk.stage.test.configure(yaml()));
 
-  test.each(caller_names)('%s: the second call is a 429 that says when to come back', async (name) => {
+  test.each(caller_names)('gives the second call of %s a 429 with a retry time', async (name) => {
     sdk.upstream.script('gpt-x', { json: completion('Hi') });
     const { key } = await sdk.stage.test.client();
     const caller = sdk.caller(name, { url: sdk.stage.test.url, key });
@@ -72,7 +72,7 @@ describe('with a limit of one call a minute', () => {
   });
 });
 
-describe('what the official SDKs make of errors', () => {
+describe('the official SDK', () => {
   const messages = [{ role: 'user' as const, content: 'Hello' }];
   const bodyOf = (model: string) => ({ model, messages, max_tokens: 10 });
   const completions = ({ url, key }: Place) => ({ baseURL: `${url}/v1`, apiKey: key });
@@ -88,17 +88,20 @@ describe('what the official SDKs make of errors', () => {
     ['openai 7', OpenAI7.NotFoundError, openai7],
     ['@anthropic-ai/sdk 0', Anthropic0.NotFoundError, anthropic0],
     ['@anthropic-ai/sdk 1', Anthropic1.NotFoundError, anthropic1],
-  ])('%s: the class, the type, the id of the request; waits as long as Retry-After says', async (_, NotFound, ask) => {
-    const place = { url: sdk.stage.test.url, key: sdk.stage.client.key };
-    const { error } = await thrown(Promise.resolve(ask(place, 'acme/none')));
-    expect(error).toBeInstanceOf(NotFound);
-    expect(error).toMatchObject({ status: 404, type: 'not_found', requestID: expect.stringMatching(/^req_/) });
-    const limited = { status: 429, headers: { 'retry-after': '1' }, json: { error: { message: 'slow down' } } };
-    sdk.upstream.script('gpt-x', limited, { json: completion('back') });
-    const begun_at_ms = performance.now();
-    expect(JSON.stringify(await ask(place, 'acme/oai'))).toContain('"back"');
-    expect(performance.now() - begun_at_ms).toBeGreaterThan(900); // not the SDK's own 500 ms
-  });
+  ])(
+    '%s throws the right class, type and request id, and waits as long as Retry-After says',
+    async (_, NotFound, ask) => {
+      const place = { url: sdk.stage.test.url, key: sdk.stage.client.key };
+      const { error } = await thrown(Promise.resolve(ask(place, 'acme/none')));
+      expect(error).toBeInstanceOf(NotFound);
+      expect(error).toMatchObject({ status: 404, type: 'not_found', requestID: expect.stringMatching(/^req_/) });
+      const limited = { status: 429, headers: { 'retry-after': '1' }, json: { error: { message: 'slow down' } } };
+      sdk.upstream.script('gpt-x', limited, { json: completion('back') });
+      const begun_at_ms = performance.now();
+      expect(JSON.stringify(await ask(place, 'acme/oai'))).toContain('"back"');
+      expect(performance.now() - begun_at_ms).toBeGreaterThan(900); // not the SDK's own 500 ms
+    },
+  );
 
   const timed_out = { status: 504, type: 'timeout', message: expect.stringContaining('did not answer in time') };
   test.each([
@@ -106,7 +109,7 @@ describe('what the official SDKs make of errors', () => {
     ['openai 7', OpenAI7.InternalServerError, openai7],
     ['@anthropic-ai/sdk 0', Anthropic0.InternalServerError, anthropic0],
     ['@anthropic-ai/sdk 1', Anthropic1.InternalServerError, anthropic1],
-  ])('%s: a call that took all its time is not repeated unasked, which would cost as much', async (_, Failed, ask) => {
+  ])('%s does not repeat a call that took all its time, which would cost as much again', async (_, Failed, ask) => {
     await sdk.stage.test.app.db.query('delete from route_health');
     elapse(1_100); // nodes believe what they have read for a second
     sdk.upstream.script('silent', 'hang');

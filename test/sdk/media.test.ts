@@ -50,14 +50,14 @@ const refusal = (error: unknown) => error;
 describe.each([
   { name: 'openai 6', OpenAI: OpenAI6, toFile: toFile6 },
   { name: 'openai 7', OpenAI: OpenAI7, toFile: toFile7 },
-])('$name', ({ OpenAI, toFile }) => {
+])('the SDK $name', ({ OpenAI, toFile }) => {
   const client = (key = own.key, maxRetries = 0): Sdk =>
     new OpenAI({ baseURL: `${service.url}/v1`, apiKey: key, maxRetries });
 
-  describe('images', () => {
+  describe('and images', () => {
     const model = 'sandbox/image';
 
-    test('generate answers the pictures as files and as links, of the size that was asked for', async () => {
+    test('generates images as files and as links of the requested size', async () => {
       const asked = { model, prompt: 'a bicycle', n: 2, size: '512x256', quality: 'auto' };
       const { data, response } = await client().images.generate(asked).withResponse();
       expect(data).toMatchObject({ size: '512x256', output_format: 'png', created: expect.any(Number) });
@@ -75,12 +75,12 @@ describe.each([
       expect(await spent()).toBe('0.020000');
     });
 
-    test.each(['url', 'b64_json'] as const)('response_format %s is all that is answered', async (response_format) => {
+    test.each(['url', 'b64_json'] as const)('returns only the response_format %s', async (response_format) => {
       const { data } = await client().images.generate({ model, prompt: 'x', response_format });
       expect(Object.keys(data?.[0] ?? {})).toEqual([response_format]);
     });
 
-    test('edit takes one picture or several, and a mask', async () => {
+    test('edits one image or several with a mask', async () => {
       const first = await toFile(await picture('png', 40, 30), 'first.png');
       const second = await toFile(await picture('jpeg', 30, 40), 'second.jpg');
       const asked = { model: 'sandbox/edit', prompt: 'at night', response_format: 'b64_json' };
@@ -95,8 +95,8 @@ describe.each([
     });
   });
 
-  describe('audio', () => {
-    test('speech answers the sound itself', async () => {
+  describe('and audio', () => {
+    test('returns speech as the audio itself', async () => {
       const asked = { model: 'sandbox/audio', input: 'Good morning', voice: 'alloy', response_format: 'wav' };
       const { data, response } = await client().audio.speech.create(asked).withResponse();
       const bytes = Buffer.from(await data.arrayBuffer());
@@ -106,13 +106,13 @@ describe.each([
       expect(response.headers.get('x-task-id')).toMatch(/^task_/);
     });
 
-    test('a field of the model goes beside the parameters of the SDK', async () => {
+    test('passes on a field of the model beside its own parameters', async () => {
       const asked = { model: 'sandbox/audio', input: 'x', voice: 'any', duration: 2 };
       const sound = await client().audio.speech.create(asked);
       expect(await probeMedia(Buffer.from(await sound.arrayBuffer()))).toMatchObject({ probe: { duration: 2 } });
     });
 
-    test('transcriptions in every form', async () => {
+    test('returns transcriptions in every format', async () => {
       const file = () => toFile(wav(2), 'talk.wav');
       const asked = { model: 'sandbox/transcript', prompt: 'Dzień dobry', language: 'pl' };
       const create = async (response_format?: 'json' | 'text' | 'srt' | 'vtt' | 'verbose_json'): Promise<unknown> =>
@@ -132,11 +132,11 @@ describe.each([
     });
   });
 
-  describe('videos', () => {
+  describe('and videos', () => {
     const model = 'sandbox/video';
     const film = { model, prompt: 'waves', seconds: '4', size: '1280x720' };
 
-    test('are created, looked at, downloaded, listed and deleted', async () => {
+    test('creates, retrieves, downloads, lists and deletes them', async () => {
       const videos = client().videos;
       const created = await videos.create(film);
       expect(created).toMatchObject({ object: 'video', model, prompt: 'waves', seconds: '4', size: '1280x720' });
@@ -164,7 +164,7 @@ describe.each([
       expect(await spent()).toMatch(/^0\.(08|18)0000$/);
     });
 
-    test('a failed one tells why, and has no content', async () => {
+    test('reports why one failed, which has no content', async () => {
       const videos = client().videos;
       const { id } = await videos.create({ model, prompt: 'x [[fail]]' });
       await expect.poll(async () => (await videos.retrieve(id)).status, { timeout: 20_000 }).toBe('failed');
@@ -175,13 +175,13 @@ describe.each([
     });
   });
 
-  describe('errors are the SDK’s own', () => {
+  describe('and errors', () => {
     const generate = (prompt: string, more: object = {}, key = own.key, retries = 0) =>
       client(key, retries)
         .images.generate({ model: 'sandbox/image', prompt, ...more })
         .catch(refusal);
 
-    test('402, 404 and 401', async () => {
+    test('throws its own classes for 402, 404 and 401', async () => {
       const poor = await service.client({ credit: '0.001' });
       expect(await generate('x', {}, poor.key)).toMatchObject({ status: 402, type: 'insufficient_balance' });
       expect(await generate('x', { model: 'nobody/none' })).toBeInstanceOf(OpenAI.NotFoundError);
@@ -189,7 +189,7 @@ describe.each([
       expect(await generate('x', {}, 'sk-nobody')).toBeInstanceOf(OpenAI.AuthenticationError);
     });
 
-    test('a run that fails is a 502 that names the task, costs nothing and is not repeated', async () => {
+    test('throws a 502 that names the task for a failed run, which costs nothing and is not repeated', async () => {
       const error = await generate('x [[fail]]', {}, own.key, 2);
       expect(error).toBeInstanceOf(OpenAI.InternalServerError);
       expect(error).toMatchObject({ status: 502, type: 'upstream_error' });
@@ -200,13 +200,13 @@ describe.each([
       expect(await spent()).toBe('0.000000');
     });
 
-    test('content that was refused is a 400 with its code', async () => {
+    test('throws a 400 with its code for blocked content', async () => {
       const error = await generate('x [[moderate]]');
       expect(error).toBeInstanceOf(OpenAI.BadRequestError);
       expect(error).toMatchObject({ code: 'content_policy_violation', headers: expect.anything() });
     });
 
-    test('a parameter that the model cannot follow is a 400 that names it', async () => {
+    test('throws a 400 that names a parameter that the model does not support', async () => {
       for (const [param, value] of Object.entries({ size: '9999x64', n: 5, output_format: 'webp', stream: true })) {
         const error = await generate('x', { [param]: value });
         expect(error, param).toBeInstanceOf(OpenAI.BadRequestError);

@@ -120,11 +120,11 @@ function eventOf(piece: Piece): ChatEvent {
     : { type: piece.say, text: piece.text };
 }
 
-describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
+describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) => {
   const caller = () => sdk.caller(name);
   const asked = () => JSON.stringify(sdk.upstream.asked.at(-1)?.body);
 
-  test('text', async () => {
+  test('gets text', async () => {
     sdk.upstream.script(behind, { json: text('Grüße 😀')[upstream] });
     const got = await caller().ask({ model, stream: false });
     expect([got.text, got.calls]).toEqual(['Grüße 😀', []]);
@@ -132,7 +132,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     expect(path === '/v1/responses').toBe(upstream === 'responses');
   });
 
-  test('a loop of tools', async () => {
+  test('completes a loop of tools', async () => {
     sdk.upstream.script(behind, { json: tools[upstream] });
     const got = await caller().ask({ model, stream: false, tools: true });
     expect(got.calls).toEqual(wanted_calls);
@@ -141,7 +141,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     for (const word of ['call_0', 'seven', 'call_1', 'waited']) expect(asked()).toContain(word);
   });
 
-  test('a loop of tools, streamed', async () => {
+  test('completes a streamed loop of tools', async () => {
     sdk.upstream.script(behind, streamed(upstream, called));
     const got = await caller().ask({ model, stream: true, tools: true });
     expect(got.calls).toEqual(wanted_calls);
@@ -150,7 +150,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
     for (const word of ['call_0', 'seven', 'call_1', 'waited']) expect(asked()).toContain(word);
   });
 
-  test('structured output', async () => {
+  test('gets structured output', async () => {
     const wanted = { city: 'Łódź', degrees: 7 };
     const answers = text(JSON.stringify(wanted));
     const forced = response([
@@ -163,7 +163,7 @@ describe.each(cells)('%s with %s', (name, model, { behind, upstream }) => {
   });
 });
 
-test('an SDK that names earlier items by their ids is told how to send the items themselves', async () => {
+test('an SDK that refers to earlier items by their ids is told how to send the items themselves', async () => {
   const openai = createOpenAI({ baseURL: `${sdk.stage.test.url}/v1`, apiKey: sdk.stage.client.key });
   const model = openai('sandbox/chat');
   const hello = { role: 'user', content: 'Hello' } as const;
@@ -174,7 +174,7 @@ test('an SDK that names earlier items by their ids is told how to send the items
   expect((await generateText({ ...next, ...stored_nowhere })).text).toContain('We are at turn 2 of yours.');
 });
 
-test('its loops of tools need no such word, thinking or not', async () => {
+test('an SDK that refers to no earlier items needs no such setting in loops of tools, with or without thinking', async () => {
   const openai = createOpenAI({ baseURL: `${sdk.stage.test.url}/v1`, apiKey: sdk.stage.client.key });
   const look = defineTool({ inputSchema: jsonSchema<object>({ type: 'object' }), execute: () => 'rain' });
   const settings = { model: openai('sandbox/chat'), tools: { look }, stopWhen: isStepCount(3), maxRetries: 0 };

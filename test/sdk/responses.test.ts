@@ -64,177 +64,184 @@ const sdks: Sdk[] = [
   },
 ];
 
-describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))('%s', (_, { client, errors, tool, format }) => {
-  test('create: text, usage, cost', async () => {
-    const { data, response } = await client().responses.create({ model, input: 'Hello' }).withResponse();
-    expect(data.output_text).toContain('You said: “Hello”.');
-    expect(data).toMatchObject({ object: 'response', status: 'completed', model, error: null });
-    const { usage } = data;
-    const cost = (usage?.input_tokens ?? 0) + 4 * (usage?.output_tokens ?? 0);
-    expect(response.headers.get('x-cost-amount')).toBe((cost / 1e6).toFixed(6));
-  });
+describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
+  'the responses of the SDK %s',
+  (_, { client, errors, tool, format }) => {
+    test('have text, usage and cost', async () => {
+      const { data, response } = await client().responses.create({ model, input: 'Hello' }).withResponse();
+      expect(data.output_text).toContain('You said: “Hello”.');
+      expect(data).toMatchObject({ object: 'response', status: 'completed', model, error: null });
+      const { usage } = data;
+      const cost = (usage?.input_tokens ?? 0) + 4 * (usage?.output_tokens ?? 0);
+      expect(response.headers.get('x-cost-amount')).toBe((cost / 1e6).toFixed(6));
+    });
 
-  test('input tokens are counted free of charge, as they are charged', async () => {
-    const asked = { model, input: 'Hello', instructions: 'Be kind.' };
-    const { usage } = await client().responses.create(asked);
-    const counted = await client().responses.inputTokens.count(asked);
-    expect(counted).toEqual({ object: 'response.input_tokens', input_tokens: usage?.input_tokens });
-  });
+    test('have input tokens that are counted free of charge, as they are charged', async () => {
+      const asked = { model, input: 'Hello', instructions: 'Be kind.' };
+      const { usage } = await client().responses.create(asked);
+      const counted = await client().responses.inputTokens.count(asked);
+      expect(counted).toEqual({ object: 'response.input_tokens', input_tokens: usage?.input_tokens });
+    });
 
-  test('a loop of tools, everything given back as it came', async () => {
-    const input: OpenAI7.Responses.ResponseInput = [{ role: 'user', content: 'Look [[tool look {"city":"Łódź"}]]' }];
-    const first = await client().responses.create({ model, input, tools: [tool] });
-    const call = first.output.find((item) => item.type === 'function_call');
-    expect(call).toMatchObject({ name: 'look', arguments: '{"city":"Łódź"}', status: 'completed' });
-    input.push(...shared<typeof input>(first.output));
-    input.push({ type: 'function_call_output', call_id: call?.call_id ?? '', output: 'rain' });
-    const second = await client().responses.create({ model, input, tools: [tool] });
-    expect(second.output_text).toContain('The tool answered: “rain”.');
-  });
+    test('continue a loop of tools with every item sent back unchanged', async () => {
+      const input: OpenAI7.Responses.ResponseInput = [{ role: 'user', content: 'Look [[tool look {"city":"Łódź"}]]' }];
+      const first = await client().responses.create({ model, input, tools: [tool] });
+      const call = first.output.find((item) => item.type === 'function_call');
+      expect(call).toMatchObject({ name: 'look', arguments: '{"city":"Łódź"}', status: 'completed' });
+      input.push(...shared<typeof input>(first.output));
+      input.push({ type: 'function_call_output', call_id: call?.call_id ?? '', output: 'rain' });
+      const second = await client().responses.create({ model, input, tools: [tool] });
+      expect(second.output_text).toContain('The tool answered: “rain”.');
+    });
 
-  test('parse: structured output and the arguments of a tool', async () => {
-    const structured = await client().responses.parse({ model, input: 'Hello', text: { format } });
-    expect(z.object(answer).safeParse(structured.output_parsed).success).toBe(true);
-    const input = 'Look [[tool look {"city":"Rome"}]]';
-    const called = await client().responses.parse({ model, input, tools: [tool] });
-    const [call] = called.output.filter((item) => item.type === 'function_call');
-    expect(call).toMatchObject({ parsed_arguments: { city: 'Rome' } });
-  });
+    test('can be parsed into structured output and the arguments of a tool', async () => {
+      const structured = await client().responses.parse({ model, input: 'Hello', text: { format } });
+      expect(z.object(answer).safeParse(structured.output_parsed).success).toBe(true);
+      const input = 'Look [[tool look {"city":"Rome"}]]';
+      const called = await client().responses.parse({ model, input, tools: [tool] });
+      const [call] = called.output.filter((item) => item.type === 'function_call');
+      expect(call).toMatchObject({ parsed_arguments: { city: 'Rome' } });
+    });
 
-  test('a stream of events, and its last response', async () => {
-    const stream = await client().responses.create({ model, input: 'Hello', stream: true });
-    const types: string[] = [];
-    let text = '';
-    let last: OpenAI7.Responses.Response | undefined;
-    for await (const one of stream) {
-      types.push(one.type);
-      if (one.type === 'response.output_text.delta') text += one.delta;
-      if (one.type === 'response.completed') last = one.response;
-    }
-    expect(last?.output).toMatchObject([{ content: [{ text }] }]);
-    expect(text).toContain('You said: “Hello”.');
-    expect([types[0], types.at(-1)]).toEqual(['response.created', 'response.completed']);
-  });
+    test('are a stream of events with a last response', async () => {
+      const stream = await client().responses.create({ model, input: 'Hello', stream: true });
+      const types: string[] = [];
+      let text = '';
+      let last: OpenAI7.Responses.Response | undefined;
+      for await (const one of stream) {
+        types.push(one.type);
+        if (one.type === 'response.output_text.delta') text += one.delta;
+        if (one.type === 'response.completed') last = one.response;
+      }
+      expect(last?.output).toMatchObject([{ content: [{ text }] }]);
+      expect(text).toContain('You said: “Hello”.');
+      expect([types[0], types.at(-1)]).toEqual(['response.created', 'response.completed']);
+    });
 
-  test.each([
-    ['sandbox/chat', undefined],
-    ['acme/native', ['native-x', responsesStream(['Hello', ' there'])]],
-    ['acme/oai', ['gpt-x', completionsStream(['Hello', ' there'], [10, 5])]],
-    ['acme/ant', ['claude-x', messagesStream(['Hello', ' there'])]],
-  ] as const)('the stream helper puts together what %s says', async (asked, script) => {
-    if (script) stage.upstream.script(script[0], { stream: [...script[1]] });
-    const stream = client().responses.stream({ model: asked, input: 'Hello there' });
-    const deltas: string[] = [];
-    stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
-    const final = await stream.finalResponse();
-    expect(final.output_text).toBe(deltas.join(''));
-    expect(final.output_text).toContain('Hello there');
-    expect(final).toMatchObject({ status: 'completed', model: asked, ...(script && { usage: { total_tokens: 15 } }) });
-  });
+    test.each([
+      ['sandbox/chat', undefined],
+      ['acme/native', ['native-x', responsesStream(['Hello', ' there'])]],
+      ['acme/oai', ['gpt-x', completionsStream(['Hello', ' there'], [10, 5])]],
+      ['acme/ant', ['claude-x', messagesStream(['Hello', ' there'])]],
+    ] as const)('are assembled by the stream helper from %s', async (asked, script) => {
+      if (script) stage.upstream.script(script[0], { stream: [...script[1]] });
+      const stream = client().responses.stream({ model: asked, input: 'Hello there' });
+      const deltas: string[] = [];
+      stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
+      const final = await stream.finalResponse();
+      expect(final.output_text).toBe(deltas.join(''));
+      expect(final.output_text).toContain('Hello there');
+      expect(final).toMatchObject({
+        status: 'completed',
+        model: asked,
+        ...(script && { usage: { total_tokens: 15 } }),
+      });
+    });
 
-  test('reasoning and calls of tools at once, streamed', async () => {
-    const input = 'Do both [[think]] [[tool look {"city":"Rome"}]] [[tool look {"city":"Oslo"}]]';
-    const final = await client()
-      .responses.stream({ model, input, tools: [tool] })
-      .finalResponse();
-    expect(final.output.map(({ type }) => type)).toEqual(['reasoning', 'function_call', 'function_call']);
-    expect(final.output[0]).toMatchObject({ summary: [{ type: 'summary_text' }] });
-    expect(final.output.slice(1)).toMatchObject([
-      { arguments: '{"city":"Rome"}', parsed_arguments: { city: 'Rome' } },
-      { arguments: '{"city":"Oslo"}', parsed_arguments: { city: 'Oslo' } },
-    ]);
-    expect(new Set(final.output.map(({ id }) => id)).size).toBe(3);
-  });
+    test('have reasoning and tool calls at once in a stream', async () => {
+      const input = 'Do both [[think]] [[tool look {"city":"Rome"}]] [[tool look {"city":"Oslo"}]]';
+      const final = await client()
+        .responses.stream({ model, input, tools: [tool] })
+        .finalResponse();
+      expect(final.output.map(({ type }) => type)).toEqual(['reasoning', 'function_call', 'function_call']);
+      expect(final.output[0]).toMatchObject({ summary: [{ type: 'summary_text' }] });
+      expect(final.output.slice(1)).toMatchObject([
+        { arguments: '{"city":"Rome"}', parsed_arguments: { city: 'Rome' } },
+        { arguments: '{"city":"Oslo"}', parsed_arguments: { city: 'Oslo' } },
+      ]);
+      expect(new Set(final.output.map(({ id }) => id)).size).toBe(3);
+    });
 
-  test('signed thinking of a model of messages style comes back to it', async () => {
-    const delta = (fields: object) => event({ type: 'content_block_delta', index: 0, delta: fields });
-    const thought = [
-      messageStart(),
-      event({
-        type: 'content_block_start',
-        index: 0,
-        content_block: { type: 'thinking', thinking: '', signature: '' },
-      }),
-      delta({ type: 'thinking_delta', thinking: 'Hm.' }),
-      delta({ type: 'signature_delta', signature: 'c2ln' }),
-      event({ type: 'content_block_stop', index: 0 }),
-      event({
-        type: 'content_block_start',
-        index: 1,
-        content_block: { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} },
-      }),
-      event({ type: 'content_block_stop', index: 1 }),
-      event({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 5 } }),
-      event({ type: 'message_stop' }),
-    ];
-    stage.upstream.script('claude-x', { stream: thought }, { json: message('So.') });
-    const input: OpenAI7.Responses.ResponseInput = [{ role: 'user', content: 'Look' }];
-    const tools = [{ ...tool, strict: false }];
-    const reasoning = { effort: 'low' } as const;
-    const first = await client().responses.stream({ model: 'acme/ant', input, tools, reasoning }).finalResponse();
-    for (const item of first.output) {
-      if (item.type === 'reasoning') input.push(item);
-      if (item.type !== 'function_call') continue;
-      const { call_id, name, arguments: json } = item;
-      input.push({ type: 'function_call', call_id, name, arguments: json });
-      input.push({ type: 'function_call_output', call_id, output: 'rain' });
-    }
-    const second = await client().responses.create({ model: 'acme/ant', input, tools, reasoning });
-    expect(second.output_text).toBe('So.');
-    const asked = stage.upstream.asked.at(-1)?.body['messages'] as { content: object[] }[];
-    expect(asked[1]?.content).toMatchObject([
-      { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
-      { type: 'tool_use', id: 'toolu_1' },
-    ]);
-  });
+    test('return signed thinking to a model of messages style', async () => {
+      const delta = (fields: object) => event({ type: 'content_block_delta', index: 0, delta: fields });
+      const thought = [
+        messageStart(),
+        event({
+          type: 'content_block_start',
+          index: 0,
+          content_block: { type: 'thinking', thinking: '', signature: '' },
+        }),
+        delta({ type: 'thinking_delta', thinking: 'Hm.' }),
+        delta({ type: 'signature_delta', signature: 'c2ln' }),
+        event({ type: 'content_block_stop', index: 0 }),
+        event({
+          type: 'content_block_start',
+          index: 1,
+          content_block: { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} },
+        }),
+        event({ type: 'content_block_stop', index: 1 }),
+        event({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 5 } }),
+        event({ type: 'message_stop' }),
+      ];
+      stage.upstream.script('claude-x', { stream: thought }, { json: message('So.') });
+      const input: OpenAI7.Responses.ResponseInput = [{ role: 'user', content: 'Look' }];
+      const tools = [{ ...tool, strict: false }];
+      const reasoning = { effort: 'low' } as const;
+      const first = await client().responses.stream({ model: 'acme/ant', input, tools, reasoning }).finalResponse();
+      for (const item of first.output) {
+        if (item.type === 'reasoning') input.push(item);
+        if (item.type !== 'function_call') continue;
+        const { call_id, name, arguments: json } = item;
+        input.push({ type: 'function_call', call_id, name, arguments: json });
+        input.push({ type: 'function_call_output', call_id, output: 'rain' });
+      }
+      const second = await client().responses.create({ model: 'acme/ant', input, tools, reasoning });
+      expect(second.output_text).toBe('So.');
+      const asked = stage.upstream.asked.at(-1)?.body['messages'] as { content: object[] }[];
+      expect(asked[1]?.content).toMatchObject([
+        { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+        { type: 'tool_use', id: 'toolu_1' },
+      ]);
+    });
 
-  test('an answer that is too long: incomplete, and it says why', async () => {
-    const short = { model, input: '[[tokens 500]]', max_output_tokens: 20 };
-    const whole = await client().responses.create(short);
-    expect(whole).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
-    expect(whole.usage?.output_tokens).toBe(20);
-    const final = await client().responses.stream(short).finalResponse();
-    expect(final).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
-  });
+    test('are incomplete when they are too long, and say why', async () => {
+      const short = { model, input: '[[tokens 500]]', max_output_tokens: 20 };
+      const whole = await client().responses.create(short);
+      expect(whole).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
+      expect(whole.usage?.output_tokens).toBe(20);
+      const final = await client().responses.stream(short).finalResponse();
+      expect(final).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
+    });
 
-  test('a stream that breaks off throws', async () => {
-    const read = async () => {
-      const stream = await client().responses.create({ model, input: 'Hello [[cut]]', stream: true });
-      for await (const _event of stream);
-    };
-    await expect(read()).rejects.toMatchObject({ type: 'upstream_error' });
-    const helper = client().responses.stream({ model, input: 'Hello [[fail]]' });
-    await expect(helper.finalResponse()).rejects.toBeInstanceOf(errors.OpenAIError);
-  });
+    test('throw when their stream breaks off', async () => {
+      const read = async () => {
+        const stream = await client().responses.create({ model, input: 'Hello [[cut]]', stream: true });
+        for await (const _event of stream);
+      };
+      await expect(read()).rejects.toMatchObject({ type: 'upstream_error' });
+      const helper = client().responses.stream({ model, input: 'Hello [[fail]]' });
+      await expect(helper.finalResponse()).rejects.toBeInstanceOf(errors.OpenAIError);
+    });
 
-  test('an abort lets the call go', async () => {
-    const leave = new AbortController();
-    const { signal } = leave;
-    const stream = await client().responses.create({ model, input: '[[tokens 2000]]', stream: true }, { signal });
-    let seen = 0;
-    for await (const _event of stream) if (++seen === 5) leave.abort();
-    expect(seen).toBeLessThan(100);
-    const held = async () => (await stage.client.call('GET', '/v1/balance')).json.held.exact;
-    await expect.poll(held, { timeout: 5_000 }).toBe('0.000000');
-  });
+    test('release the call when it is aborted', async () => {
+      const leave = new AbortController();
+      const { signal } = leave;
+      const stream = await client().responses.create({ model, input: '[[tokens 2000]]', stream: true }, { signal });
+      let seen = 0;
+      for await (const _event of stream) if (++seen === 5) leave.abort();
+      expect(seen).toBeLessThan(100);
+      const held = async () => (await stage.client.call('GET', '/v1/balance')).json.held.exact;
+      await expect.poll(held, { timeout: 5_000 }).toBe('0.000000');
+    });
 
-  test('errors are the SDK’s own', async () => {
-    const refusal = (error: unknown) => error;
-    const unknown = await client().responses.create({ model: 'nobody/none', input: 'a' }).catch(refusal);
-    expect(unknown).toBeInstanceOf(errors.NotFoundError);
-    const previous_response_id = 'resp_1';
-    const state = await client().responses.create({ model, input: 'a', previous_response_id }).catch(refusal);
-    expect(state).toBeInstanceOf(errors.BadRequestError);
-    expect(state).toMatchObject({ param: 'previous_response_id', code: 'unsupported_field' });
-    const stored = await client().responses.retrieve('resp_1').catch(refusal);
-    expect(stored).toBeInstanceOf(errors.NotFoundError);
-    expect(String(stored)).toContain('Nothing is stored');
-    const moderated = await client().responses.create({ model, input: 'a [[moderate]]' }).catch(refusal);
-    expect(moderated).toMatchObject({ status: 400, code: 'content_policy_violation' });
-    const stranger = await client('sk-nobody').responses.create({ model, input: 'a' }).catch(refusal);
-    expect(stranger).toBeInstanceOf(errors.AuthenticationError);
-    const poor = await stage.test.client({ credit: '0.000001' });
-    const broke = await client(poor.key).responses.create({ model, input: 'a' }).catch(refusal);
-    expect(broke).toMatchObject({ status: 402, type: 'insufficient_balance' });
-  });
-});
+    test("fail with the SDK's own errors", async () => {
+      const refusal = (error: unknown) => error;
+      const unknown = await client().responses.create({ model: 'nobody/none', input: 'a' }).catch(refusal);
+      expect(unknown).toBeInstanceOf(errors.NotFoundError);
+      const previous_response_id = 'resp_1';
+      const state = await client().responses.create({ model, input: 'a', previous_response_id }).catch(refusal);
+      expect(state).toBeInstanceOf(errors.BadRequestError);
+      expect(state).toMatchObject({ param: 'previous_response_id', code: 'unsupported_field' });
+      const stored = await client().responses.retrieve('resp_1').catch(refusal);
+      expect(stored).toBeInstanceOf(errors.NotFoundError);
+      expect(String(stored)).toContain('Nothing is stored');
+      const moderated = await client().responses.create({ model, input: 'a [[moderate]]' }).catch(refusal);
+      expect(moderated).toMatchObject({ status: 400, code: 'content_policy_violation' });
+      const stranger = await client('sk-nobody').responses.create({ model, input: 'a' }).catch(refusal);
+      expect(stranger).toBeInstanceOf(errors.AuthenticationError);
+      const poor = await stage.test.client({ credit: '0.000001' });
+      const broke = await client(poor.key).responses.create({ model, input: 'a' }).catch(refusal);
+      expect(broke).toMatchObject({ status: 402, type: 'insufficient_balance' });
+    });
+  },
+);

@@ -92,63 +92,60 @@ const callsOf = (script: readonly Piece[]) =>
     return [{ name: piece.name, input: JSON.parse(mine.join('') || '{}') }];
   });
 
-describe.each(cells)(
-  'T33: %s with %s: the SDK puts every stream together without complaint',
-  (name, model, { behind, upstream }) => {
-    test.each(streams)('%s', async (_, scripts) => {
-      const script = scripts[upstream === 'completions' ? 'completions' : 'messages'];
-      sdk.upstream.script(behind, { stream: pieces(onWire(upstream, script, framing)) });
-      const got = await sdk.caller(name).ask({ model, stream: true, tools: callsOf(script).length > 0 });
-      expect(got.text).toBe(textOf(script, 'text'));
-      expect(got.calls).toEqual(callsOf(script));
-      expect(got.finish).toMatch(got.calls.length > 0 ? /^tool.(calls|use)$/ : /^(stop|end_turn)$/);
-      // One SDK of completions style has no place for what is thought.
-      expect(name === '@ai-sdk/openai' ? textOf(script, 'thinking') : got.thinking).toBe(textOf(script, 'thinking'));
-    });
+describe.each(cells)('T33: the SDK %s with %s', (name, model, { behind, upstream }) => {
+  test.each(streams)('assembles the stream: %s', async (_, scripts) => {
+    const script = scripts[upstream === 'completions' ? 'completions' : 'messages'];
+    sdk.upstream.script(behind, { stream: pieces(onWire(upstream, script, framing)) });
+    const got = await sdk.caller(name).ask({ model, stream: true, tools: callsOf(script).length > 0 });
+    expect(got.text).toBe(textOf(script, 'text'));
+    expect(got.calls).toEqual(callsOf(script));
+    expect(got.finish).toMatch(got.calls.length > 0 ? /^tool.(calls|use)$/ : /^(stop|end_turn)$/);
+    // One SDK of completions style has no place for what is thought.
+    expect(name === '@ai-sdk/openai' ? textOf(script, 'thinking') : got.thinking).toBe(textOf(script, 'thinking'));
+  });
 
-    test('a refusal', async () => {
-      const wire = {
-        completions: onWire('completions', [{ say: 'text', text: 'No.' }], framing).replace(
-          '"content":"No."',
-          '"refusal":"No."',
-        ),
-        messages: onWire('messages', [{ say: 'text', text: 'No.' }], framing).replace('"end_turn"', '"refusal"'),
-        contents: onWire('contents', [{ say: 'text', text: 'No.' }], framing).replace('"STOP"', '"SAFETY"'),
-      };
-      sdk.upstream.script(behind, { stream: [wire[upstream]] });
-      const got = await sdk.caller(name).ask({ model, stream: true });
-      // Completions style tells a refusal beside an ordinary end; the Vercel AI SDK makes the end of it.
-      const is_told =
-        upstream === 'completions' && !name.startsWith('@ai-sdk/') && sdk.caller(name).style === 'completions';
-      expect(got.finish).toMatch(is_told ? /^stop$/ : /^(refusal|content.filter)$/);
-    });
+  test('assembles a refusal', async () => {
+    const wire = {
+      completions: onWire('completions', [{ say: 'text', text: 'No.' }], framing).replace(
+        '"content":"No."',
+        '"refusal":"No."',
+      ),
+      messages: onWire('messages', [{ say: 'text', text: 'No.' }], framing).replace('"end_turn"', '"refusal"'),
+      contents: onWire('contents', [{ say: 'text', text: 'No.' }], framing).replace('"STOP"', '"SAFETY"'),
+    };
+    sdk.upstream.script(behind, { stream: [wire[upstream]] });
+    const got = await sdk.caller(name).ask({ model, stream: true });
+    // Completions style tells a refusal beside an ordinary end; the Vercel AI SDK makes the end of it.
+    const is_told =
+      upstream === 'completions' && !name.startsWith('@ai-sdk/') && sdk.caller(name).style === 'completions';
+    expect(got.finish).toMatch(is_told ? /^stop$/ : /^(refusal|content.filter)$/);
+  });
 
-    test('T43: signs of life before the first content and between two pieces are passed over', async () => {
-      const wire = onWire(
-        upstream,
-        [
-          { say: 'text', text: 'Hi' },
-          { say: 'text', text: ' there' },
-        ],
-        { ...framing, comments: true },
-      );
-      sdk.upstream.script(behind, { stream: [`: ping\n\n${wire}`] });
-      expect((await sdk.caller(name).ask({ model, stream: true })).text).toBe('Hi there');
-    });
+  test('T43: ignores pings before the first content and between two pieces', async () => {
+    const wire = onWire(
+      upstream,
+      [
+        { say: 'text', text: 'Hi' },
+        { say: 'text', text: ' there' },
+      ],
+      { ...framing, comments: true },
+    );
+    sdk.upstream.script(behind, { stream: [`: ping\n\n${wire}`] });
+    expect((await sdk.caller(name).ask({ model, stream: true })).text).toBe('Hi there');
+  });
 
-    test('T26: a stream that breaks off is an error, never an answer', async () => {
-      const wire = onWire(
-        upstream,
-        [
-          { say: 'text', text: 'Half' },
-          { say: 'text', text: ' of it' },
-        ],
-        framing,
-      );
-      const half = wire.slice(0, wire.indexOf(' of it'));
-      sdk.upstream.script(behind, { stream: [half], then: 'cut' });
-      await expect(sdk.caller(name).ask({ model, stream: true })).rejects.toThrow(/broke off/);
-      await sdk.stage.test.app.db.query('delete from route_health');
-    });
-  },
-);
+  test('T26: throws for a stream that breaks off and returns no response', async () => {
+    const wire = onWire(
+      upstream,
+      [
+        { say: 'text', text: 'Half' },
+        { say: 'text', text: ' of it' },
+      ],
+      framing,
+    );
+    const half = wire.slice(0, wire.indexOf(' of it'));
+    sdk.upstream.script(behind, { stream: [half], then: 'cut' });
+    await expect(sdk.caller(name).ask({ model, stream: true })).rejects.toThrow(/broke off/);
+    await sdk.stage.test.app.db.query('delete from route_health');
+  });
+});

@@ -24,8 +24,8 @@ afterAll(async () => {
 const first = { role: 'user', content: 'The colour is green.' } as const;
 const second = { role: 'user', content: 'Which colour?' } as const;
 
-describe.each(['acme/ant', 'acme/oai', 'acme/gem'])('%s', (model) => {
-  test('the tool runner goes on without the thread that it asks for unasked', async () => {
+describe.each(['acme/ant', 'acme/oai', 'acme/gem'])('a conversation with %s', (model) => {
+  test('continues in the tool runner without the thread that the SDK asks for by default', async () => {
     const asked_before = sdk.upstream.asked.length;
     const answer = await client.beta.messages.toolRunner({ model, max_tokens: 100, messages: [first], tools: [] });
     expect(answer.content).toMatchObject([{ type: 'text', text: 'Green.' }]);
@@ -33,7 +33,7 @@ describe.each(['acme/ant', 'acme/oai', 'acme/gem'])('%s', (model) => {
     expect(sdk.upstream.asked.at(-1)?.body).not.toHaveProperty('thread');
   });
 
-  test('a conversation that may go on without a thread keeps its history', async () => {
+  test('keeps its history when it may go on without a thread', async () => {
     const unsupportedRequestBehavior = 'continue_unthreaded';
     const thread = client.beta.messages.thread({ model, max_tokens: 100, unsupportedRequestBehavior });
     await thread.send(first);
@@ -42,7 +42,7 @@ describe.each(['acme/ant', 'acme/oai', 'acme/gem'])('%s', (model) => {
     for (const text of [first.content, 'Green.', second.content]) expect(sent).toContain(text);
   });
 
-  test('a conversation that insists on a thread is refused before anything is lost', async () => {
+  test('is refused before anything is lost when it insists on a thread', async () => {
     const thread = client.beta.messages.thread({ model, max_tokens: 100 });
     const asked_before = sdk.upstream.asked.length;
     await expect(thread.send(first)).rejects.toMatchObject({

@@ -25,11 +25,11 @@ const tests: Named[] = readdirSync(import.meta.dirname)
 
 const sorted = (list: Named[]) => list.map(({ id, file, title }) => `${id} ${file} ${title}`).toSorted();
 
-test('each row names a test that is there, and each test stands in a row', () => {
+test('each row of SECURITY.md names an existing test, and each test has a row', () => {
   expect(sorted(rows)).toEqual(sorted(tests));
 });
 
-test('there is a row for each weakness, none twice, and each test begins with its id', () => {
+test('each weakness has one row, and each test begins with its id', () => {
   expect(rows.length).toBeGreaterThan(40);
   expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
   expect(tests.filter(({ id }) => id === '')).toEqual([]);

@@ -100,7 +100,7 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
   const body = method === 'GET' ? undefined : {};
   const known = () => Object.values(ids).flat();
 
-  test('of an account of others says what it says of accounts that there are not', async () => {
+  test('answers for an account of others as for an unknown account', async () => {
     for (const id of known()) {
       const nobody = newId('acct');
       const foreign = await attacker.send(method, fill(path, victim.account_id, id), body);
@@ -111,7 +111,7 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
     }
   });
 
-  test('with ids of others says what it says of ids that nobody has, and changes nothing', async () => {
+  test('answers for ids of others as for unknown ids, and changes nothing', async () => {
     for (const id of /\{\+?(?!account\})\w+\}/.test(path) ? known() : []) {
       const nobody = unknownLike(id);
       const foreign = await attacker.send(method, fill(path, attacker.account_id, id), body);
@@ -122,7 +122,7 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
     expect(await stateOfVictim()).toBe(before);
   });
 
-  test('needs a session: a key opens it as little as nothing does', async () => {
+  test('needs a session: a key opens it no more than no key', async () => {
     const at = service.url + fill(path, victim.account_id, known()[0] ?? '');
     for (const headers of [{}, { authorization: `Bearer ${client.key}` }, { 'x-api-key': client.key }]) {
       const init = {
@@ -137,7 +137,7 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
   });
 });
 
-test('there is something to look for', async () => {
+test('the matrix of dashboard endpoints is not empty', async () => {
   expect(endpoints.length).toBeGreaterThan(10);
   expect((await victim.get(`${victim.base}/tasks`)).text).toContain(note);
 });

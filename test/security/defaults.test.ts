@@ -36,7 +36,7 @@ const guesses = [
   'mdl_',
 ];
 
-test('no usual key opens any endpoint, in any header, cookie or parameter', async () => {
+test('no common key opens any endpoint in any header, cookie or parameter', async () => {
   const endpoints = listEndpoints().filter((endpoint) => !endpoint.public);
   for (const { method, path } of endpoints) {
     for (const guess of guesses) {
@@ -55,7 +55,7 @@ test('no usual key opens any endpoint, in any header, cookie or parameter', asyn
   }
 });
 
-test('no usual secret signs a link', async () => {
+test('no common secret signs a link', async () => {
   const key = `${newId('acct')}/${newId('task')}/0.png`;
   const exp = Math.floor(Date.now() / 1000) + 3600;
   for (const guess of guesses) {
@@ -64,7 +64,7 @@ test('no usual secret signs a link', async () => {
   }
 });
 
-test('it listens on loopback only', async () => {
+test('the service listens on loopback only by default', async () => {
   expect(new URL(service.url).hostname).toBe('127.0.0.1');
   const outer = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   for (const { address, internal } of outer.filter(({ family }) => family === 'IPv4')) {
@@ -82,7 +82,7 @@ async function answers(host: string, port: number): Promise<boolean> {
   return opened;
 }
 
-test('no usual password opens its database', async () => {
+test("no common password opens the service's database", async () => {
   const home = findHome(join(folder, '.medley'));
   expect(home).toBeDefined();
   const host = join(home?.path ?? '', 'run');
@@ -98,7 +98,7 @@ test('no usual password opens its database', async () => {
   }
 });
 
-test('the one key of the first start is told once, on the terminal, and is new each time', async () => {
+test('the key of the first start is shown once on the terminal and is new each time', async () => {
   const key = /API key, shown only now: (mdl_\w{36})/.exec(service.greeting)?.[1] ?? '';
   expect((await fetch(`${service.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200);
   expect(service.log()).not.toContain(key);

@@ -99,7 +99,7 @@ async function stateOfVictim(): Promise<string> {
 }
 
 describe.each(matrix)('$method $path', ({ method, path }) => {
-  test('says of the ids of another account what it says of ids that nobody has, and shows nothing of it', async () => {
+  test('answers for the ids of another account as for unknown ids, and shows nothing of it', async () => {
     const body = method === 'GET' ? undefined : {};
     for (const id of path.includes('{') ? ids() : []) {
       const nobody = newId((['acct', 'key', 'file'] as const).find((prefix) => id.startsWith(prefix)) ?? 'task');
@@ -146,8 +146,8 @@ function expectNothingOf({ text, headers }: Answered): void {
   expect(headers.get('location') ?? '').not.toContain(tasks[0] ?? '');
 }
 
-describe('lists of one account', () => {
-  test('have nothing of another', async () => {
+describe('one account', () => {
+  test('has nothing of another in its lists', async () => {
     for (const path of [
       '/v1/tasks?limit=100',
       '/v1/balance/transactions?limit=100',
@@ -161,7 +161,7 @@ describe('lists of one account', () => {
     }
   });
 
-  test('take the Idempotency-Key of another account for a new one', async () => {
+  test('has its own Idempotency-Keys', async () => {
     const answer = await create(attacker, 'x', { 'idempotency-key': 'of-the-victim' });
     expect([answer.status, answer.headers.get('idempotency-replayed')]).toEqual([202, 'false']);
     expect(tasks).not.toContain(answer.json.id);
@@ -169,7 +169,7 @@ describe('lists of one account', () => {
 });
 
 describe('files of one account', () => {
-  test('are not opened by the signature of another link, whatever it is put on', async () => {
+  test('are not opened by the signature of another link, wherever it is used', async () => {
     const mine = new URL((await attacker.call('GET', `/v1/tasks/${own_task}`)).json.output[0]?.url ?? '');
     const theirs = new URL(link);
     expect((await fetch(theirs)).status).toBe(200);
@@ -184,18 +184,18 @@ describe('files of one account', () => {
   });
 });
 
-describe('functions of the operator', () => {
+describe('the functions of the operator', () => {
   test.each([
     ...'/v1/admin /v1/accounts /v1/keys /v1/users /v1/config /v1/reload /v1/webhooks /v1/deliveries'.split(' '),
     ...'/metrics /debug /debug/pprof /.env /.git/config /server-status /v1/invoices /graphql'.split(' '),
-  ])('there is nothing at %s', async (path) => {
+  ])('are not served at %s', async (path) => {
     for (const method of methods) {
       const { status, text } = await attacker.call(method, path, method === 'GET' ? undefined : {});
       expect([status, text.includes('not_found')]).toEqual([404, true]);
     }
   });
 
-  test('no member of a body makes a task cheaper, older, finished or somebody else’s', async () => {
+  test("no field of a body makes a task cheaper, older, finished or somebody else's", async () => {
     const members = [
       'account_id',
       'key_id',
