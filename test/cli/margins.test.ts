@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { mediaModel, optional_prompt } from '../helpers/catalog.ts';
 import { commandsBeside } from './medley.ts';
 
 const yaml = `
 version: 1
 currencies: { USD: "1", EUR: "0.5" }
-models:
-  - id: test/paid
-    kind: image
-    input_schema: { type: object, properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.03" }]
-    routes: [{ provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.012" }] }]
+models:${mediaModel({
+  id: 'test/paid',
+  schema: optional_prompt,
+  routes: ['{ provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.012" }] }'],
+})}
 `;
 
 let service: TestApp;

@@ -19,6 +19,7 @@ import type { Page } from '../../src/dashboard/views/activity.ts';
 import type { LedgerLine } from '../../src/dashboard/views/billing.ts';
 import type { Me } from '../../src/dashboard/views/common.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { mediaModel, required_prompt } from '../helpers/catalog.ts';
 import { browserOf } from '../helpers/person.ts';
 import { commandsBeside } from '../cli/medley.ts';
 import { ownerOfNew, told, type Someone } from './people.ts';
@@ -28,12 +29,12 @@ version: 1
 net: { allow: ["127.0.0.0/8"] }
 providers:
   sandbox: { adapter: sandbox }
-models:
-  - id: test/paid
-    kind: image
-    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.04" }]
-    routes: [{ provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.025" }] }]
+models:${mediaModel({
+  id: 'test/paid',
+  schema: required_prompt,
+  price: '0.04',
+  routes: ['{ provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.025" }] }'],
+})}
 `;
 
 let test: TestApp;

@@ -8,6 +8,7 @@ import { toBase62 } from '../../src/lib/ids.ts';
 import { setLimit } from '../../src/money/ledger.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { memberOf, ownerOfNew } from '../dashboard/people.ts';
 import { elapse, stopElapsing } from '../helpers/clock.ts';
 
@@ -15,7 +16,7 @@ import { elapse, stopElapsing } from '../helpers/clock.ts';
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 3, other_per_minute: 100000 }
+${limits({ generate_per_minute: 3 })}
 `;
 
 let service: TestApp;

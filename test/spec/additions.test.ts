@@ -5,20 +5,21 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Adapter } from '../../src/providers/provider.ts';
 import { eventsUrl } from '../../src/tasks/event-token.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits, mediaModel, optional_prompt } from '../helpers/catalog.ts';
 import { wav } from '../storage/samples.ts';
 
 /** Paths below /v1 that go beyond the specification: media for SDKs, embeddings, responses, files, counting. */
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 4, chat_per_minute: 3, other_per_minute: 100000 }
+${limits({ generate_per_minute: 4, chat_per_minute: 3 })}
 providers: { linked: { adapter: linked, allow_private: true } }
-models:
-  - id: test/linked
-    kind: image
-    input_schema: { type: object, properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.01" }]
-    routes: [{ provider: linked, upstream_model: a }]
+models:${mediaModel({
+  id: 'test/linked',
+  schema: optional_prompt,
+  price: '0.01',
+  routes: ['{ provider: linked, upstream_model: a }'],
+})}
 `;
 
 let service: TestApp;

@@ -3,13 +3,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { deleteKey } from '../../src/accounts/keys.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { elapse } from '../helpers/clock.ts';
 
 /** Specification 7: errors, their formats and rules; and the sizes from which on there are some. One failure pauses. */
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 40, other_per_minute: 100000, failed_per_24h: 1 }
+${limits({ generate_per_minute: 40, failed_per_24h: 1 })}
 models:
   - id: test/broken
     kind: image

@@ -1,13 +1,14 @@
 // isolated: it replaces a global of its process
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { testClock } from '../helpers/clock.ts';
 
 /** Specification 2.5, 2.6 and 4.1: POST /v1/generate, with `wait`, Idempotency-Key and metadata. */
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000, failed_per_24h: 100000 }
+${limits({ failed_per_24h: 100_000 })}
 `;
 
 const clock = testClock();

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { credit } from '../../src/money/ledger.ts';
 import { finish } from '../../src/tasks/finish.ts';
 import { expectExactBooks, startTestApp, type Answered, type Body, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { bytesAdapter } from '../helpers/bytes-adapter.ts';
 import { testClock } from '../helpers/clock.ts';
 
@@ -12,7 +13,7 @@ import { testClock } from '../helpers/clock.ts';
 const yaml = (price: string, zloty = '3.65') => `
 version: 1
 currencies: { USD: "1", PLN: "${zloty}" }
-limits: { generate_per_minute: 100000, other_per_minute: 100000, failed_per_24h: 25 }
+${limits({ failed_per_24h: 25 })}
 providers: { bytes: { adapter: bytes } }
 models:
   - id: test/image

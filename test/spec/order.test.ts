@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { deleteKey } from '../../src/accounts/keys.ts';
 import { finish } from '../../src/tasks/finish.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { limits, mediaModel, required_prompt } from '../helpers/catalog.ts';
 import { elapse } from '../helpers/clock.ts';
 
 /**
@@ -13,13 +14,13 @@ import { elapse } from '../helpers/clock.ts';
 const per_minute = 3;
 const yaml = `
 version: 1
-limits: { generate_per_minute: ${per_minute}, other_per_minute: 100000, failed_per_24h: 1 }
-models:
-  - id: test/open
-    kind: image
-    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.04" }]
-    routes: [{ provider: sandbox, id: only }]
+${limits({ generate_per_minute: per_minute, failed_per_24h: 1 })}
+models:${mediaModel({
+  id: 'test/open',
+  schema: required_prompt,
+  price: '0.04',
+  routes: ['{ provider: sandbox, id: only }'],
+})}
 `;
 
 let service: TestApp;

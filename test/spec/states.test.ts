@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vite
 import { openAttempt } from '../../src/tasks/attempts.ts';
 import { startWorker } from '../../src/worker.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { elapse } from '../helpers/clock.ts';
 import { scripted, startUpstream, type Behaviour, type Upstream } from '../helpers/upstream.ts';
 
@@ -11,7 +12,7 @@ import { scripted, startUpstream, type Behaviour, type Upstream } from '../helpe
 
 const yaml = (url: string) => `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000, failed_per_24h: 2 }
+${limits({ failed_per_24h: 2 })}
 providers:
   one: { adapter: scripted, base_url: "${url}", allow_private: true }
 models:

@@ -2,20 +2,21 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { testClock } from '../helpers/clock.ts';
 import { expectExactBooks, startTestApp, type Answered, type Body, type Client, type TestApp } from '../helpers/app.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
 import { bytesAdapter } from '../helpers/bytes-adapter.ts';
 
 /** Specification 2: the task and its parts, as POST /v1/generate and GET /v1/tasks/{id} answer them. */
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000, failed_per_24h: 100000 }
+${limits({ failed_per_24h: 100_000 })}
 providers: { bytes: { adapter: bytes } }
-models:
-  - id: test/bytes
-    kind: image
-    input_schema: &schema { type: object, required: [width], properties: { width: { type: integer } } }
-    price: [{ unit: image, amount: "0.01" }]
-    routes: [{ provider: bytes }]
+models:${mediaModel({
+  id: 'test/bytes',
+  schema: '{ type: object, required: [width], properties: { width: { type: integer } } }',
+  price: '0.01',
+  routes: ['{ provider: bytes }'],
+})}
 `;
 
 const task_keys = [

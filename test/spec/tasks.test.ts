@@ -5,13 +5,14 @@ import { newId } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { sweepTasks } from '../../src/tasks/sweep.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { testClock } from '../helpers/clock.ts';
 
 /** Specification 4.2 and 4.5: tasks after their creation: get, list, output, links, and how long they are kept. */
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000, failed_per_24h: 100000 }
+${limits({ failed_per_24h: 100_000 })}
 `;
 
 const clock = testClock();

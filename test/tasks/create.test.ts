@@ -2,22 +2,18 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadTask } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits, mediaModel, optional_prompt } from '../helpers/catalog.ts';
 import { elapse } from '../helpers/clock.ts';
+
+const models = [
+  mediaModel({ id: 'test/open', schema: optional_prompt, price: '0.04', routes: ['{ id: only, provider: sandbox }'] }),
+  mediaModel({ id: 'test/free', schema: optional_prompt, price: [], routes: ['{ provider: sandbox }'] }),
+];
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
-models:
-  - id: test/open
-    kind: image
-    input_schema: { type: object, properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.04" }]
-    routes: [{ id: only, provider: sandbox }]
-  - id: test/free
-    kind: image
-    input_schema: { type: object, properties: { prompt: { type: string } } }
-    price: []
-    routes: [{ provider: sandbox }]
+${limits()}
+models:${models.join('')}
 `;
 
 describe('creating a task', () => {

@@ -9,6 +9,7 @@ import type { Adapter, RunState } from '../../src/providers/provider.ts';
 import { findTask } from '../../src/tasks/list.ts';
 import { withInput } from '../../src/tasks/run-media.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
 import { flac, picture } from '../storage/samples.ts';
 
 /** Tasks that have to wait, and what must not have to wait for them. */
@@ -18,24 +19,24 @@ let png: Buffer;
 /** Ends the submits that hang. */
 const hanging: (() => void)[] = [];
 
+const models = [
+  mediaModel({ id: 'test/hangs', price: '0.01', routes: ['{ provider: hangs, upstream_model: a }'] }),
+  mediaModel({
+    id: 'test/takes',
+    schema: '{ type: object, properties: { images: { type: array, items: { type: string, x-media: image } } } }',
+    price: '0.01',
+    routes: ['{ provider: takes, upstream_model: a }'],
+  }),
+];
+
 const yaml = (more = '') => `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 ${more}
 providers:
   hangs: { adapter: hangs }
   takes: { adapter: takes }
-models:
-  - id: test/hangs
-    kind: image
-    input_schema: { type: object }
-    price: [{ unit: image, amount: "0.01" }]
-    routes: [{ provider: hangs, upstream_model: a }]
-  - id: test/takes
-    kind: image
-    input_schema: { type: object, properties: { images: { type: array, items: { type: string, x-media: image } } } }
-    price: [{ unit: image, amount: "0.01" }]
-    routes: [{ provider: takes, upstream_model: a }]
+models:${models.join('')}
 `;
 
 beforeAll(async () => {

@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
 import { wav } from '../storage/samples.ts';
 
@@ -14,7 +15,7 @@ import { wav } from '../storage/samples.ts';
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 files: { file_mb_max: 200 }
 providers:
   sings: { adapter: sings, allow_private: true }

@@ -7,20 +7,18 @@ import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';
 import { loadTask, type TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits, mediaModel, optional_prompt } from '../helpers/catalog.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 providers: { once: { adapter: once } }
-models:
-  - id: test/once
-    kind: image
-    input_schema: { type: object, properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.03" }]
-    routes:
-      - { id: a, provider: once, upstream_model: a }
-      - { id: b, provider: once, upstream_model: b }
+models:${mediaModel({
+  id: 'test/once',
+  schema: optional_prompt,
+  routes: ['{ id: a, provider: once, upstream_model: a }', '{ id: b, provider: once, upstream_model: b }'],
+})}
 `;
 
 /** The statement of this number loses its connection: before it is sent, or before its answer is read. */

@@ -5,6 +5,7 @@ import { readDataUrl, writeDataUrl } from '../../src/lib/data-url.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { startWorker } from '../../src/worker.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
 import { picture, wav } from '../storage/samples.ts';
 
@@ -25,7 +26,7 @@ const model = (id: string, providers: string[], route = '') => `
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 files: { file_mb_max: 40 }
 providers:
   data: { adapter: data }

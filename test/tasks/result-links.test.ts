@@ -9,6 +9,7 @@ import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';
 import { loadTask, type TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { elapse, testClock } from '../helpers/clock.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
@@ -21,7 +22,7 @@ const model = (id: string) => `
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 providers: { near: { adapter: once, allow_private: true }, far: { adapter: once } }
 models: ${model('near')} ${model('far')}
 `;

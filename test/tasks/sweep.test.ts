@@ -10,19 +10,15 @@ import { startTask } from '../../src/tasks/start.ts';
 import { rescueTasks, sweepTasks } from '../../src/tasks/sweep.ts';
 import { listAttempts, loadTask, type TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
 import { testClock } from '../helpers/clock.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 providers: { once: { adapter: once } }
-models:
-  - id: test/once
-    kind: image
-    input_schema: { type: object }
-    price: [{ unit: image, amount: "0.03" }]
-    routes: [{ id: a, provider: once, upstream_model: a }]
+models:${mediaModel({ id: 'test/once', routes: ['{ id: a, provider: once, upstream_model: a }'] })}
 `;
 const day_ms = 86_400_000;
 

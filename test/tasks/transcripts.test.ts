@@ -4,12 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { writeDataUrl } from '../../src/lib/data-url.ts';
 import type { RunFile, RunState } from '../../src/providers/provider.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
 import { picture, wav } from '../storage/samples.ts';
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 providers: { hears: { adapter: hears } }
 models:
   - id: test/transcribe

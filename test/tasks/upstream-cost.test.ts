@@ -9,13 +9,14 @@ import { startTask } from '../../src/tasks/start.ts';
 import { rescueTasks } from '../../src/tasks/sweep.ts';
 import type { TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { testClock } from '../helpers/clock.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
 const yaml = `
 version: 1
 currencies: { USD: "1", EUR: "0.87" }
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 providers: { told: { adapter: once }, rows: { adapter: once } }
 models:
   - id: test/told

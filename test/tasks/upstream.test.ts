@@ -10,12 +10,13 @@ import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';
 import { listAttempts, loadTask, type TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { elapse, testClock } from '../helpers/clock.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
 const yaml = (provider = 'once') => `
 version: 1
-limits: { generate_per_minute: 100000, other_per_minute: 100000 }
+${limits()}
 providers: { ${provider}: { adapter: once } }
 models:
   - id: test/once
