@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { own } from '../catalog/input-schema.ts';
 import type { MediaKind, Model } from '../catalog/model.ts';
-import { wrongKind } from '../catalog/wrong-kind.ts';
+import { wrongKind } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
 import { withCallerSpool, type CallerSpool } from '../files/caller-spool.ts';
 import { exact } from '../money/money.ts';

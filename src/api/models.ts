@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { App } from '../app.ts';
 import { kinds, units, type Model } from '../catalog/model.ts';
+import { unknownModel } from '../catalog/model-errors.ts';
 import { allRoutes } from '../catalog/overrides.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { ApiError } from '../errors.ts';
@@ -149,7 +150,6 @@ export const get_model: Endpoint<App> = {
       const statusOf = await lookAtRoutes(app, caller.account.id);
       return { status: 200, body: modelRecord(model, settings.base_currency, statusOf(model)) };
     }
-    const message = `There is no model ${JSON.stringify(id.slice(0, 128))}. GET /v1/models lists the models.`;
-    throw new ApiError('not_found', message, { param: 'id' });
+    throw unknownModel(id, 'id');
   },
 };

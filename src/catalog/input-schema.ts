@@ -1,5 +1,6 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { isRecord } from '../lib/is-record.ts';
 import { fragmentAt, pointerKeys, valueAt } from '../lib/json-pointer.ts';
 import { complaint } from '../json-schema/validation-messages.ts';
 import type { Json, JsonObject } from './model.ts';
@@ -238,7 +239,7 @@ function referred(part: JsonObject, root: JsonObject): Json | undefined {
 }
 
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 function objectsIn(values: readonly unknown[]): JsonObject[] {

@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
+import { credentials_pause_ms } from '../routing/health.ts';
 import { errorEvent, heartbeat } from '../styles/open-relay.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { takeHold } from './hold.ts';
@@ -204,8 +205,6 @@ function noteAnswer(
     return app.health.failed(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
   return is_complete ? app.health.succeeded(name, account_id) : app.health.releaseProbe(name, account_id);
 }
-
-const credentials_pause_ms = 60_000;
 
 async function noteFailure(app: App, order: CallOrder, name: string, failure: RouteFailure): Promise<void> {
   const account_id = order.caller.account.id;

@@ -2,8 +2,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
-import { wrongKind } from '../catalog/wrong-kind.ts';
-import { ApiError } from '../errors.ts';
+import { unknownModel, wrongKind } from '../catalog/model-errors.ts';
 import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
 import type { CallerStyle, CallStyle } from '../styles/conversation.ts';
 import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
@@ -108,10 +107,7 @@ function isAskedInResponses({ options }: Route): boolean {
 /** The model of this name and kind, or 404; that of another kind's model names the right endpoint. */
 export function findModel(app: App, id: string, kind: CallKind): Model {
   const model = app.catalog.current.models.get(id);
-  const shown = JSON.stringify(id.slice(0, 128));
-  if (!model) {
-    throw new ApiError('not_found', `There is no model ${shown}. GET /v1/models lists the models.`, { param: 'model' });
-  }
+  if (!model) throw unknownModel(id, 'model');
   if (model.kind !== kind) throw wrongKind(model);
   return model;
 }

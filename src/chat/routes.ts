@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
+import { unavailableText } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
 import { rememberByObject } from '../lib/remember.ts';
 import { routeName, type Blocked } from '../routing/health.ts';
@@ -41,9 +42,9 @@ async function usableRoutes(app: App, order: CallOrder, { names, by_name }: Name
   }
 }
 
-function unavailable({ id }: Model, { retry_after_ms }: Blocked): ApiError {
+function unavailable(model: Model, { retry_after_ms }: Blocked): ApiError {
   const headers = { 'retry-after': retryAfter(retry_after_ms) };
-  return new ApiError('upstream_error', `${id} is not available upstream at the moment.`, { headers });
+  return new ApiError('upstream_error', unavailableText(model), { headers });
 }
 
 type NamedRoutes = { routes: NamedRoute[]; names: string[]; by_name: Map<string, NamedRoute> };

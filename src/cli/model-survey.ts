@@ -1,6 +1,7 @@
 import { surveyCatalog, type Origin, type Survey } from '../catalog/catalog.ts';
 import { keyName } from '../catalog/default.ts';
 import type { Model, Route } from '../catalog/model.ts';
+import { unknownModelText } from '../catalog/model-errors.ts';
 import { readCommandConfig } from '../app/running.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { adapterFacts } from '../providers/facts.ts';
@@ -40,5 +41,5 @@ export function foundModel(surveyed: readonly Surveyed[], id: string): Surveyed 
     id,
     surveyed.map(({ model }) => model.id),
   );
-  throw new CommandError(`There is no model "${id}".${near === undefined ? '' : ` Did you mean ${near}?`}`);
+  throw new CommandError(`${unknownModelText(id)}${near === undefined ? '' : ` Did you mean ${near}?`}`);
 }

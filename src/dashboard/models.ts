@@ -1,6 +1,7 @@
 import { lookAtRoutes } from '../api/models.ts';
 import type { App } from '../app.ts';
 import type { Model } from '../catalog/model.ts';
+import { unknownModelText } from '../catalog/model-errors.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { paceOfCalls } from '../chat/pace.ts';
 import { ApiError } from '../errors.ts';
@@ -21,7 +22,7 @@ export const list_models = account_endpoint('GET', '/models', 'read', async (app
 export const get_model = account_endpoint('GET', '/models/{+id}', 'read', async (app, { account, params }) => {
   const id = params['id'] ?? '';
   const model = app.catalog.current.models.get(id);
-  if (!model) throw new ApiError('not_found', `There is no model ${JSON.stringify(id.slice(0, 128))}.`);
+  if (!model) throw new ApiError('not_found', unknownModelText(id));
   const [view] = await renderModels(app, account.id, [model]);
   if (!view) throw new Error('a model was not rendered');
   return { status: 200, body: view };

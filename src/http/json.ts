@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ApiError } from '../errors.ts';
 import { findLong } from '../lib/find-long.ts';
+import { isRecord } from '../lib/is-record.ts';
 import { mayHaveLong, parseExactly, TooManyLongIntegers } from '../lib/long-integers.ts';
 
 const depth_max = 64;
@@ -31,7 +32,7 @@ export function parseJsonObject(bytes: Buffer, takes_long = false): Record<strin
   checkJsonShape(bytes);
   const text = withoutByteOrderMark(bytes).toString('utf8');
   const value = parse(text);
-  if (!isObject(value)) {
+  if (!isRecord(value)) {
     const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`;
     throw new ApiError('invalid_request', `The body must be a JSON object (got ${kind}).`);
   }
@@ -54,10 +55,6 @@ function refuseLong(value: unknown): void {
   if (!long) return;
   const kind = long.path[0] === '.input' ? 'invalid_input' : 'invalid_request'; // as whatever does not fit the model's schema
   throw new ApiError(kind, long.message, { param: long.at });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** RFC 8259 lets a parser skip a byte order mark, which some Windows tools write. */

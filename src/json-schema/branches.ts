@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ErrorObject } from 'ajv';
+import { isRecord } from '../lib/is-record.ts';
 import { fragmentAt, valueAt } from '../lib/json-pointer.ts';
 
 type SchemaNode = Record<string, unknown>;
@@ -32,7 +33,7 @@ export function schemaOf(error: ErrorObject, schema: object): SchemaNode {
 }
 
 function isSchema(value: unknown): value is SchemaNode {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 /** The branches of `group`; undefined if its keyword has none. */

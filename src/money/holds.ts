@@ -1,5 +1,6 @@
 import { makeBatcher } from '../db/batcher.ts';
 import type { Db, Queryable } from '../db/database.ts';
+import { oneRow } from '../db/one-row.ts';
 import { assert } from '../lib/assert.ts';
 import { lockedBy } from './locked.ts';
 import { money_max, type Money } from './money.ts';
@@ -248,7 +249,7 @@ async function holdRow(
     [now, account_id, key_id, ref, amount, model, kind, expires_in_ms, node_id],
     'brief',
   );
-  const { outcome, available, remaining } = one(rows);
+  const { outcome, available, remaining } = oneRow(rows);
   return { outcome, available, remaining };
 }
 
@@ -260,7 +261,7 @@ async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseA
     [now, account_id, ref, cost, beyond_hold, units, upstream],
     'brief',
   );
-  return one(rows);
+  return oneRow(rows);
 }
 
 async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnswer> {
@@ -271,13 +272,7 @@ async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnsw
     [now, account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream],
     'brief',
   );
-  return one(rows);
-}
-
-function one<T>(rows: T[]): T {
-  const row = rows[0];
-  if (rows.length !== 1 || row === undefined) throw new Error(`expected one row, got ${rows.length}`);
-  return row;
+  return oneRow(rows);
 }
 
 /** What money_batch answers: member i's answer is at i; empty for none. */
@@ -318,7 +313,7 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date, node
     ],
     'brief',
   );
-  const { outcome, state, charged, available, remaining, upstream } = one(rows);
+  const { outcome, state, charged, available, remaining, upstream } = oneRow(rows);
   return {
     outcome: outcome.split(','),
     state: state.split(','),

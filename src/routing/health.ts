@@ -10,6 +10,9 @@ export function routeName(model_id: string, route_id: string): string {
 /** Why a route is not used: its upstream refuses or fails, or it does not answer in time. */
 export type Cause = 'upstream_error' | 'timeout';
 
+/** The pause of a route whose credentials are refused, which is an operator's work. */
+export const credentials_pause_ms = 60_000;
+
 /** How an attempt of a route failed, as far as its health is concerned. */
 export type Trouble = {
   cause: Cause;

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
+import { isRecord } from '../lib/is-record.ts';
 import { LongInteger } from '../lib/long-integers.ts';
 import { jsonType, showValue } from '../lib/show-value.ts';
 
@@ -19,7 +20,7 @@ export function notCarried(at: string, what: string): ApiError {
 }
 
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LongInteger);
+  return isRecord(value) && !(value instanceof LongInteger);
 }
 
 /** The value, with null as undefined. */

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
+import { oneRow } from '../db/one-row.ts';
 import { lockedBy } from '../money/locked.ts';
 import type { Money } from '../money/money.ts';
 import { loadTask } from './task.ts';
@@ -124,7 +125,7 @@ async function callAlone(app: App, task: NewTask, once?: KeyOnce): Promise<Creat
     ],
     'brief',
   );
-  return one(rows);
+  return oneRow(rows);
 }
 
 /** What create_tasks answers: member i's answer is at i. Numbers come as text, which pg gives as it is. */
@@ -160,7 +161,7 @@ async function callTogether(app: App, tasks: readonly NewTask[]): Promise<Create
     ],
     'brief',
   );
-  const answer = one(rows);
+  const answer = oneRow(rows);
   return answer.outcome.map((outcome, i) => ({
     outcome,
     task_id: null,
@@ -172,10 +173,4 @@ async function callTogether(app: App, tasks: readonly NewTask[]): Promise<Create
 
 function moneyOf(text: string | null | undefined): Money | null {
   return text === null || text === undefined ? null : BigInt(text);
-}
-
-function one<T>(rows: T[]): T {
-  const row = rows[0];
-  if (rows.length !== 1 || row === undefined) throw new Error(`expected one row, got ${rows.length}`);
-  return row;
 }

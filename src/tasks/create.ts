@@ -3,7 +3,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { isMediaKind, type JsonObject, type Model } from '../catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, measuredUnits, type Pricing, type Units } from '../catalog/price.ts';
-import { wrongKind } from '../catalog/wrong-kind.ts';
+import { unavailableText, unknownModel, wrongKind } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
 import { checkUserUrl } from '../net/address.ts';
 import { nearest } from '../lib/edit-distance.ts';
@@ -106,10 +106,7 @@ function readMetadata(value: unknown): Record<string, string> {
 /** The media model of this name, or 404; that of another kind's model names the right endpoint. */
 export function findModel(app: App, id: unknown): Model {
   const model = app.catalog.current.models.get(String(id));
-  const shown = JSON.stringify(String(id).slice(0, 128));
-  if (!model) {
-    throw new ApiError('not_found', `There is no model ${shown}. GET /v1/models lists the models.`, { param: 'model' });
-  }
+  if (!model) throw unknownModel(String(id), 'model');
   if (!isMediaKind(model.kind)) throw wrongKind(model);
   return model;
 }
@@ -190,7 +187,7 @@ function unavailable(model: Model, admission: Admission & { admitted: false }): 
   }
   const message = model.changed?.is_off
     ? `${model.id} is switched off at the moment.`
-    : `${model.id} is not available upstream at the moment. Try again shortly.`;
+    : `${unavailableText(model)} Try again shortly.`;
   return new ApiError('upstream_error', message, { headers });
 }
 

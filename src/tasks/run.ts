@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { mapInput } from '../catalog/input.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
 import type { Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
-import type { Trouble } from '../routing/health.ts';
+import { credentials_pause_ms, type Trouble } from '../routing/health.ts';
 import { routeOf, type Claimed } from './attempts.ts';
 import { eventsUrl } from './event-token.ts';
 import { refOf, type Attempt, type Task } from './task.ts';
@@ -54,9 +54,6 @@ export function pace(route: Route, poll_after_ms: number): number {
   if (!(poll_after_ms < max_ms)) return max_ms;
   return Math.ceil(Math.max(poll_after_ms, poll_after_min_ms));
 }
-
-/** Refused credentials are an operator's work. */
-const credentials_pause_ms = 60_000;
 
 /** What a run that was not started tells of its route. */
 export function troubleOf({ reason, retry_after_ms }: NotStarted): Trouble {

@@ -1,9 +1,10 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
+import { isRecord } from '../../lib/is-record.ts';
 
 /** Reading answers of upstreams, whose members may be missing, null, or anything else. */
 
 export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 /** The member if it is an object, else an empty one. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../../lib/is-record.ts';
 import { InputRefused, NotStarted, type RunState } from '../provider.ts';
 import { scrub } from './scrub.ts';
 
@@ -208,10 +209,6 @@ function toldInList(details: unknown[]): Told {
     return field === '' ? textOf(msg) : `${field}: ${textOf(msg)}`;
   });
   return { message: message.join('; '), type: textOf(complaints[0]?.['type']), code: '' };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function textOf(value: unknown): string {

@@ -3,6 +3,7 @@
  * prompt and the route's options say. A run is all in its `ref`, so it survives any restart.
  */
 import { assert } from '../../lib/assert.ts';
+import { isRecord } from '../../lib/is-record.ts';
 import {
   type Adapter,
   InputRefused,
@@ -82,7 +83,7 @@ async function openRun({ kind, model, input, options, now_ms }: RunRequest): Pro
 }
 
 function readRun(ref: Json): Run {
-  assert(isObject(ref) && isObject(ref['order']), 'a run of the sandbox has an order');
+  assert(isRecord(ref) && isRecord(ref['order']), 'a run of the sandbox has an order');
   const { order, started_at_ms, ready_at_ms } = ref;
   const { kind, text } = order;
   assert(typeof started_at_ms === 'number' && typeof ready_at_ms === 'number', 'a run has its times');
@@ -91,10 +92,6 @@ function readRun(ref: Json): Run {
   assert(kind === 'image' || kind === 'video' || kind === 'audio', 'an order has a kind');
   assert(typeof text === 'string', 'an order has a text');
   return { order: readOrder(kind, order, text), ending, started_at_ms, ready_at_ms };
-}
-
-function isObject(json: Json | undefined): json is { [key: string]: Json } {
-  return typeof json === 'object' && json !== null && !Array.isArray(json);
 }
 
 async function stateOf(maker: Maker, run: Run, now_ms: number, signal: AbortSignal): Promise<RunState> {

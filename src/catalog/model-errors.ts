@@ -16,3 +16,18 @@ export function wrongKind({ id, kind }: Pick<Model, 'id' | 'kind'>): ApiError {
   const message = `${JSON.stringify(id)} is ${article} ${kind} model: use ${paths[kind]}.`;
   return new ApiError('not_found', message, { param: 'model' });
 }
+
+/** The beginning of every message about an unknown model. Of a long id it shows the first 128 characters. */
+export function unknownModelText(id: string): string {
+  return `There is no model ${JSON.stringify(id.slice(0, 128))}.`;
+}
+
+/** The 404 for an unknown model in the parameter of this name. To be thrown. */
+export function unknownModel(id: string, param: string): ApiError {
+  return new ApiError('not_found', `${unknownModelText(id)} GET /v1/models lists the models.`, { param });
+}
+
+/** The beginning of every message about a model whose routes are all unusable for now. */
+export function unavailableText({ id }: Pick<Model, 'id'>): string {
+  return `${id} is not available upstream at the moment.`;
+}
