@@ -13,13 +13,14 @@ import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog
 import { watchOverrides, type OverrideWatch } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
+import { openDatabaseClock } from './db/clock.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
 import { settingOnce } from './db/settings.ts';
 import { openEngine, type Engine } from './queue/queue.ts';
 import { ownAddresses, type AddressRules } from './net/address.ts';
-import { systemClock, type Clock } from './lib/clock.ts';
+import type { Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
 import { Stop, type StopSignal } from './lib/stop.ts';
@@ -171,7 +172,6 @@ async function openParts(
   stop: App['stop'],
 ): Promise<AppWithoutEngine> {
   if (config.redis_url) throw new ConfigError(no_redis);
-  const clock = options.clock ?? systemClock;
   const log = options.log ?? openLog(config.log_level);
   const adapters = { ...built_in, ...options.adapters };
   const catalog = await openCatalog({
@@ -182,6 +182,7 @@ async function openParts(
   if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));
   const db = await openData(config, { command: options.command === true, log }, onStop);
   await migrate(db);
+  const clock = options.clock ?? (await openClock(db, onStop));
   if (!options.command) await catalog.keepCurrencies(() => currenciesInUse(db));
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
@@ -233,6 +234,13 @@ async function openParts(
     ...tracker,
     stop,
   };
+}
+
+/** The time of the database, which all nodes share. */
+async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
+  const clock = await openDatabaseClock(db);
+  onStop(() => clock.close());
+  return clock;
 }
 
 /** Which addresses a caller or an upstream may name now. */

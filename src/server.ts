@@ -130,6 +130,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
     cors_origins: () => app.catalog.current.settings.cors_origins,
     trusted_proxies: () => app.catalog.current.settings.trusted_proxies,
     transport_security: () => transportSecurity(app.base_url(), app.catalog.current.settings.hsts),
+    now_ms: () => app.clock.now(),
     log: app.log,
   });
   const bound = await pipeline.listen({ host, port }).catch((error: unknown) => {

@@ -2,10 +2,10 @@
 // around it, and a checker that reads only the database and the journals of the others (test/chaos).
 // Plain JavaScript for Node 20; the run is on the pinned Node.
 //
-//   npm run chaos -- [--tasks 300] [--kills 12] [--seed 1] [--minutes 40] [--durable] [--report FILE] [--keep]
+//   npm run chaos -- [--tasks 300] [--chats 300] [--kills 12] [--outage 90] [--gap 2] [--seed 1] [--minutes 40] [--durable] [--report FILE] [--keep]
 //   npm run chaos -- --planted [--only 3]
 //
-// --minutes: no new tasks and faults after that time. --durable: PostgreSQL waits for the disk. --keep: the folder with logs and journals stays. --planted: runs it on
+// --outage: of the database, so many seconds. --gap: between two faults. --minutes: no new tasks and faults after that time. --durable: PostgreSQL waits for the disk. --keep: the folder with logs and journals stays. --planted: runs it on
 // copies of the sources with one fault each (test/chaos/planted.json), which it must notice. Ends with 1 if
 // a promise was broken, or a planted fault not noticed. Nothing is left running, however it ends.
 import { spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const node = pinnedNode(root);
 
 /** A fault takes 2.5 s on average; the rest is for the start, the drain and a busy machine. */
-const run_ms_max = (kills) => 600_000 + kills * 10_000;
+const run_ms_max = (kills) => 900_000 + kills * 20_000;
 
 /** The default of test/chaos/main.ts. */
 const planted_faults = 12;
@@ -115,7 +115,10 @@ async function main() {
   const { values } = parseArgs({
     options: {
       tasks: { type: 'string', default: '300' },
+      chats: { type: 'string' },
       kills: { type: 'string', default: '12' },
+      outage: { type: 'string', default: '90' },
+      gap: { type: 'string', default: '2' },
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
       durable: { type: 'boolean', default: false },
       report: { type: 'string' },
@@ -127,6 +130,7 @@ async function main() {
   });
   if (values.planted) return runPlanted(values);
   const words = ['--tasks', values.tasks, '--faults', values.kills, '--seed', values.seed];
+  words.push('--chats', values.chats ?? values.tasks, '--outage', values.outage, '--gap', values.gap);
   if (values.durable) words.push('--durable');
   if (values.minutes !== undefined) words.push('--minutes', values.minutes);
   if (values.report !== undefined) words.push('--report', values.report);

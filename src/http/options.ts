@@ -28,6 +28,8 @@ export type PipelineOptions<App> = {
   log: PipelineLog;
   /** Monotonic milliseconds; the windows are counted with it. */
   elapsed_ms?: () => number;
+  /** The time, which ids of requests begin with; without it, the system's. */
+  now_ms?: () => number;
   timeouts?: Partial<Timeouts>;
   /** What all large bodies may have together; without it, as much as the machine has room for. */
   bodies_bytes_max?: number;

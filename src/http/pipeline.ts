@@ -70,10 +70,10 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
 }
 
 function makeServer<App>(context: Context<App>): FastifyInstance {
-  const { timeouts, trusted_proxies } = context;
+  const { timeouts, trusted_proxies, now_ms = Date.now } = context;
   const server = fastify({
     logger: false,
-    genReqId: () => newId('req'),
+    genReqId: () => newId('req', now_ms()),
     requestIdHeader: false,
     exposeHeadRoutes: false,
     return503OnClosing: false, // has a format of its own, and we answer what comes

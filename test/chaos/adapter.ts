@@ -1,9 +1,43 @@
 import { request } from 'undici';
 import type { ProviderConfig } from '../../src/catalog/model.ts';
-import { InputRefused, NotStarted, type Adapter, type Json, type Provider } from '../../src/providers/provider.ts';
+import { anthropic } from '../../src/providers/anthropic.ts';
+import { openai } from '../../src/providers/openai.ts';
+import {
+  InputRefused,
+  NotStarted,
+  type Adapter,
+  type ChatProvider,
+  type Json,
+  type Provider,
+} from '../../src/providers/provider.ts';
+import { openJournal, type Journal, type SentNote } from './place.ts';
 
 /** Speaks the upstream of upstream-child.ts over HTTP, as an adapter of a real provider would. */
 export const chaos: Adapter = { serves: (kind) => kind !== 'chat', open: (config) => openChaos(config) };
+
+/** The service's own adapters for chat, and a journal of which call each request belongs to. */
+export function chatAdapters(folder: string): Record<'chaos-openai' | 'chaos-anthropic', Adapter> {
+  const journal = openJournal<SentNote>(folder, 'sent');
+  const { serves, openChat } = openai;
+  return {
+    'chaos-openai': { serves, openChat: (...parts) => noting(openChat(...parts), journal) },
+    'chaos-anthropic': {
+      serves: anthropic.serves,
+      openChat: (...parts) => noting(anthropic.openChat(...parts), journal),
+    },
+  };
+}
+
+function noting(provider: ChatProvider, journal: Journal<SentNote>): ChatProvider {
+  return {
+    ...provider,
+    send: (call, signal) => {
+      const [, id = ''] = /\{\\"call\\":\\"([\w-]+)/.exec(JSON.stringify(call.body)) ?? [];
+      journal.add({ call: id, request_id: call.request_id });
+      return provider.send(call, signal);
+    },
+  };
+}
 
 /** The same upstream by routes on which a repeated submit is the same run. */
 export const chaos_again: Adapter = {
@@ -17,10 +51,13 @@ const openChaos = ({ base_url }: ProviderConfig): Provider => ({
   start: async (run, signal) => {
     const url = `${base_url}/submit/${encodeURIComponent(run.model)}/${run.task_id}`;
     const { prompt } = run.input;
-    const answer = await request(url, { method: 'POST', body: String(prompt), signal }).catch((error: unknown) => {
-      if (isRefused(error)) throw new NotStarted('unreachable', 'connection refused', { cause: error });
-      throw error;
-    });
+    const headers = { 'x-now': String(run.now_ms) };
+    const answer = await request(url, { method: 'POST', headers, body: String(prompt), signal }).catch(
+      (error: unknown) => {
+        if (isRefused(error)) throw new NotStarted('unreachable', 'connection refused', { cause: error });
+        throw error;
+      },
+    );
     const bytes = Buffer.from(await answer.body.arrayBuffer());
     if (answer.statusCode === 400) throw new InputRefused('invalid_request', bytes.toString());
     if (answer.statusCode >= 500) throw new NotStarted('refused', `status ${answer.statusCode}`);

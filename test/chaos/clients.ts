@@ -29,12 +29,14 @@ export class Clients {
   unknown = 0;
   refused = 0;
   readonly #place: Place;
+  readonly #rich: Account[];
   readonly #random: Random;
   readonly #journal: Journal<CallNote>;
   readonly #pools: Pool[];
 
   constructor(place: Place, random: Random) {
     this.#place = place;
+    this.#rich = place.accounts.filter(({ is_poor }) => !is_poor);
     this.#random = random;
     this.#journal = openJournal(place.folder, 'calls');
     this.#pools = place.api_ports.map((port) => new Pool(`http://127.0.0.1:${port}`, { connections: 32 }));
@@ -65,7 +67,7 @@ export class Clients {
 
   async #create(until_ms: number): Promise<void> {
     const random = this.#random;
-    const account = this.#place.accounts[random.whole(0, this.#place.accounts.length - 1)];
+    const account = this.#rich[random.whole(0, this.#rich.length - 1)];
     if (!account) throw new Error('there are accounts');
     const order: Order = { way: random.weighted(way_weights), run_ms: random.whole(50, 1_500) };
     const model = random.weighted(model_weights);
@@ -98,7 +100,7 @@ export class Clients {
   async #call(account: Account, call: string, idempotent: boolean, order: Order, body: object): Promise<CallNote> {
     const at_ms = Date.now();
     const pool = this.#pools[this.#random.whole(0, this.#pools.length - 1)];
-    const key = account.keys[this.#random.whole(0, account.keys.length - 1)];
+    const key = account.keys[this.#random.whole(0, account.keys.length - 1)]?.text;
     let status = 0;
     let task_id = '';
     try {
@@ -154,7 +156,7 @@ export class Clients {
 
   /** The answer's JSON; nothing if there is none. */
   async #send(account: Account, method: 'GET' | 'POST', path: string): Promise<unknown> {
-    const headers = { authorization: `Bearer ${account.keys[0]}` };
+    const headers = { authorization: `Bearer ${account.keys[0]?.text}` };
     const signal = AbortSignal.timeout(call_timeout_ms);
     const answer = await this.#pools[0]?.request({ path, method, headers, signal }).catch(() => undefined);
     return answer?.body.json().catch(() => undefined);

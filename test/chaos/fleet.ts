@@ -25,6 +25,8 @@ type Member = {
   stopped: boolean;
   failpoint: Failpoint | undefined;
   births: number;
+  /** By how much its clock is ahead. */
+  clock_min: number;
 };
 
 /** The processes of a run. One that ends is started again after a moment, as a supervisor would. */
@@ -53,6 +55,7 @@ export class Fleet {
         failpoint: undefined,
         births: 0,
         up_since_ms: 0,
+        clock_min: 0,
       });
       this.#spawn(name);
       if (name === 'upstream' || name === apis[0]) await this.#until(() => this.#member(name).up); // it migrates
@@ -108,6 +111,13 @@ export class Fleet {
     this.kill(name);
   }
 
+  /** The clock of its system steps, and stays so when it starts again. */
+  setClock(name: Name, minutes: number): void {
+    const member = this.#member(name);
+    member.clock_min = minutes;
+    member.child?.stdin.write(`clock ${minutes}\n`);
+  }
+
   /** Nobody dies by a failpoint any more. */
   disarm(): void {
     for (const [name, member] of this.#members) {
@@ -144,7 +154,7 @@ export class Fleet {
     const { folder } = this.#place;
     const program = name === 'upstream' || name === 'receivers' ? `${name}-child.ts` : 'node-child.ts';
     const child = spawn(process.execPath, [join(import.meta.dirname, program), folder], {
-      env: this.#environment(name, member.failpoint),
+      env: this.#environment(name, member),
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     Object.assign(member, { child, up: false, doomed: false, stopped: false, births: member.births + 1 });
@@ -169,14 +179,15 @@ export class Fleet {
     if (!this.#closing) this.#spawn(name);
   }
 
-  #environment(name: Name, failpoint: Failpoint | undefined): NodeJS.ProcessEnv {
-    const { folder, database_url, api_ports } = this.#place;
+  #environment(name: Name, { failpoint, clock_min }: Member): NodeJS.ProcessEnv {
+    const { folder, nodes_database_url, api_ports } = this.#place;
     const port = api_ports[name === 'api-2' ? 1 : 0];
     return {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], // a start takes half as long
-      DATABASE_URL: database_url,
+      DATABASE_URL: nodes_database_url,
+      CHAOS_CLOCK_MIN: String(clock_min),
       MEDLEY_DATA: join(folder, 'data'),
       MEDLEY_CONFIG: join(folder, 'medley.yaml'),
       MEDLEY_ROLE: name.startsWith('api') ? 'api' : 'worker',

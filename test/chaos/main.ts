@@ -1,5 +1,5 @@
 /**
- * `main.ts FOLDER --tasks N --faults K [--seed S] [--durable] [--report FILE]`: the real service as several processes
+ * `main.ts FOLDER --tasks N --chats M --faults K [--seed S] [--durable] [--report FILE]`: the real service as several processes
  * beside an upstream, receivers and callers, while something breaks every few seconds; then the checker. Ends
  * with 1 if anything promised does not hold, with 2 if the run itself came to nothing. See scripts/chaos.mjs.
  * `--resume`: lets what an earlier run has left in the folder come to its end, and checks it.
@@ -13,17 +13,20 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
-import { openDatabase } from '../../src/db/database.ts';
+import { openDatabase, type Db } from '../../src/db/database.ts';
 import { startEmbedded, type Embedded } from '../../src/embedded-postgres/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { failpoints } from '../../src/lib/failpoint.ts';
+import { startMuteProxy, type MuteProxy } from '../helpers/mute-proxy.ts';
+import { Callers } from './callers.ts';
+import { checkChat } from './check-chat.ts';
 import { checkMoney } from './check-money.ts';
 import { checkCalls, checkUpstream, measureRecovery, readTasks } from './check-tasks.ts';
 import { checkWebhooks } from './check-webhooks.ts';
 import { Clients } from './clients.ts';
 import { groupBy, none, row, seconds, showRows, violationsOf, type Ask, type Row } from './findings.ts';
 import { apis, Fleet, workers } from './fleet.ts';
-import { commandsYaml, serviceYaml } from './settings.ts';
+import { commandsYaml, rates, serviceYaml } from './settings.ts';
 import { currentSecret, faults, runCommand, torment, type Focus } from './nemesis.ts';
 import {
   freePorts,
@@ -41,7 +44,10 @@ import { makeRandom } from './random.ts';
 type Options = {
   folder: string;
   tasks: number;
+  chats: number;
   faults: number;
+  outage_ms: number;
+  gap_ms: number;
   seed: number;
   durable: boolean;
   report: string | undefined;
@@ -53,7 +59,14 @@ type Options = {
 
 const keys_per_account = 3;
 const credit = 1_000_000_000_000n;
-const fault_gap_ms = { least: 1_000, most: 3_000 };
+
+/** Enough for a few chat calls, in the base currency; one of the keys has no limit that would bind. */
+const poor_credit = 2_000_000;
+const poor_limits = [500_000, 900_000, 10_000_000];
+const chats_of_a_poor_account = 12;
+
+/** A run with as many chat calls waits until what dead nodes held is given back, which takes more than a minute. */
+const patient_chats_min = 500;
 
 /** Tasks come as things break, and as many before as between this number of faults. */
 const ahead = 2;
@@ -66,22 +79,26 @@ const standstill_ms_max = 60_000;
 
 async function main(options: Options): Promise<number> {
   const begun_at_ms = performance.now();
-  say(`seed ${options.seed}: ${options.tasks} tasks, ${options.faults} faults`);
+  say(`seed ${options.seed}: ${options.tasks} tasks, ${options.chats} chat calls, ${options.faults} faults`);
   chmodSync(options.folder, 0o755); // PostgreSQL's user must be able to enter
   const embedded = await startEmbedded({
     data_dir: join(options.folder, 'database'),
     settings: { max_connections: '300', fsync: options.durable ? 'on' : 'off' },
   });
   process.on('exit', () => endPostgres(embedded));
-  const place = options.resume ? readPlace(options.folder) : await preparePlace(options, embedded);
+  const proxy = await startMuteProxy(embedded.url);
+  const place = options.resume
+    ? { ...readPlace(options.folder), nodes_database_url: proxy.url }
+    : await preparePlace(options, embedded, proxy);
   const random = makeRandom(options.seed);
   const fleet = new Fleet(place, () => random.whole(100, 1_000));
   process.on('exit', () => fleet.killAll());
   await fleet.start();
   say(`all processes run (${seconds(performance.now() - begun_at_ms)})`);
-  const drained = options.resume ? await drain(place) : await run(options, { place, fleet, embedded });
+  const drained = options.resume ? await drain(options, place) : await run(options, { place, fleet, embedded, proxy });
   const rows = [...drained, ...(await finalChecks(place, fleet))];
   await fleet.stop();
+  await proxy.stop();
   rows.push(
     none('processes that ended by themselves', fleet.surprises),
     none('promises rejected unheard', unheard(options.folder)),
@@ -93,36 +110,47 @@ async function main(options: Options): Promise<number> {
 
 async function run(
   options: Options,
-  { place, fleet, embedded }: { place: Place; fleet: Fleet; embedded: Embedded },
+  { place, fleet, embedded, proxy }: { place: Place; fleet: Fleet; embedded: Embedded; proxy: MuteProxy },
 ): Promise<Row[]> {
   const clients = new Clients(place, makeRandom(options.seed + 1));
-  const average_gap_ms = (fault_gap_ms.least + fault_gap_ms.most) / 2;
-  const progress = setInterval(() => tellProgress(options, clients), 30_000);
+  const callers = new Callers(place, makeRandom(options.seed + 3));
+  const progress = setInterval(() => tellProgress(options, clients, callers), 30_000);
   const until_ms = performance.now() + options.minutes * 60_000;
   let begun = 0;
-  const creating = clients.run(options.tasks, {
-    duration_ms: calm_ms + options.faults * average_gap_ms,
+  const pace = {
+    duration_ms: calm_ms + options.faults * options.gap_ms,
     share: () => (begun + ahead) / (options.faults + ahead),
     until_ms,
-  });
-  const parts = { place, fleet, embedded, random: makeRandom(options.seed + 2), focus: options.focus };
+  };
+  const creating = [clients.run(options.tasks, pace), callers.run(options.chats, pace)];
+  const { outage_ms, focus } = options;
+  const parts = { place, fleet, embedded, proxy, outage_ms, random: makeRandom(options.seed + 2), focus };
+  const gap_ms = { least: options.gap_ms * 0.5, most: options.gap_ms * 1.5 };
   const tormenting = sleep(calm_ms).then(() =>
-    torment(parts, { count: options.faults, gap_ms: fault_gap_ms, until_ms, tell: (done) => (begun = done) }),
+    torment(parts, { count: options.faults, gap_ms, until_ms, tell: (done) => (begun = done) }),
   );
-  await Promise.all([creating, tormenting]);
+  await Promise.all([...creating, tormenting]);
   await fleet.allUp();
   clearInterval(progress);
   await clients.close();
-  say(`all ${clients.acknowledged} tasks acknowledged, all faults done; waiting for the rest`);
-  return drain(place);
+  say(`all ${clients.acknowledged} tasks acknowledged, all ${callers.calls} chat calls and all faults done; waiting`);
+  return drain(options, place);
 }
 
-/** Until every task is final and every webhook delivered or dropped, or nothing moves on. */
-async function drain(place: Place): Promise<Row[]> {
+/** Until every task is final, every webhook delivered or dropped, and every chat call settled; or nothing moves on. */
+async function drain({ chats }: Options, place: Place): Promise<Row[]> {
   const unfinished = 'select count(*)::int as left from tasks where completed_at is null';
   const undelivered = `select count(*)::int as left from deliveries where state = 'waiting'`;
+  const alive = `(select id from nodes where seen_at > now() - interval '10 seconds')`;
+  const unsettled = `select count(*)::int as left from open_holds where kind = 'chat' and node_id in ${alive}`;
   const [tasks_ms, deliveries_ms] = [await untilNone(place, unfinished), await untilNone(place, undelivered)];
+  const chats_ms = await untilNone(place, unsettled);
+  const held_ms = chats < patient_chats_min ? 0 : await untilNone(place, heldByTheDead, standstill_ms_max * 2);
   return [
+    row(
+      '… all chat calls were settled / what dead nodes held was given back after',
+      `${seconds(chats_ms)} / ${seconds(held_ms)}`,
+    ),
     row(
       'after the last fault, all tasks were final / all webhooks delivered after',
       `${seconds(tasks_ms)} / ${seconds(tasks_ms + deliveries_ms)}`,
@@ -130,12 +158,20 @@ async function drain(place: Place): Promise<Row[]> {
   ];
 }
 
-async function preparePlace(options: Options, embedded: Embedded): Promise<Place> {
+/** As if the time of all calls that a dead node had was over: the sweep gives back what it held a minute after its death. */
+const heldByTheDead = `with over as (
+    update open_holds h set expires_at = greatest(now(), created_at + interval '1 ms')
+      where kind = 'chat' and expires_at > now()
+        and not exists (select from nodes n where n.id = h.node_id and n.seen_at > now() - interval '60 seconds'))
+  select count(*)::int as left from open_holds where kind = 'chat'`;
+
+async function preparePlace(options: Options, embedded: Embedded, proxy: MuteProxy): Promise<Place> {
   const [upstream_port = 0, receivers_port = 0, ...api_ports] = await freePorts(2 + apis.length);
   const place = {
     folder: options.folder,
     seed: options.seed,
     database_url: embedded.url,
+    nodes_database_url: proxy.url,
     upstream_port,
     receivers_port,
     api_ports,
@@ -144,18 +180,9 @@ async function preparePlace(options: Options, embedded: Embedded): Promise<Place
   const made: Account[] = [];
   try {
     await migrate(db);
-    for (let i = 0; i < options.accounts; i++) {
-      const { id } = await createAccount(
-        db,
-        { name: `account ${i}`, currency: i % 2 ? 'PLN' : 'USD', initial_credit: credit },
-        new Date(),
-      );
-      const keys = [];
-      for (let k = 0; k < keys_per_account; k++) {
-        keys.push((await createKey(db, { account_id: id, name: `key ${k}`, limit_month: credit }, new Date())).text);
-      }
-      made.push({ id, keys });
-    }
+    for (let i = 0; i < options.accounts; i++) made.push(await makeAccount(db, i, false));
+    const poor_count = Math.ceil(options.chats / chats_of_a_poor_account);
+    for (let i = 0; i < poor_count; i++) made.push(await makeAccount(db, i, true));
   } finally {
     await db.close();
   }
@@ -170,6 +197,21 @@ async function preparePlace(options: Options, embedded: Embedded): Promise<Place
   return whole;
 }
 
+async function makeAccount(db: Db, i: number, is_poor: boolean): Promise<Account> {
+  const currency = i % 2 ? 'PLN' : 'USD';
+  const inCurrency = (amount: number) => BigInt(Math.round(amount * rates[currency]));
+  const name = `${is_poor ? 'poor ' : ''}account ${i}`;
+  const initial_credit = is_poor ? inCurrency(poor_credit) : credit;
+  const { id } = await createAccount(db, { name, currency, initial_credit }, new Date());
+  const keys = [];
+  for (let k = 0; k < keys_per_account; k++) {
+    const limit_month = is_poor ? inCurrency(poor_limits[k] ?? 0) : credit;
+    const key = await createKey(db, { account_id: id, name: `key ${k}`, limit_month }, new Date());
+    keys.push({ id: key.key.id, text: key.text, limit: String(limit_month) });
+  }
+  return { id, currency, is_poor, keys };
+}
+
 /** Everything the checker looks at, while the API is still there to serve files. */
 async function finalChecks(place: Place, fleet: Fleet): Promise<Row[]> {
   const client = new pg.Client({ connectionString: place.database_url });
@@ -181,6 +223,7 @@ async function finalChecks(place: Place, fleet: Fleet): Promise<Row[]> {
       ...checkCalls(place.folder, tasks),
       ...(await checkUpstream(ask, place.folder, tasks)),
       ...(await checkMoney(ask)),
+      ...(await checkChat(ask, place)),
       await checkBooksCommand(place),
       ...(await checkWebhooks(ask, place.folder, tasks)),
       await checkFiles(tasks),
@@ -229,7 +272,7 @@ function faultRows({ folder }: Place, fleet: Fleet): Row[] {
 }
 
 /** Waits until a count is zero; answers how long that took. What is left when nothing moves on, the checker finds. */
-async function untilNone(place: Place, sql: string): Promise<number> {
+async function untilNone(place: Place, sql: string, patience_ms = standstill_ms_max): Promise<number> {
   const begun_at_ms = performance.now();
   const client = new pg.Client({ connectionString: place.database_url });
   await client.connect();
@@ -243,7 +286,7 @@ async function untilNone(place: Place, sql: string): Promise<number> {
         least = left;
         moved_at_ms = performance.now();
       }
-      if (left === 0 || performance.now() - moved_at_ms > standstill_ms_max) return performance.now() - begun_at_ms;
+      if (left === 0 || performance.now() - moved_at_ms > patience_ms) return performance.now() - begun_at_ms;
       await sleep(100);
     }
   } finally {
@@ -280,10 +323,10 @@ function tell(options: Options, rows: readonly Row[]): number {
   return broken.length === 0 ? 0 : 1;
 }
 
-function tellProgress({ folder, faults: count }: Options, clients: Clients): void {
+function tellProgress({ folder, faults: count }: Options, clients: Clients, callers: Callers): void {
   const done = readJournal<FaultNote>(folder, 'faults').length;
   say(
-    `${clients.acknowledged} acknowledged, ${clients.refused} refused, ${clients.unknown} unknown, ${done} of ${count} faults`,
+    `${callers.calls} chat calls, ${clients.acknowledged} tasks acknowledged, ${clients.refused} refused, ${clients.unknown} unknown, ${done} of ${count} faults`,
   );
 }
 
@@ -305,7 +348,10 @@ function readOptions(): Options {
     allowPositionals: true,
     options: {
       tasks: { type: 'string', default: '300' },
+      chats: { type: 'string', default: '300' },
       faults: { type: 'string', default: '12' },
+      outage: { type: 'string', default: '90' },
+      gap: { type: 'string', default: '2' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       durable: { type: 'boolean', default: false },
       report: { type: 'string' },
@@ -319,7 +365,10 @@ function readOptions(): Options {
   return {
     folder: positionals[0] ?? '',
     tasks: Number(values.tasks),
+    chats: Number(values.chats),
     faults: Number(values.faults),
+    outage_ms: Number(values.outage) * 1_000,
+    gap_ms: Number(values.gap) * 1_000,
     seed: Number(values.seed),
     durable: values.durable,
     report: values.report,

@@ -7,6 +7,7 @@ import pg from 'pg';
 import type { Embedded } from '../../src/embedded-postgres/embedded.ts';
 import { failpoints, type Failpoint } from '../../src/lib/failpoint.ts';
 import { apis, workers, type Fleet, type Name } from './fleet.ts';
+import type { MuteProxy } from '../helpers/mute-proxy.ts';
 import { openJournal, type FaultNote, type Place, type SecretNote } from './place.ts';
 import type { Random } from './random.ts';
 
@@ -25,6 +26,11 @@ const weights = {
   'webhook secret rotated': 6,
   'rolling restart by SIGTERM': 3,
   'worker that dies at a failpoint': 18,
+  'one connection to the database goes mute': 6,
+  'half of the connections to the database go mute': 4,
+  'all connections to the database go mute': 4,
+  'outage of the database': 3,
+  'clock of a node 20 min ahead, behind, or right again': 10,
 } as const;
 type Fault = keyof typeof weights;
 
@@ -40,7 +46,19 @@ const webhook_bytes = 800; // a line of the receivers' journal
 /** Only this kind of fault, and only this place to die at. */
 export type Focus = { fault: Fault | undefined; point: Failpoint | undefined };
 
-type Parts = { place: Place; fleet: Fleet; embedded: Embedded; random: Random; focus: Focus };
+type Parts = {
+  place: Place;
+  fleet: Fleet;
+  embedded: Embedded;
+  /** Between all nodes and the database. */
+  proxy: MuteProxy;
+  outage_ms: number;
+  random: Random;
+  focus: Focus;
+};
+
+/** Longer than the limit of any statement that somebody waits for. */
+const mute_ms = 15_000;
 
 type Pace = {
   count: number;
@@ -121,7 +139,39 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
       fleet.arm(worker, point);
       return { target: `${worker} ${point}`, over: fleet.reborn(worker) };
     }
+    case 'one connection to the database goes mute':
+      return muted(parts.proxy, 'one');
+    case 'half of the connections to the database go mute':
+      return muted(parts.proxy, 'half');
+    case 'all connections to the database go mute':
+      return muted(parts.proxy, 'all');
+    case 'outage of the database':
+      return { target: `${parts.outage_ms / 1_000} s`, over: refuse(parts) };
+    case 'clock of a node 20 min ahead, behind, or right again': {
+      const node = [...apis, ...workers][random.whole(0, 3)] ?? api;
+      const minutes = [-20, 0, 20][random.whole(0, 2)] ?? 20;
+      fleet.setClock(node, minutes);
+      return { target: `${node} ${minutes}`, over: Promise.resolve() };
+    }
   }
+}
+
+/** Neither closed nor answered, until the network forgets them. New connections are made as always. */
+function muted(proxy: MuteProxy, share: 'one' | 'half' | 'all'): { target: string; over: Promise<void> } {
+  const count = proxy.mute(share);
+  return { target: `${count} connections`, over: sleep(mute_ms).then(() => proxy.endMute(mute_ms)) };
+}
+
+/** One outage after the other. */
+let outages: Promise<void> = Promise.resolve();
+
+function refuse({ proxy, outage_ms }: Parts): Promise<void> {
+  outages = outages.then(async () => {
+    proxy.refuse(true);
+    await sleep(outage_ms);
+    proxy.refuse(false);
+  });
+  return outages;
 }
 
 function killed(fleet: Fleet, name: Name): { target: string; over: Promise<void> } {
@@ -170,7 +220,8 @@ let rotations: Promise<void> = Promise.resolve();
 
 /** By the operator's command, under load; the old secret goes on signing beside the new one. */
 function rotate({ place, random }: Parts): { target: string; over: Promise<void> } {
-  const account_id = place.accounts[random.whole(0, place.accounts.length - 1)]?.id ?? '';
+  const rich = place.accounts.filter(({ is_poor }) => !is_poor);
+  const account_id = rich[random.whole(0, rich.length - 1)]?.id ?? '';
   const journal = openJournal<SecretNote>(place.folder, 'secrets');
   const work = async () => {
     const began_at_ms = Date.now();

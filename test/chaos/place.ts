@@ -7,13 +7,19 @@ export type Place = {
   folder: string;
   seed: number;
   database_url: string;
+  /** The same database as nodes reach it: through a proxy that can go mute and refuse. */
+  nodes_database_url: string;
   upstream_port: number;
   receivers_port: number;
   api_ports: number[];
   accounts: Account[];
 };
 
-export type Account = { id: string; keys: string[] };
+/** A poor one has money for a few chat calls, and keys with small limits; tasks are for the others. */
+export type Account = { id: string; currency: 'USD' | 'PLN'; is_poor: boolean; keys: Key[] };
+
+/** `limit`: of a month, in millionths. */
+export type Key = { id: string; text: string; limit: string };
 
 export const placeFile = (folder: string) => join(folder, 'place.json');
 
@@ -34,6 +40,7 @@ export type Way = (typeof ways)[number];
 
 /** One line of the upstream's journal. */
 export type UpstreamNote = {
+  /** Of what was asked: when, by the clock of the node that asked. */
   at_ms: number;
   /** taken: a run began, and is billed; repeated: the same run again, by a provider that knows its tasks. */
   event: 'asked' | 'refused' | 'taken' | 'repeated' | 'stopped';
@@ -41,6 +48,61 @@ export type UpstreamNote = {
   route: string;
   job: string;
   order: Order;
+};
+
+/** How far an answer has come when its caller leaves. */
+export const points = ['before the first byte', 'ping', 'first word', 'last word', 'finish reason', 'usage'] as const;
+export type Point = (typeof points)[number];
+
+/** How a chat call goes at the upstream. `refuse`: by the first route; `break`: cut before any content. */
+export const chat_ways = ['answer', 'no usage', 'cut', 'break', 'silent', 'refuse', 'refuse all'] as const;
+export type ChatWay = (typeof chat_ways)[number];
+
+/** What a caller of chat asked for: its text, so that the upstream knows what to do. */
+export type ChatOrder = {
+  call: string;
+  way: ChatWay;
+  /** Where its caller leaves; the upstream pauses there. */
+  leaves_at: Point | 'never';
+  /** Each byte of its text is a token; else every fourth. */
+  is_dense: boolean;
+  /** As many tokens as it may have at the most. */
+  output_tokens: number;
+  /** Between two pieces of the answer. */
+  pause_ms: number;
+};
+
+/** One line of the chat upstream's journal: a request came, or what it bills for one. A kill leaves one without. */
+export type BillNote = {
+  at_ms: number;
+  event: 'asked' | 'billed';
+  call: string;
+  route: string;
+  number: string;
+  way: ChatWay;
+  input_tokens: number;
+  output_tokens: number;
+  ended: 'done' | 'left' | 'cut' | 'refused' | 'under way';
+};
+
+/** One line of a node: the request that it sends upstream is of this call. */
+export type SentNote = { call: string; request_id: string };
+
+/** One chat call, as its caller saw it. `complete`: the whole answer, up to its end. */
+export type ChatNote = {
+  at_ms: number;
+  ended_at_ms: number;
+  call: string;
+  account_id: string;
+  key_id: string;
+  api: number;
+  model: string;
+  stream: boolean;
+  max_tokens: number | undefined;
+  outcome: 'complete' | 'left' | 'refused' | 'failed' | 'broken' | 'unreached';
+  status: number;
+  request_id: string;
+  order: ChatOrder;
 };
 
 /** One line of the receivers' journal. */

@@ -54,7 +54,7 @@ function decide(kind: number, times: number, task_id: string): ReceiverNote['ans
 
 /** Whichever API node answers; both may be down for a moment. */
 async function compare(account_id: string, task_id: string, body: Buffer): Promise<ReceiverNote['got']> {
-  const key = place.accounts.find((account) => account.id === account_id)?.keys[0];
+  const key = place.accounts.find((account) => account.id === account_id)?.keys[0]?.text;
   for (const port of place.api_ports) {
     try {
       const answer = await request(`http://127.0.0.1:${port}/v1/tasks/${task_id}`, {

@@ -4,11 +4,13 @@
  */
 import { createServer, type ServerResponse } from 'node:http';
 import sharp from 'sharp';
-import { openJournal, readJournal, readPlace, type Order, type UpstreamNote } from './place.ts';
+import { answerChat } from './chat-upstream.ts';
+import { openJournal, readJournal, readPlace, type BillNote, type Order, type UpstreamNote } from './place.ts';
 
 const folder = process.argv[2] ?? '';
 const place = readPlace(folder);
 const journal = openJournal<UpstreamNote>(folder, 'upstream');
+const bills = openJournal<BillNote>(folder, 'bills');
 const picture = await sharp({ create: { width: 64, height: 48, channels: 3, background: '#3a7' } })
   .png()
   .toBuffer();
@@ -27,14 +29,21 @@ function remember({ event, job, order, at_ms, route, task_id }: UpstreamNote): v
   if (before) before.stopped = true;
 }
 
-function note(event: UpstreamNote['event'], route: string, task_id: string, job: string, order: Order): void {
-  const line = { at_ms: Date.now(), event, route, task_id, job, order };
+function note(
+  event: UpstreamNote['event'],
+  route: string,
+  task_id: string,
+  job: string,
+  order: Order,
+  at_ms = Date.now(),
+): void {
+  const line = { at_ms, event, route, task_id, job, order };
   journal.add(line);
   remember(line);
 }
 
-function submit(route: string, task_id: string, order: Order, response: ServerResponse): void {
-  note('asked', route, task_id, '', order);
+function submit(route: string, task_id: string, order: Order, sent_at_ms: number, response: ServerResponse): void {
+  note('asked', route, task_id, '', order, sent_at_ms);
   if (order.way === 'refuse all' || (order.way === 'refuse' && route.endsWith('a'))) {
     note('refused', route, task_id, '', order);
     return void response.writeHead(503).end();
@@ -68,10 +77,13 @@ function cancel(id: string, response: ServerResponse): void {
 
 createServer((message, response) => {
   const [, verb, name = '', task_id = ''] = (message.url ?? '').split('/').map(decodeURIComponent);
-  let text = '';
-  message.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const chunks: Buffer[] = [];
+  message.on('data', (chunk: Buffer) => chunks.push(chunk));
   message.on('end', () => {
-    if (verb === 'submit') submit(name, task_id, JSON.parse(text) as Order, response);
+    const text = Buffer.concat(chunks).toString();
+    if (verb === 'v1') void answerChat(message.url ?? '', text, response, bills);
+    else if (verb === 'submit')
+      submit(name, task_id, JSON.parse(text) as Order, Number(message.headers['x-now']), response);
     else if (verb === 'poll') poll(name, response);
     else cancel(name, response);
   });

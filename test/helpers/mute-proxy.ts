@@ -7,6 +7,8 @@ export type MuteProxy = {
   url: string;
   /** Makes connections mute, first those that wait for an answer, then the busiest; answers how many. New ones speak. */
   mute(share: 'one' | 'half' | 'all'): number;
+  /** Ends those that have been mute for so long, at both ends: as a network that has forgotten them. */
+  endMute(for_ms: number): void;
   /** Connections that wait for an answer. */
   asking(): number;
   /** Ends all connections and refuses new ones, or accepts them again. */
@@ -16,19 +18,28 @@ export type MuteProxy = {
   stop(): Promise<void>;
 };
 
-type Pair = { client: Socket; server: Socket; is_mute: boolean; is_asking: boolean; uses: number };
+type Pair = {
+  client: Socket;
+  server: Socket;
+  is_mute: boolean;
+  mute_since_ms: number;
+  is_asking: boolean;
+  uses: number;
+};
 
 /** Starts a proxy before the database of `url`. */
 export async function startMuteProxy(url: string): Promise<MuteProxy> {
   const target = new pg.Client({ connectionString: url });
   const pairs = new Set<Pair>();
+  /** The server's ends of mute connections whose clients have left. */
+  const silent = new Set<Pair>();
   let is_refusing = false;
   const accept = (client: Socket) => {
     if (is_refusing) return void client.destroy();
     const server = target.host.startsWith('/')
       ? connect(`${target.host}/.s.PGSQL.${target.port}`)
       : connect(target.port, target.host);
-    const pair: Pair = { client, server, is_mute: false, is_asking: false, uses: 0 };
+    const pair: Pair = { client, server, is_mute: false, mute_since_ms: 0, is_asking: false, uses: 0 };
     pairs.add(pair);
     const relay = (from: Socket, to: Socket) => {
       from.on('data', (bytes) => {
@@ -41,6 +52,7 @@ export async function startMuteProxy(url: string): Promise<MuteProxy> {
       from.on('close', () => {
         if (from === client) pairs.delete(pair);
         if (!pair.is_mute) to.destroy();
+        else if (from === client && !server.destroyed) silent.add(pair); // who would tell the server?
       });
     };
     relay(client, server);
@@ -58,8 +70,15 @@ export async function startMuteProxy(url: string): Promise<MuteProxy> {
       const count = { one: 1, half: Math.ceil(speaking.length / 2), all: speaking.length }[share];
       const weightOf = (pair: Pair) => (pair.is_asking ? 1e9 : 0) + pair.uses;
       const chosen = speaking.toSorted((a, b) => weightOf(b) - weightOf(a)).slice(0, count);
-      for (const pair of chosen) pair.is_mute = true;
+      for (const pair of chosen) Object.assign(pair, { is_mute: true, mute_since_ms: performance.now() });
       return chosen.length;
+    },
+    endMute: (for_ms) => {
+      for (const pair of [...pairs, ...silent]) {
+        if (!pair.is_mute || performance.now() - pair.mute_since_ms < for_ms) continue;
+        for (const socket of [pair.client, pair.server]) socket.destroy();
+        silent.delete(pair);
+      }
     },
     asking: () => [...pairs].filter((pair) => pair.is_asking).length,
     refuse: (refusing) => {
@@ -69,6 +88,7 @@ export async function startMuteProxy(url: string): Promise<MuteProxy> {
     open: () => pairs.size,
     stop: async () => {
       for (const { client, server } of pairs) for (const socket of [client, server]) socket.destroy();
+      for (const { server } of silent) server.destroy();
       await new Promise((resolve) => proxy.close(resolve));
     },
   };
