@@ -6,7 +6,7 @@ import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
 import { adapters } from '../../src/providers/index.ts';
 import { chaos, chaos_again, chatAdapters } from './adapter.ts';
-import { setClock } from './wrong-clock.ts';
+import { setClock } from '../helpers/wrong-clock.ts';
 
 setClock(Number(process.env['CHAOS_CLOCK_MIN'] ?? '0'));
 createInterface({ input: process.stdin })

@@ -10,5 +10,5 @@ const wrong = new Proxy(SystemDate, {
 /** From now on the clock of this process is ahead by so many minutes, or behind: as on a system whose clock is wrong. */
 export function setClock(minutes: number): void {
   ahead_ms = minutes * 60_000;
-  globalThis.Date = wrong;
+  globalThis.Date = minutes === 0 ? SystemDate : wrong;
 }

@@ -1,0 +1,51 @@
+import { afterEach, expect, it, type TestContext } from 'vitest';
+import { openDatabaseClock } from '../../src/db/clock.ts';
+import { openDatabase } from '../../src/db/database.ts';
+import { testDatabase } from '../helpers/database.ts';
+import { startMuteProxy } from '../helpers/mute-proxy.ts';
+import { setClock } from '../helpers/wrong-clock.ts';
+
+afterEach(() => setClock(0));
+
+async function setStage({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  const database = await testDatabase({ state: 'empty' });
+  const proxy = await startMuteProxy(database.url);
+  const db = openDatabase({ connection: { connectionString: proxy.url } });
+  const clock = await openDatabaseClock(db);
+  onTestFinished(async () => {
+    clock.close();
+    await db.close();
+    await proxy.stop();
+    await database.drop();
+  });
+  /** By how much the clock is beside the time of the database, which is read between two looks at it. */
+  const offBy_ms = async () => {
+    const before_ms = clock.now();
+    const [row] = await database.db.query<{ now: Date }>('select clock_timestamp() as now');
+    const now_ms = row?.now.getTime() ?? Number.NaN;
+    return Math.max(0, before_ms - now_ms, now_ms - clock.now());
+  };
+  return { clock, offBy_ms, proxy };
+}
+
+/** A busy machine is slow between two statements; twenty minutes are more. */
+const off_ms_max = 500;
+
+it('a node has the time of the database, whatever the clock of its system says', async (context) => {
+  setClock(20);
+  const { offBy_ms } = await setStage(context);
+  expect(await offBy_ms()).toBeLessThan(off_ms_max);
+  for (const minutes of [-20, 0, 20]) {
+    setClock(minutes);
+    expect(await offBy_ms()).toBeLessThan(off_ms_max);
+  }
+});
+
+it('the time of a node goes on while the database is away', async (context) => {
+  const { clock, offBy_ms, proxy } = await setStage(context);
+  proxy.refuse(true);
+  const before_ms = clock.now();
+  await new Promise((resolve) => setTimeout(resolve, 5_500)); // a look in between fails
+  expect(clock.now() - before_ms).toBeGreaterThanOrEqual(5_400);
+  expect(await offBy_ms()).toBeLessThan(off_ms_max);
+}, 20_000);
