@@ -8,12 +8,15 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Somebody else's transaction has the account's balance while `work` runs. */
-async function whileLocked(client: Client, work: () => Promise<void>): Promise<void> {
+const tables = { balance: 'balances', 'key’s budget': 'budgets' } as const;
+type Row = keyof typeof tables;
+
+/** Somebody else's transaction has a row of the account's money while `work` runs. */
+async function whileLocked(client: Client, work: () => Promise<void>, row: Row = 'balance'): Promise<void> {
   const begun = signal();
   const over = signal();
   const locking = service.app.db.tx(async (tx) => {
-    await tx.query('select from balances where account_id = $1 for update', [client.account_id]);
+    await tx.query(`select from ${tables[row]} where account_id = $1 for update`, [client.account_id]);
     begun.resolve();
     await over.promise;
   });
@@ -51,28 +54,33 @@ const createOnce = (client: Client) =>
     ),
   );
 
-const cases: [string, (client: Client) => Promise<Timed>, number][] = [
+const calls: [string, (client: Client) => Promise<Timed>, number][] = [
   ['chat', chat, 200],
   ['tasks', create, 202],
   ['tasks with an Idempotency-Key', createOnce, 202],
 ];
+const cases = (['balance', 'key’s budget'] as const).flatMap((row) => calls.map((call) => [row, ...call] as const));
 
 test.each(cases)(
-  'a locked balance of one account delays no %s of the others',
-  async (_, call, status) => {
+  'a locked %s of one account delays no %s of the others',
+  async (row, _, call, status) => {
     const locked = await service.client();
     const others = await Promise.all([1, 2, 3, 4].map(() => service.client()));
     for (const client of [locked, ...others]) expect((await call(client)).status).toBe(status);
     const own: Promise<Timed>[] = [];
     const theirs: Timed[] = [];
-    await whileLocked(locked, async () => {
-      for (let round = 0; round < 6; round++) {
-        // More of its own than there are connections: none of them may be in the way.
-        for (let i = 0; i < 6; i++) own.push(call(locked));
-        theirs.push(...(await Promise.all(others.map(call))));
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    });
+    await whileLocked(
+      locked,
+      async () => {
+        for (let round = 0; round < 6; round++) {
+          // More of its own than there are connections: none of them may be in the way.
+          for (let i = 0; i < 6; i++) own.push(call(locked));
+          theirs.push(...(await Promise.all(others.map(call))));
+        }
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      },
+      row,
+    );
     const its = await Promise.all(own);
     const worst_ms = Math.max(...theirs.map(({ took_ms }) => took_ms));
     expect(theirs.map((each) => each.status)).toEqual(theirs.map(() => status));
