@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, stat, unlink, utimes, type FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
 /** Something that must happen once the database is back; `id` names it, whoever writes it down again. */
@@ -26,7 +26,7 @@ export class JournalFull extends Error {
   override name = 'JournalFull';
 }
 
-/** A thousand bytes an entry: more than sixty thousand ends of calls. */
+/** Of what is pending. A thousand bytes an entry: more than sixty thousand ends of calls. */
 const size_bytes_max = 64 * 2 ** 20;
 
 /** A process that did not touch its file for so long is dead, or was stopped; then both do what must happen once. */
@@ -69,7 +69,8 @@ class DiskJournal implements Journal {
   readonly #uuid = randomUUID();
   readonly #name = `${hostname().replaceAll(/[^\w-]/g, '_')}.${process.pid}.${this.#uuid}`;
   /** Entries by id, with the files in which they are. */
-  readonly #pending = new Map<string, { entry: JournalEntry; paths: readonly string[] }>();
+  readonly #pending = new Map<string, { entry: JournalEntry; paths: readonly string[]; line: string }>();
+  #pending_bytes = 0;
   #file: OwnFile | undefined;
   #files_count = 0;
   /** One after the other: what comes meanwhile shares the next flush. */
@@ -117,6 +118,7 @@ class DiskJournal implements Journal {
         const entry = this.#pending.get(id);
         if (!entry) continue;
         this.#pending.delete(id);
+        this.#pending_bytes -= Buffer.byteLength(entry.line);
         for (const path of entry.paths) paths.add(path);
         if (this.#file && entry.paths.includes(this.#file.path)) lines.push(lineOf({ done: id }));
       }
@@ -157,8 +159,13 @@ class DiskJournal implements Journal {
     const waiting = this.#waiting.splice(0);
     try {
       const entries = waiting.flatMap((each) => each.entries);
-      const file = await this.#open();
-      await this.#append(file, entries.map(lineOf), { flush: true });
+      const lines = entries.map(lineOf);
+      const bytes = Buffer.byteLength(lines.join(''));
+      if (this.#pending_bytes + bytes > this.#bytes_max)
+        throw new JournalFull(`the journal has ${this.#pending_bytes} bytes, and may have ${this.#bytes_max}`);
+      let file = await this.#open();
+      if (file.size_bytes + bytes > this.#bytes_max) file = await this.#rewrite(file);
+      await this.#append(file, lines, { flush: true });
       for (const entry of entries) this.#add(entry, file.path);
       for (const { resolve } of waiting) resolve();
     } catch (error) {
@@ -175,19 +182,34 @@ class DiskJournal implements Journal {
       this.#file = undefined;
       await current.handle.close().catch(() => undefined);
     }
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const first = await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    if (first !== undefined) await syncFolder(dirname(first));
     const path = this.#nextPath();
     const handle = await open(path, 'wx', 0o600);
     const { ino } = await handle.stat();
     this.#file = { handle, path, size_bytes: 0, ino };
-    if (process.platform !== 'win32') await syncFolder(this.#folder);
+    await syncFolder(this.#folder);
     return this.#file;
+  }
+
+  /** What one entry that stays has kept on the disk, the lines of those that are done, is left behind. */
+  async #rewrite({ handle, path }: OwnFile): Promise<OwnFile> {
+    const left = [...this.#pending.values()].filter((each) => each.paths.includes(path));
+    this.#file = undefined;
+    await handle.close().catch(() => undefined);
+    const file = await this.#open();
+    await this.#append(
+      file,
+      left.map(({ line }) => line),
+      { flush: true },
+    );
+    for (const each of left) each.paths = each.paths.map((one) => (one === path ? file.path : one));
+    await unlink(path).catch(() => undefined);
+    return file;
   }
 
   async #append(file: OwnFile, lines: readonly string[], { flush = false } = {}): Promise<void> {
     const bytes = Buffer.from(lines.join(''));
-    if (flush && file.size_bytes + bytes.length > this.#bytes_max)
-      throw new JournalFull(`the journal has ${file.size_bytes} bytes, and may have ${this.#bytes_max}`);
     try {
       for (let at = 0; at < bytes.length;) {
         at += (await file.handle.write(bytes, at, bytes.length - at, file.size_bytes + at)).bytesWritten;
@@ -208,8 +230,10 @@ class DiskJournal implements Journal {
   }
 
   #add(entry: JournalEntry, path: string): void {
-    const paths = this.#pending.get(entry.id)?.paths ?? [];
-    this.#pending.set(entry.id, { entry, paths: [...paths, path] });
+    const before = this.#pending.get(entry.id);
+    const line = lineOf(entry);
+    this.#pending.set(entry.id, { entry, paths: [...(before?.paths ?? []), path], line });
+    this.#pending_bytes += Buffer.byteLength(line) - (before ? Buffer.byteLength(before.line) : 0);
   }
 
   async #remove(path: string): Promise<void> {
@@ -273,8 +297,9 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** A new name in a folder is on the disk only once the folder is. */
+/** A new name in a folder is on the disk only once the folder is. Not on Windows, where a folder cannot be opened. */
 async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
   const handle = await open(path, 'r');
   try {
     await handle.sync();

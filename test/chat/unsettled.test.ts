@@ -161,3 +161,25 @@ test('a service that stops while the database is away journals its open settleme
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 }, 60_000);
+
+test('a stream whose end the journal cannot take waits for the database, and is charged once when that is back', async () => {
+  const { database, proxy, upstream } = await setPlace(400);
+  const service = await startTestApp({ worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: proxy.url } });
+  onTestFinished(() => service.stop());
+  const client = await service.client();
+  writeFileSync(join(service.app.config.data_dir, 'journal'), 'a disk that takes nothing');
+  const { id, rest } = await begin(service.url, client.key);
+  proxy.refuse(true);
+  setTimeout(() => proxy.refuse(false), 6_000); // the journal is asked after 3 s
+  expect((await rest()).endsWith(done)).toBe(true);
+  const close = () =>
+    database.db.query(`select type, revenue from ledger_entries where ref = $1 and event = 'close'`, [id]);
+  await vi.waitFor(async () => expect(await close()).toEqual([{ type: 'settle', revenue: 2_010_000n }]), {
+    timeout: 20_000,
+    interval: 50,
+  });
+  const records = () => database.db.query('select cost from chat_calls where id = $1', [id]);
+  await vi.waitFor(async () => expect(await records()).toEqual([{ cost: 2_010_000n }]), { timeout: 20_000 });
+  const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
+  expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
+}, 60_000);

@@ -97,6 +97,19 @@ it('a full journal accepts no more entries and loses none', async () => {
   await journal.close();
 });
 
+it('one entry that stays does not fill the journal with those that are done, and no file grows beyond the bound', async () => {
+  const journal = openJournal(data_dir, { bytes_max: 400 });
+  await journal.write([entryOf(1)]);
+  for (let n = 2; n < 40; n++) {
+    await journal.write([entryOf(n)]);
+    await journal.done([`end ${n}`]);
+    expect(files().reduce((sum, path) => sum + statSync(path).size, 0)).toBeLessThan(2 * 400);
+  }
+  expect(journal.pending()).toEqual([entryOf(1)]);
+  expect(await readJournals(data_dir)).toEqual([entryOf(1)]);
+  await journal.close();
+});
+
 it('a journal reports a disk that cannot be written, and works again when it can', async () => {
   writeFileSync(join(data_dir, 'journal'), 'a file where the folder should be');
   const journal = openJournal(data_dir);
