@@ -5,6 +5,7 @@ import { currenciesInUse } from '../accounts/accounts.ts';
 import { stranded } from '../catalog/check-settings.ts';
 import { showProblem } from '../catalog/problem.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
+import { systemClock } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import { checkBooks } from '../money/books.ts';
 import { readJournals } from '../storage/journal.ts';
@@ -65,8 +66,8 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
   },
   clock: async (app) => {
     const rows = await app.db.query<{ now: Date }>('select clock_timestamp() as now');
-    const skew_ms = Math.abs((rows[0]?.now.getTime() ?? 0) - app.clock.now());
-    return { ok: skew_ms <= skew_ms_max, detail: `${Math.round(skew_ms)} ms from the database's` };
+    const skew_ms = Math.abs((rows[0]?.now.getTime() ?? 0) - systemClock.now());
+    return { ok: skew_ms <= skew_ms_max, detail: `${Math.round(skew_ms)} ms from the database's, which the service uses` };
   },
   storage: async (app) => {
     const is_file_readable = await keepsFiles(app);

@@ -106,7 +106,8 @@ describe.concurrent('silent connections to the database', () => {
       const before = calls.filter(({ begun_ms, took_ms }) => begun_ms + took_ms <= mute_at_ms);
       expect(p99(after)).toBeLessThan(Math.max(1_000, 3 * p99(before)));
       expect(worst_ms).toBeLessThan(back_within_ms);
-      expect(unready).toBeGreaterThan(0);
+      // One alone may have been of something else than money, which no call waits for.
+      if (share !== 'one') expect(unready).toBeGreaterThan(0);
       expect(readiness.at(-1)?.status).toBe(200);
 
       await context.expect
