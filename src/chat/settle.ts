@@ -55,14 +55,18 @@ export function settle(
   const end: CloseRequest = charge
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
+  // Asked for once: a pledge that the database refused is forgotten when its end fails, and that end comes again.
+  const pledge = app.holds.heldFor(ref.account_id, ref.ref);
   const given_up = { aborted: false };
-  const settling = whileAway(() => app.holds.close(end), given_up).then((closed) => booked(app, order, charge, closed));
+  const settling = whileAway(() => app.holds.close(end, pledge), given_up).then((closed) =>
+    booked(app, order, charge, closed),
+  );
   return inTime(app, settling).catch((error: unknown) => {
     if (!isUnavailable(error)) {
       tellUnsettled(app, order, charge, error);
       throw error;
     }
-    return settleLater(app, order, { charge, end, settling, given_up });
+    return settleLater(app, order, { charge, end, pledge, settling, given_up });
   });
 }
 
@@ -95,6 +99,7 @@ function inTime<T>(app: App, settling: Promise<T>): Promise<T> {
 type Unsettled = {
   charge: Charge | undefined;
   end: CloseRequest;
+  pledge: ReturnType<App['holds']['heldFor']>;
   settling: Promise<Settled>;
   given_up: { aborted: boolean };
 };
@@ -104,9 +109,9 @@ type Unsettled = {
  * so the caller has the answer as if it were settled. An end that costs nobody anything is only tried for a while.
  */
 async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Promise<Settled> {
-  const { charge, end, settling, given_up } = unsettled;
+  const { charge, end, pledge, settling, given_up } = unsettled;
   const reported = settling.catch((error: unknown) => {
-    tellUnsettled(app, order, charge, error);
+    if (!given_up.aborted) tellUnsettled(app, order, charge, error);
     throw error;
   });
   const upstream_cost = end.upstream && end.upstream.basis !== 'unknown' ? end.upstream.cost : null;
@@ -115,7 +120,7 @@ async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Pr
     return { charged: 0n, upstream_cost };
   }
   try {
-    await app.journal.write([unsettledEntry(app, end)]);
+    await app.journal.write([unsettledEntry(app, end, pledge)]);
   } catch (error) {
     const ref = { account_id: end.account_id, ref: end.ref, cost: exact(charge?.cost ?? 0n) };
     app.log.error({ ...ref, err: error }, 'the end of a chat call could not be written to the journal');

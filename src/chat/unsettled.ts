@@ -20,8 +20,7 @@ const adopt_every = 10;
 const batch_max = 200;
 
 /** An end as the journal keeps it. */
-export function unsettledEntry(app: App, end: CloseRequest): JournalEntry {
-  const pledge = app.holds.heldFor(end.account_id, end.ref);
+export function unsettledEntry(app: App, end: CloseRequest, pledge: HoldRequest | undefined): JournalEntry {
   const body: Unsettled = { kind: 'end', end, pledge };
   return { id: `end ${end.ref}`, at: nowText(app), body };
 }

@@ -24,7 +24,15 @@ const call_limit_ms = 45_000;
 const tries_max = 100;
 
 type Pace = { duration_ms: number; share: () => number; until_ms: number };
-type Asked = { account: Account; key: Key; model: string; stream: boolean; max_tokens: number | undefined };
+/** `api`: by its number. Holds of chat are answered out of what one node knows of an account (decision 24). */
+type Asked = {
+  account: Account;
+  key: Key;
+  api: number;
+  model: string;
+  stream: boolean;
+  max_tokens: number | undefined;
+};
 type Answer = Pick<ChatNote, 'outcome' | 'status' | 'request_id'>;
 
 /** Callers of chat, of whom many leave: before the first byte, at a ping, a word, the finish reason, the usage. */
@@ -67,10 +75,9 @@ export class Callers {
         output_tokens: random.chance(0.5) ? 1_000_000 : random.whole(20, 200),
         pause_ms: random.chance(0.1) ? random.whole(200, 700) : random.whole(5, 60),
       };
-      const api = random.whole(0, this.#place.api_ports.length - 1);
       const at_ms = Date.now();
-      const answer = await this.#call(asked, order, api);
-      const { account, key, model, stream, max_tokens } = asked;
+      const answer = await this.#call(asked, order);
+      const { account, key, api, model, stream, max_tokens } = asked;
       const ids = { account_id: account.id, key_id: key.id, api, model, stream, max_tokens };
       this.#journal.add({ at_ms, ended_at_ms: Date.now(), call: order.call, ...ids, ...answer, order });
       if (answer.outcome !== 'unreached' && answer.status !== 503) break;
@@ -91,10 +98,11 @@ export class Callers {
     const key = account?.keys[random.whole(0, account.keys.length - 1)];
     if (!account || !key) throw new Error('there are accounts of both kinds');
     const max_tokens = random.chance(account.is_poor ? 0.3 : 0.5) ? random.whole(50, 900) : undefined;
-    return { account, key, model: random.weighted(model_weights), stream: random.chance(0.6), max_tokens };
+    const api = Math.floor(this.#place.accounts.indexOf(account) / 2) % this.#place.api_ports.length;
+    return { account, key, api, model: random.weighted(model_weights), stream: random.chance(0.6), max_tokens };
   }
 
-  #call({ key, model, stream, max_tokens }: Asked, order: ChatOrder, api: number): Promise<Answer> {
+  #call({ key, api, model, stream, max_tokens }: Asked, order: ChatOrder): Promise<Answer> {
     const is_messages = max_tokens !== undefined && this.#random.chance(0.4);
     const text = `${JSON.stringify(order)}\n${'~'.repeat(this.#random.whole(0, 1_500))}`;
     const body = JSON.stringify({

@@ -6,12 +6,12 @@ import { expect, it } from 'vitest';
 const program = join(import.meta.dirname, '../../scripts/chaos.mjs');
 
 /**
- * The quick profile; longer ones by `npm run chaos`. Another seed each time, and told when it fails. A machine that
- * is too slow for all of it does what it can in 100 s.
+ * A small profile; longer ones by `npm run chaos`. Another seed each time, and told when it fails. A machine that
+ * is too slow for all of it does what it can in a minute.
  */
-it('300 tasks while 12 things break: nothing is lost, doubled or told too early', async () => {
-  const words = [program, '--tasks', '300', '--kills', '12', '--minutes', '1.7'];
-  const ended = promisify(execFile)(process.execPath, words, { timeout: 280_000, killSignal: 'SIGTERM' });
+it('120 tasks and 120 chat calls while eight things break: nothing is lost, doubled, told too early or spent beyond', async () => {
+  const sizes = ['--tasks', '120', '--chats', '120', '--kills', '8', '--gap', '1', '--outage', '6', '--minutes', '1'];
+  const ended = promisify(execFile)(process.execPath, [program, ...sizes], { timeout: 280_000, killSignal: 'SIGTERM' });
   const { stdout } = await ended.catch((error: Error & { stdout?: string }) => ({
     stdout: error.stdout ?? String(error),
   }));

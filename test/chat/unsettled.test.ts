@@ -183,3 +183,31 @@ test('a stream whose end the journal cannot take waits for the database, and is 
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 }, 60_000);
+
+test('a stream whose pledged hold the database refused pays what its key still may, although its end came while the database was away', async () => {
+  const { database, proxy, upstream } = await setPlace(1_200);
+  const service = await startTestApp({ worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: proxy.url } });
+  onTestFinished(() => service.stop());
+  const client = await service.client({ limit: '50.00' });
+  await (await begin(service.url, client.key)).rest(); // from here on its money is known, and holds are pledged
+  const { id, rest } = await begin(service.url, client.key);
+  const [{ spent } = { spent: 0n }] = await database.db.query<{ spent: bigint }>('select spent from budgets');
+  await database.db.query('update budgets set limit_month = $1', [spent + 1_000n]); // less than the hold
+  const pledge = () => service.app.holds.heldFor(client.account_id, id);
+  await new Promise((resolve) => setTimeout(resolve, 700)); // its hold is written 250 ms behind its begin
+  expect(pledge()?.amount).toBeGreaterThan(1_000n);
+  expect(await database.db.query('select ref from open_holds')).toEqual([]);
+  proxy.refuse(true);
+  setTimeout(() => proxy.refuse(false), 5_000);
+  expect((await rest()).endsWith(done)).toBe(true);
+  const charges = () =>
+    database.db.query(`select revenue + loss as charged from ledger_entries where ref = $1 and event = 'close'`, [id]);
+  await vi.waitFor(async () => expect(await charges()).toEqual([{ charged: 1_000n }]), {
+    timeout: 20_000,
+    interval: 50,
+  });
+  const records = () => database.db.query('select cost from chat_calls where id = $1', [id]);
+  await vi.waitFor(async () => expect(await records()).toEqual([{ cost: 1_000n }]), { timeout: 20_000 });
+  const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
+  expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
+}, 60_000);
