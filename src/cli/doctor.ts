@@ -67,7 +67,10 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
   clock: async (app) => {
     const rows = await app.db.query<{ now: Date }>('select clock_timestamp() as now');
     const skew_ms = Math.abs((rows[0]?.now.getTime() ?? 0) - systemClock.now());
-    return { ok: skew_ms <= skew_ms_max, detail: `${Math.round(skew_ms)} ms from the database's, which the service uses` };
+    return {
+      ok: skew_ms <= skew_ms_max,
+      detail: `${Math.round(skew_ms)} ms from the database's, which the service uses`,
+    };
   },
   storage: async (app) => {
     const is_file_readable = await keepsFiles(app);

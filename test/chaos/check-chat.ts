@@ -152,7 +152,7 @@ function billRows({ accounts }: Place, calls: readonly Call[], evidence: Evidenc
   const by_reason = groupBy(different, (call) => reasonOf(call, evidence) ?? '');
   const unexplained = (by_reason.get('') ?? []).map(
     ({ id, billed, charged, chat, bills, record }) =>
-      `${id}: billed ${billed}, paid ${charged}; ${JSON.stringify({ record, bills: bills.map(({ at_ms: _, call: __, ...rest }) => rest), chat })}`,
+      `${id}: billed ${billed}, paid ${charged}; ${JSON.stringify({ record, bills, chat })}`,
   );
   by_reason.delete('');
   return [

@@ -37,7 +37,7 @@ ${chatModel('messages', 'talk-ant', '')}
 export const token_prices = { input: 100, output: 1_000 };
 
 /** Both are less than what a call without `max_tokens` may have of a small balance, or a small limit. */
-export const chat_tokens = { max: 1_000, default: 300 };
+const chat_tokens = { max: 1_000, default: 300 };
 
 /** A unit of the base currency in those of an account. */
 export const rates = { USD: 1, PLN: 3.65 } as const;
