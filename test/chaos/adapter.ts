@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import type { ProviderConfig } from '../../src/catalog/model.ts';
-import { anthropic } from '../../src/providers/anthropic.ts';
-import { openai } from '../../src/providers/openai.ts';
+import { anthropic } from '../../src/providers/adapters/anthropic/adapter.ts';
+import { openai } from '../../src/providers/adapters/openai/adapter.ts';
 import {
   InputRefused,
   NotStarted,
