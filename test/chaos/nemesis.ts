@@ -162,11 +162,15 @@ function muted(proxy: MuteProxy, share: 'one' | 'half' | 'all'): { target: strin
   return { target: `${count} connections`, over: sleep(mute_ms).then(() => proxy.endMute(mute_ms)) };
 }
 
+/** New calls have begun by then: an outage is for those that are under way. */
+const before_outage_ms = 1_000;
+
 /** One outage after the other. */
 let outages: Promise<void> = Promise.resolve();
 
 function refuse({ proxy, outage_ms }: Parts): Promise<void> {
   outages = outages.then(async () => {
+    await sleep(before_outage_ms);
     proxy.refuse(true);
     await sleep(outage_ms);
     proxy.refuse(false);
