@@ -15,7 +15,6 @@ export const closed_policy = "default-src 'none'; base-uri 'none'; frame-ancesto
 /** Features of browsers that no page of ours uses, so that no script in one can. Copying and full screen stay. */
 const unused_features = [
   'accelerometer',
-  'bluetooth',
   'camera',
   'display-capture',
   'geolocation',
