@@ -39,7 +39,8 @@ export const faults = Object.keys(weights) as Fault[];
 
 /** An API and a worker have run for this long before something breaks again; else nothing would be under way. */
 const alive_ms_min = 1_000;
-const idle_ms_max = 20_000;
+/** So many times the shortest gap between two faults the service may have got nothing done. */
+const idle_gaps_max = 20;
 const webhooks_between = 12;
 const webhook_bytes = 800; // a line of the receivers' journal
 
@@ -79,7 +80,7 @@ export async function torment(parts: Parts, { count, gap_ms, until_ms, tell }: P
   for (let i = 0; i < count && performance.now() < until_ms; i++) {
     await sleep(random.whole(gap_ms.least, gap_ms.most));
     await Promise.all([fleet.oneUp(workers, alive_ms_min), fleet.oneUp(apis, alive_ms_min)]);
-    received_bytes = await untilMore(place, received_bytes);
+    received_bytes = await untilMore(place, received_bytes, idle_gaps_max * gap_ms.least);
     const fault = focus.fault ?? first[i]?.fault ?? random.weighted(weights);
     tell(i + 1);
     const at_ms = Date.now();
@@ -94,11 +95,11 @@ export async function torment(parts: Parts, { count, gap_ms, until_ms, tell }: P
  * A service that gets nothing done between two faults has nothing to lose: waits for webhooks that arrive, which
  * takes a second where the processes have the machine for themselves.
  */
-async function untilMore({ folder }: Place, before_bytes: number): Promise<number> {
+async function untilMore({ folder }: Place, before_bytes: number, patience_ms: number): Promise<number> {
   const path = join(folder, 'receivers.jsonl');
   const size = () => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const enough_bytes = before_bytes + webhooks_between * webhook_bytes;
-  for (const give_up_at_ms = performance.now() + idle_ms_max; size() < enough_bytes; await sleep(50)) {
+  for (const give_up_at_ms = performance.now() + patience_ms; size() < enough_bytes; await sleep(50)) {
     if (performance.now() > give_up_at_ms) break;
   }
   return size();
