@@ -114,6 +114,7 @@ async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Pr
     if (!given_up.aborted) tellUnsettled(app, order, charge, error);
     throw error;
   });
+  reported.catch(() => undefined); // it may end while the journal is written, when nobody waits for it
   const upstream_cost = end.upstream && end.upstream.basis !== 'unknown' ? end.upstream.cost : null;
   if (!charge && upstream_cost === null) {
     app.track(reported);
@@ -127,7 +128,6 @@ async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Pr
     return reported;
   }
   given_up.aborted = true;
-  reported.catch(() => undefined);
   return { charged: charge?.cost ?? 0n, upstream_cost, is_journaled: true };
 }
 

@@ -11,10 +11,17 @@ const batch_max = 500;
 export async function releaseForgotten(app: App, now?: Date): Promise<number> {
   await replayJournal(app); // what it knows the end of is not forgotten
   const forgotten = await expiredHolds(app.db, batch_max, now);
+  const errors: unknown[] = [];
   for (const { account_id, ref } of forgotten) {
-    await app.holds.close({ account_id, ref, cost: null });
+    try {
+      await app.holds.close({ account_id, ref, cost: null });
+    } catch (error) {
+      errors.push(error); // such as a lock on this account: the holds of others do not wait for it
+      continue;
+    }
     app.log.warn({ account_id, request_id: ref }, 'a chat call was never settled: its hold is released');
   }
+  if (errors.length > 0) throw new AggregateError(errors, 'holds of chat calls could not be released');
   return forgotten.length;
 }
 

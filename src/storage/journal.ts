@@ -100,11 +100,12 @@ class DiskJournal implements Journal {
       for (const name of await namesIn(this.#folder)) {
         if (!(await isLeft(this.#folder, name))) continue;
         const path = this.#nextPath();
-        const is_ours = await rename(join(this.#folder, name), path).then(
+        const left = join(this.#folder, name);
+        const is_ours = await rename(left, path).then(
           () => true,
           () => false, // another process was faster
         );
-        if (is_ours) count += await this.#takeIn(path);
+        if (is_ours) count += await this.#takeIn(path, left);
       }
       return count;
     });
@@ -222,8 +223,13 @@ class DiskJournal implements Journal {
     }
   }
 
-  async #takeIn(path: string): Promise<number> {
-    const entries = await readEntries(path);
+  /** Reads an adopted file. One that cannot be read gets its name back, and keeps nobody from the others. */
+  async #takeIn(path: string, name_before: string): Promise<number> {
+    const entries = await readEntries(path).catch(() => undefined);
+    if (!entries) {
+      await rename(path, name_before);
+      return 0;
+    }
     for (const entry of entries) this.#add(entry, path);
     if (entries.length === 0) await unlink(path);
     return entries.length;
@@ -260,7 +266,8 @@ async function readEntries(path: string): Promise<JournalEntry[]> {
   for (const line of text.split('\n')) {
     const json = line.slice(9);
     if (json === '' || Number.parseInt(line.slice(0, 8), 16) !== crc32(json)) continue;
-    const value: JournalEntry | { done: string } = JSON.parse(json, reviveBigint);
+    const value: JournalEntry | { done: string } | null = JSON.parse(json, reviveBigint);
+    if (value === null) continue;
     if ('done' in value) entries.delete(value.done);
     else entries.set(value.id, value);
   }

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { releaseForgotten } from '../../src/chat/sweep.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { hello, setStage, type Stage } from './setup.ts';
@@ -61,6 +61,29 @@ test.each([
   },
   30_000,
 );
+
+test('a hold that cannot be released keeps the sweep from no other hold', async () => {
+  const stage = await setStage({ worker: false });
+  onTestFinished(() => stage.stop());
+  const { app } = stage.test;
+  const other = await stage.test.client();
+  for (const { account_id, key_id } of [stage.client, other]) {
+    await app.db.query(
+      `select money_hold(now(), $1, $2, 'req_left', 1000, 'acme/oai', 'chat', now() - interval '2 hours')`,
+      [account_id, key_id],
+    );
+  }
+  const close = app.holds.close.bind(app.holds);
+  vi.spyOn(app.holds, 'close').mockImplementation((request) =>
+    request.account_id === stage.client.account_id ? Promise.reject(new Error('locked')) : close(request),
+  );
+  await expect(releaseForgotten(app)).rejects.toThrow('holds of chat calls could not be released');
+  expect(await app.db.query('select account_id from open_holds')).toEqual([{ account_id: stage.client.account_id }]);
+  vi.restoreAllMocks();
+  expect(await releaseForgotten(app)).toBe(1);
+  expect(await app.db.query('select ref from open_holds')).toEqual([]);
+  await expectExactBooks(app);
+});
 
 test('a stream is charged from the available balance when its node was believed dead and its hold was released', async () => {
   const streaming = await startStream(0);

@@ -336,3 +336,28 @@ test('a caller of HTTP/1.0 gets the bytes of the stream and the end of the conne
   expect(head).not.toMatch(/transfer-encoding/i);
   expect(withUpstreamIds(rest)).toBe(completionsStream(['Hi']).join('').replaceAll('gpt-x', 'acme/oai'));
 });
+
+test('a settlement that the database refuses while its end is written to the journal ends no process', async () => {
+  const { app } = stage.test;
+  const { holds, journal } = app;
+  vi.spyOn(holds, 'close').mockImplementation(
+    () => new Promise((_, reject) => setTimeout(() => reject(new Error('the database refuses')), 3_300)),
+  );
+  const write = journal.write.bind(journal);
+  vi.spyOn(journal, 'write').mockImplementation(async (entries) => {
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    return write(entries);
+  });
+  stage.upstream.script('gpt-x', { json: completion('Hello.') });
+  const unheard: unknown[] = [];
+  const hear = (error: unknown) => void unheard.push(error);
+  process.on('unhandledRejection', hear);
+  const response = await post('chat/completions', { model: 'acme/oai' });
+  await response.text();
+  process.off('unhandledRejection', hear);
+  expect(response.status).toBe(200);
+  expect(unheard).toEqual([]);
+  vi.restoreAllMocks();
+  await expect.poll(() => journal.pending(), { timeout: 20_000 }).toEqual([]);
+  expect(await recordOf(response)).toMatchObject({ status: 200 });
+}, 60_000);

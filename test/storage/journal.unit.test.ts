@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -74,6 +75,21 @@ it('a journal of another machine or a reused process id is adopted after a minut
   expect(journal.pending()).toEqual([entryOf(1)]);
   await journal.done(['end 1']);
   expect(await readJournals(data_dir)).toEqual([]);
+  await journal.close();
+});
+
+it('a journal that cannot be read keeps its name and keeps nobody from the others', async () => {
+  const dead = openJournal(data_dir);
+  await dead.write([entryOf(1)]);
+  await dead.close();
+  const unreadable = join(data_dir, 'journal', 'elsewhere.1.0.0.jsonl'); // a folder cannot be read as a file
+  mkdirSync(unreadable);
+  const past = new Date(Date.now() - 61_000);
+  utimesSync(unreadable, past, past);
+  const journal = openJournal(data_dir);
+  expect(await journal.adopt()).toBe(1);
+  expect(journal.pending()).toEqual([entryOf(1)]);
+  expect(files()).toContain(unreadable);
   await journal.close();
 });
 
