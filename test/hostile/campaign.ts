@@ -1,6 +1,8 @@
 import fc from 'fast-check';
-import { makeJudge } from './judge.ts';
+import { makeJudge, type Judge } from './judge.ts';
+import { heavyRequests } from './heavy.ts';
 import { hostileRequests, wireBytes, type HostileRequest, type World } from './requests.ts';
+import type { SlowRequest, SlowRequests } from './slow-requests.ts';
 import { Wire } from './wire.ts';
 
 export type Campaign = {
@@ -13,6 +15,12 @@ export type Campaign = {
   first: number;
   count: number;
   connections: number;
+  /** Of a hundred requests, so many are heavy ones. */
+  heavy_percent?: number;
+  /** Judges requests by the turns of the service's event loop, too. */
+  slow?: SlowRequests;
+  /** Called now and then, with the number of the next request; false ends the campaign. */
+  goOn?: () => boolean;
   /** Aborted: no more requests are sent. */
   signal?: AbortSignal;
 };
@@ -30,6 +38,10 @@ export type Outcome = {
   findings: Finding[];
   /** How often each status was answered. */
   statuses: Map<number, number>;
+  /** How many were sent to each endpoint, by method and path. */
+  endpoints: Map<string, number>;
+  /** Behind the last request. */
+  next: number;
   elapsed_ms: number;
 };
 
@@ -38,28 +50,70 @@ const findings_max = 20;
 
 /** Sends hostile requests over some connections at once and judges every answer. */
 export async function runCampaign(campaign: Campaign): Promise<Outcome> {
-  const { world, port, first, count, connections } = campaign;
-  const requests = hostileRequests(world);
+  const { world, port, first, count, connections, slow } = campaign;
+  const requests = requestsOf(campaign);
   const judge = makeJudge(world, campaign.secrets);
-  const findings: Finding[] = [];
-  const statuses = new Map<number, number>();
+  const outcome: Outcome = { findings: [], statuses: new Map(), endpoints: new Map(), next: first, elapsed_ms: 0 };
+  const { findings, statuses } = outcome;
   const started_ms = performance.now();
-  let next = first;
-  const work = async () => {
-    const wire = new Wire(port);
+  const goesOn = () =>
+    outcome.next < first + count &&
+    findings.length < findings_max &&
+    !campaign.signal?.aborted &&
+    campaign.goOn?.() !== false;
+  const work = async (_: unknown, index: number) => {
+    const wire = new Wire(port, addressOf(index));
     let before: HostileRequest | undefined;
-    while (next < first + count && findings.length < findings_max && !campaign.signal?.aborted) {
-      const number = next++;
+    while (goesOn()) {
+      const number = outcome.next++;
       const request = requestNumber(requests, campaign.seed, number);
+      const ended = slow?.begin(number);
       const { complaints, status, answer } = await attempt(wire, request, judge);
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      ended?.();
+      addOne(statuses, status);
+      addOne(outcome.endpoints, judge.endpointOf(request));
       if (complaints.length > 0) findings.push({ number, complaints, request, answer, before });
       before = request;
     }
     wire.close();
   };
   await Promise.all(Array.from({ length: connections }, work));
-  return { findings, statuses, elapsed_ms: performance.now() - started_ms };
+  const guilty = (await slow?.confirm((number) => repeat(campaign, number))) ?? [];
+  findings.push(...guilty.map((each) => slowFinding(campaign, each)));
+  return { ...outcome, elapsed_ms: performance.now() - started_ms };
+}
+
+function requestsOf(campaign: Campaign): fc.Arbitrary<HostileRequest> {
+  const { world, heavy_percent = 0 } = campaign;
+  const hostile = hostileRequests(world);
+  if (heavy_percent === 0) return hostile;
+  return fc.oneof(
+    { weight: 100 - heavy_percent, arbitrary: hostile },
+    { weight: heavy_percent, arbitrary: heavyRequests(world) },
+  );
+}
+
+/** All of 127/8 leads here: the limits of one address are met in tests of their own. */
+function addressOf(index: number): string {
+  return `127.0.${1 + Math.floor(Math.random() * 250)}.${1 + index}`;
+}
+
+function addOne<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+/** Sends it again, with nothing beside it. */
+async function repeat(campaign: Campaign, number: number): Promise<void> {
+  const request = requestNumber(requestsOf(campaign), campaign.seed, number);
+  const wire = new Wire(campaign.port, addressOf(0));
+  await attempt(wire, request);
+  wire.close();
+}
+
+function slowFinding(campaign: Campaign, { number, cpu_ms }: SlowRequest): Finding {
+  const request = requestNumber(requestsOf(campaign), campaign.seed, number);
+  const complaint = `others wait ${Math.round(cpu_ms)} ms`;
+  return { number, complaints: [complaint], request, answer: '', before: undefined };
 }
 
 function requestNumber(requests: fc.Arbitrary<HostileRequest>, seed: number, number: number): HostileRequest {
@@ -72,11 +126,11 @@ function requestNumber(requests: fc.Arbitrary<HostileRequest>, seed: number, num
 async function attempt(
   wire: Wire,
   request: HostileRequest,
-  judge: ReturnType<typeof makeJudge>,
+  judge?: Judge,
 ): Promise<{ complaints: string[]; status: number; answer: string }> {
   try {
     const reply = await wire.exchange(wireBytes(request), request.method === 'HEAD');
-    const complaints = judge(request, reply);
+    const complaints = judge?.complaints(request, reply) ?? [];
     return { complaints, status: reply.status, answer: `${reply.status} ${reply.body.toString('utf8', 0, 500)}` };
   } catch (error) {
     return { complaints: [String(error)], status: 0, answer: '' };

@@ -1,10 +1,11 @@
 /**
- * npm run fuzz -- [--requests 100000] [--seed N] [--connections 16] [--from NUMBER]
+ * npm run fuzz -- [--requests 100000] [--minutes N] [--seed N] [--connections 16] [--from NUMBER] [--heavy PERCENT]
  *
- * Hostile requests made from the reference, against a service process of its own with a PostgreSQL of its
- * own. Ends with 1 if an answer, the log, the books or the memory is not as it must be.
+ * Hostile requests made from the reference, and heavy ones to every endpoint, against a service process of its own with
+ * a PostgreSQL of its own. Ends with 1 if an answer, the log, the books or the memory is not as it must be, or if a
+ * request keeps the service's event loop from others for longer than turns.ts allows.
  */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,24 +16,35 @@ import { checkBooks } from '../../src/money/books.ts';
 import { service_rules } from '../../src/chat/books.ts';
 import { runCampaign, showFinding, type Finding } from './campaign.ts';
 import { startService, type Service } from './service.ts';
-import { campaign_yaml, makePlace, type Place } from './world.ts';
+import { SlowRequests } from './slow-requests.ts';
+import { watched_arguments, watchTurns, type Memory } from './turns.ts';
+import { startHostileUpstream } from './upstream.ts';
+import { chat_models, makePlace, withUpstream, type Place } from './world.ts';
 
 const { values } = parseArgs({
   options: {
-    requests: { type: 'string', default: '100000' },
+    requests: { type: 'string' },
+    minutes: { type: 'string' },
+    heavy: { type: 'string', default: '25' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     connections: { type: 'string', default: '16' },
     from: { type: 'string', default: '0' },
   },
 });
 const seed = Number(values.seed);
-const count = Number(values.requests);
+const count = Number(values.requests ?? (values.minutes === undefined ? 100_000 : Infinity));
 const first = Number(values.from);
+const minutes = values.minutes === undefined ? Infinity : Number(values.minutes);
 
 const secret = 'the-secret-of-all-links';
 
-/** Memory is compared in quarters; from the first one on it may not grow by more. */
-const growth_mb_max = 100;
+/** Of what is left after a full collection. */
+const growth_mb_max = 30;
+
+/** Sessions end in each other's requests, so that people sign in again; suspects are repeated. */
+const round_ms = 60_000;
+
+const findings_max = 200;
 
 /** Ctrl-C: what was started is stopped, and nothing is judged. */
 const stopped = new AbortController();
@@ -45,18 +57,24 @@ async function main(): Promise<number> {
   chmodSync(folder, 0o755); // PostgreSQL's user must be able to enter
   const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
   const db = openDatabase({ connection: embedded.connection, connections_max: 4 });
+  const upstream = await startHostileUpstream();
   let service: Service | undefined;
   try {
-    writeFileSync(join(folder, 'medley.yaml'), campaign_yaml);
-    service = await startService(folder, {
+    writeFileSync(join(folder, 'medley.yaml'), withUpstream(upstream.url));
+    const env = {
       DATABASE_URL: embedded.url,
       MEDLEY_DATA: join(folder, 'files'),
       MEDLEY_CONFIG: join(folder, 'medley.yaml'),
       MEDLEY_SECRET: secret,
       MEDLEY_LOG_LEVEL: 'info',
       PORT: '0',
-    });
-    const place = await makePlace(db, service.url);
+      UPSTREAM_KEY: 'upstream-key-0123456789',
+      STRIPE_SECRET_KEY: 'sk_test_0123456789',
+      STRIPE_WEBHOOK_SECRET: 'whsec_0123456789',
+      STRIPE_API_URL: upstream.url,
+    };
+    service = await startService(folder, env, watched_arguments);
+    const place = await makePlace(db, service.url, chat_models);
     return await attack(service, db, place);
   } catch (error) {
     if (!stopped.signal.aborted) throw error;
@@ -64,6 +82,7 @@ async function main(): Promise<number> {
     return 1;
   } finally {
     await service?.stop();
+    await upstream.stop();
     await db.close();
     await embedded.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -71,43 +90,98 @@ async function main(): Promise<number> {
 }
 
 async function attack(service: Service, db: Db, place: Place): Promise<number> {
-  print(`seed ${seed}, ${count} requests over ${values.connections} connections`);
-  const memory = [residentMegabytes(service)];
+  print(`seed ${seed}, ${bounds()} over ${values.connections} connections, ${values.heavy} % of them heavy`);
+  const turns = watchTurns(service.child);
+  const slow = new SlowRequests(turns);
+  const memory = [await turns.memory()];
   const statuses = new Map<number, number>();
+  const endpoints = new Map<string, number>();
   const findings: Finding[] = [];
+  const ends_ms = performance.now() + minutes * 60_000;
   let elapsed_ms = 0;
-  for (let quarter = 0; quarter < 4 && findings.length === 0; quarter++) {
-    const from = first + Math.floor((count * quarter) / 4);
-    const to = first + Math.floor((count * (quarter + 1)) / 4);
+  let next = first;
+  for (let round = 1; next < first + count && performance.now() < ends_ms && !isOver(findings); round++) {
+    await place.signIn();
+    const round_ends_ms = performance.now() + round_ms;
     const outcome = await runCampaign({
       world: place.world,
       port: Number(new URL(service.url).port),
       secrets: [...place.secrets, secret],
       seed,
-      first: from,
-      count: to - from,
+      first: next,
+      count: first + count - next,
       connections: Number(values.connections),
+      heavy_percent: Number(values.heavy),
+      slow,
+      goOn: () => performance.now() < Math.min(round_ends_ms, ends_ms),
       signal: stopped.signal,
     });
     stopped.signal.throwIfAborted();
+    for (const finding of outcome.findings) print(showFinding(finding));
     findings.push(...outcome.findings);
     elapsed_ms += outcome.elapsed_ms;
-    for (const [status, times] of outcome.statuses) statuses.set(status, (statuses.get(status) ?? 0) + times);
-    memory.push(residentMegabytes(service));
-    print(`${to - first} requests after ${(elapsed_ms / 1000).toFixed(0)} s, memory ${memory.at(-1)} MB`);
+    addAll(statuses, outcome.statuses);
+    addAll(endpoints, outcome.endpoints);
+    next = outcome.next;
+    memory.push(await turns.memory());
+    print(
+      `${next - first} requests after ${(elapsed_ms / 1000).toFixed(0)} s, ${findings.length} findings, ${showMemory(memory.at(-1))}`,
+    );
   }
-  for (const finding of findings) print(showFinding(finding));
   const complaints = [...findings.map(() => 'an answer'), ...(await aftermath(service, db, place, memory))];
-  const answered = [...statuses.values()].reduce((sum, times) => sum + times, 0);
-  const rows = [...statuses].toSorted(([a], [b]) => a - b).map(([status, times]) => `${status} ${times}`);
-  print(`answers: ${rows.join(', ')}`);
-  print(`${Math.round(answered / (elapsed_ms / 1000))} requests/s; memory ${memory.join(' → ')} MB`);
+  report({ statuses, endpoints, memory, elapsed_ms, slow, place });
   print(complaints.length === 0 ? 'nothing found' : `found: ${complaints.join('; ')} (seed ${seed})`);
   return complaints.length === 0 ? 0 : 1;
 }
 
+function bounds(): string {
+  return minutes === Infinity ? `${count} requests` : `${minutes} minutes`;
+}
+
+/** Only a long run goes on behind a finding: there is more to learn. */
+function isOver(findings: readonly Finding[]): boolean {
+  return minutes === Infinity ? findings.length > 0 : findings.length >= findings_max;
+}
+
+function addAll<Key>(sums: Map<Key, number>, more: ReadonlyMap<Key, number>): void {
+  for (const [key, times] of more) sums.set(key, (sums.get(key) ?? 0) + times);
+}
+
+function showMemory(memory: Memory | undefined): string {
+  return memory
+    ? `heap ${memory.heap_mb} MB, external ${memory.external_mb} MB, resident ${memory.resident_mb} MB`
+    : '';
+}
+
+type Report = {
+  statuses: Map<number, number>;
+  endpoints: Map<string, number>;
+  memory: Memory[];
+  elapsed_ms: number;
+  slow: SlowRequests;
+  place: Place;
+};
+
+function report({ statuses, endpoints, memory, elapsed_ms, slow, place }: Report): void {
+  const answered = [...statuses.values()].reduce((sum, times) => sum + times, 0);
+  const rows = [...statuses].toSorted(([a], [b]) => a - b).map(([status, times]) => `${status} ${times}`);
+  const missed = place.world.endpoints
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((name) => !endpoints.has(name));
+  print(`answers: ${rows.join(', ')}`);
+  print(`${answered} requests, ${Math.round(answered / (elapsed_ms / 1000))}/s`);
+  print(
+    `${place.world.endpoints.length - missed.length} of ${place.world.endpoints.length} endpoints; not sent to: ${missed.join(', ') || 'none'}`,
+  );
+  const longest_ms = Math.max(0, ...slow.turns.map(({ cpu_ms }) => cpu_ms));
+  print(
+    `turns beyond the limit that no request repeats: ${slow.turns.length}, the longest ${Math.round(longest_ms)} ms`,
+  );
+  print(`memory: ${showMemory(memory[0])} → ${showMemory(memory.at(-1))}`);
+}
+
 /** What must be so when it is over. */
-async function aftermath(service: Service, db: Db, place: Place, memory: number[]): Promise<string[]> {
+async function aftermath(service: Service, db: Db, place: Place, memory: readonly Memory[]): Promise<string[]> {
   const complaints: string[] = [];
   if ((await fetch(`${service.url}/livez`)).status !== 200) complaints.push('the service does not live');
   await place.expectForeignUntouched();
@@ -119,8 +193,7 @@ async function aftermath(service: Service, db: Db, place: Place, memory: number[
   for (const text of [...place.secrets, secret]) if (log.includes(text)) complaints.push(`the log shows ${text}`);
   const surprises = log.split('\n').filter((line) => /"level":(?:50|60)|rejected that nobody/.test(line));
   if (surprises.length > 0) complaints.push(`${surprises.length} errors in the log: ${surprises[0]}`);
-  const [, quarter = 0] = memory;
-  if ((memory.at(-1) ?? 0) > quarter + growth_mb_max) complaints.push('memory grows');
+  if (isGrowing(memory)) complaints.push(`memory grows: ${memory.map(({ heap_mb }) => heap_mb).join(' ')} MB`);
   return complaints;
 }
 
@@ -142,9 +215,12 @@ async function settle(db: Db): Promise<void> {
   throw new Error(`tasks are still open after 5 minutes: ${JSON.stringify(open, null, 1)}`);
 }
 
-function residentMegabytes({ child }: Service): number {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
+/** The least of the last third is compared with the least of the second one: what is collected is no growth. */
+function isGrowing(memory: readonly Memory[]): boolean {
+  const third = Math.floor(memory.length / 3);
+  if (third === 0) return false;
+  const least = (some: readonly Memory[]) => Math.min(...some.map(({ heap_mb, external_mb }) => heap_mb + external_mb));
+  return least(memory.slice(2 * third)) > least(memory.slice(third, 2 * third)) + growth_mb_max;
 }
 
 process.exitCode = await main();

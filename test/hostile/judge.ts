@@ -3,7 +3,12 @@ import { listOperations, type HostileRequest, type World } from './requests.ts';
 import type { Reply } from './wire.ts';
 import { isRecord } from './text.ts';
 
-export type Judge = (request: HostileRequest, reply: Reply) => string[];
+export type Judge = {
+  /** What is wrong with an answer to a hostile request; empty if nothing is. */
+  complaints(request: HostileRequest, reply: Reply): string[];
+  /** Method and path of the endpoint that a request is for; `none` if there is none. */
+  endpointOf(request: HostileRequest): string;
+};
 
 /** What must be nowhere in an answer: secrets of the service, what belongs to others, traces of its inside. */
 export type Forbidden = readonly (string | RegExp)[];
@@ -14,7 +19,7 @@ const traces: Forbidden = [
   /\b(?:SQLSTATE|plpgsql|pg_catalog|ECONNREFUSED)\b|syntax error at or near|violates .{0,40}constraint/,
 ];
 
-/** Says what is wrong with an answer to a hostile request; an empty list if nothing is. */
+/** Judges answers by the reference of `world`, and by what they may not show. */
 export function makeJudge(world: World, secrets: readonly string[]): Judge {
   const operations = listOperations(world.document).map(({ method, path, docs }) => ({
     method,
@@ -23,7 +28,21 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
     statuses: Object.keys(isRecord(docs['responses']) ? docs['responses'] : {}).map(Number),
   }));
   const forbidden: Forbidden = [...secrets, ...traces];
-  return (request, reply) => {
+  const endpoints = world.endpoints.map(({ method, path }) => ({
+    name: `${method} ${path}`,
+    method,
+    is_exact: !path.includes('{'),
+    regex: new RegExp(
+      `^${path.replaceAll('.', '\\.').replaceAll(/\{(\+?)\w+\}/g, (_, rest) => (rest === '' ? '[^/]+' : '.+'))}$`,
+      's',
+    ),
+  }));
+  const endpointOf = (request: HostileRequest) => {
+    const path = pathOf(request.target);
+    const fits = endpoints.filter(({ method, regex }) => method === request.method && regex.test(path));
+    return (fits.find(({ is_exact }) => is_exact) ?? fits[0])?.name ?? 'none';
+  };
+  const complaints: Judge['complaints'] = (request, reply) => {
     const path = decoded(pathOf(request.target));
     const routed = decoded(pathOf(request.target).replaceAll(/%2f/gi, '%252F')); // separates no parts
     const exact = operations.filter((one) => one.path === routed); // goes before a path with parameters
@@ -37,6 +56,7 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
       ...keyComplaints(world, request, path, reply),
     ];
   };
+  return { complaints, endpointOf };
 }
 
 /** The ids of models and the keys of files take slashes. */
@@ -71,23 +91,34 @@ function statusComplaints(
   // Answers 404, and is not in the reference; a body that it does not ask for is read like those of others.
   const is_stored = /^[^?]*\/v1\/responses\/[^/]/.test(request.target);
   const known = is_stored ? [400, 401, 404, 405, 413, 415, 429] : [400, 401, 405, 429];
-  const unknown = known_path ? known : [200, 400, 401, 404, 405, 429]; // 200: pages that are not in the reference
+  if (isOfDashboard(request.target) && (status < 500 || status === 502 || status === 504)) return []; // pages that are not in the reference
+  const unknown = known_path || is_stored ? known : [200, 400, 401, 404, 405, 429]; // 200: pages that are not in the reference
   const allowed = documented ?? unknown;
   if (status >= 500 && !(status === 502 || status === 504)) return [`status ${status}`];
   return allowed.includes(status) ? [] : [`status ${status} is none of ${allowed.join(' ')} for ${request.method}`];
+}
+
+function isOfDashboard(target: string): boolean {
+  return /^\/(?:auth|dash|stripe|events)\//.test(target);
 }
 
 function headerComplaints(path: string, reply: Reply): string[] {
   const complaints: string[] = [];
   if (!/^req_[0-9a-z]{26}$/.test(reply.headers.get('x-request-id') ?? '')) complaints.push('no request id of ours');
   if (reply.headers.get('x-content-type-options') !== 'nosniff') complaints.push('no nosniff');
-  if (/^\/v1(\/|$)/.test(path) && reply.status < 300 && reply.headers.get('cache-control') !== 'no-store') {
+  if (/^\/v1(\/|$)/.test(path) && reply.status < 300 && !isUncached(reply)) {
     complaints.push('may be cached');
   }
-  if (reply.headers.has('set-cookie')) complaints.push('sets a cookie');
+  if (reply.headers.has('set-cookie') && !path.startsWith('/auth/')) complaints.push('sets a cookie');
   if (reply.status === 429 && !/^\d+$/.test(reply.headers.get('retry-after') ?? ''))
     complaints.push('429 without time');
   return complaints;
+}
+
+/** Nobody caches answers to POST; `no-cache` asks proxies to pass streams on at once. */
+function isUncached({ headers }: Reply): boolean {
+  const is_stream = headers.get('content-type')?.startsWith('text/event-stream') === true;
+  return headers.get('cache-control') === (is_stream ? 'no-cache, no-transform' : 'no-store');
 }
 
 const formats: Record<ErrorFormat, { outer: string; inner: readonly string[] }> = {
@@ -112,6 +143,7 @@ function errorComplaints(request: HostileRequest, path: string, reply: Reply): s
   } catch {
     return ['an error that cannot be parsed'];
   }
+  if (path.startsWith('/auth/') && isRecord(body) && typeof body['message'] === 'string') return []; // the library's own
   const format = formatOf(path);
   const wrong = formatComplaint(body, format);
   return wrong === undefined ? [] : [`not in the format ${format}: ${wrong}`];

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { bodyChanges } from './bodies.ts';
 import { forms } from './forms.ts';
 import { nastyText, words } from './nasty.ts';
+import { bodySchema } from './operations.ts';
 import { fitting, type SchemaDocument } from './schema-values.ts';
 import { isRecord, writeJson } from './text.ts';
 
@@ -18,6 +19,14 @@ export type World = {
   models: readonly string[];
   /** Paths with query of files that can be downloaded. */
   links: readonly string[];
+  /** Models of chat, whose upstreams speak all styles. */
+  chat_models: readonly string[];
+  /** All endpoints, those of the dashboard among them. */
+  endpoints: readonly { method: string; path: string; body_bytes_max: number; takes_form: boolean }[];
+  /** People who have signed in, each with an account and tasks of its own. Sessions end; others take their place. */
+  visitors: readonly { cookie: string; account_id: string; tasks: readonly string[] }[];
+  /** Where the dashboard is. */
+  origin: string;
 };
 
 /** A request as it goes over the wire; its framing is right, everything else may be wrong. */
@@ -29,7 +38,7 @@ export type HostileRequest = {
   chunked: boolean;
 };
 
-type Operation = { method: string; path: string; docs: Record<string, unknown>; weight: number };
+type Documented = { method: string; path: string; docs: Record<string, unknown>; weight: number };
 
 /** What changes state or reads the most deserves the most attempts. */
 const weights: Record<string, number> = {
@@ -58,7 +67,7 @@ export function hostileRequests(world: World): fc.Arbitrary<HostileRequest> {
     );
 }
 
-export function listOperations(document: SchemaDocument): Operation[] {
+export function listOperations(document: SchemaDocument): Documented[] {
   const paths = isRecord(document['paths']) ? document['paths'] : {};
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(isRecord(item) ? item : {}).map(([method, docs]) => ({
@@ -70,7 +79,7 @@ export function listOperations(document: SchemaDocument): Operation[] {
   );
 }
 
-function requestOf(operation: Operation, world: World): fc.Arbitrary<HostileRequest> {
+function requestOf(operation: Documented, world: World): fc.Arbitrary<HostileRequest> {
   return fc
     .record({
       path: pathOf(operation, world),
@@ -93,7 +102,7 @@ function requestOf(operation: Operation, world: World): fc.Arbitrary<HostileRequ
     }));
 }
 
-function pathOf({ path }: Operation, world: World): fc.Arbitrary<string> {
+function pathOf({ path }: Documented, world: World): fc.Arbitrary<string> {
   if (path.startsWith('/files/')) return fc.constantFrom(...world.links);
   if (!path.includes('{')) return fc.constant(path);
   const ids = path.startsWith('/v1/models/')
@@ -105,7 +114,7 @@ function pathOf({ path }: Operation, world: World): fc.Arbitrary<string> {
   return ids.map((id) => path.replace(/\{\w+\}/, id));
 }
 
-function queryOf({ docs }: Operation, world: World): fc.Arbitrary<string> {
+function queryOf({ docs }: Documented, world: World): fc.Arbitrary<string> {
   const parameters = Array.isArray(docs['parameters']) ? docs['parameters'] : [];
   const pairs = parameters
     .filter((parameter) => isRecord(parameter) && parameter['in'] === 'query')
@@ -141,13 +150,13 @@ function escape(text: string): string {
 
 type Body = { type: string; bytes: Buffer };
 
-function bodyOf(operation: Operation, world: World): fc.Arbitrary<Body | undefined> {
+function bodyOf(operation: Documented, world: World): fc.Arbitrary<Body | undefined> {
   if (JSON.stringify(operation.docs['requestBody'] ?? {}).includes('multipart/form-data')) return forms;
   const json = jsonBodyOf(operation, world);
   return json.map((bytes) => bytes && { type: 'application/json', bytes });
 }
 
-function jsonBodyOf({ docs, path }: Operation, world: World): fc.Arbitrary<Buffer | undefined> {
+function jsonBodyOf({ docs, path }: Documented, world: World): fc.Arbitrary<Buffer | undefined> {
   const schema = bodySchema(docs);
   if (schema === undefined) {
     const optional = docs['requestBody'] === undefined && path.includes('{');
@@ -156,16 +165,6 @@ function jsonBodyOf({ docs, path }: Operation, world: World): fc.Arbitrary<Buffe
   return fc
     .tuple(fitting(schema, world.document), bodyChanges)
     .map(([value, list]) => Buffer.from(writeJson(list.reduce((changed, change) => change(changed), value))));
-}
-
-function bodySchema(docs: Record<string, unknown>): unknown {
-  const { requestBody } = docs;
-  const content = isRecord(requestBody) ? requestBody['content'] : undefined;
-  const json = isRecord(content) ? content['application/json'] : undefined;
-  const schema = isRecord(json) ? json['schema'] : undefined;
-  const each = isRecord(schema) ? schema['oneOf'] : undefined;
-  // A film in full size takes the sandbox longer than a thousand requests.
-  return Array.isArray(each) ? { oneOf: each.filter((one) => !JSON.stringify(one).includes('video')) } : schema;
 }
 
 type Change = (request: HostileRequest) => HostileRequest;

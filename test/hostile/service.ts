@@ -15,15 +15,22 @@ export type Service = {
   stop(): Promise<void>;
 };
 
-/** Starts src/main.ts in `folder` with exactly this environment; its log goes to a file there. */
-export async function startService(folder: string, env: Record<string, string>): Promise<Service> {
+/**
+ * Starts src/main.ts in `folder` with exactly this environment; its log goes to a file there. Node takes `node_arguments`;
+ * with some, there is a pipe at descriptor 3.
+ */
+export async function startService(
+  folder: string,
+  env: Record<string, string>,
+  node_arguments: readonly string[] = [],
+): Promise<Service> {
   const log_file = join(folder, 'service.log');
   const log = openSync(log_file, 'a');
   const main_file = join(import.meta.dirname, '../../src/main.ts');
-  const child = spawn(process.execPath, [main_file], {
+  const child = spawn(process.execPath, [...node_arguments, main_file], {
     cwd: folder,
     env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', log],
+    stdio: ['ignore', 'pipe', log, ...(node_arguments.length > 0 ? ['pipe' as const] : [])],
   });
   closeSync(log);
   let greeting = '';

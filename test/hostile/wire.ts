@@ -6,17 +6,26 @@ export type Reply = { status: number; headers: Map<string, string>; body: Buffer
 /** Nothing may hang: an answer that takes longer than this is a finding, also on a machine that is busy otherwise. */
 const patience_ms = 60_000;
 
+const large_bytes = 1_000_000;
+const pause_ms = 20;
+
 type Waiting = { no_body: boolean; resolve: (reply: Reply) => void; reject: (error: Error) => void };
 
 /** One connection at a time to the service; takes any bytes, says what came back. */
 export class Wire {
   readonly #port: number;
+  readonly #from: string;
   #socket: Socket | undefined;
   #received: Buffer = Buffer.alloc(0);
+  #pieces: Buffer[] = [];
+  #pieces_bytes = 0;
+  #look_timer: NodeJS.Timeout | undefined;
   #waiting: Waiting | undefined;
 
-  constructor(port: number) {
+  /** `from`: an address of this machine. */
+  constructor(port: number, from = '127.0.0.1') {
     this.#port = port;
+    this.#from = from;
   }
 
   /** Sends one request and resolves to its answer; rejects if there is none, or not in time. */
@@ -40,25 +49,39 @@ export class Wire {
     this.#socket?.destroy();
     this.#socket = undefined;
     this.#received = Buffer.alloc(0);
+    this.#pieces = [];
+    this.#pieces_bytes = 0;
+    clearTimeout(this.#look_timer);
   }
 
   #open(): Socket {
     if (this.#socket && !this.#socket.destroyed && !this.#socket.readableEnded) return this.#socket;
     this.close();
-    const socket = connect(this.#port, '127.0.0.1');
+    const socket = connect({ port: this.#port, host: '127.0.0.1', localAddress: this.#from });
     this.#socket = socket;
     socket.setNoDelay(true);
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
       if (socket !== this.#socket) return;
-      this.#received = Buffer.concat([this.#received, Buffer.from(chunk)]);
-      this.#look(false);
+      this.#pieces.push(Buffer.from(chunk));
+      this.#pieces_bytes += chunk.length;
+      this.#lookSoon();
     });
     socket.on('close', () => socket === this.#socket && this.#look(true));
     return socket;
   }
 
+  /** Answers of megabytes are put together once they have come, not with each piece. */
+  #lookSoon(): void {
+    clearTimeout(this.#look_timer);
+    if (this.#received.length + this.#pieces_bytes < large_bytes) this.#look(false);
+    else this.#look_timer = setTimeout(() => this.#look(false), pause_ms);
+  }
+
   #look(ended: boolean): void {
+    this.#received = Buffer.concat([this.#received, ...this.#pieces]);
+    this.#pieces = [];
+    this.#pieces_bytes = 0;
     const waiting = this.#waiting;
     if (!waiting) return;
     const found = cutReply(this.#received, waiting.no_body, ended);

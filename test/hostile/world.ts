@@ -1,9 +1,13 @@
 import { createAccount, setAccountStatus } from '../../src/accounts/accounts.ts';
 import { createKey, deleteKey, newKeyText } from '../../src/accounts/keys.ts';
+import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { firstOperator, ownerOf } from '../../src/accounts/members.ts';
 import type { Db } from '../../src/db/database.ts';
+import { listEndpoints } from '../../src/server.ts';
 import { bodyOf, loadTask } from '../../src/tasks/task.ts';
 import type { World } from './requests.ts';
 import { isRecord } from './text.ts';
+import { upstream_manners } from './upstream.ts';
 
 /** Limits that a campaign does not meet: 429 has tests of its own, and would hide what lies behind it. */
 export const campaign_yaml = `
@@ -11,8 +15,39 @@ version: 1
 limits: { generate_per_minute: 1000000, chat_per_minute: 1000000, other_per_minute: 1000000, failed_per_24h: 1000000 }
 `;
 
+const upstream_models = upstream_manners.flatMap((manner) =>
+  ['oai', 'ant', 'rsp'].map((provider) => ({ provider, manner })),
+);
+
+/** Half of what is asked of the sandbox, the calm ones often. */
+export const chat_models = [
+  ...Array.from({ length: 15 }, () => ['sandbox/chat', 'oai/calm', 'ant/calm', 'rsp/calm']).flat(),
+  ...upstream_models.map(({ provider, manner }) => `${provider}/${manner}`),
+];
+
+/** With chat models whose upstream is this one, in its own three styles. */
+export function withUpstream(url: string): string {
+  const models = upstream_models.map(
+    ({ provider, manner }) => `
+  - id: ${provider}/${manner}
+    kind: chat
+    max_output_tokens: 1000
+    price: [{ unit: input_token, per: 1000000, amount: "1.00" }, { unit: output_token, per: 1000000, amount: "1.00" }]
+    routes: [{ provider: ${provider}, upstream_model: ${manner}${provider === 'rsp' ? ', options: { responses: always }' : ''} }]`,
+  );
+  return `${campaign_yaml}
+providers:
+  oai: { adapter: openai, base_url: "${url}/v1", api_key: env:UPSTREAM_KEY, allow_private: true }
+  rsp: { adapter: openai, base_url: "${url}/v1", api_key: env:UPSTREAM_KEY, allow_private: true }
+  ant: { adapter: anthropic, base_url: "${url}", api_key: env:UPSTREAM_KEY, allow_private: true }
+models:${models.join('')}
+`;
+}
+
 export type Place = {
   world: World;
+  /** Signs the visitors in again: requests of a campaign end sessions. */
+  signIn(): Promise<void>;
   secrets: string[];
   /** Throws unless everything of the foreign account is as it was. */
   expectForeignUntouched(): Promise<void>;
@@ -20,10 +55,15 @@ export type Place = {
 
 type Maker = { account_id: string; webhook_secret: string; key: string; key_id: string };
 
+/** A million: the dearest requests of an hour cost a few dollars each. */
+const plenty = 1_000_000_000_000n;
+
+const megabyte = 1_000_000;
+
 /** Accounts of several kinds with keys and tasks, made in the database of the service at `url`. */
-export async function makePlace(db: Db, url: string): Promise<Place> {
-  const rich = await make(db, 'USD', 5_000_000n, null);
-  const zloty = await make(db, 'PLN', 10_000_000n, null);
+export async function makePlace(db: Db, url: string, more_models: readonly string[] = []): Promise<Place> {
+  const rich = await make(db, 'USD', plenty, null);
+  const zloty = await make(db, 'PLN', plenty, null);
   const limited = await make(db, 'USD', 5_000_000n, 1_000_000n);
   const poor = await make(db, 'USD', 0n, null);
   const blocked = await make(db, 'USD', 1_000_000n, null);
@@ -33,6 +73,7 @@ export async function makePlace(db: Db, url: string): Promise<Place> {
   const foreign_tasks = await makeTasks(url, foreign, foreign_note);
   await setAccountStatus(db, blocked.account_id, 'blocked');
   await deleteKey(db, deleted.key.id, new Date());
+  const visitors = await makeVisitors(db, url);
   const everybody = [rich, zloty, limited, poor, blocked];
   const world = {
     document: record(await (await fetch(`${url}/openapi.json`)).json()),
@@ -42,10 +83,24 @@ export async function makePlace(db: Db, url: string): Promise<Place> {
     foreign_tasks: foreign_tasks.map(({ id }) => id),
     models: ['sandbox/image', 'sandbox/image', 'sandbox/audio', 'sandbox/failover', 'sandbox/down', 'sandbox/video'],
     links: tasks.flatMap(({ urls }) => urls.map((link) => link.slice(new URL(link).origin.length))),
+    chat_models: ['sandbox/chat', 'sandbox/embedding', ...more_models],
+    endpoints: listEndpoints().map(({ method, path, body_limit_bytes, form }) => ({
+      method,
+      path,
+      body_bytes_max: body_limit_bytes ?? megabyte,
+      takes_form: form !== undefined,
+    })),
+    visitors,
+    origin: new URL(url).origin,
   };
+  const signIn = async () => {
+    for (const visitor of visitors) visitor.cookie = await cookieOf(db, url, visitor.user_id);
+  };
+  await signIn();
   const before = await bodies(db, foreign, world.foreign_tasks);
   return {
     world,
+    signIn,
     secrets: [
       ...everybody.flatMap(({ key, webhook_secret }) => [key, webhook_secret]),
       foreign.key,
@@ -106,4 +161,35 @@ async function bodies(db: Db, { account_id }: Maker, ids: readonly string[]): Pr
 function record(value: unknown): Record<string, unknown> {
   if (!isRecord(value)) throw new Error(`not an object: ${JSON.stringify(value)}`);
   return value;
+}
+
+type Visitor = { user_id: string; cookie: string; account_id: string; tasks: string[] };
+
+/** An owner of an account, and an operator of the service, who has another. */
+async function makeVisitors(db: Db, url: string): Promise<Visitor[]> {
+  const owned = await make(db, 'USD', plenty, null);
+  const operated = await make(db, 'USD', plenty, null);
+  const people = [
+    { account: owned, user_id: await ownerOf(db, owned.account_id, new Date()) },
+    { account: operated, user_id: await firstOperator(db, operated.account_id, new Date()) },
+  ];
+  const visitors = people.map(async ({ account, user_id }) => {
+    const tasks = await makeTasks(url, account, 'own');
+    return { user_id, cookie: '', account_id: account.account_id, tasks: tasks.map(({ id }) => id) };
+  });
+  return Promise.all(visitors);
+}
+
+async function cookieOf(db: Db, url: string, user_id: string): Promise<string> {
+  const token = new URL(await makeLoginLink(db, url, user_id, new Date())).searchParams.get('token');
+  const answer = await fetch(`${url}/auth/sign-in/link`, {
+    method: 'POST',
+    headers: { origin: new URL(url).origin, 'content-type': 'application/json' },
+    body: JSON.stringify({ token }),
+  });
+  if (answer.status !== 200) throw new Error(`the link of a visitor is answered ${answer.status}`);
+  return answer.headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ');
 }

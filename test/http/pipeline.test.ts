@@ -379,6 +379,11 @@ describe('a request gets 400', () => {
     ['10,001 members in one object', withMembers(1, 10_001), /an object with more than 10000 members/],
     ['98,000 members in one object', withMembers(1, 98_000), /an object with more than 10000 members/],
     ['950,000 members in many objects', withMembers(9_500, 100), /more than 100000 members in all/],
+    [
+      '300,001 strings',
+      `{"a":[${Array.from({ length: 300_000 }, (_, i) => `"s${i}"`).join(',')}]}`,
+      /more than 300000 strings/,
+    ],
     ['a number of a million digits', `{"a":${'1'.repeat(1_000_000)}}`, /a number of more than 1000 characters/],
     ['broken UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /not valid UTF-8/],
     ['a surrogate written as UTF-8', Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]), /UTF-8/],
