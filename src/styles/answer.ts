@@ -1,4 +1,5 @@
 import type { JsonObject } from '../catalog/model.ts';
+import { checkShape } from '../lib/json-shape.ts';
 import { parseExactly } from '../lib/long-integers.ts';
 import { answerId } from './answer-id.ts';
 import type { Ask } from './ask.ts';
@@ -111,6 +112,7 @@ function readAnswers(style: UpstreamStyle, body: JsonObject, request_id: string)
 
 function parse(bytes: Buffer): JsonObject {
   const text = bytes.toString('utf8');
+  checkShape(text);
   const body = parseExactly(text.startsWith('\ufeff') ? text.slice(1) : text);
   if (!isObject(body)) throw new Error('The answer is no JSON object.');
   return body;

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { checkShape, depth_max } from '../lib/json-shape.ts';
 import { parseExactly } from '../lib/long-integers.ts';
 import { isObject } from './fields.ts';
 
@@ -44,12 +45,13 @@ function digest(text: string, length: number): string {
 
 /**
  * Arguments as messages style has them: an object. What is no JSON object, as weak models write and as
- * answers that were cut end, stands whole in `_raw`.
+ * answers that were cut end, or one that takes long to read, stands whole in `_raw`.
  */
 export function inputOf(text: string): JsonObject {
   if (text.trim() === '') return {};
-  if (outlineOf(text).depth > depth_max) return { _raw: text };
+  if (depthOf(text) > depth_max) return { _raw: text };
   try {
+    checkShape(text);
     const value = parseExactly(text);
     if (isObject(value)) return value;
   } catch {
@@ -58,19 +60,10 @@ export function inputOf(text: string): JsonObject {
   return { _raw: text };
 }
 
-/** As deep as bodies may be, which are checked before they are parsed: upstreams' parsers overflow at some thousand. */
-const depth_max = 64;
-
-/** How many values a JSON text has. */
-export function valuesIn(text: string): number {
-  return outlineOf(text).values;
-}
-
-/** How deep a JSON text is nested, and how many values it has. */
-function outlineOf(text: string): { depth: number; values: number } {
+/** How deep a JSON text is nested. Upstreams' parsers overflow at some thousand. */
+function depthOf(text: string): number {
   let deepest = 0;
   let depth = 0;
-  let values = 1;
   let in_string = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -78,14 +71,12 @@ function outlineOf(text: string): { depth: number; values: number } {
       if (code === 0x5c) at += 1;
       else if (code === 0x22) in_string = false;
     } else if (code === 0x22) in_string = true;
-    else if (code === 0x2c) values += 1;
     else if (code === 0x7b || code === 0x5b) {
-      values += 1;
       depth += 1;
       deepest = Math.max(deepest, depth);
     } else if (code === 0x7d || code === 0x5d) depth -= 1;
   }
-  return { depth: deepest, values };
+  return deepest;
 }
 
 /** Arguments as chat-completions style has them: JSON text. Undoes `inputOf`. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../catalog/model.ts';
+import { checkShape } from '../lib/json-shape.ts';
 import { parseExactly } from '../lib/long-integers.ts';
 import type { SseFrame } from '../net/sse.ts';
 import type { ChatEvent } from './conversation.ts';
@@ -86,6 +87,7 @@ export class ContentsReader implements StreamReader {
 
 /** Errors come as a list of one at times. */
 function chunkOf(data: string): JsonObject {
+  checkShape(data);
   const value = parseExactly(data);
   const first: unknown = Array.isArray(value) ? value[0] : value;
   if (!isObject(first)) throw new Error('An event is no JSON object.');

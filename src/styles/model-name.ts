@@ -1,5 +1,6 @@
+import { endOfString } from '../lib/json-shape.ts';
+
 const quote = 0x22;
-const backslash = 0x5c;
 const colon = 0x3a;
 const open_bracket = 0x5b;
 const close_bracket = 0x5d;
@@ -66,7 +67,7 @@ function editsAt(bytes: Buffer, wanted_depth: number, members: OwnMembers): (Edi
   for (let at = 0; at < bytes.length && names.length > 0; at++) {
     const byte = bytes[at];
     if (byte === quote) {
-      const end = endOfString(bytes, at);
+      const end = placeAfterString(bytes, at);
       const name = depth === wanted_depth ? names.find((each) => isKey(bytes, at, end, keys[each])) : undefined;
       at = end - 1;
       const value = name !== undefined && scalarAfter(bytes, end);
@@ -110,20 +111,12 @@ function jsonOf(name: string): Buffer {
 }
 
 /** The place after the closing quote of the string that starts at `start`. */
-function endOfString(bytes: Buffer, start: number): number {
-  let end = bytes.indexOf(quote, start + 1);
-  while (end !== -1 && isEscaped(bytes, end)) end = bytes.indexOf(quote, end + 1);
-  return end === -1 ? bytes.length : end + 1;
-}
-
-function isEscaped(bytes: Buffer, at: number): boolean {
-  let backslashes = 0;
-  while (bytes[at - 1 - backslashes] === backslash) backslashes += 1;
-  return backslashes % 2 === 1;
+function placeAfterString(bytes: Buffer, start: number): number {
+  return Math.min(endOfString(bytes, start) + 1, bytes.length);
 }
 
 function endOfScalar(bytes: Buffer, from: number): number {
-  if (bytes[from] === quote) return endOfString(bytes, from);
+  if (bytes[from] === quote) return placeAfterString(bytes, from);
   let to = from;
   while (to < bytes.length && /[\w.+-]/.test(String.fromCharCode(bytes[to] ?? 0))) to += 1;
   return to;

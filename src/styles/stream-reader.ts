@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
+import { checkShape } from '../lib/json-shape.ts';
 import { parseExactly } from '../lib/long-integers.ts';
 import type { SseFrame } from '../net/sse.ts';
 import type { ChatEvent } from './conversation.ts';
@@ -21,8 +22,9 @@ export function errorEventOf(error: Json | undefined): ChatEvent & { type: 'erro
 export const empty: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was empty.' };
 export const cut: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was cut off.' };
 
-/** The JSON object of a frame's data. Throws SyntaxError, or Error for other JSON. */
+/** The JSON object of a frame's data. Throws SyntaxError, or Error for other JSON, and for what takes long to read. */
 export function objectOf(data: string): JsonObject {
+  checkShape(data);
   const value = parseExactly(data);
   if (!isObject(value)) throw new Error('An event is no JSON object.');
   return value;

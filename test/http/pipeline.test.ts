@@ -384,6 +384,11 @@ describe('a request gets 400', () => {
       `{"a":[${Array.from({ length: 300_000 }, (_, i) => `"s${i}"`).join(',')}]}`,
       /more than 300000 strings/,
     ],
+    [
+      'ten thousand numbers of 900 digits',
+      `{"a":[${Array.from({ length: 10_000 }, () => '9'.repeat(900)).join(',')}]}`,
+      /numbers of more than 40 characters/,
+    ],
     ['a number of a million digits', `{"a":${'1'.repeat(1_000_000)}}`, /a number of more than 1000 characters/],
     ['broken UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /not valid UTF-8/],
     ['a surrogate written as UTF-8', Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]), /UTF-8/],

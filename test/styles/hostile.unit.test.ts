@@ -3,6 +3,9 @@ import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { readAsk } from '../../src/styles/ask.ts';
 import { contentsSchema } from '../../src/styles/contents-schema.ts';
 import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
+import { inputOf } from '../../src/styles/calls.ts';
+import { withModel } from '../../src/styles/model-name.ts';
+import { objectOf } from '../../src/styles/stream-reader.ts';
 import { isStrict, nativeSchema } from '../../src/styles/native-schema.ts';
 import { quirksOf } from '../../src/styles/quirks.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
@@ -201,6 +204,44 @@ it.each<[CallerStyle, (text: string, id: string) => JsonObject[], string, string
     const ask = readAsk(style, { model: 'm', [holder]: ['1', '2', '3'].flatMap((id) => turn(text, id)) });
     return upstreamBody(ask, { style: 'messages', model: 'u', max_tokens: 9, quirks: {} });
   };
-  expect(() => send(long.empty_lists)).toThrow(`${place} has more than 1000000 values`);
+  expect(() => send(long.empty_lists)).toThrow(`${place} holds more than 1000000 values`);
   expect(JSON.stringify(send(long.text)).length).toBeGreaterThan(9_000_000);
+});
+
+it('members in the arguments of calls are as many as in a body at most, before they are parsed', () => {
+  const text = `{${list(90_000, (i) => `"k${i}":0`).join(',')}}`;
+  const send = (style: CallerStyle, body: JsonObject) => () =>
+    upstreamBody(readAsk(style, { model: 'm', ...body }), { style: 'messages', model: 'u', max_tokens: 9, quirks: {} });
+  const turns = [
+    hi,
+    { role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }] },
+  ];
+  expect(send('completions', { messages: turns })).toThrow(
+    'messages[1].tool_calls[0].function.arguments holds an object with more than 10000 members',
+  );
+  const items = [hi, { type: 'function_call', call_id: 'a', name: 'f', arguments: text }];
+  expect(send('responses', { input: items })).toThrow(
+    'input[1].arguments holds an object with more than 10000 members',
+  );
+});
+
+it('arguments of an upstream that take long to read stay a text', () => {
+  const text = `{${list(90_000, (i) => `"k${i}":0`).join(',')}}`;
+  expect(inputOf(text)).toEqual({ _raw: text });
+  expect(inputOf('{"a":1}')).toEqual({ a: 1 });
+});
+
+it('events and answers of an upstream that take long to read are none', () => {
+  const wide = `{"choices":[],"x":{${list(90_000, (i) => `"k${i}":0`).join(',')}}}`;
+  expect(() => objectOf(wide)).toThrow('holds an object with more than 10000 members');
+  expect(objectOf('{"choices":[]}')).toEqual({ choices: [] });
+});
+
+it('a model is named in bytes with millions of escaped quotes in the time of one look', () => {
+  const bytes = Buffer.from(`{"a":"${'\\"'.repeat(4_000_000)}","model":"m"}`);
+  const named = withModel(bytes, 'n');
+  expect(named.subarray(-14).toString()).toBe('","model":"n"}');
+  const { user: before_us } = process.threadCpuUsage();
+  withModel(bytes, 'n');
+  expect(process.threadCpuUsage().user - before_us).toBeLessThan(75_000); // 110 ms when each quote was searched for
 });
