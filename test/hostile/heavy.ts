@@ -5,7 +5,7 @@ import { heavyHead } from './heavy-heads.ts';
 import { operationsOf, type Operation } from './operations.ts';
 import type { HostileRequest, World } from './requests.ts';
 import { fitting } from './schema-values.ts';
-import { changedAt, placesOf, Raw, writeJson } from './text.ts';
+import { changedAt, placesOf, type Raw, writeJson } from './text.ts';
 
 /** Requests that are small to send and may be much to read, at every endpoint, with and without a key. */
 export function heavyRequests(world: World): fc.Arbitrary<HostileRequest> {

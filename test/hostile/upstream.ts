@@ -49,12 +49,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
   const body = Buffer.concat(chunks);
   const manner = upstream_manners.find((name) => body.includes(`"${name}"`)) ?? 'calm';
-  const style = (request.url ?? '').includes('/messages')
-    ? messages
-    : (request.url ?? '').includes('/responses')
-      ? responses
-      : completions;
-  if (!body.includes('"stream":true')) return answerWhole(response, style.whole(wholes[manner] ?? 'Hello'));
+  const { style, streams } = styleOf(request.url ?? '');
+  if (!streams && !body.includes('"stream":true')) return answerWhole(response, style.whole(wholes[manner] ?? 'Hello'));
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const gone = new Promise((resolve) => response.once('close', resolve));
   for (const piece of style.stream(manner)) {
@@ -62,6 +58,12 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     if (!response.write(piece)) await Promise.race([new Promise((resolve) => response.once('drain', resolve)), gone]);
   }
   response.end();
+}
+
+function styleOf(path: string): { style: Style; streams: boolean } {
+  if (path.includes(':')) return { style: contents, streams: path.includes(':stream') };
+  if (path.includes('/messages')) return { style: messages, streams: false };
+  return { style: path.includes('/responses') ? responses : completions, streams: false };
 }
 
 function answerWhole(response: ServerResponse, text: string): void {
@@ -234,6 +236,24 @@ const responses: Style = {
             `"item_id":"f${index}","output_index":${index + 1},"delta":"${text}"`,
           ),
         end: event('response.completed', `"response":${response('completed', '[]')}`),
+      },
+      manner,
+    ),
+};
+
+const candidate = (parts: string) =>
+  `{"candidates":[{"index":0,"content":{"role":"model","parts":[${parts}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":5,"totalTokenCount":10}}`;
+
+const contents: Style = {
+  whole: (text) => candidate(`{"text":"${text}"}`),
+  stream: (manner) =>
+    streamOf(
+      {
+        begin: '',
+        text: (text) => `data: ${candidate(`{"text":"${text}"}`)}\n\n`,
+        call: (index) => `data: ${candidate(`{"functionCall":{"name":"f${index}","args":{}}}`)}\n\n`,
+        args: () => '',
+        end: `data: ${candidate('')}\n\n`,
       },
       manner,
     ),

@@ -16,16 +16,16 @@ limits: { generate_per_minute: 1000000, chat_per_minute: 1000000, other_per_minu
 `;
 
 const upstream_models = upstream_manners.flatMap((manner) =>
-  ['oai', 'ant', 'rsp'].map((provider) => ({ provider, manner })),
+  ['oai', 'ant', 'rsp', 'gem'].map((provider) => ({ provider, manner })),
 );
 
 /** Half of what is asked of the sandbox, the calm ones often. */
 export const chat_models = [
-  ...Array.from({ length: 15 }, () => ['sandbox/chat', 'oai/calm', 'ant/calm', 'rsp/calm']).flat(),
+  ...Array.from({ length: 15 }, () => ['sandbox/chat', 'oai/calm', 'ant/calm', 'rsp/calm', 'gem/calm']).flat(),
   ...upstream_models.map(({ provider, manner }) => `${provider}/${manner}`),
 ];
 
-/** With chat models whose upstream is this one, in its own three styles. */
+/** With chat models whose upstream is this one, in all styles. */
 export function withUpstream(url: string): string {
   const models = upstream_models.map(
     ({ provider, manner }) => `
@@ -39,6 +39,7 @@ export function withUpstream(url: string): string {
 providers:
   oai: { adapter: openai, base_url: "${url}/v1", api_key: env:UPSTREAM_KEY, allow_private: true }
   rsp: { adapter: openai, base_url: "${url}/v1", api_key: env:UPSTREAM_KEY, allow_private: true }
+  gem: { adapter: gemini, base_url: "${url}", api_key: env:UPSTREAM_KEY, allow_private: true }
   ant: { adapter: anthropic, base_url: "${url}", api_key: env:UPSTREAM_KEY, allow_private: true }
 models:${models.join('')}
 `;
