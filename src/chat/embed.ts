@@ -87,7 +87,7 @@ export async function attemptEmbedding(
     const reply = await provider.embed(asked, watch.signal);
     is_simulated = reply.simulated;
     const bytes = await readBytes(reply.body, answer_bytes_max);
-    const answer = renderEmbeddings(ask, bytes, order.model.id, order.input_tokens_counted);
+    const answer = await renderEmbeddings(ask, bytes, order.model.id, order.input_tokens_counted);
     const { input_tokens } = answer;
     outcome.usage = { output_tokens: 0, ...(input_tokens !== undefined && { input_tokens }) };
     outcome.is_complete = true;

@@ -1,9 +1,11 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
+import { checkShape } from '../lib/json-shape.ts';
 import { memberOf, isObject, mistake, readCount, readText, wrongType } from './fields.ts';
 import { withMembers } from './model-name.ts';
 import { addText, type TextSize } from './text-size.ts';
 import { readUsage } from './usage.ts';
+import { cutVectors, vectorNumber, withVectors } from './vectors.ts';
 
 /** What a body of `/v1/embeddings` asks for, as far as routing, money and the answer's form need to know. */
 export type EmbeddingAsk = {
@@ -80,27 +82,29 @@ export type RenderedEmbeddings = {
 /**
  * Takes an upstream's answer to the caller: its bytes as they are but for the model's name, and vectors in the
  * other form where the upstream did not give the one that was asked for, and the tokens as they were counted here where
- * it told none. Throws Error if it is no answer.
+ * it told none. Others have their turn meanwhile. Rejects with Error if it is no answer.
  */
-export function renderEmbeddings(
+export async function renderEmbeddings(
   ask: EmbeddingAsk,
   bytes: Buffer,
   model: string,
   input_tokens_counted: number,
-): RenderedEmbeddings {
-  const body: unknown = JSON.parse(bytes.toString('utf8'));
+): Promise<RenderedEmbeddings> {
+  const { frame, vectors } = cutVectors(bytes);
+  const text = frame.toString('utf8');
+  checkShape(text);
+  const body: unknown = JSON.parse(text);
   if (!isObject(body)) throw new Error('The answer is no JSON object.');
   const { data, usage } = body;
   if (!Array.isArray(data) || data.length !== ask.count) throw new Error(`The answer has not ${ask.count} vectors.`);
-  const items = data.map((item) => inForm(item, ask.encoding_format));
+  const rendered = await inForm(data, vectors, ask.encoding_format);
   const input_tokens = tokensIn(usage);
-  const is_changed = input_tokens === undefined || items.some((item, index) => item !== data[index]);
   const counted = { prompt_tokens: input_tokens_counted, total_tokens: input_tokens_counted };
-  const named = { ...body, data: items, model, ...(input_tokens === undefined && { usage: counted }) };
-  return {
-    bytes: is_changed ? Buffer.from(JSON.stringify(named)) : withMembers(bytes, { model }),
-    input_tokens,
-  };
+  const named =
+    input_tokens === undefined
+      ? Buffer.from(JSON.stringify({ ...body, model, usage: counted }))
+      : withMembers(frame, { model });
+  return { bytes: withVectors(named, rendered), input_tokens };
 }
 
 /** Some servers leave out `prompt_tokens`; without an output the total is the input. */
@@ -111,13 +115,36 @@ function tokensIn(usage: Json | undefined): number | undefined {
   return read?.input_tokens;
 }
 
-/** The same object if its vector has the form already. */
-function inForm(item: Json, format: EmbeddingAsk['encoding_format']): JsonObject {
-  if (!isObject(item)) throw new Error('A vector of the answer is none.');
-  const { embedding } = item;
-  if (typeof embedding === 'string') return format === 'base64' ? item : { ...item, embedding: decoded(embedding) };
-  if (!Array.isArray(embedding) || embedding.length === 0) throw new Error('A vector of the answer is none.');
-  return format === 'float' ? item : { ...item, embedding: encodeVector(embedding.map(Number)) };
+/** So many bytes of vectors are read and written in one turn: some ten milliseconds. */
+const turn_bytes = 262_144;
+
+/** All vectors that were cut out, those of `data` in this form. */
+async function inForm(
+  data: readonly Json[],
+  vectors: readonly Buffer[],
+  format: EmbeddingAsk['encoding_format'],
+): Promise<Buffer[]> {
+  const rendered = [...vectors];
+  let bytes = 0;
+  for (const item of data) {
+    const number = vectorNumber(isObject(item) ? item['embedding'] : undefined);
+    const vector = number === undefined ? undefined : vectors[number];
+    if (number === undefined || vector === undefined) throw new Error('A vector of the answer is none.');
+    rendered[number] = vectorInForm(vector, format);
+    bytes += vector.length;
+    if (bytes < turn_bytes) continue;
+    bytes = 0;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return rendered;
+}
+
+/** The same bytes if they have the form already. */
+function vectorInForm(bytes: Buffer, format: EmbeddingAsk['encoding_format']): Buffer {
+  const vector: unknown = JSON.parse(bytes.toString('utf8'));
+  if (typeof vector === 'string') return format === 'base64' ? bytes : Buffer.from(JSON.stringify(decoded(vector)));
+  if (!Array.isArray(vector) || vector.length === 0) throw new Error('A vector of the answer is none.');
+  return format === 'float' ? bytes : Buffer.from(JSON.stringify(encodeVector(vector.map(Number))));
 }
 
 const float_bytes = 4;

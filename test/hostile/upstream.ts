@@ -49,6 +49,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
   const body = Buffer.concat(chunks);
   const manner = upstream_manners.find((name) => body.includes(`"${name}"`)) ?? 'calm';
+  if (request.url?.includes('/checkout/')) return answerWhole(response, payment_page);
   const { style, streams } = styleOf(request.url ?? '');
   if (!streams && !body.includes('"stream":true')) return answerWhole(response, style.whole(wholes[manner] ?? 'Hello'));
   response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -59,6 +60,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   response.end();
 }
+
+/** As Stripe describes one. */
+const payment_page = '{"id":"cs_1","object":"checkout.session","url":"https://checkout.example/cs_1"}';
 
 function styleOf(path: string): { style: Style; streams: boolean } {
   if (path.includes(':')) return { style: contents, streams: path.includes(':stream') };

@@ -7,7 +7,7 @@ import { abortSignal, type StopSignal } from '../../lib/stop.ts';
 import { encodeVector } from '../../styles/embeddings.ts';
 import type { ChatReply, EmbeddingCall } from '../provider.ts';
 import { readChatScript } from './chat-script.ts';
-import { behave, oneChunk, refused } from './chat.ts';
+import { behave, refused } from './chat.ts';
 import { TokenCounter, textOfTokens } from './tokens.ts';
 
 const dimensions_default = 256;
@@ -27,17 +27,26 @@ export async function embed(call: EmbeddingCall, stop: StopSignal): Promise<Chat
   const inputs = await readInputs(body['input'] ?? null);
   const script = readChatScript(inputs[0]?.text ?? '', options);
   await behave(script, false, signal);
-  const data: JsonObject[] = [];
+  const data: Buffer[] = [];
   for (const [index, { text }] of inputs.entries()) {
     const vector = vectorOf(index === 0 ? script.text : text, dimensions);
     const embedding = body['encoding_format'] === 'base64' ? encodeVector(vector) : vector;
-    data.push({ object: 'embedding', index, embedding });
+    data.push(Buffer.from(JSON.stringify({ object: 'embedding', index, embedding })));
     await new Promise<void>((resolve) => setImmediate(resolve)); // others have their turn
     signal.throwIfAborted();
   }
   const prompt_tokens = inputs.reduce((sum, { tokens }) => sum + tokens, 0);
   const usage = script.tells_usage && { usage: { prompt_tokens, total_tokens: prompt_tokens } };
-  return { body: oneChunk({ object: 'list', data, model, ...usage }) };
+  return { body: written(data, { model, ...usage }) };
+}
+
+/** Vectors that were written one by one, with what comes behind them. */
+async function* written(data: readonly Buffer[], rest: JsonObject): AsyncGenerator<Buffer> {
+  for (const [index, item] of data.entries()) {
+    yield Buffer.from(index === 0 ? '{"object":"list","data":[' : ',');
+    yield item;
+  }
+  yield Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
 }
 
 function readDimensions(body: JsonObject): number {
