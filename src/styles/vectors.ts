@@ -29,8 +29,8 @@ export function cutVectors(bytes: Buffer): CutVectors {
   const pieces: Buffer[] = [];
   const vectors: Buffer[] = [];
   let done = 0;
-  for (let found = bytes.indexOf(key); found !== -1; found = bytes.indexOf(key, Math.max(found + 1, done))) {
-    const place = found > 0 && bytes[found - 1] === backslash ? undefined : vectorBehind(bytes, found + key.length);
+  for (let at = bytes.indexOf(key); at !== -1; at = bytes.indexOf(key, Math.max(at + 1, done))) {
+    const place = at > 0 && bytes[at - 1] === backslash ? undefined : vectorBehind(bytes, at + key.length);
     if (!place) continue;
     pieces.push(bytes.subarray(done, place.from), Buffer.from(JSON.stringify(`${mark}${vectors.length}`)));
     vectors.push(bytes.subarray(place.from, place.to));
@@ -51,10 +51,10 @@ export function withVectors(frame: Buffer, vectors: readonly Buffer[]): Buffer {
   let done = 0;
   for (const [number, vector] of vectors.entries()) {
     const place = Buffer.from(JSON.stringify(`${mark}${number}`));
-    const found = frame.indexOf(place, done);
-    if (found === -1) throw new Error('The answer has vectors in no order.');
-    pieces.push(frame.subarray(done, found), vector);
-    done = found + place.length;
+    const at = frame.indexOf(place, done);
+    if (at === -1) throw new Error('The answer has vectors in no order.');
+    pieces.push(frame.subarray(done, at), vector);
+    done = at + place.length;
   }
   return Buffer.concat([...pieces, frame.subarray(done)]);
 }

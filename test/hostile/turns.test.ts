@@ -32,7 +32,7 @@ test('no heavy request keeps the event loop from others for more than 200 ms', {
       secrets: place.secrets,
       seed: 21,
       first: 0,
-      count: 100,
+      count: 60,
       connections: 4,
       heavy_percent: 100,
       slow: new SlowRequests(watchTurns(service.child)),

@@ -4,7 +4,7 @@ import { readAsk } from '../../src/styles/ask.ts';
 import { contentsSchema } from '../../src/styles/contents-schema.ts';
 import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
 import { inputOf } from '../../src/styles/calls.ts';
-import { withModel } from '../../src/styles/model-name.ts';
+import { withMembers } from '../../src/styles/model-name.ts';
 import { objectOf } from '../../src/styles/stream-reader.ts';
 import { isStrict, nativeSchema } from '../../src/styles/native-schema.ts';
 import { quirksOf } from '../../src/styles/quirks.ts';
@@ -239,8 +239,8 @@ it('events and answers of an upstream that take long to read are none', () => {
 
 it('a model is named in bytes with millions of escaped quotes in the time of one look', () => {
   const bytes = Buffer.from(`{"a":"${'\\"'.repeat(4_000_000)}","model":"m"}`);
-  const named = withModel(bytes, 'n');
+  const named = withMembers(bytes, { model: 'n' });
   expect(named.subarray(-14).toString()).toBe('","model":"n"}');
-  const { took_ms } = timed(() => withModel(bytes, 'n'));
+  const { took_ms } = timed(() => withMembers(bytes, { model: 'n' }));
   expect(took_ms).toBeLessThan(75); // 110 when each quote was searched for
 });

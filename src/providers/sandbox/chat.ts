@@ -169,7 +169,7 @@ function wholeAnswer(style: CallerStyle, served: readonly Served[], wire: WireOp
   return { ...first, choices: choices.map((choice, index) => ({ ...Object(choice), index })) };
 }
 
-export async function* oneChunk(body: JsonObject): AsyncGenerator<Buffer> {
+async function* oneChunk(body: JsonObject): AsyncGenerator<Buffer> {
   yield Buffer.from(JSON.stringify(body));
 }
 
