@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { own } from '../catalog/input-schema.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
-import { speech_parameters, transcription_parameters } from '../styles/media-calls/parameters.ts';
+import { speech_parameters, transcription_parameters } from '../styles/media-parameters/parameters.ts';
 import type { Task } from '../tasks/task.ts';
 import { cost_headers } from './chat.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';

@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { own } from '../catalog/input-schema.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
-import { edit_parameters, image_parameters } from '../styles/media-calls/parameters.ts';
+import { edit_parameters, image_parameters } from '../styles/media-parameters/parameters.ts';
 import { linkOutputs } from '../tasks/outputs.ts';
 import type { StoredFile, Task } from '../tasks/task.ts';
 import { cost_headers } from './chat.ts';

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
-import { video_parameters } from '../styles/media-calls/parameters.ts';
+import { video_parameters } from '../styles/media-parameters/parameters.ts';
 import { removeOutput } from '../tasks/files.ts';
 import { listVideos, loadVideo, type VideoTask } from '../tasks/videos.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';

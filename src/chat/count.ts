@@ -6,7 +6,7 @@ import { abortSignal } from '../lib/stop.ts';
 import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
 import type { UpstreamStyle } from '../styles/conversation.ts';
 import { quirksOf } from '../styles/quirks.ts';
-import { countingBody } from '../styles/same-style.ts';
+import { countingBody } from '../styles/messages/passthrough.ts';
 import { upstreamBody } from '../styles/upstream.ts';
 import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import type { ChatCaller } from './attempt.ts';

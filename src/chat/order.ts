@@ -7,7 +7,7 @@ import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
 import type { CallerStyle, CallStyle } from '../styles/conversation.ts';
 import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import { quirksOf } from '../styles/quirks.ts';
-import { responses_output_min } from '../styles/responses-body.ts';
+import { responses_output_min } from '../styles/responses/render-request.ts';
 import { answer_tokens_min } from '../styles/thinking.ts';
 import { hasLongCaches } from '../styles/long-caches.ts';
 import { countInput, estimateInput, hasHourPrice, mostInput, pricingForHold, pricingOf } from './price.ts';

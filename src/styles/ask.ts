@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerStyle } from './conversation.ts';
 import { memberOf, isObject, mistake, readBoolean, readCount, readObject, wrongType } from './fields.ts';
-import { readResponsesAsk } from './responses-ask.ts';
+import { readResponsesAsk } from './responses/ask.ts';
 import { addText } from './text-size.ts';
 
 /** What a chat request asks for, as far as routing and money need to know; `body` is the whole of it. */

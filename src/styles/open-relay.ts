@@ -2,7 +2,7 @@ import { SseSplitter, type SseFrame } from '../net/sse.ts';
 import type { CallStyle, ChatEvent } from './conversation.ts';
 import { makeReader } from './read-stream.ts';
 import type { Relay, RelayOptions } from './relay.ts';
-import { sameResponses } from './same-responses.ts';
+import { sameResponses } from './responses/passthrough.ts';
 import { sameCompletions, sameMessages, type SameStream } from './same-stream.ts';
 import { fail, newStreamState, note, type StreamState } from './stream-state.ts';
 import { makeWriter } from './write-stream.ts';

@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { SseFrame } from '../net/sse.ts';
-import { readFinish, readThinking, textOf } from './completions-answer.ts';
+import { readFinish, readThinking, textOf } from './completions/response.ts';
 import type { ChatEvent, UpstreamStyle } from './conversation.ts';
 import { isObject } from './fields.ts';
-import { ContentsReader } from './contents-stream.ts';
-import { readStop } from './messages-answer.ts';
-import { ResponsesReader } from './responses-reader.ts';
+import { ContentsReader } from './gemini/stream.ts';
+import { readStop } from './messages/response.ts';
+import { ResponsesReader } from './responses/stream.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader } from './stream-reader.ts';
 import { readStartUsage, readUsage } from './usage.ts';
 

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Line, SseFrame } from '../net/sse.ts';
 import { answerId, upstreamIdOf } from './answer-id.ts';
-import { textOf } from './completions-answer.ts';
+import { textOf } from './completions/response.ts';
 import type { Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { edited, innerMemberEdits, memberEdits, type Edit, type OwnMembers } from './model-name.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { AnswerFormat, Conversation, Tool, ToolChoice } from './conversation.ts';
-import { contentsSchema } from './contents-schema.ts';
+import { contentsSchema } from './gemini/schema.ts';
 import { nativeSchema } from './native-schema.ts';
 import type { Target } from './quirks.ts';
 

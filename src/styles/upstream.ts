@@ -1,16 +1,16 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { Ask } from './ask.ts';
-import { writeCompletions } from './completions-body.ts';
-import { readCompletions } from './completions-request.ts';
+import { writeCompletions } from './completions/render-request.ts';
+import { readCompletions } from './completions/request.ts';
 import type { CallerStyle, Conversation } from './conversation.ts';
-import { writeContents } from './contents-body.ts';
-import { writeMessages } from './messages-body.ts';
-import { readMessages } from './messages-request.ts';
+import { writeContents } from './gemini/request.ts';
+import { writeMessages } from './messages/render-request.ts';
+import { readMessages } from './messages/request.ts';
 import type { Target, UpstreamBody } from './quirks.ts';
-import { writeResponses } from './responses-body.ts';
-import { readResponses } from './responses-request.ts';
-import { sameResponsesBody } from './same-responses.ts';
-import { sameCompletionsBody, sameMessagesBody } from './same-style.ts';
+import { writeResponses } from './responses/render-request.ts';
+import { readResponses } from './responses/request.ts';
+import { sameResponsesBody } from './responses/passthrough.ts';
+import { sameCompletionsBody, sameMessagesBody } from './messages/passthrough.ts';
 
 export type { Target, UpstreamBody };
 

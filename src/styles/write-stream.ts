@@ -1,12 +1,12 @@
 import type { JsonObject } from '../catalog/model.ts';
 import { answerId } from './answer-id.ts';
 import { safeId } from './calls.ts';
-import { writeFinish } from './completions-answer.ts';
+import { writeFinish } from './completions/response.ts';
 import type { CallerStyle, ChatEvent, FinishReason, Usage } from './conversation.ts';
-import { writeStop } from './messages-answer.ts';
-import { JsonEnd } from './json-end.ts';
+import { writeStop } from './messages/response.ts';
+import { JsonEnd } from './messages/json-end.ts';
 import type { RelayOptions } from './relay.ts';
-import { ResponsesWriter } from './responses-writer.ts';
+import { ResponsesWriter } from './responses/stream-writer.ts';
 import { signatureOf, writeExtraContent } from './seal.ts';
 import type { TextSize } from './text-size.ts';
 import { chargedUsage, writeUsage } from './usage.ts';

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { fieldsOf } from '../../src/catalog/input-schema.ts';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
-import type { Offer } from '../../src/styles/media-calls/offer.ts';
-import * as tables from '../../src/styles/media-calls/parameters.ts';
+import type { Offer } from '../../src/styles/media-parameters/offer.ts';
+import * as tables from '../../src/styles/media-parameters/parameters.ts';
 import { readDocument, tableRows } from './document.ts';
 
 const parameters_of: Record<string, tables.Parameters> = {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { response, said } from '../chat/responses-streams.ts';
 import { completion, generated, message } from '../chat/setup.ts';
 import type { ChatEvent } from '../../src/styles/conversation.ts';
-import { ResponsesWriter } from '../../src/styles/responses-writer.ts';
+import { ResponsesWriter } from '../../src/styles/responses/stream-writer.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { onWire, type Piece, type WireStyle } from '../styles/wire.ts';
 import { caller_names, setSdkStage, type SdkStage } from './stage.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { JsonEnd } from '../../src/styles/json-end.ts';
+import { JsonEnd } from '../../src/styles/messages/json-end.ts';
 import { openRelay } from '../../src/styles/open-relay.ts';
 import type { Relay } from '../../src/styles/relay.ts';
 import { workedMs } from '../helpers/work.ts';

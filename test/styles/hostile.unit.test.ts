@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { readAsk } from '../../src/styles/ask.ts';
-import { contentsSchema } from '../../src/styles/contents-schema.ts';
+import { contentsSchema } from '../../src/styles/gemini/schema.ts';
 import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
 import { inputOf } from '../../src/styles/calls.ts';
 import { withMembers } from '../../src/styles/model-name.ts';

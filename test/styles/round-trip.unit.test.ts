@@ -4,9 +4,9 @@ import type { JsonObject } from '../../src/catalog/model.ts';
 import { renderAnswer } from '../../src/styles/answer.ts';
 import { readAsk } from '../../src/styles/ask.ts';
 import { argumentsOf, inputOf, safeId, safeName, shortId } from '../../src/styles/calls.ts';
-import { readCompletions } from '../../src/styles/completions-request.ts';
+import { readCompletions } from '../../src/styles/completions/request.ts';
 import type { Conversation, Style } from '../../src/styles/conversation.ts';
-import { readMessages } from '../../src/styles/messages-request.ts';
+import { readMessages } from '../../src/styles/messages/request.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
 import { plainest_answer } from './carried/answers.ts';
 

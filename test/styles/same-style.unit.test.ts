@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { readAsk } from '../../src/styles/ask.ts';
 import type { Style } from '../../src/styles/conversation.ts';
 import { readQuirks, type Quirks } from '../../src/styles/quirks.ts';
-import { countingBody } from '../../src/styles/same-style.ts';
+import { countingBody } from '../../src/styles/messages/passthrough.ts';
 import { upstreamBody } from '../../src/styles/upstream.ts';
 import { requests } from './samples.ts';
 

@@ -1,10 +1,10 @@
 /** The sandbox's streams, in all styles as their own upstreams write them. */
 import type { JsonObject } from '../../catalog/model.ts';
 import { safeId } from '../../styles/calls.ts';
-import { writeFinish } from '../../styles/completions-answer.ts';
+import { writeFinish } from '../../styles/completions/response.ts';
 import type { CallerStyle, ChatEvent, Usage } from '../../styles/conversation.ts';
-import { writeStop } from '../../styles/messages-answer.ts';
-import { ResponsesWriter } from '../../styles/responses-writer.ts';
+import { writeStop } from '../../styles/messages/response.ts';
+import { ResponsesWriter } from '../../styles/responses/stream-writer.ts';
 import { writeUsage } from '../../styles/usage.ts';
 import type { Served } from './chat-pieces.ts';
 

@@ -6,9 +6,9 @@ import { SseSplitter } from '../../../src/net/sse.ts';
 import { InputRefused, NotStarted, type ChatCall } from '../../../src/providers/provider.ts';
 import { sandbox } from '../../../src/providers/sandbox/adapter.ts';
 import { countTokens } from '../../../src/providers/sandbox/tokens.ts';
-import { readCompletionsAnswers } from '../../../src/styles/completions-answer.ts';
+import { readCompletionsAnswers } from '../../../src/styles/completions/response.ts';
 import type { ChatAnswer, ChatEvent, Style } from '../../../src/styles/conversation.ts';
-import { readMessagesAnswer } from '../../../src/styles/messages-answer.ts';
+import { readMessagesAnswer } from '../../../src/styles/messages/response.ts';
 import { makeReader } from '../../../src/styles/read-stream.ts';
 
 const provider = sandbox.openChat();

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Part } from './conversation.ts';
-import { isObject } from './fields.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { Part } from '../conversation.ts';
+import { isObject } from '../fields.ts';
 
 /** Calls of an upstream's own tools. */
 const calls: readonly Json[] = ['server_tool_use', 'mcp_tool_use'];

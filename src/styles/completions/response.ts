@@ -1,9 +1,9 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { answerId } from './answer-id.ts';
-import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
-import { isObject } from './fields.ts';
-import { writeExtraContent } from './seal.ts';
-import { readUsage, writeUsage } from './usage.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { answerId } from '../answer-id.ts';
+import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
+import { isObject } from '../fields.ts';
+import { writeExtraContent } from '../seal.ts';
+import { readUsage, writeUsage } from '../usage.ts';
 
 /**
  * Reads an answer of chat-completions style: one answer per choice, in the order of their indexes. Throws

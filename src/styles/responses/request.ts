@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { Conversation, Part, TextPart, Turn } from '../conversation.ts';
 import {
   memberOf,
   mistake,
@@ -10,12 +10,12 @@ import {
   readList,
   readText,
   wrongType,
-} from './fields.ts';
-import { readSource } from './media.ts';
-import { isReference } from './responses-ask.ts';
-import { readThought, sealsIn } from './responses-reasoning.ts';
-import { readResponsesSettings } from './responses-settings.ts';
-import { addTurn, OpenCalls } from './turns.ts';
+} from '../fields.ts';
+import { readSource } from '../media.ts';
+import { isReference } from './ask.ts';
+import { readThought, sealsIn } from './reasoning.ts';
+import { readResponsesSettings } from './settings.ts';
+import { addTurn, OpenCalls } from '../turns.ts';
 
 /** Reads the body of a responses request. Throws ApiError 400 naming the field that cannot be read. */
 export function readResponses(body: JsonObject): Conversation {

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { argumentsOf } from './calls.ts';
-import type { Conversation, Part, Source, TextPart, Turn } from './conversation.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { argumentsOf } from '../calls.ts';
+import type { Conversation, Part, Source, TextPart, Turn } from '../conversation.ts';
 import {
   memberOf,
   isObject,
@@ -13,12 +13,12 @@ import {
   readList,
   readText,
   wrongType,
-} from './fields.ts';
-import { readMessagesSettings } from './messages-settings.ts';
-import { isOfCall, readSignature } from './seal.ts';
+} from '../fields.ts';
+import { readMessagesSettings } from './settings.ts';
+import { isOfCall, readSignature } from '../seal.ts';
 import { serverBlock } from './server-blocks.ts';
-import { withoutTelemetry } from './system-turns.ts';
-import { addTurn, OpenCalls } from './turns.ts';
+import { withoutTelemetry } from '../system-turns.ts';
+import { addTurn, OpenCalls } from '../turns.ts';
 
 /** Reads the body of a messages request. Throws ApiError 400 naming the field that cannot be read. */
 export function readMessages(body: JsonObject): Conversation {

@@ -1,9 +1,9 @@
-import type { JsonObject } from '../catalog/model.ts';
-import { checkShape } from '../lib/json-shape.ts';
-import { parseExactly } from '../lib/long-integers.ts';
-import type { SseFrame } from '../net/sse.ts';
-import type { ChatEvent } from './conversation.ts';
-import { isObject } from './fields.ts';
+import type { JsonObject } from '../../catalog/model.ts';
+import { checkShape } from '../../lib/json-shape.ts';
+import { parseExactly } from '../../lib/long-integers.ts';
+import type { SseFrame } from '../../net/sse.ts';
+import type { ChatEvent } from '../conversation.ts';
+import { isObject } from '../fields.ts';
 import {
   blockReason,
   candidatesOf,
@@ -12,8 +12,8 @@ import {
   unfinished_type,
   usageOf,
   type Candidate,
-} from './contents-answer.ts';
-import { cut, errorEventOf, start, type StreamReader } from './stream-reader.ts';
+} from './response.ts';
+import { cut, errorEventOf, start, type StreamReader } from '../stream-reader.ts';
 
 /**
  * Each chunk is an answer by itself, with what is new in it. Nothing marks the end: some models say why they

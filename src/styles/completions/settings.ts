@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import type { AnswerFormat, Conversation, Tool, Turn } from './conversation.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { AnswerFormat, Conversation, Tool, Turn } from '../conversation.ts';
 import {
   memberOf,
   isObject,
@@ -12,7 +12,7 @@ import {
   readList,
   readObject,
   wrongType,
-} from './fields.ts';
+} from '../fields.ts';
 import {
   chooseOne,
   namesOf,
@@ -23,8 +23,8 @@ import {
   readFunction,
   readSchemaFormat,
   type Chosen,
-} from './settings.ts';
-import { readEffort } from './thinking.ts';
+} from '../settings.ts';
+import { readEffort } from '../thinking.ts';
 
 /** What is said, with everything else in a chat-completions request. Throws ApiError 400 naming the field. */
 export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conversation {

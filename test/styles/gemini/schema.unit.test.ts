@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonObject } from '../../src/catalog/model.ts';
-import { parseExactly } from '../../src/lib/long-integers.ts';
-import { contentsSchema } from '../../src/styles/contents-schema.ts';
-import { isObject } from '../../src/styles/fields.ts';
+import type { Json, JsonObject } from '../../../src/catalog/model.ts';
+import { parseExactly } from '../../../src/lib/long-integers.ts';
+import { contentsSchema } from '../../../src/styles/gemini/schema.ts';
+import { isObject } from '../../../src/styles/fields.ts';
 
 const text = { type: 'string' };
 

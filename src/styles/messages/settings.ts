@@ -1,5 +1,5 @@
-import type { JsonObject } from '../catalog/model.ts';
-import type { AnswerFormat, Conversation, Tool, ToolChoice, Turn } from './conversation.ts';
+import type { JsonObject } from '../../catalog/model.ts';
+import type { AnswerFormat, Conversation, Tool, ToolChoice, Turn } from '../conversation.ts';
 import {
   memberOf,
   isObject,
@@ -15,8 +15,8 @@ import {
   readObject,
   readText,
   wrongType,
-} from './fields.ts';
-import { readEffort } from './thinking.ts';
+} from '../fields.ts';
+import { readEffort } from '../thinking.ts';
 
 /** What is said, with everything else in a messages request. Throws ApiError 400 naming the field. */
 export function readMessagesSettings(body: JsonObject, turns: Turn[]): Conversation {

@@ -1,15 +1,15 @@
-import type { JsonObject } from '../catalog/model.ts';
-import type { Ask } from './ask.ts';
-import { safeFunctionName } from './calls.ts';
-import type { Conversation, Tool } from './conversation.ts';
-import { mistake } from './fields.ts';
-import { ContentsWriter } from './contents-turns.ts';
-import { contentsSchema } from './contents-schema.ts';
-import type { Quirks, Target, UpstreamBody } from './quirks.ts';
-import { planJson, type JsonPlan } from './structured.ts';
-import { placeSystem } from './system-turns.ts';
-import { planContentsThinking } from './thinking-plan.ts';
-import { ToolNames } from './tool-names.ts';
+import type { JsonObject } from '../../catalog/model.ts';
+import type { Ask } from '../ask.ts';
+import { safeFunctionName } from '../calls.ts';
+import type { Conversation, Tool } from '../conversation.ts';
+import { mistake } from '../fields.ts';
+import { ContentsWriter } from './turns.ts';
+import { contentsSchema } from './schema.ts';
+import type { Quirks, Target, UpstreamBody } from '../quirks.ts';
+import { planJson, type JsonPlan } from '../structured.ts';
+import { placeSystem } from '../system-turns.ts';
+import { planContentsThinking } from '../thinking-plan.ts';
+import { ToolNames } from '../tool-names.ts';
 
 const stops_max = 5;
 const candidates_max = 8;

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import type { AnswerFormat, Conversation, Tool } from './conversation.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { AnswerFormat, Conversation, Tool } from '../conversation.ts';
 import {
   memberOf,
   isObject,
@@ -11,7 +11,7 @@ import {
   readCount,
   readList,
   readObject,
-} from './fields.ts';
+} from '../fields.ts';
 import {
   chooseOne,
   namesOf,
@@ -22,7 +22,7 @@ import {
   readFunction,
   readSchemaFormat,
   type Chosen,
-} from './settings.ts';
+} from '../settings.ts';
 
 /** Everything in a responses request but its input and instructions. Throws ApiError 400 naming the field. */
 export function readResponsesSettings(body: JsonObject): Omit<Conversation, 'turns'> {

@@ -1,17 +1,17 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import type { SseFrame } from '../net/sse.ts';
-import { answerId, upstreamIdOf } from './answer-id.ts';
-import type { Ask } from './ask.ts';
-import { isObject } from './fields.ts';
-import { innerMemberEdits } from './model-name.ts';
-import type { Target } from './quirks.ts';
-import type { RelayOptions } from './relay.ts';
-import { isReference } from './responses-ask.ts';
-import { isWhole } from './responses-reasoning.ts';
-import { changed, chargedIn, frameOf, refuse, type SameStream } from './same-stream.ts';
-import { objectOf } from './stream-reader.ts';
-import { deliver, fail, learnUsage, type StreamState } from './stream-state.ts';
-import { correctUsage, readUsage, tellsUsage } from './usage.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { SseFrame } from '../../net/sse.ts';
+import { answerId, upstreamIdOf } from '../answer-id.ts';
+import type { Ask } from '../ask.ts';
+import { isObject } from '../fields.ts';
+import { innerMemberEdits } from '../model-name.ts';
+import type { Target } from '../quirks.ts';
+import type { RelayOptions } from '../relay.ts';
+import { isReference } from './ask.ts';
+import { isWhole } from './reasoning.ts';
+import { changed, chargedIn, frameOf, refuse, type SameStream } from '../same-stream.ts';
+import { objectOf } from '../stream-reader.ts';
+import { deliver, fail, learnUsage, type StreamState } from '../stream-state.ts';
+import { correctUsage, readUsage, tellsUsage } from '../usage.ts';
 
 /**
  * The caller's body for an upstream of the responses style. Nothing is stored upstream, where all callers share

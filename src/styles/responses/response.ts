@@ -1,11 +1,11 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { answerId } from './answer-id.ts';
-import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
-import { memberOf, isObject } from './fields.ts';
-import { writeThought } from './responses-reasoning.ts';
-import { finishOf } from './same-responses.ts';
-import { signatureOf, thoughtSeal } from './seal.ts';
-import { readUsage, writeUsage } from './usage.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { answerId } from '../answer-id.ts';
+import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
+import { memberOf, isObject } from '../fields.ts';
+import { writeThought } from './reasoning.ts';
+import { finishOf } from './passthrough.ts';
+import { signatureOf, thoughtSeal } from '../seal.ts';
+import { readUsage, writeUsage } from '../usage.ts';
 
 /** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
 export function readResponsesAnswer(body: JsonObject): ChatAnswer {

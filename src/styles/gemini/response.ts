@@ -1,8 +1,8 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { ApiError } from '../errors.ts';
-import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
-import { isObject } from './fields.ts';
-import { readUsage } from './usage.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { ApiError } from '../../errors.ts';
+import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
+import { isObject } from '../fields.ts';
+import { readUsage } from '../usage.ts';
 
 /** One of the answers in an answer of Gemini's `generateContent`. */
 export type Candidate = JsonObject;

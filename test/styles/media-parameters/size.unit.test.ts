@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sizeAsked } from '../../../src/styles/media-calls/size.ts';
+import { sizeAsked } from '../../../src/styles/media-parameters/size.ts';
 
 it.each([
   [{ size: '1280x720' }, '1280x720'],

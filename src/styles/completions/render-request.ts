@@ -1,15 +1,15 @@
-import type { JsonObject } from '../catalog/model.ts';
-import { append } from '../lib/append.ts';
-import type { Ask } from './ask.ts';
-import { shortId } from './calls.ts';
-import { writeCall } from './completions-answer.ts';
-import type { Conversation, Effort, Part, ToolChoice, Turn } from './conversation.ts';
-import { mistake, notCarried } from './fields.ts';
-import { isStrict } from './native-schema.ts';
-import type { Quirks, Target, UpstreamBody } from './quirks.ts';
-import { planJson, type JsonPlan } from './structured.ts';
-import { effortOfBudget } from './thinking.ts';
-import { ToolNames } from './tool-names.ts';
+import type { JsonObject } from '../../catalog/model.ts';
+import { append } from '../../lib/append.ts';
+import type { Ask } from '../ask.ts';
+import { shortId } from '../calls.ts';
+import { writeCall } from './response.ts';
+import type { Conversation, Effort, Part, ToolChoice, Turn } from '../conversation.ts';
+import { mistake, notCarried } from '../fields.ts';
+import { isStrict } from '../native-schema.ts';
+import type { Quirks, Target, UpstreamBody } from '../quirks.ts';
+import { planJson, type JsonPlan } from '../structured.ts';
+import { effortOfBudget } from '../thinking.ts';
+import { ToolNames } from '../tool-names.ts';
 
 const stops_max = 4;
 

@@ -7,7 +7,7 @@ import { isMediaKind, type Json, type JsonObject, type MediaKind, type Model } f
 import { ApiError } from '../../../src/errors.ts';
 import { adapterFacts } from '../../../src/providers/facts.ts';
 import { adapters } from '../../../src/providers/index.ts';
-import { offerOf, type Offer } from '../../../src/styles/media-calls/offer.ts';
+import { offerOf, type Offer } from '../../../src/styles/media-parameters/offer.ts';
 import {
   carry,
   edit_parameters,
@@ -16,7 +16,7 @@ import {
   transcription_parameters,
   video_parameters,
   type Parameters,
-} from '../../../src/styles/media-calls/parameters.ts';
+} from '../../../src/styles/media-parameters/parameters.ts';
 
 const offer = (kind: MediaKind, properties: JsonObject): Offer => {
   const schema = { type: 'object', properties };

@@ -1,10 +1,10 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { answerId } from './answer-id.ts';
-import { argumentsOf, inputOf, safeId } from './calls.ts';
-import type { ChatAnswer, FinishReason, Part, Usage } from './conversation.ts';
-import { isObject } from './fields.ts';
-import { signatureOf } from './seal.ts';
-import { readUsage, writeUsage } from './usage.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { answerId } from '../answer-id.ts';
+import { argumentsOf, inputOf, safeId } from '../calls.ts';
+import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
+import { isObject } from '../fields.ts';
+import { signatureOf } from '../seal.ts';
+import { readUsage, writeUsage } from '../usage.ts';
 
 /**
  * Reads an answer of messages style. Throws Error for what is none. Blocks that only the upstream's own

@@ -1,12 +1,12 @@
-import type { JsonObject } from '../catalog/model.ts';
-import { inputOf } from './calls.ts';
-import { documentText } from './completions-body.ts';
-import type { Part, Source, Turn } from './conversation.ts';
-import { mistake } from './fields.ts';
-import type { Link, Quirks } from './quirks.ts';
-import { no_seal } from './seal.ts';
-import { opening } from './system-turns.ts';
-import type { ToolNames } from './tool-names.ts';
+import type { JsonObject } from '../../catalog/model.ts';
+import { inputOf } from '../calls.ts';
+import { documentText } from '../completions/render-request.ts';
+import type { Part, Source, Turn } from '../conversation.ts';
+import { mistake } from '../fields.ts';
+import type { Link, Quirks } from '../quirks.ts';
+import { no_seal } from '../seal.ts';
+import { opening } from '../system-turns.ts';
+import type { ToolNames } from '../tool-names.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 

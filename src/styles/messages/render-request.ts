@@ -1,16 +1,16 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { append } from '../lib/append.ts';
-import type { Ask } from './ask.ts';
-import { inputOf, safeId } from './calls.ts';
-import type { Conversation, Part, TextPart, Tool, ToolChoice, Turn } from './conversation.ts';
-import { mistake, notCarried } from './fields.ts';
-import { checkImageType } from './media.ts';
-import type { Quirks, Target, UpstreamBody } from './quirks.ts';
-import { isForeign } from './seal.ts';
-import { planJson, type JsonPlan } from './structured.ts';
-import { opening, placeSystem } from './system-turns.ts';
-import { planThinking } from './thinking-plan.ts';
-import { ToolNames } from './tool-names.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { append } from '../../lib/append.ts';
+import type { Ask } from '../ask.ts';
+import { inputOf, safeId } from '../calls.ts';
+import type { Conversation, Part, TextPart, Tool, ToolChoice, Turn } from '../conversation.ts';
+import { mistake, notCarried } from '../fields.ts';
+import { checkImageType } from '../media.ts';
+import type { Quirks, Target, UpstreamBody } from '../quirks.ts';
+import { isForeign } from '../seal.ts';
+import { planJson, type JsonPlan } from '../structured.ts';
+import { opening, placeSystem } from '../system-turns.ts';
+import { planThinking } from '../thinking-plan.ts';
+import { ToolNames } from '../tool-names.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { LongInteger } from '../lib/long-integers.ts';
-import { isObject } from './fields.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { LongInteger } from '../../lib/long-integers.ts';
+import { isObject } from '../fields.ts';
 
 /** What Gemini reads of a JSON Schema as it is; a part of the others has another form there. */
 const supported_keywords: ReadonlySet<string> = new Set([

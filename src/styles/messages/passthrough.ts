@@ -1,9 +1,9 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Ask } from './ask.ts';
-import { isObject } from './fields.ts';
-import type { Quirks, Target } from './quirks.ts';
-import { isForeign } from './seal.ts';
-import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, fitBudget, readEffort } from './thinking.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { Ask } from '../ask.ts';
+import { isObject } from '../fields.ts';
+import type { Quirks, Target } from '../quirks.ts';
+import { isForeign } from '../seal.ts';
+import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, fitBudget, readEffort } from '../thinking.ts';
 
 /**
  * The caller's body for an upstream of the same style: a shallow copy with the few fields changed that must

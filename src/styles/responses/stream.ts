@@ -1,12 +1,12 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import type { SseFrame } from '../net/sse.ts';
-import type { ChatEvent } from './conversation.ts';
-import { isObject } from './fields.ts';
-import { readResponsesFinish } from './responses-answer.ts';
-import { toldBy } from './same-responses.ts';
-import { thoughtSeal } from './seal.ts';
-import { cut, errorEventOf, objectOf, start, type StreamReader } from './stream-reader.ts';
-import { readUsage } from './usage.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { SseFrame } from '../../net/sse.ts';
+import type { ChatEvent } from '../conversation.ts';
+import { isObject } from '../fields.ts';
+import { readResponsesFinish } from './response.ts';
+import { toldBy } from './passthrough.ts';
+import { thoughtSeal } from '../seal.ts';
+import { cut, errorEventOf, objectOf, start, type StreamReader } from '../stream-reader.ts';
+import { readUsage } from '../usage.ts';
 
 /** A call by its place in the output: items may be written at the same time. */
 type Call = { index: number; has_arguments: boolean };

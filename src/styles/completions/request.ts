@@ -1,8 +1,8 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { append } from '../lib/append.ts';
-import { readThinking } from './completions-answer.ts';
-import { readCompletionsSettings } from './completions-settings.ts';
-import type { Conversation, Part, TextPart, Turn } from './conversation.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { append } from '../../lib/append.ts';
+import { readThinking } from './response.ts';
+import { readCompletionsSettings } from './settings.ts';
+import type { Conversation, Part, TextPart, Turn } from '../conversation.ts';
 import {
   memberOf,
   isObject,
@@ -14,10 +14,10 @@ import {
   readList,
   readText,
   wrongType,
-} from './fields.ts';
-import { readSource } from './media.ts';
-import { readExtraContent } from './seal.ts';
-import { addTurn, OpenCalls } from './turns.ts';
+} from '../fields.ts';
+import { readSource } from '../media.ts';
+import { readExtraContent } from '../seal.ts';
+import { addTurn, OpenCalls } from '../turns.ts';
 
 /** Reads the body of a chat-completions request. Throws ApiError 400 naming the field that cannot be read. */
 export function readCompletions(body: JsonObject): Conversation {

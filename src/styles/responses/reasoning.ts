@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import type { Part } from './conversation.ts';
-import { isObject } from './fields.ts';
-import { isOfCall, readSignature } from './seal.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { Part } from '../conversation.ts';
+import { isObject } from '../fields.ts';
+import { isOfCall, readSignature } from '../seal.ts';
 
 /**
  * Items of reasoning in the responses style, as they stand for what an upstream of another style thought. What

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../catalog/model.ts';
-import type { ChatEvent, FinishReason, Usage } from './conversation.ts';
+import type { JsonObject } from '../../catalog/model.ts';
+import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
 import {
   idOf,
   writeCallItem,
@@ -9,8 +9,8 @@ import {
   writeResponse,
   writeSeal,
   type ResponseOptions,
-} from './responses-answer.ts';
-import { writeThought } from './responses-reasoning.ts';
+} from './response.ts';
+import { writeThought } from './reasoning.ts';
 
 /** Of an item: where it stands in the output, and what has come of it. */
 type Item = { index: number; id: string };

@@ -1,16 +1,16 @@
-import type { JsonObject } from '../catalog/model.ts';
-import type { Ask } from './ask.ts';
-import { shortId } from './calls.ts';
-import { documentText } from './completions-body.ts';
-import type { Conversation, Part, ToolChoice, Turn } from './conversation.ts';
-import { mistake, notCarried } from './fields.ts';
-import { isStrict } from './native-schema.ts';
-import type { Quirks, Target, UpstreamBody } from './quirks.ts';
-import { encrypted_reasoning } from './same-responses.ts';
-import { readThoughtSeal } from './seal.ts';
-import { planJson, type JsonPlan } from './structured.ts';
-import { effortOfBudget } from './thinking.ts';
-import { ToolNames } from './tool-names.ts';
+import type { JsonObject } from '../../catalog/model.ts';
+import type { Ask } from '../ask.ts';
+import { shortId } from '../calls.ts';
+import { documentText } from '../completions/render-request.ts';
+import type { Conversation, Part, ToolChoice, Turn } from '../conversation.ts';
+import { mistake, notCarried } from '../fields.ts';
+import { isStrict } from '../native-schema.ts';
+import type { Quirks, Target, UpstreamBody } from '../quirks.ts';
+import { encrypted_reasoning } from './passthrough.ts';
+import { readThoughtSeal } from '../seal.ts';
+import { planJson, type JsonPlan } from '../structured.ts';
+import { effortOfBudget } from '../thinking.ts';
+import { ToolNames } from '../tool-names.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 

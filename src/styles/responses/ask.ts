@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { memberOf, isObject, mistake, readBoolean, readCount, readObject, readText, wrongType } from './fields.ts';
-import { checkHostedTools, checkServiceTier, notOffered } from './priced-fields.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { memberOf, isObject, mistake, readBoolean, readCount, readObject, readText, wrongType } from '../fields.ts';
+import { checkHostedTools, checkServiceTier, notOffered } from '../priced-fields.ts';
 
 /** An `Ask` of this style. */
 type ResponsesAsk = {
