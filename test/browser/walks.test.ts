@@ -207,7 +207,7 @@ test('a second factor is switched on and required at the next sign-in', limit, a
   await keyboard.press('Enter');
   await keyboard.isOn('textbox', 'The code that it shows now');
   const secret = (await page.getByRole('region', { name: 'secret', exact: true }).textContent()) ?? '';
-  await keyboard.fill('The code that it shows now', totpOf(secret));
+  await keyboard.fill('The code that it shows now', totpOf(secret, -1)); // the next one is needed soon, and each counts once
   await keyboard.press('Enter');
   await keyboard.enter('button', 'I have kept them');
   await page.getByRole('button', { name: 'New backup codes' }).waitFor();
