@@ -35,6 +35,9 @@ const number_length_max = 1_000;
 const ordinary_number_length = 40;
 const long_numbers_length_max = 1_000_000;
 
+/** Of `false`. */
+const word_length_max = 5;
+
 const space = 0x20;
 const quote = 0x22;
 const backslash = 0x5c;
@@ -67,9 +70,12 @@ export class JsonShape {
   add(bytes: Buffer): void {
     this.#depth = 0;
     this.#addValue();
+    let letters = 0;
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at] ?? 0;
       if (byte <= space) continue;
+      letters = byte > close_bracket && byte < open_brace ? letters + 1 : 0;
+      if (letters > word_length_max) return; // no parser reads on behind that; 64 MB of them took 0.3 s
       if (byte === quote) {
         this.#addString();
         at = endOfString(bytes, at);

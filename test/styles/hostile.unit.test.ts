@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { readAsk } from '../../src/styles/ask.ts';
 import { contentsSchema } from '../../src/styles/gemini/schema.ts';
 import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
+import { checkShape } from '../../src/lib/json-shape.ts';
 import { inputOf } from '../../src/styles/calls.ts';
 import { withMembers } from '../../src/styles/model-name.ts';
 import { objectOf } from '../../src/styles/stream-reader.ts';
@@ -243,4 +244,9 @@ it('a model is named in bytes with millions of escaped quotes in the time of one
   expect(named.subarray(-14).toString()).toBe('","model":"n"}');
   const { took_ms } = timed(() => withMembers(bytes, { model: 'n' }));
   expect(took_ms).toBeLessThan(75); // 110 when each quote was searched for
+});
+
+it('what is no JSON is looked at no further than a parser would', () => {
+  const { took_ms } = timed(() => checkShape(`{"a":${'a'.repeat(64_000_000)}`));
+  expect(took_ms).toBeLessThan(150); // 340 when all of it was looked at
 });
