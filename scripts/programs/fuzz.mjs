@@ -1,4 +1,4 @@
-// npm run fuzz -- [--requests 100000] [--seed N] [--from NUMBER]: installs what is missing, then runs
+// npm run fuzz -- [--requests 100000] [--minutes N] [--seed N] [--from NUMBER]: installs what is missing, then runs
 // test/hostile/fuzz.ts on the pinned Node. Plain JavaScript for Node 20.
 import { fileURLToPath } from 'node:url';
 import { finish, runScript, setUp } from '../setup.mjs';
