@@ -26,6 +26,8 @@ async function startStream(ahead_min: number): Promise<Streaming> {
   });
   const { app } = stage.test;
   await app.holds.written(stage.client.account_id);
+  // The node says that it is alive beside its start.
+  await expect.poll(() => app.db.query('select id from nodes where id = $1', [app.node_id])).toHaveLength(1);
   expect(await app.db.query('select ref from open_holds')).toHaveLength(1);
   return { stage, id: response.headers.get('x-request-id') ?? '', finish: () => response.text() };
 }
