@@ -227,7 +227,7 @@ class DiskJournal implements Journal {
   async #takeIn(path: string, name_before: string): Promise<number> {
     const entries = await readEntries(path).catch(() => undefined);
     if (!entries) {
-      await rename(path, name_before);
+      await rename(path, name_before).catch(() => undefined);
       return 0;
     }
     for (const entry of entries) this.#add(entry, path);

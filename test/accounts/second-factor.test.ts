@@ -1,43 +1,27 @@
+// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts';
-import { startTestApp, type TestApp } from '../helpers/app.ts';
-import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
+import type { TestApp } from '../helpers/app.ts';
+import type { MailServer } from '../helpers/mail-server.ts';
 import { browserOf, type Browser } from '../helpers/person.ts';
 import { secretOf, totpOf } from '../helpers/totp.ts';
+import { password, personWith, startServiceWithMail } from './service-with-mail.ts';
 
 let server: MailServer;
 let test: TestApp;
-const password = 'correct horse battery';
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startMailServer();
-  const mail = `mail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`;
-  test = await startTestApp({
-    worker: false,
-    yaml: `version: 1\n${mail}\nserver: { trusted_proxies: [127.0.0.1/32] }\n`,
-  });
+  ({ test, server, stop } = await startServiceWithMail());
 });
 
-afterAll(async () => {
-  await test.stop();
-  await server.stop();
-});
+afterAll(() => stop());
 
 let place = 0;
 let from: Record<string, string>;
 
 // Tries are counted by address.
 beforeEach(() => void (from = { 'x-forwarded-for': `198.18.0.${++place}` }));
-
-async function personWith(email: string): Promise<Someone> {
-  const who = await ownerOfNew(test);
-  told(await who.post('/auth/set-up', { email, name: 'Zoe', password }, from));
-  await test.app.db.query('update auth."user" set email = $2, "emailVerified" = true where id = $1', [
-    who.user_id,
-    email,
-  ]);
-  return who;
-}
 
 async function turnOn(who: Browser, steps = 0): Promise<{ secret: string; codes: string[] }> {
   const enabled = await who.post('/auth/two-factor/enable', { password }, from);
@@ -68,7 +52,7 @@ async function mailTo(email: string, subject: string): Promise<string> {
 
 describe('a code of an authenticator', () => {
   it('counts once: neither it nor an earlier one lets anybody in again', async () => {
-    const who = await personWith('once@example.com');
+    const who = await personWith(test, 'once@example.com', from);
     const { secret } = await turnOn(who, -1);
     const code = totpOf(secret);
     const [first, thief] = [await askedForCode('once@example.com'), await askedForCode('once@example.com')];
@@ -85,7 +69,7 @@ describe('a code of an authenticator', () => {
   });
 
   it('lets one in of several who give it at the same moment', async () => {
-    const who = await personWith('moment@example.com');
+    const who = await personWith(test, 'moment@example.com', from);
     const { secret } = await turnOn(who, -1);
     const browsers = [];
     for (let number = 0; number < 4; number++) browsers.push(await askedForCode('moment@example.com'));
@@ -95,7 +79,7 @@ describe('a code of an authenticator', () => {
   });
 
   it('that turned the second factor on signs nobody in', async () => {
-    const who = await personWith('on@example.com');
+    const who = await personWith(test, 'on@example.com', from);
     const { secret } = await turnOn(who);
     expect((await giveCode(await askedForCode('on@example.com'), totpOf(secret))).status).toBe(401);
   });
@@ -105,7 +89,7 @@ describe('other sessions end, and a mail says why,', () => {
   const elsewhereAs = async (who: Someone) => signInAs(test, who.user_id, who.account_id);
 
   it('with a second factor that is turned on, and with one that is turned off', async () => {
-    const who = await personWith('sessions@example.com');
+    const who = await personWith(test, 'sessions@example.com', from);
     const other = await elsewhereAs(who);
     await turnOn(who);
     expect([await isIn(who), await isIn(other)]).toEqual([true, false]);
@@ -118,7 +102,7 @@ describe('other sessions end, and a mail says why,', () => {
   });
 
   it('with a new password, asked for or not', async () => {
-    const who = await personWith('password@example.com');
+    const who = await personWith(test, 'password@example.com', from);
     const other = await elsewhereAs(who);
     const change = { currentPassword: password, newPassword: 'another horse battery', revokeOtherSessions: false };
     told(await who.post('/auth/change-password', change, from));
@@ -127,7 +111,7 @@ describe('other sessions end, and a mail says why,', () => {
   });
 
   it('with a password that was chosen by a link', async () => {
-    const who = await personWith('reset@example.com');
+    const who = await personWith(test, 'reset@example.com', from);
     told(await browserOf(test.url).post('/auth/request-password-reset', { email: 'reset@example.com' }, from));
     const token = /token=(\S+)/.exec(await mailTo('reset@example.com', 'A new password for Medley'))?.[1];
     const reset = { token, newPassword: 'another horse battery' };
@@ -144,7 +128,7 @@ describe('other sessions end, and a mail says why,', () => {
   });
 
   it('with signing out everywhere, which ends trusted browsers and sign-ins that wait for a code, too', async () => {
-    const who = await personWith('trusted@example.com');
+    const who = await personWith(test, 'trusted@example.com', from);
     const { secret } = await turnOn(who, -1);
     const trusted = await askedForCode('trusted@example.com');
     told(await giveCode(trusted, totpOf(secret)));
@@ -163,7 +147,7 @@ describe('other sessions end, and a mail says why,', () => {
   });
 
   it('but new backup codes and one that was used are only mailed', async () => {
-    const who = await personWith('backup@example.com');
+    const who = await personWith(test, 'backup@example.com', from);
     const { codes } = await turnOn(who);
     const browser = await askedForCode('backup@example.com');
     told(await browser.post('/auth/two-factor/verify-backup-code', { code: codes[0] }, from));
@@ -175,7 +159,7 @@ describe('other sessions end, and a mail says why,', () => {
 });
 
 it('a second factor that is on is not replaced by another one: it is turned off first', async () => {
-  const who = await personWith('replaced@example.com');
+  const who = await personWith(test, 'replaced@example.com', from);
   await turnOn(who);
   expect((await who.post('/auth/two-factor/enable', { password }, from)).status).toBe(409);
 });
@@ -192,7 +176,7 @@ describe('a password that is easy to guess', () => {
     const own = { email: 'zoe.miller@example.com', name: 'Zoe', password: 'Zoe.Miller99' };
     expect((await fresh.post('/auth/set-up', own, from)).text).toMatch(/your name or your e-mail address/);
 
-    const who = await personWith('easy.person@example.com');
+    const who = await personWith(test, 'easy.person@example.com', from);
     const change = { currentPassword: password, newPassword: 'qwertyuiop' };
     const changed = await who.post('/auth/change-password', change, from);
     expect([changed.status, changed.text]).toEqual([400, expect.stringMatching(/Many people use this password/)]);

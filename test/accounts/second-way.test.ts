@@ -1,28 +1,22 @@
+// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
-import { startTestApp, type TestApp } from '../helpers/app.ts';
-import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
+import { told } from '../dashboard/people.ts';
+import type { TestApp } from '../helpers/app.ts';
+import type { MailServer } from '../helpers/mail-server.ts';
 import { browserOf, type Browser } from '../helpers/person.ts';
 import { secretOf, totpOf } from '../helpers/totp.ts';
+import { password, personWith, startServiceWithMail } from './service-with-mail.ts';
 
 /** Somebody tries the passwords of an address, from many places. */
 let server: MailServer;
 let test: TestApp;
-const password = 'correct horse battery';
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startMailServer();
-  const mail = `mail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`;
-  test = await startTestApp({
-    worker: false,
-    yaml: `version: 1\n${mail}\nserver: { trusted_proxies: [127.0.0.1/32] }\n`,
-  });
+  ({ test, server, stop } = await startServiceWithMail());
 });
 
-afterAll(async () => {
-  await test.stop();
-  await server.stop();
-});
+afterAll(() => stop());
 
 beforeEach(() => void (server.mails.length = 0));
 
@@ -30,16 +24,6 @@ let place = 0;
 
 /** An address that nobody has come from yet. */
 const elsewhere = () => ({ 'x-forwarded-for': `198.18.${Math.floor(++place / 250)}.${place % 250}` });
-
-async function personWith(email: string): Promise<Someone> {
-  const who = await ownerOfNew(test);
-  told(await who.post('/auth/set-up', { email, name: 'Zoe', password }, elsewhere()));
-  await test.app.db.query('update auth."user" set email = $2, "emailVerified" = true where id = $1', [
-    who.user_id,
-    email,
-  ]);
-  return who;
-}
 
 const signIn = (browser: Browser, email: string, word: string, from: Record<string, string>) =>
   browser.post('/auth/sign-in/email', { email, password: word }, from);
@@ -64,8 +48,8 @@ describe('after 110 wrong tries from many places', () => {
   let other: Browser;
 
   beforeAll(async () => {
-    await personWith('zoe@example.com');
-    await personWith('first@example.com');
+    await personWith(test, 'zoe@example.com', elsewhere());
+    await personWith(test, 'first@example.com', elsewhere());
     [known, other] = [browserOf(test.url), browserOf(test.url)];
     for (const [browser, email] of [
       [known, 'zoe@example.com'],
@@ -103,7 +87,7 @@ describe('after 110 wrong tries from many places', () => {
 
 describe('a browser that signed in before', () => {
   it('has a few tries, then waits longer and longer', async () => {
-    await personWith('tries@example.com');
+    await personWith(test, 'tries@example.com', elsewhere());
     const own = browserOf(test.url);
     await signIn(own, 'tries@example.com', password, elsewhere());
     await own.post('/auth/sign-out');
@@ -118,7 +102,7 @@ describe('a browser that signed in before', () => {
 
 describe('a link by mail', () => {
   it('asks for the second factor', async () => {
-    const who = await personWith('factor@example.com');
+    const who = await personWith(test, 'factor@example.com', elsewhere());
     const { totpURI } = told<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }, elsewhere()));
     const code = (steps: number) => totpOf(secretOf(totpURI), steps);
     told(await who.post('/auth/two-factor/verify-totp', { code: code(0) }, elsewhere()));
@@ -134,9 +118,9 @@ describe('a link by mail', () => {
   });
 
   it('goes to proved addresses only, and the answer is the same for all', async () => {
-    const unproved = await personWith('unproved@example.com');
+    const unproved = await personWith(test, 'unproved@example.com', elsewhere());
     await test.app.db.query('update auth."user" set "emailVerified" = false where id = $1', [unproved.user_id]);
-    await personWith('proved@example.com');
+    await personWith(test, 'proved@example.com', elsewhere());
     const answers = [];
     for (const email of ['unproved@example.com', 'nobody@example.com', 'proved@example.com']) {
       const { status, text } = await browserOf(test.url).post('/auth/sign-in/mail', { email }, elsewhere());

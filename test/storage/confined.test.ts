@@ -1,3 +1,4 @@
+// isolated: it measures its process
 import { once } from 'node:events';
 import { readFile, readlink } from 'node:fs/promises';
 import { expect, it } from 'vitest';
