@@ -5,11 +5,12 @@ import package_json from '../package.json' with { type: 'json' };
 import { localUrl } from './app/address.ts';
 import { keys_channel, reload_channel, reloaded_channel, type Reloaded } from './app/channels.ts';
 import { closeAll, openData } from './app/data.ts';
+import { openProviders, type Providers } from './app/providers.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { openLogin, type Login } from './accounts/login.ts';
 import { openMailer, type Mailer } from './accounts/mailer.ts';
-import { openCatalog, type Catalog, type CatalogHolder } from './catalog/catalog.ts';
+import { openCatalog, type CatalogHolder } from './catalog/catalog.ts';
 import { watchOverrides, type OverrideWatch } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
@@ -31,7 +32,7 @@ import { makeHoldBatcher } from './money/holds.ts';
 import { makePledges, money_channel, type Pledges } from './money/pledges.ts';
 import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
-import type { Adapter, ChatProvider, Provider } from './providers/provider.ts';
+import type { Adapter } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
 import { makeChatProbes, type ChatProbes } from './routing/probes.ts';
 import { openDiskStorage } from './storage/disk.ts';
@@ -95,12 +96,6 @@ export type App = {
 };
 
 type AppWithoutEngine = Omit<App, 'engine'>;
-
-/** The configured upstreams, made anew when the catalogue is reloaded. */
-export type Providers = {
-  get(name: string): Provider | undefined;
-  chat(name: string): ChatProvider | undefined;
-};
 
 export type AppOptions = {
   clock?: Clock;
@@ -199,7 +194,7 @@ async function openParts(
   onStop(() => login.close());
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
-  const providers = makeProviders(catalog, adapters, guard);
+  const providers = openProviders(catalog, adapters, guard);
   onStop(() => providers.close());
   const stopping = new Stop();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
@@ -334,53 +329,4 @@ async function reload(catalog: CatalogHolder, notifier: Notifier, log: Logger): 
   const answer: Reloaded = { node: `${hostname()} ${process.pid}`, ok: result.ok, message };
   log[result.ok ? 'info' : 'error'](answer, 'configuration reload');
   notifier.notify(reloaded_channel, Buffer.from(JSON.stringify(answer)).toString('base64url'));
-}
-
-/**
- * Whoever took a provider before a reload still begins with it: the files of an input may be fetched for minutes
- * first, and a connection that is closed meanwhile would fail the task as if nobody knew whether it was sent.
- */
-const retire_after_ms = 15 * 60_000;
-
-function makeProviders(
-  catalog: CatalogHolder,
-  adapters: Record<string, Adapter>,
-  guard: Guard,
-): Providers & { close(): Promise<void> } {
-  type Made = { media?: Provider | undefined; chat?: ChatProvider | undefined };
-  let made_for: Catalog['providers'] | undefined;
-  let opened = new Map<string, Made>();
-  const current = () => {
-    if (made_for === catalog.current.providers) return opened;
-    const before = opened;
-    made_for = catalog.current.providers;
-    opened = new Map();
-    for (const [name, config] of made_for) {
-      const adapter = adapters[config.adapter];
-      if (adapter)
-        opened.set(name, { media: adapter.open?.(config, { guard }), chat: adapter.openChat?.(config, { guard }) });
-    }
-    retire(before);
-    return opened;
-  };
-  const retired = new Set<Map<string, Made>>();
-  const retire = (before: Map<string, Made>) => {
-    retired.add(before);
-    const end = () => {
-      if (retired.delete(before)) void closeProviders(before);
-    };
-    setTimeout(end, retire_after_ms).unref();
-  };
-  const closeProviders = async (all: Map<string, Made>) => {
-    for (const { media, chat } of all.values()) await Promise.all([media?.close?.(), chat?.close?.()]);
-  };
-  return {
-    get: (name) => current().get(name)?.media,
-    chat: (name) => current().get(name)?.chat,
-    close: async () => {
-      const all = [...retired, opened];
-      retired.clear();
-      await Promise.all(all.map(closeProviders));
-    },
-  };
 }
