@@ -41,6 +41,10 @@ const secret = 'the-secret-of-all-links';
 /** Of what is left after a full collection. */
 const growth_mb_max = 30;
 
+/** Of all memory: what the allocator keeps for later comes and goes by tens of megabytes. */
+const resident_growth_mb_max = 150;
+const threads_growth_max = 2;
+
 /** Sessions end in each other's requests, so that people sign in again; suspects are repeated. */
 const round_ms = 60_000;
 
@@ -149,7 +153,7 @@ function addAll<Key>(sums: Map<Key, number>, more: ReadonlyMap<Key, number>): vo
 
 function showMemory(memory: Memory | undefined): string {
   return memory
-    ? `heap ${memory.heap_mb} MB, external ${memory.external_mb} MB, resident ${memory.resident_mb} MB`
+    ? `heap ${memory.heap_mb} MB, external ${memory.external_mb} MB, resident ${memory.resident_mb} MB, ${memory.threads} threads`
     : '';
 }
 
@@ -193,7 +197,13 @@ async function aftermath(service: Service, db: Db, place: Place, memory: readonl
   for (const text of [...place.secrets, secret]) if (log.includes(text)) complaints.push(`the log shows ${text}`);
   const surprises = log.split('\n').filter((line) => /"level":(?:50|60)|rejected that nobody/.test(line));
   if (surprises.length > 0) complaints.push(`${surprises.length} errors in the log: ${surprises[0]}`);
-  if (isGrowing(memory)) complaints.push(`memory grows: ${memory.map(({ heap_mb }) => heap_mb).join(' ')} MB`);
+  const growths = [
+    { name: 'heap', growth: growthOf(memory, ({ heap_mb, external_mb }) => heap_mb + external_mb), max: growth_mb_max },
+    { name: 'resident memory', growth: growthOf(memory, (m) => m.resident_mb), max: resident_growth_mb_max },
+    { name: 'the number of threads', growth: growthOf(memory, (m) => m.threads), max: threads_growth_max },
+  ];
+  for (const { name, growth: by } of growths.filter((each) => each.growth > each.max))
+    complaints.push(`${name} grows by ${by}: ${memory.map(showMemory).join('; ')}`);
   return complaints;
 }
 
@@ -215,12 +225,12 @@ async function settle(db: Db): Promise<void> {
   throw new Error(`tasks are still open after 5 minutes: ${JSON.stringify(open, null, 1)}`);
 }
 
-/** The least of the last third is compared with the least of the second one: what is collected is no growth. */
-function isGrowing(memory: readonly Memory[]): boolean {
+/** The least of the last third less the least of the second one: what is collected is no growth. */
+function growthOf(memory: readonly Memory[], value: (memory: Memory) => number): number {
   const third = Math.floor(memory.length / 3);
-  if (third === 0) return false;
-  const least = (some: readonly Memory[]) => Math.min(...some.map(({ heap_mb, external_mb }) => heap_mb + external_mb));
-  return least(memory.slice(2 * third)) > least(memory.slice(third, 2 * third)) + growth_mb_max;
+  if (third === 0) return 0;
+  const least = (some: readonly Memory[]) => Math.min(...some.map(value));
+  return least(memory.slice(2 * third)) - least(memory.slice(third, 2 * third));
 }
 
 process.exitCode = await main();

@@ -3,6 +3,7 @@
  * event loop that use much CPU, and the memory when asked. Time of the CPU and not of the clock: what other processes
  * of the machine take is no delay of the service's own.
  */
+import { existsSync, readdirSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
 
@@ -13,6 +14,9 @@ const every_ms = 5;
 
 /** Shorter turns are reported by nobody: the limit is in turns.ts. */
 const report_ms = 100;
+
+/** Linux alone has it. */
+const threads_folder = '/proc/self/task';
 
 // Threads and processes of the service's own inherit the option.
 if (isMainThread && process.argv[1]?.endsWith('src/main.ts') === true) watchTurns();
@@ -41,9 +45,14 @@ function cpuMs(): number {
   return (user + system) / 1_000;
 }
 
-function memoryAfterCollection(): { heap_mb: number; external_mb: number; resident_mb: number } {
+function memoryAfterCollection(): { heap_mb: number; external_mb: number; resident_mb: number; threads: number } {
   globalThis.gc?.();
   const { heapUsed, external, rss } = process.memoryUsage();
   const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
-  return { heap_mb: megabytes(heapUsed), external_mb: megabytes(external), resident_mb: megabytes(rss) };
+  return {
+    heap_mb: megabytes(heapUsed),
+    external_mb: megabytes(external),
+    resident_mb: megabytes(rss),
+    threads: existsSync(threads_folder) ? readdirSync(threads_folder).length : 0,
+  };
 }

@@ -10,7 +10,8 @@ export const turn_limit_ms = 200;
 /** A turn of the service's event loop, by the clock, and the CPU that its main thread used in it. */
 export type Turn = { from_ms: number; to_ms: number; cpu_ms: number };
 
-export type Memory = { heap_mb: number; external_mb: number; resident_mb: number };
+/** Heap and external are those of the main thread; resident memory has also the other threads' heaps. */
+export type Memory = { heap_mb: number; external_mb: number; resident_mb: number; threads: number };
 
 /** The event loop of a service process that was started with `watched_arguments` and a pipe at descriptor 3. */
 export type Turns = {
