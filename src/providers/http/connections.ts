@@ -1,6 +1,6 @@
+import { Pool } from 'undici';
 import { GuardError, type Guard } from '../../net/guard.ts';
 import { NotStarted } from '../provider.ts';
-import { Pool } from './undici-pool.ts';
 
 /** Connections to upstreams, judged like every other. */
 export type Connections = {
