@@ -48,15 +48,6 @@ export function errorAnswer(error: ApiError, format: ErrorFormat, request_id: st
   };
 }
 
-/** Errors that Fastify raises by itself, by their status; a surprise has no status. */
-const kinds_by_status: Record<number, ErrorKind> = {
-  400: 'invalid_request',
-  404: 'not_found',
-  413: 'too_large',
-  414: 'invalid_request',
-  415: 'unsupported_media_type',
-};
-
 /**
  * What the caller is told of `error`. Undefined for a surprise: it becomes a 500 whose detail only
  * the log sees.
@@ -66,9 +57,7 @@ export function expectedError(error: unknown): ApiError | undefined {
   if (isUnavailable(error)) return databaseAway();
   if (error instanceof SpoolError) return cannotStore();
   if (isUnstorable(error)) return new ApiError('invalid_request', 'No input may have NUL (U+0000) in it here.');
-  if (!(error instanceof Error) || !('code' in error) || !String(error.code).startsWith('FST_ERR_')) return undefined;
-  const kind = 'statusCode' in error ? kinds_by_status[Number(error.statusCode)] : undefined;
-  return kind && new ApiError(kind, error.message);
+  return undefined;
 }
 
 function databaseAway(): ApiError {

@@ -1,6 +1,7 @@
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { Server as HttpServer } from 'node:http';
+import { createServer, type AddressInfo, type ListenOptions, type Server } from 'node:net';
 import { assert } from '../lib/assert.ts';
 
 /**
@@ -20,33 +21,48 @@ export type Listening = {
 };
 
 /** Listens on a port, with several sockets where the system can. Rejects with EADDRINUSE and the like. */
-export async function listen(server: FastifyInstance, address: { host: string; port: number }): Promise<Listening> {
+export async function listen(server: HttpServer, address: { host: string; port: number }): Promise<Listening> {
   // A port that the system chooses is nobody else's; one that was named may be that of another service of ours,
   // which would share it unasked.
   if (can_share && address.port !== 0) await tryAlone(address);
-  await server.listen({ ...address, ...(can_share && { reusePort: true }) });
-  const bound = server.server.address();
+  await listening(server, { ...address, reusePort: can_share });
+  const bound = server.address();
   assert(bound !== null && typeof bound === 'object', 'a server that listens on TCP has an address');
   const others: Server[] = [];
-  for (let count = 1; can_share && count < sockets_count; count++) {
+  const listenToo = async (options: ListenOptions) => {
     const other = createServer({ allowHalfOpen: true, noDelay: true }); // as Node's HTTP server makes its own
-    other.on('connection', (socket) => server.server.emit('connection', socket));
-    other.listen({ host: address.host, port: bound.port, reusePort: true });
-    await once(other, 'listening');
+    other.on('connection', (socket) => server.emit('connection', socket)); // as Node's documentation has it
+    await listening(other, options);
     others.push(other);
+  };
+  for (let count = 1; can_share && count < sockets_count; count++)
+    await listenToo({ host: bound.address, port: bound.port, reusePort: true });
+  for (const host of await otherAddresses(address.host, bound)) {
+    await listenToo({ host, port: bound.port, reusePort: can_share }).catch(() => undefined); // one of both will do
   }
   return {
     address: bound,
     close: async () => {
-      await Promise.all([server.close(), ...others.map(closed)]);
+      await Promise.all([server, ...others].map(closed));
     },
   };
 }
 
+/** `localhost` is two addresses where there is IPv6, and nobody knows which one a client takes. */
+async function otherAddresses(host: string, bound: AddressInfo): Promise<string[]> {
+  if (host !== 'localhost') return [];
+  const all = await lookup(host, { all: true }).catch(() => []);
+  return all.map(({ address }) => address).filter((address) => address !== bound.address);
+}
+
+async function listening(server: Server, options: ListenOptions): Promise<void> {
+  server.listen(options);
+  await once(server, 'listening');
+}
+
 async function tryAlone(address: { host: string; port: number }): Promise<void> {
   const server = createServer();
-  server.listen(address);
-  await once(server, 'listening');
+  await listening(server, address);
   await closed(server);
 }
 

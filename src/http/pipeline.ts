@@ -1,17 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fastify, type FastifyInstance } from 'fastify';
+import makeRouter, { type HTTPMethod } from 'find-my-way';
 import { ApiError } from '../errors.ts';
-import { isWithin } from '../net/address.ts';
-import { AssertionError } from '../lib/assert.ts';
-import { newId } from '../lib/ids.ts';
 import { bodiesBytesMax, openBodyRooms } from './body-rooms.ts';
-import type { Endpoint } from './endpoint.ts';
 import { listen, type Listening } from './listen.ts';
 import { default_timeouts, type PipelineOptions } from './options.ts';
-import { compileRoutes, fastifyPath } from './routes.ts';
-import { type Context, receive, refuseUrl, sendError, serve } from './serve.ts';
+import { compileRoutes, routerPath } from './routes.ts';
+import { type Context, receive, refuseUrl, serve, serveUnknown } from './serve.ts';
 import { makeSocketErrors } from './socket-errors.ts';
 
 const header_bytes_max = 64 * 1024;
@@ -50,10 +46,6 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
     expecting: new WeakSet(),
   };
   const server = makeServer(context);
-  server.decorateRequest('state');
-  server.setErrorHandler((error, request, reply) => sendError(context, error, request, reply));
-  server.addHook('onRequest', (request, reply, next) => receive(context, request, reply, next));
-  for (const endpoint of options.endpoints) addRoute(server, context, endpoint);
   let listening: Listening | undefined;
   return {
     listen: async (address) => {
@@ -69,36 +61,28 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
   };
 }
 
-function makeServer<App>(context: Context<App>): FastifyInstance {
-  const { timeouts, trusted_proxies, now_ms = Date.now } = context;
-  const server = fastify({
-    logger: false,
-    genReqId: () => newId('req', now_ms()),
-    requestIdHeader: false,
-    exposeHeadRoutes: false,
-    return503OnClosing: false, // has a format of its own, and we answer what comes
-    forceCloseConnections: 'idle',
-    keepAliveTimeout: timeouts.keep_alive_ms,
+/** Node's server and a router. What happens to a request is in `serve`, readable in one place. */
+function makeServer<App>(context: Context<App>): Server {
+  const { timeouts } = context;
+  const server = createServer({
+    maxHeaderSize: header_bytes_max,
+    headersTimeout: timeouts.headers_ms,
     requestTimeout: timeouts.request_ms,
-    connectionTimeout: timeouts.silence_ms,
-    trustProxy: (address: string) => isWithin(address, trusted_proxies()),
-    routerOptions: { maxParamLength: path_part_length_max, querystringParser: () => ({}) },
-    http: {
-      maxHeaderSize: header_bytes_max,
-      headersTimeout: timeouts.headers_ms,
-      connectionsCheckingInterval: timeouts.check_every_ms,
-      requireHostHeader: false, // Node's own refusal has no body: `receive` does it
-    },
-    clientErrorHandler: (error, socket) => context.socketErrors.answer(error, socket),
-    frameworkErrors: (error, request, reply) => void refuseUrl(context, error, request, reply),
+    keepAliveTimeout: timeouts.keep_alive_ms,
+    connectionsCheckingInterval: timeouts.check_every_ms,
+    requireHostHeader: false, // Node's own refusal has no body: `serve` does it
   });
-  server.server.maxHeadersCount = headers_max;
-  server.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+  server.setTimeout(timeouts.silence_ms);
+  server.maxHeadersCount = headers_max;
+  const route = openRouter(context);
+  server.on('request', route);
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     context.expecting.add(request);
-    server.routing(request, response);
+    route(request, response);
   });
-  server.server.on('checkExpectation', server.routing); // RFC 9110 lets a server ignore what it does not know
-  server.server.on('connect', (_request, socket) => {
+  server.on('checkExpectation', route); // RFC 9110 lets a server ignore what it does not know
+  server.on('clientError', (error, socket) => context.socketErrors.answer(error, socket));
+  server.on('connect', (_request, socket) => {
     context.socketErrors.refuse(
       socket,
       new ApiError('method_not_allowed', 'This is no proxy.', { headers: { allow: 'GET, HEAD' } }),
@@ -107,29 +91,36 @@ function makeServer<App>(context: Context<App>): FastifyInstance {
   return server;
 }
 
-/**
- * The first hook of the route answers, so nothing that Fastify does behind it (body parsers, further
- * hooks) is ever reached: the order of the checks is `serve`, readable in one place.
- */
-function addRoute<App>(server: FastifyInstance, context: Context<App>, endpoint: Endpoint<App>): void {
-  server.route({
-    method: endpoint.method === 'GET' ? ['GET', 'HEAD'] : endpoint.method,
-    url: fastifyPath(endpoint.path),
-    onRequest: (request, reply) => void serve(context, endpoint, request, reply),
-    handler: () => {
-      throw new AssertionError('a request got past the hook that answers it');
-    },
+type Route = (request: IncomingMessage, response: ServerResponse) => void;
+
+function openRouter<App>(context: Context<App>): Route {
+  const unknown: Route = (request, response) =>
+    receive(context, request, response, (exchange) => serveUnknown(context, exchange));
+  const router = makeRouter({
+    maxParamLength: path_part_length_max,
+    querystringParser: () => ({}),
+    defaultRoute: unknown,
+    onBadUrl: (part, request, response) =>
+      receive(context, request, response, (exchange) => refuseUrl(context, exchange, part)),
   });
+  for (const endpoint of context.endpoints) {
+    const methods: HTTPMethod[] = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method];
+    router.on(methods, routerPath(endpoint.path), (request, response, params) =>
+      receive(context, request, response, (exchange) => serve(context, endpoint, exchange, params)),
+    );
+  }
+  router.all('*', unknown); // of a method that no endpoint has, too, the URL is read
+  return (request, response) => void router.lookup(request, response);
 }
 
 /** Between two looks for connections whose last answer has gone out. */
 const idle_check_ms = 100;
 
-async function close(server: FastifyInstance, grace_ms: number, listening?: Listening): Promise<void> {
-  const idle = setInterval(() => server.server.closeIdleConnections(), idle_check_ms);
-  const cut = setTimeout(() => server.server.closeAllConnections(), grace_ms);
+async function close(server: Server, grace_ms: number, listening?: Listening): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), idle_check_ms);
+  const cut = setTimeout(() => server.closeAllConnections(), grace_ms);
   try {
-    await (listening ?? server).close();
+    await listening?.close();
   } finally {
     clearInterval(idle);
     clearTimeout(cut);

@@ -13,7 +13,7 @@ export type RouteTable<App> = {
    * The decoded values of the endpoint's `{name}` parts, as the router found them; undefined if one
    * is empty, which the router takes for a match and we do not.
    */
-  params(endpoint: Endpoint<App>, found: unknown): Record<string, string> | undefined;
+  params(endpoint: Endpoint<App>, found: Record<string, string | undefined>): Record<string, string> | undefined;
 };
 
 const none: Record<string, string> = {};
@@ -43,7 +43,7 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
     params(endpoint, found) {
       const names = namesOf.get(endpoint) ?? [];
       if (names.length === 0) return none;
-      const values = Object.values(found ?? {}).map(String);
+      const values = Object.values(found).map(String);
       if (values.includes('')) return undefined;
       return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
     },
@@ -54,8 +54,8 @@ function isKeyed<App>(endpoint: Endpoint<App>): endpoint is KeyedEndpoint<App> {
   return !endpoint.public && endpoint.session === undefined;
 }
 
-/** `/v1/tasks/{id}` as Fastify writes it: `/v1/tasks/:id`; `{+id}` takes the rest of the path. */
-export function fastifyPath(path: string): string {
+/** `/v1/tasks/{id}` as the router writes it: `/v1/tasks/:id`; `{+id}` takes the rest of the path. */
+export function routerPath(path: string): string {
   return path.replace(/\{\+\w+\}$/, '*').replaceAll(/\{(\w+)\}/g, ':$1');
 }
 

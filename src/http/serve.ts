@@ -1,27 +1,27 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../accounts/authenticate.ts';
 import { checkKeyRules } from '../accounts/key-rules.ts';
-import type { Person } from '../accounts/person.ts';
-import { ApiError, type ErrorFormat } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
-import type { Share } from '../lib/budget.ts';
+import { newId } from '../lib/ids.ts';
 import { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
-import { type Headers, sendAnswer } from './answer.ts';
+import { sendAnswer, sendBytes } from './answer.ts';
 import type { BodyRooms } from './body-rooms.ts';
 import { closed_policy } from './browser-headers.ts';
-import { discardRest, megabyte, no_bytes, readBody } from './body.ts';
+import { discardRest, megabyte, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query, SessionEndpoint } from './endpoint.ts';
 import { errorAnswer, expectedError, formatOfPath, internalError } from './error-answer.ts';
+import { Exchange } from './exchange.ts';
 import { framingError, isBehindRefused } from './framing.ts';
 import { isForm, openForm, type FormReader } from './form.ts';
 import { parseJsonObject } from './json.ts';
 import type { PipelineOptions, Timeouts } from './options.ts';
 import { parseQuery } from './query.ts';
-import { absolute_form, decodePath, type RouteTable } from './routes.ts';
+import { isWithin } from '../net/address.ts';
+import { decodePath, type RouteTable } from './routes.ts';
 import { scopesOf } from './scopes.ts';
 import type { SocketErrors } from './socket-errors.ts';
 import { admitStranger } from './strangers.ts';
@@ -29,37 +29,6 @@ import { windowError, windowHeaders } from './window-headers.ts';
 
 const url_length_max = 2048;
 const default_body_limit_bytes = megabyte;
-
-/** What the pipeline knows of a request on its way. */
-type State = {
-  started_ms: number;
-  format: ErrorFormat;
-  /** As it was sent, without the query. */
-  path: string;
-  query_text: string;
-  route?: string;
-  caller?: Caller;
-  person?: Person;
-  params: Record<string, string>;
-  query: Query;
-  body: Record<string, unknown> | undefined;
-  body_bytes: Buffer;
-  /** What a large body has of the memory for such. */
-  room?: Share;
-  /** Who may still have a large body in hand: whoever writes the answer, and the endpoint, which goes on when a caller leaves. */
-  holders: number;
-  readForm?: FormReader;
-  /** Stays for the log when the body itself is not kept any more. */
-  body_size_bytes: number;
-  /** Of every answer to this request; an endpoint's own are not among them, as an error may go out in its place. */
-  headers: Headers;
-};
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    state: State;
-  }
-}
 
 /** Everything that the steps of the pipeline share. */
 export type Context<App> = PipelineOptions<App> & {
@@ -73,161 +42,127 @@ export type Context<App> = PipelineOptions<App> & {
   expecting: WeakSet<IncomingMessage>;
 };
 
-/** First of all: an id, the headers of every answer, a line in the log when it is over. */
+/** First of all: an id, the headers of every answer, a line in the log when it is over; then `next`. */
 export function receive<App>(
   context: Context<App>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  next: () => void,
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (exchange: Exchange) => Promise<void>,
 ): void {
-  if (isBehindRefused(request.raw)) return;
-  begin(context, request, reply);
-  const unframed = framingError(request.raw);
-  if (unframed) return sendError(context, unframed, request, reply);
+  if (isBehindRefused(request)) return;
+  const exchange = begin(context, request, response);
+  const unframed = framingError(request);
+  if (unframed) return sendError(context, exchange, unframed);
   const origins = context.cors_origins();
   if (origins.length > 0) {
-    const preflight = preflightHeaders(origins, request.method, request.raw.headers);
-    Object.assign(request.state.headers, preflight ?? corsHeaders(origins, request.raw.headers));
-    if (preflight) return void reply.code(204).headers(request.state.headers).send();
+    const preflight = preflightHeaders(origins, exchange.method, request.headers);
+    Object.assign(exchange.headers, preflight ?? corsHeaders(origins, request.headers));
+    if (preflight) return void response.writeHead(204, exchange.headers).end();
   }
-  if (request.is404) void serveUnknown(context, request, reply);
-  else next();
+  void next(exchange);
 }
 
-/** The way of a request to a known endpoint. */
+/** The way of a request to a known endpoint; `found` are the parts of its path. */
 export async function serve<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  exchange: Exchange,
+  found: Record<string, string | undefined>,
 ): Promise<void> {
+  const { request } = exchange;
   try {
-    request.state.route = endpoint.path;
-    setFormat(request, endpoint.format);
+    exchange.route = endpoint.path;
+    setFormat(exchange, endpoint.format);
     if (!endpoint.public && endpoint.session === undefined) {
-      const admitting = admitCaller(context, endpoint.window ?? 'other', request, endpoint);
+      const admitting = admitCaller(context, endpoint.window ?? 'other', exchange, endpoint);
       if (admitting) await admitting;
     }
-    checkHead(request.raw);
-    request.state.params = paramsOf(context, endpoint, request);
-    if (endpoint.session !== undefined) await admitPerson(context, endpoint, request);
+    checkHead(request);
+    exchange.params = paramsOf(context, endpoint, exchange, found);
+    if (endpoint.session !== undefined) await admitPerson(context, endpoint, exchange);
     const declared = endpoint.docs.query ?? {};
-    request.state.query = parseQuery(request.state.query_text, endpoint.lenient_query ? undefined : declared);
-    if (endpoint.public) admitStranger(context, endpoint, new ReceivedCall(request, reply.raw, context.draining));
+    exchange.query = parseQuery(exchange.query_text, endpoint.lenient_query ? undefined : declared);
+    if (endpoint.public) admitStranger(context, endpoint, new ReceivedCall(exchange, context.draining));
     if (endpoint.method !== 'GET' && !endpoint.ignores_body) {
-      const reading = readRequest(context, endpoint, request, reply);
+      const reading = readRequest(context, endpoint, exchange);
       const bytes = reading instanceof Promise ? await reading : reading;
-      if (bytes) takeBody(endpoint, request.state, bytes);
+      if (bytes) takeBody(endpoint, exchange, bytes);
     }
-    const answer = await callEndpoint(context, endpoint, request, reply);
-    forgetBody(request.state);
-    if (endpoint.ignores_body) discardRest(request.raw, context.timeouts.discard_ms);
-    if (context.draining.aborted) request.state.headers['connection'] = 'close';
-    sendAnswer(reply, request.state.headers, answer);
+    const answer = await callEndpoint(context, endpoint, exchange);
+    exchange.forgetBody();
+    if (endpoint.ignores_body) discardRest(request, context.timeouts.discard_ms);
+    if (context.draining.aborted) exchange.headers['connection'] = 'close';
+    sendAnswer(exchange.response, exchange.headers, answer, (error) => sendError(context, exchange, error));
   } catch (error) {
-    sendError(context, error, request, reply);
+    sendError(context, exchange, error);
   } finally {
-    letGo(request.state);
+    exchange.letGo();
   }
-}
-
-/** An answer that is streamed may go on for minutes, and nobody reads the request any more. */
-function forgetBody(state: State): void {
-  state.body = undefined;
-  state.body_bytes = no_bytes;
-}
-
-function letGo(state: State): void {
-  state.holders -= 1;
-  if (state.holders === 0) state.room?.release();
 }
 
 /** A path or a method that no endpoint has. Below /v1 the key comes first, as everywhere. */
-async function serveUnknown<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { path } = request.state;
+export async function serveUnknown<App>(context: Context<App>, exchange: Exchange): Promise<void> {
+  const { path, method } = exchange;
   try {
-    if (context.routes.needsKey(path)) await admitCaller(context, context.routes.windowOf(path), request);
-    checkHead(request.raw);
-    throw context.routes.unknown(request.method, path);
+    if (context.routes.needsKey(path)) await admitCaller(context, context.routes.windowOf(path), exchange);
+    checkHead(exchange.request);
+    throw context.routes.unknown(method, path);
   } catch (error) {
-    sendError(context, error, request, reply);
+    sendError(context, exchange, error);
   }
 }
 
-/** A URL that the router cannot read; it has run no hook. */
-export async function refuseUrl<App>(
-  context: Context<App>,
-  error: Error,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  if (isBehindRefused(request.raw)) return;
-  begin(context, request, reply);
+/** A URL that the router cannot read: `part` of it. */
+export async function refuseUrl<App>(context: Context<App>, exchange: Exchange, part: string): Promise<void> {
   try {
-    const unframed = framingError(request.raw);
-    if (unframed) throw unframed;
-    if (context.routes.needsKey(request.state.path)) await admitCaller(context, 'other', request);
-    checkHead(request.raw);
-    throw error;
-  } catch (refused) {
-    sendError(context, refused, request, reply);
+    if (context.routes.needsKey(exchange.path)) await admitCaller(context, 'other', exchange);
+    checkHead(exchange.request);
+    throw new ApiError('invalid_request', `'${part}' is not a valid url component`);
+  } catch (error) {
+    sendError(context, exchange, error);
   }
 }
 
-const no_query: Query = new Map();
-
-function begin<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): void {
-  const url = (request.raw.url ?? '/').replace(absolute_form, '');
-  const question = url.indexOf('?');
-  const path = question === -1 ? url : url.slice(0, question);
-  request.state = {
+function begin<App>(context: Context<App>, request: IncomingMessage, response: ServerResponse): Exchange {
+  const { now_ms = Date.now } = context;
+  const id = newId('req', now_ms());
+  const exchange = new Exchange(request, response, {
+    id,
     started_ms: context.elapsed_ms(),
-    format: 'service',
-    path,
-    query_text: question === -1 ? '' : url.slice(question + 1),
-    params: {},
-    query: no_query,
-    body: undefined,
-    body_bytes: no_bytes,
-    body_size_bytes: 0,
-    holders: 2,
     headers: {
-      'x-request-id': request.id,
+      'x-request-id': id,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       'content-security-policy': closed_policy,
     },
-  };
+    isTrusted: (address) => isWithin(address, context.trusted_proxies()),
+  });
   const hsts = context.transport_security?.();
-  if (hsts !== undefined) request.state.headers['strict-transport-security'] = hsts;
-  const echo = request.raw.headers['x-client-request-id'];
-  if (typeof echo === 'string' && /^[\x20-\x7e]{1,512}$/.test(echo))
-    request.state.headers['x-client-request-id'] = echo;
-  setFormat(request, formatOfPath(decodePath(path)));
-  context.socketErrors.track(request.raw.socket, {
-    request: request.raw,
-    response: reply.raw,
-    format: request.state.format,
-    request_id: request.id,
+  if (hsts !== undefined) exchange.headers['strict-transport-security'] = hsts;
+  const echo = request.headers['x-client-request-id'];
+  if (typeof echo === 'string' && /^[\x20-\x7e]{1,512}$/.test(echo)) exchange.headers['x-client-request-id'] = echo;
+  setFormat(exchange, formatOfPath(decodePath(exchange.path)));
+  context.socketErrors.track(request.socket, exchange);
+  response.on('close', () => {
+    exchange.letGo();
+    logEnd(context, exchange);
   });
-  reply.raw.on('close', () => {
-    letGo(request.state);
-    logEnd(context, request, reply);
-  });
+  return exchange;
 }
 
-function setFormat(request: FastifyRequest, format: ErrorFormat): void {
-  request.state.format = format;
-  if (format === 'messages') request.state.headers['request-id'] = request.id;
+function setFormat(exchange: Exchange, format: Exchange['format']): void {
+  exchange.format = format;
+  if (format === 'messages') exchange.headers['request-id'] = exchange.id;
 }
 
 function paramsOf<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
-  request: FastifyRequest,
+  { method, path }: Exchange,
+  found: Record<string, string | undefined>,
 ): Record<string, string> {
-  const params = context.routes.params(endpoint, request.params);
-  if (!params) throw context.routes.unknown(request.method, request.state.path);
+  const params = context.routes.params(endpoint, found);
+  if (!params) throw context.routes.unknown(method, path);
   return params;
 }
 
@@ -235,16 +170,15 @@ function paramsOf<App>(
 async function admitPerson<App>(
   context: Context<App>,
   { session, needs_proof }: SessionEndpoint<App>,
-  request: FastifyRequest,
+  exchange: Exchange,
 ): Promise<void> {
-  request.state.headers['cache-control'] = 'no-store';
+  exchange.headers['cache-control'] = 'no-store';
   assert(context.admitPerson, 'endpoints that need a session need a way to know people');
-  const { method, headers } = request.raw;
-  request.state.person = await context.admitPerson(
-    { method: method ?? 'GET', headers },
+  exchange.person = await context.admitPerson(
+    { method: exchange.method, headers: exchange.request.headers },
     {
       need: session,
-      account_id: request.state.params['account'],
+      account_id: exchange.params['account'],
       needs_proof: needs_proof === true,
       count: (user_id) => countPerson(context, user_id),
     },
@@ -271,19 +205,18 @@ function countPerson<App>(context: Context<App>, user_id: string): void {
 function admitCaller<App>(
   context: Context<App>,
   window: WindowName,
-  request: FastifyRequest,
+  exchange: Exchange,
   endpoint?: Pick<Endpoint<App>, 'method' | 'path'>,
 ): Promise<void> | undefined {
-  const { state, raw } = request;
-  const { authorization, 'x-api-key': api_key } = raw.headers;
-  state.headers['cache-control'] = 'no-store';
+  const { authorization, 'x-api-key': api_key } = exchange.request.headers;
+  exchange.headers['cache-control'] = 'no-store';
   const key = Array.isArray(api_key) ? api_key[0] : api_key;
   const caller = context.authenticate({ authorization, 'x-api-key': key });
   const admit = (known: Caller) => {
-    state.caller = known;
+    exchange.caller = known;
     const { rules } = known.key;
-    if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: request.ip });
-    countCall(context, window, state, known);
+    if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: exchange.address });
+    countCall(context, window, exchange, known);
   };
   if (caller instanceof Promise) return caller.then(admit);
   admit(caller);
@@ -291,9 +224,9 @@ function admitCaller<App>(
 }
 
 /** Throws ApiError 429. */
-function countCall<App>(context: Context<App>, window: WindowName, state: State, caller: Caller): void {
+function countCall<App>(context: Context<App>, window: WindowName, exchange: Exchange, caller: Caller): void {
   const taken = context.windows.take(window, caller.key.id, context.limits()[window], context.elapsed_ms());
-  Object.assign(state.headers, windowHeaders(taken));
+  Object.assign(exchange.headers, windowHeaders(taken));
   if (!taken.ok) throw windowError(window, taken);
 }
 
@@ -328,52 +261,50 @@ const host_form = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 function readRequest<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  exchange: Exchange,
 ): Promise<Buffer> | Buffer | undefined {
-  const { state, raw } = request;
+  const { request, response } = exchange;
   const sendContinue = () => {
-    if (context.expecting.delete(raw)) reply.raw.writeContinue();
+    if (context.expecting.delete(request)) response.writeContinue();
   };
-  if (endpoint.form === true || (endpoint.form === 'or JSON' && isForm(raw.headers))) {
-    state.readForm = openForm(raw, context.timeouts.body_idle_ms, sendContinue);
+  if (endpoint.form === true || (endpoint.form === 'or JSON' && isForm(request.headers))) {
+    exchange.readForm = openForm(request, context.timeouts.body_idle_ms, sendContinue);
     return undefined;
   }
-  return readBody(raw, {
+  return readBody(request, {
     limit_bytes: endpoint.body_limit_bytes ?? default_body_limit_bytes,
     idle_ms: context.timeouts.body_idle_ms,
     sendContinue,
-    makeRoom: async (bytes) => (state.room = await context.rooms.take(senderOf(state), bytes, reply.raw)),
+    makeRoom: async (bytes) => (exchange.room = await context.rooms.take(senderOf(exchange), bytes, response)),
   });
 }
 
 /** In whose name memory is taken. */
-function senderOf({ caller, person }: State): string {
+function senderOf({ caller, person }: Exchange): string {
   return caller?.account.id ?? person?.account?.id ?? person?.user.id ?? 'anybody';
 }
 
 /** Parses the body. An endpoint without a declared one takes none, an empty or a JSON one. */
-function takeBody<App>(endpoint: Endpoint<App>, state: State, bytes: Buffer): void {
+function takeBody<App>(endpoint: Endpoint<App>, exchange: Exchange, bytes: Buffer): void {
   const { body } = endpoint.docs;
   if (bytes.length === 0) {
     if (body && body.required !== false)
       throw new ApiError('invalid_request', 'The request needs a JSON object as its body.');
     return;
   }
-  state.body_bytes = bytes;
-  state.body_size_bytes = bytes.length;
-  if (!endpoint.raw_body) state.body = parseJsonObject(bytes, endpoint.long_integers);
+  exchange.body_bytes = bytes;
+  exchange.body_size_bytes = bytes.length;
+  if (!endpoint.raw_body) exchange.body = parseJsonObject(bytes, endpoint.long_integers);
 }
 
 function callEndpoint<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  exchange: Exchange,
 ): Promise<Answer> | Answer {
-  const call = new ReceivedCall(request, reply.raw, context.draining);
+  const call = new ReceivedCall(exchange, context.draining);
   if (endpoint.public) return endpoint.handle(context.app, call);
-  const { caller, person } = request.state;
+  const { caller, person } = exchange;
   if (endpoint.session !== undefined) {
     assert(person, 'an endpoint that needs a session was reached without one');
     return endpoint.handle(context.app, Object.assign(call, { person }));
@@ -391,44 +322,40 @@ class ReceivedCall implements PublicCall {
   readonly readForm: FormReader | undefined;
   readonly request_id: string;
   readonly draining: AbortSignal;
-  readonly #request: FastifyRequest;
-  readonly #response: ServerResponse;
+  readonly #exchange: Exchange;
   #gone: Stop | undefined;
 
-  constructor(request: FastifyRequest, response: ServerResponse, draining: AbortSignal) {
-    const { state } = request;
-    this.method = request.method;
-    this.path = state.path;
-    this.params = state.params;
-    this.query = state.query;
-    this.headers = request.raw.headers;
-    this.readForm = state.readForm;
-    this.request_id = request.id;
+  constructor(exchange: Exchange, draining: AbortSignal) {
+    this.method = exchange.method;
+    this.path = exchange.path;
+    this.params = exchange.params;
+    this.query = exchange.query;
+    this.headers = exchange.request.headers;
+    this.readForm = exchange.readForm;
+    this.request_id = exchange.id;
     this.draining = draining;
-    this.#request = request;
-    this.#response = response;
+    this.#exchange = exchange;
   }
 
   get address(): string {
-    return this.#request.ip;
+    return this.#exchange.address;
   }
 
   get body(): Record<string, unknown> | undefined {
-    return this.#request.state.body;
+    return this.#exchange.body;
   }
 
   get body_bytes(): Buffer {
-    return this.#request.state.body_bytes;
+    return this.#exchange.body_bytes;
   }
 
   releaseBody(): void {
-    const { state } = this.#request;
-    forgetBody(state);
-    state.room?.release();
+    this.#exchange.forgetBody();
+    this.#exchange.room?.release();
   }
 
   get gone(): Stop {
-    return (this.#gone ??= stopOf(this.#response));
+    return (this.#gone ??= stopOf(this.#exchange.response));
   }
 }
 
@@ -442,45 +369,37 @@ function stopOf(response: ServerResponse): Stop {
   return gone;
 }
 
-export function sendError<App>(
-  context: Context<App>,
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
+function sendError<App>(context: Context<App>, exchange: Exchange, error: unknown): void {
+  const { request, response } = exchange;
   const expected = expectedError(error);
-  if (!expected) context.log.error({ ...logFields(request), err: error }, 'unexpected error');
-  if (error instanceof SpoolError) context.log.error({ ...logFields(request), err: error }, 'a file was not stored');
-  const { status, headers, body } = errorAnswer(expected ?? internalError(), request.state.format, request.id);
-  discardRest(request.raw, context.timeouts.discard_ms);
-  if (context.draining.aborted) request.state.headers['connection'] = 'close';
-  for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name); // of an answer that failed
+  if (!expected) context.log.error({ ...logFields(exchange), err: error }, 'unexpected error');
+  if (error instanceof SpoolError) context.log.error({ ...logFields(exchange), err: error }, 'a file was not stored');
+  const { status, headers, body } = errorAnswer(expected ?? internalError(), exchange.format, exchange.id);
+  discardRest(request, context.timeouts.discard_ms);
+  if (context.draining.aborted) exchange.headers['connection'] = 'close';
   try {
-    reply
-      .code(status)
-      .headers({ ...request.state.headers, ...headers })
-      .send(body);
+    for (const name of response.getHeaderNames()) response.removeHeader(name); // of an answer that failed
+    sendBytes(response, status, { ...exchange.headers, ...headers }, body);
   } catch (failure) {
     // A header that Node refuses, for example: nothing above us could answer either, and a rejected
     // promise that nobody awaits would end the process.
-    context.log.error({ ...logFields(request), err: failure }, 'an error could not be sent');
-    reply.raw.destroy();
+    context.log.error({ ...logFields(exchange), err: failure }, 'an error could not be sent');
+    response.destroy();
   }
 }
 
-function logEnd<App>(context: Context<App>, request: FastifyRequest, reply: FastifyReply): void {
-  const { writableFinished, statusCode } = reply.raw;
-  const ms = Math.round((context.elapsed_ms() - request.state.started_ms) * 10) / 10;
-  const fields = { ...logFields(request), status: statusCode, ms, ...(!writableFinished && { aborted: true }) };
+function logEnd<App>(context: Context<App>, exchange: Exchange): void {
+  const { writableFinished, statusCode } = exchange.response;
+  const ms = Math.round((context.elapsed_ms() - exchange.started_ms) * 10) / 10;
+  const fields = { ...logFields(exchange), status: statusCode, ms, ...(!writableFinished && { aborted: true }) };
   context.log.info(fields, 'request');
 }
 
 /** An allow-list: no header, no query, no body, and the route's pattern rather than the path. */
-function logFields(request: FastifyRequest): object {
-  const { route, caller, person, body_size_bytes } = request.state;
+function logFields({ id, method, route, caller, person, body_size_bytes }: Exchange): object {
   return {
-    request_id: request.id,
-    method: request.method,
+    request_id: id,
+    method,
     route,
     ...(caller && { account_id: caller.account.id, key_id: caller.key.id }),
     ...(person && { account_id: person.account?.id, user_id: person.user.id }),

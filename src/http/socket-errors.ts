@@ -1,19 +1,16 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ApiError, type ErrorFormat } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { closed_policy } from './browser-headers.ts';
 import { errorAnswer, formatOfPath } from './error-answer.ts';
+import type { Exchange } from './exchange.ts';
 import { absolute_form, decodePath } from './routes.ts';
 
 /** How long a socket that sent nonsense may go on sending before it is cut. */
 const linger_ms = 1_000;
 
 type Log = (fields: object, message: string) => void;
-
-/** A request that was accepted on a socket, and its answer. */
-type Exchange = { request: IncomingMessage; response: ServerResponse; format: ErrorFormat; request_id: string };
 
 export type SocketErrors = ReturnType<typeof makeSocketErrors>;
 
@@ -22,8 +19,8 @@ export type SocketErrors = ReturnType<typeof makeSocketErrors>;
  * are too large or too slow. The answer has our format, and the connection ends with it.
  */
 export function makeSocketErrors(log: Log, transport_security: () => string | undefined = () => undefined) {
-  const answered = new WeakSet<Socket>();
-  const newest = new WeakMap<Socket, Exchange>();
+  const answered = new WeakSet<Duplex>();
+  const newest = new WeakMap<Duplex, Exchange>();
   const endWith = (socket: Duplex, error: ApiError, format: ErrorFormat, request_id: string) => {
     const hsts = transport_security();
     const own = hsts === undefined ? {} : { 'strict-transport-security': hsts };
@@ -31,23 +28,23 @@ export function makeSocketErrors(log: Log, transport_security: () => string | un
   };
   return {
     /** Tells of a request whose body the parser may still stumble over. */
-    track(socket: Socket, exchange: Exchange): void {
+    track(socket: Duplex, exchange: Exchange): void {
       newest.set(socket, exchange);
     },
     /** Ends a connection that asks for what is no request, such as CONNECT. */
     refuse(socket: Duplex, error: ApiError): void {
       endWith(socket, error, 'service', newId('req'));
     },
-    answer(error: Error, socket: Socket): void {
+    answer(error: Error, socket: Duplex): void {
       if (answered.has(socket)) return;
       answered.add(socket);
       const exchange_there = newest.get(socket);
       const open = exchange_there && !exchange_there.response.writableFinished ? exchange_there : undefined;
       const answerNow = (exchange?: Exchange) => {
-        const { format, request_id } = exchange ?? { format: formatOfPath(pathOf(error)), request_id: newId('req') };
+        const { format, id } = exchange ?? { format: formatOfPath(pathOf(error)), id: newId('req') };
         const refused = toApiError(error);
-        log({ request_id, status: refused.status, code: codeOf(error) }, 'refused by the HTTP parser');
-        endWith(socket, refused, format, request_id);
+        log({ request_id: id, status: refused.status, code: codeOf(error) }, 'refused by the HTTP parser');
+        endWith(socket, refused, format, id);
       };
       if (!socket.writable || codeOf(error) === 'ECONNRESET') {
         socket.destroy();

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -43,6 +44,20 @@ test('a port that is in use is refused, also when a service like this one uses i
   await expect(second.pipeline.listen(address)).rejects.toMatchObject({ code: 'EADDRINUSE' });
   expect((await harness.send('GET', '/open', { key: null })).status).toBe(200);
   await harness.close();
+});
+
+test('a service whose host is localhost is reached at each address of that name', async () => {
+  const { pipeline, close } = await startHarness([open]);
+  await close();
+  const { port } = await pipeline.listen({ host: 'localhost', port: 0 });
+  for (const { address } of await lookup('localhost', { all: true })) {
+    const socket = connect(port, address);
+    socket.write('GET /open HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+    const [answer] = await once(socket, 'data');
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /);
+    socket.destroy();
+  }
+  await close();
 });
 
 test('a port is free again once all connections to it have ended', async () => {
