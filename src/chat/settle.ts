@@ -106,7 +106,7 @@ type Unsettled = {
 
 /**
  * The end goes to the journal, from which it is settled when the database is back, whatever becomes of this process:
- * so the caller has the answer as if it were settled. An end that costs nobody anything is only tried for a while.
+ * so the caller has the answer as if it were settled. A release goes there too: else its money stays held for an hour.
  */
 async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Promise<Settled> {
   const { charge, end, pledge, settling, given_up } = unsettled;
@@ -116,10 +116,6 @@ async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Pr
   });
   reported.catch(() => undefined); // it may end while the journal is written, when nobody waits for it
   const upstream_cost = end.upstream && end.upstream.basis !== 'unknown' ? end.upstream.cost : null;
-  if (!charge && upstream_cost === null) {
-    app.track(reported);
-    return { charged: 0n, upstream_cost };
-  }
   try {
     await app.journal.write([unsettledEntry(app, end, pledge)]);
   } catch (error) {

@@ -162,6 +162,33 @@ test('a service that stops while the database is away journals its open settleme
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 }, 60_000);
 
+test('a call that fails while the database is away is in the journal, and gives its money back as soon as that is back', async () => {
+  const { database, proxy, upstream } = await setPlace(400);
+  upstream.script('gpt-x', { stream: [300], then: 'cut' });
+  const service = await startTestApp({ worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: proxy.url } });
+  onTestFinished(() => service.stop());
+  const client = await service.client();
+  const failing = fetch(`${service.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'acme/oai', max_tokens: 500, messages: hello }),
+  });
+  await vi.waitFor(() => expect(upstream.asked.length).toBe(1), { timeout: 10_000, interval: 5 });
+  proxy.refuse(true);
+  const response = await failing;
+  expect(response.status).toBe(502);
+  const id = response.headers.get('x-request-id');
+  const waiting = () => readJournals(service.app.config.data_dir);
+  expect((await waiting()).map((entry) => entry.id)).toContain(`end ${id}`);
+
+  proxy.refuse(false);
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 20_000, interval: 50 });
+  const entries = await database.db.query(`select type from ledger_entries where ref = $1 and event = 'close'`, [id]);
+  expect(entries).toEqual([{ type: 'release' }]);
+  const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
+  expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
+}, 60_000);
+
 test('a stream whose end the journal cannot take waits for the database, and is charged once when that is back', async () => {
   const { database, proxy, upstream } = await setPlace(400);
   const service = await startTestApp({ worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: proxy.url } });
