@@ -62,7 +62,7 @@ async function openOrganization(tx: Queryable, account: Account): Promise<void> 
 
 /**
  * Gives the account a new webhook secret, from the next attempt of any delivery on. For 24 hours the
- * standard signature is made with the one before as well (migrations/0006_webhooks.sql). Undefined
+ * standard signature is made with the one before as well (`accounts` in sql/migrations). Undefined
  * if there is no such account.
  */
 export async function rotateWebhookSecret(db: Queryable, id: string, now: Date): Promise<string | undefined> {

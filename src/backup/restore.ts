@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { copyIn, copy_settings } from '../db/copy.ts';
 import { openConnection, type Db } from '../db/database.ts';
-import { findMigrations, lockMigrations, migrateWithin, MigrationError } from '../db/migrate.ts';
+import { applyMigrations, findMigrations, lockMigrations, migrateWithin, MigrationError } from '../db/migrate.ts';
 import { listTables, sqlColumns, sqlName, type Table } from '../db/tables.ts';
 import { engineVersion, kept_tables, makeEngineTables } from '../queue/backup.ts';
 import type { EngineLog } from '../queue/complaints.ts';
@@ -114,7 +114,7 @@ async function restoreTables(
 /** An empty database that is older than the backup becomes as new as it. */
 async function migrateTo(client: pg.Client, migrations: Manifest['schema']['migrations']): Promise<void> {
   try {
-    await migrateWithin(client, findMigrations(migrations));
+    await applyMigrations(client, findMigrations(migrations));
   } catch (error) {
     if (!(error instanceof MigrationError)) throw error;
     throw new BackupError(

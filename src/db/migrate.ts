@@ -1,58 +1,44 @@
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { withConnection, type Db } from './database.ts';
+import { applyFunctions } from './functions.ts';
+import { readMigrations, type Migration } from './sql-files.ts';
+import { earlier_migrations, version_before } from './taken-over.ts';
 
-/** One file of migrations/, in the order of its number. */
-export type Migration = { number: number; name: string; sql: string; checksum: string };
-
-/** The database is newer than this program, or an applied file was edited: nothing was changed. */
+/** The database is newer than this program, too old for it, or an applied file was edited: nothing was changed. */
 export class MigrationError extends Error {
   override name = 'MigrationError';
-}
-
-const folder = new URL('../../migrations/', import.meta.url);
-
-/** All migrations of this program, lowest number first. */
-function readMigrations(): Migration[] {
-  return readdirSync(folder)
-    .filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name))
-    .toSorted()
-    .map((name) => {
-      const sql = readFileSync(new URL(name, folder), 'utf8');
-      return {
-        number: Number(name.slice(0, 4)),
-        name,
-        sql,
-        checksum: createHash('sha256').update(sql).digest('hex'),
-      };
-    });
 }
 
 /** Any number will do, as long as it is ours: two starting processes wait for each other on it. */
 const advisory_lock = 7_633_529_001;
 
 /**
- * Brings the schema up to date and returns the names of the files applied now. Each file is one
- * transaction; two processes that start together wait for each other. Throws MigrationError if the
- * database knows a migration that this program does not, or one whose text has changed since.
+ * Brings the schema and its functions up to date, in one transaction, and returns the names of the migrations applied
+ * now. Two processes that start together wait for each other. Throws MigrationError if the database knows a
+ * migration that this program does not, or one whose text has changed since.
  */
 export async function migrate(db: Db): Promise<string[]> {
   return withConnection(db, async (client) => {
     await lockMigrations(client);
-    return applyMissing(client, readMigrations(), async (migration) => {
-      await client.query('begin');
+    for (let tries = 1; ; tries++) {
       try {
-        await applyOne(client, migration);
+        await client.query('begin');
+        const names = await migrateWithin(client);
         await client.query('commit');
+        return names;
       } catch (error) {
         await client.query('rollback');
-        throw error;
+        if (!isDeadlock(error) || tries >= tries_max) throw explain(error);
       }
-    });
-  }).catch((error: unknown) => {
-    throw explain(error);
+    }
   });
+}
+
+/** Nodes that are at work take locks of tables in another order than migrations do: one of the two is refused then. */
+const tries_max = 5;
+
+function isDeadlock(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '40P01';
 }
 
 /** PostgreSQL's code 42501: insufficient_privilege. Since version 15 only its owner may make tables in a database. */
@@ -63,22 +49,60 @@ function explain(error: unknown): unknown {
   );
 }
 
-async function applyMissing(
-  client: pg.Client,
-  wanted: readonly Migration[],
-  apply: (migration: Migration) => Promise<void>,
-): Promise<string[]> {
+/** A migration as a backup names it. */
+export type MigrationName = Pick<Migration, 'name' | 'checksum'>;
+
+/**
+ * Applies what the database lacks, tables and functions, within the caller's transaction. Returns the names of the
+ * migrations. Throws MigrationError if the database has others. The caller holds the lock of `lockMigrations`.
+ */
+export async function migrateWithin(client: pg.Client): Promise<string[]> {
+  const names = await applyMigrations(client, readMigrations());
+  await applyFunctions(client);
+  return names;
+}
+
+/** The same for some migrations alone, without any function: the tables are as a backup of that time has them. */
+export async function applyMigrations(client: pg.Client, migrations: readonly Migration[]): Promise<string[]> {
   await client.query(`create table if not exists migrations (
     number int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`);
-  const { rows } = await client.query<{ number: number; name: string; checksum: string }>('select * from migrations');
-  const applied = new Map(rows.map((row) => [row.number, row]));
-  for (const row of rows) checkKnown(row, wanted);
-  const missing = wanted.filter((migration) => !applied.has(migration.number));
-  for (const migration of missing) await apply(migration);
+  const { rows } = await client.query<NumberedName>('select number, name, checksum from migrations order by number');
+  const is_taken_over = checkEarlier(rows);
+  for (const row of rows) if (!isEarlier(row)) checkKnown(row, migrations);
+  const missing = migrations.filter((migration) => !rows.some(({ number }) => number === migration.number));
+  for (const migration of missing) {
+    if (!is_taken_over || migration.number !== baseline) await client.query(migration.sql);
+    const { number, name, checksum } = migration;
+    await client.query('insert into migrations (number, name, checksum) values ($1, $2, $3)', [number, name, checksum]);
+  }
   return missing.map((migration) => migration.name);
 }
 
-function checkKnown(row: { number: number; name: string; checksum: string }, known: readonly Migration[]): void {
+type NumberedName = { number: number; name: string; checksum: string };
+
+/** The number of the migration that makes what all earlier ones made. */
+const baseline = 100;
+
+function isEarlier({ number }: NumberedName): boolean {
+  return number < baseline;
+}
+
+/**
+ * True if the database has every migration that the baseline replaces, so that only its name is missing; false if it
+ * has none. Throws MigrationError if it has a part of them.
+ */
+function checkEarlier(applied: readonly NumberedName[]): boolean {
+  const rows = applied.filter(isEarlier);
+  for (const row of rows) checkKnown(row, earlier_migrations);
+  const [last] = rows.slice(-1);
+  if (!last) return false;
+  if (rows.length === earlier_migrations.length) return true;
+  throw new MigrationError(
+    `The database is too old for this version (its last migration is ${last.name}): start ${version_before} on it once, then this version.`,
+  );
+}
+
+function checkKnown(row: NumberedName, known: readonly NumberedName[]): void {
   const ours = known.find((migration) => migration.number === row.number);
   if (!ours) {
     throw new MigrationError(
@@ -86,39 +110,31 @@ function checkKnown(row: { number: number; name: string; checksum: string }, kno
     );
   }
   if (ours.checksum !== row.checksum) {
-    throw new MigrationError(`migrations/${ours.name} has been changed since it was applied; add a new file instead.`);
+    throw new MigrationError(`Migration ${ours.name} has been changed since it was applied; add a new file instead.`);
   }
 }
 
-async function applyOne(client: pg.Client, { sql, number, name, checksum }: Migration): Promise<void> {
-  await client.query(sql);
-  await client.query('insert into migrations (number, name, checksum) values ($1, $2, $3)', [number, name, checksum]);
-}
-
-/** A migration as a backup names it. */
-export type MigrationName = Pick<Migration, 'name' | 'checksum'>;
-
-/** This program's migrations of these names. Throws MigrationError for one that it does not have, or has in another form. */
+/**
+ * This program's migrations of these names; the baseline for those that it replaces. Throws MigrationError for one that
+ * it does not have, or has in another form.
+ */
 export function findMigrations(names: readonly MigrationName[]): Migration[] {
   const migrations = readMigrations();
-  return names.map(({ name, checksum }) => {
-    const match = migrations.find((migration) => migration.name === name && migration.checksum === checksum);
-    if (match) return match;
-    throw new MigrationError(
-      `It has the migration ${name}, which this version does not know in this form: use a newer Medley.`,
-    );
-  });
-}
-
-/**
- * Applies what of `wanted`, or of all migrations, the database lacks, within the caller's transaction. Returns the
- * names. Throws MigrationError if the database has others. The caller holds the lock of `lockMigrations`.
- */
-export async function migrateWithin(
-  client: pg.Client,
-  wanted: readonly Migration[] = readMigrations(),
-): Promise<string[]> {
-  return applyMissing(client, wanted, (migration) => applyOne(client, migration));
+  const isSame = (a: MigrationName) => (b: MigrationName) => a.name === b.name && a.checksum === b.checksum;
+  const earlier = names.filter((name) => earlier_migrations.some(isSame(name)));
+  if (earlier.length > 0 && earlier.length < earlier_migrations.length) {
+    throw new MigrationError(`Restore it with ${version_before}, start this version there, and take another backup.`);
+  }
+  const later = names
+    .filter((name) => !earlier.includes(name))
+    .map((name) => {
+      const match = migrations.find(isSame(name));
+      if (match) return match;
+      throw new MigrationError(
+        `It has the migration ${name.name}, which this version does not know in this form: use a newer Medley.`,
+      );
+    });
+  return later.length > 0 || earlier.length === 0 ? later : migrations.filter(({ number }) => number === baseline);
 }
 
 /** Until the session of `client` ends, nobody else changes the schema. */

@@ -100,7 +100,7 @@ export const all_charges = `(select account_id, created_at, revenue + loss as ch
 /**
  * Entries behind each account's mark. One index range per account: a run pays for what is new, not for
  * all that is there, whatever the planner believes of the tables' sizes. Hence `offset 0`, and `is not
- * distinct from` for what the index of events should not be left for (see migrations/0001_money.sql).
+ * distinct from` for what the index of events should not be left for (see sql/migrations/0100_baseline.sql).
  */
 const fresh = `
   select e.* from balances b left join book_marks m using (account_id)
@@ -271,7 +271,7 @@ const standing_rules: readonly Rule[] = [
             from budgets where held < 0 or spent < 0`,
   },
   {
-    // What stood when a limit was lowered is not taken back: migrations/0048_charges_within_limits.sql.
+    // What stood when a limit was lowered is not taken back: `budgets` in sql/migrations/0100_baseline.sql.
     name: 'no key spends and holds more than its limit',
     sql: `select key_id as subject, 'more than the limit of the key' as detail,
                  spent + held - greatest(limit_month, allowed) as off_by

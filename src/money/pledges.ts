@@ -42,7 +42,7 @@ export type Funds = Pick<HoldAnswer, 'available' | 'remaining'>;
 /** A key, by what has its limit. */
 type KeyName = Pick<HoldRequest, 'key_id' | 'budget_id'>;
 
-/** On which migrations/0040_pledges.sql tells the account whose money an operator took out or limited. */
+/** On which money_credit and money_limit name the account whose money an operator took out or limited. */
 export const money_channel = 'money_changed';
 
 /** A call that lasts longer has its hold written: for the balance that people see, and should this process die. */

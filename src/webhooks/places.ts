@@ -22,7 +22,7 @@ export type Ended = Omit<DeliveryAttempt, 'number'> & { delivered: boolean; time
 /** `lost`: the claim holds no place any more, and nothing was written. */
 export type AfterAttempt = { state: DeliveryState | 'lost'; next_at: Date | null };
 
-/** The limits on attempts in flight, kept by the database for all nodes (migrations/0006_webhooks.sql). */
+/** The limits on attempts in flight, kept by the database for all nodes (sql/functions/webhooks). */
 export type Places = {
   /**
    * Takes a place for an attempt that is due. Undefined: there is none, and whoever gives one up sends

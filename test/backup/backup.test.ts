@@ -18,7 +18,6 @@ import { readManifest } from '../../src/backup/manifest.ts';
 import { checkBackup, restoreBackup } from '../../src/backup/restore.ts';
 import { readConfig } from '../../src/config.ts';
 import { openConnection } from '../../src/db/database.ts';
-import { lockMigrations, migrateWithin, findMigrations } from '../../src/db/migrate.ts';
 import { listTables } from '../../src/db/tables.ts';
 import { kept_tables } from '../../src/queue/backup.ts';
 import { startServer } from '../../src/server.ts';
@@ -82,16 +81,6 @@ async function usedDatabase(): Promise<TestDatabase> {
 async function backUp(folder: string) {
   const { db, storage } = service.app;
   return makeBackup({ db, storage, product_version: '0.1.0', secret_in_environment: false, progress: quiet }, folder);
-}
-
-/** Restores into a database of its own. */
-async function restore(folder: string) {
-  const database = await emptyDatabase();
-  const data_dir = place.path(`data-${databases.length}`);
-  const storage = await openDiskStorage(data_dir);
-  const manifest = await checkBackup(folder, quiet);
-  const restored = await restoreBackup({ db: database.db, storage, log, progress: quiet }, folder, manifest);
-  return { database, storage, data_dir, manifest, restored };
 }
 
 /** Calls of every kind until they are stopped. */
@@ -368,29 +357,8 @@ describe('a backup of a quiet service', patience, () => {
   });
 });
 
-it('a backup of an older schema is restored and then migrated', async () => {
-  const old = await emptyDatabase();
-  const all = (await readManifest(place.path('quiet'))).schema.migrations;
-  const older = all.slice(0, 8);
-  await connected(old.url, async (connection) => {
-    await lockMigrations(connection);
-    await migrateWithin(connection, findMigrations(older));
-    await connection.query(`insert into accounts values ('acct_1', 'Old', 'USD', 'active', 'whsec_x', now())`);
-    await connection.query(`insert into balances (account_id, currency) values ('acct_1', 'USD')`);
-  });
-  const folder = place.path('older');
-  const storage = await openDiskStorage(place.path('older-data'));
-  await makeBackup(
-    { db: old.db, storage, product_version: '0.0.9', secret_in_environment: false, progress: quiet },
-    folder,
-  );
-  const { restored, database } = await restore(folder);
-  expect(restored).toEqual({ migrated: all.slice(8).map(({ name }) => name), has_jobs: false, left_out: [] });
-  expect(await database.db.query('select name from accounts')).toEqual([{ name: 'Old' }]);
-});
-
 it('a backup includes every table of the migrations and uses only types that it supports', async () => {
-  const folder = join(import.meta.dirname, '../../migrations');
+  const folder = join(import.meta.dirname, '../../sql/migrations');
   const text = readdirSync(folder)
     .toSorted()
     .map((name) => readFileSync(join(folder, name), 'utf8'))

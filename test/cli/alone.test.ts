@@ -19,7 +19,7 @@ describe('a command without a running service', () => {
   it('creates the database as migrate, two of which run one after the other, and leaves nothing running', async () => {
     const [first, second] = await Promise.all([commands.ok('migrate'), commands.ok('migrate')]);
     expect(first.applied).toEqual(second.applied);
-    expect(first.applied[0]).toBe('0001_money.sql');
+    expect(first.applied[0]).toBe('0100_baseline.sql');
     expect(first.pending).toEqual([]);
     expect(await embeddedConnection(join(folder, 'data'))).toBeUndefined();
   });

@@ -90,7 +90,7 @@ describe.each(documentPaths())('%s', (path) => {
 
 /** Paths of this repository in a text; those in links are looked at as links. */
 function missingFiles(text: string): string[] {
-  const paths = /(?<![\w/.-])(?:src|test|scripts|migrations|docs|bench|web)\/[\w/-]+(?:\.[\w-]+)*\/?/g;
+  const paths = /(?<![\w/.-])(?:src|test|scripts|sql|docs|bench|web)\/[\w/-]+(?:\.[\w-]+)*\/?/g;
   const named = text.replaceAll(/\]\([^)\s]+\)|\w+:\/\/\S+/g, ']').matchAll(paths);
   return [...named].map(([file]) => file).filter((file) => !existsSync(join(repository, file)));
 }
@@ -211,7 +211,7 @@ describe('ARCHITECTURE.md', () => {
     const shown = tableRows(architecture, 'Table').flatMap(([tables = '', , room = '']) =>
       tables.split(', ').map((table) => `${table} ${room}`),
     );
-    expect(shown.toSorted()).toEqual([...there, 'schema pgboss engine'].toSorted());
+    expect(shown.toSorted()).toEqual([...there, 'schema pgboss queue'].toSorted());
   });
 });
 
@@ -248,6 +248,7 @@ describe('docs/reliability.md', () => {
 });
 
 function migrations(): string {
-  const names = readdirSync(join(repository, 'migrations'));
-  return names.map((name) => readFileSync(join(repository, 'migrations', name), 'utf8')).join('\n');
+  const folder = join(repository, 'sql/migrations');
+  const names = readdirSync(folder);
+  return names.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n');
 }

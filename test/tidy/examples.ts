@@ -73,16 +73,18 @@ export const bad: readonly Example[] = [
   {
     rule: 'table owner',
     why: 'nobody owns it',
-    files: { 'migrations/0001_a.sql': 'create table a (b int);' },
-    at: 'migrations/0001_a.sql:1',
+    files: { 'sql/migrations/0001_a.sql': 'create table a (b int);' },
+    at: 'sql/migrations/0001_a.sql:1',
   },
   {
     rule: 'table owner',
     why: 'its room does not exist',
-    files: { 'migrations/0001_a.sql': '-- room: attic\ncreate or replace function a() returns int' },
-    at: 'migrations/0001_a.sql:2',
+    files: { 'sql/migrations/0001_a.sql': '-- room: attic\ncreate or replace function a() returns int' },
+    at: 'sql/migrations/0001_a.sql:2',
   },
+  ...functionFiles(),
   ...foreignSql(),
+  ...foreignFunctions(),
   ...floats(),
   { rule: 'environment', why: 'process.env', files: { 'src/app.ts': '\nf(process.env.PORT);' }, at: 'src/app.ts:2' },
   {
@@ -191,14 +193,40 @@ function foreignSql(): Example[] {
     ['beside a placeholder', 'query(`select ${columns} from tasks`)'],
     ['in the query builder', "db.selectFrom('tasks as t').execute();"],
     ['as a function', "query('select money_hold($1)')"],
-    ['in the engine', "query('select 1 from pgboss.job')"],
+    ['in the job queue', "query('select 1 from pgboss.job')"],
   ];
   return spots.map(([why, text]) => ({
     rule: 'sql owner',
     why,
-    files: { 'migrations/0001_a.sql': owned, 'src/accounts/a.ts': text },
+    files: { 'sql/migrations/0001_a.sql': owned, 'src/accounts/a.ts': text },
     at: `src/accounts/a.ts:${why === 'after join' ? 2 : 1}`,
   }));
+}
+
+/** A function that is in the folder of its room, and one that stays for older nodes. */
+function foreignFunctions(): Example[] {
+  return ['sql/functions/money/a.sql', 'sql/functions/former/a.sql'].map((path) => ({
+    rule: 'sql owner',
+    why: path,
+    files: { [path]: '', 'src/accounts/a.ts': "query('select a($1)')" },
+    at: 'src/accounts/a.ts:1',
+  }));
+}
+
+function functionFiles(): Example[] {
+  const spots = [
+    ['in the folder of no room', 'sql/functions/attic/a.sql', '-- Does.\ncreate or replace function a() returns int'],
+    ['without a comment', 'sql/functions/money/a.sql', 'create or replace function a() returns int'],
+    ['of another name', 'sql/functions/money/a.sql', '-- Does.\ncreate or replace function b() returns int'],
+    ['that cannot be applied again', 'sql/functions/money/a.sql', '-- Does.\ncreate function a() returns int'],
+    ['beside a table', 'sql/functions/money/a.sql', '-- Does.\ncreate or replace function a()\ncreate table b ();'],
+    [
+      'whose body is read at once',
+      'sql/functions/money/a.sql',
+      '-- Does.\ncreate or replace function a()\nreturn b();',
+    ],
+  ] as const;
+  return spots.map(([why, path, text]) => ({ rule: 'sql function', why, files: { [path]: text }, at: `${path}:1` }));
 }
 
 function floats(): Example[] {
@@ -265,17 +293,20 @@ export const good: readonly Example[] = [
   {
     rule: 'table owner',
     why: 'the room above a reason',
-    files: { 'migrations/0001_a.sql': '-- room: money\n-- because\ncreate table a ();' },
+    files: { 'sql/migrations/0001_a.sql': '-- room: money\n-- because\ncreate table a ();' },
   },
   ...["query('select * from tasks')", 'throw new Error(`no answer from tasks after ${ms} ms`);'].map((text) => ({
     rule: 'sql owner',
     why: text,
-    files: { 'migrations/0001_a.sql': owned, [text.startsWith('throw') ? 'src/chat/a.ts' : 'src/tasks/a.ts']: text },
+    files: {
+      'sql/migrations/0001_a.sql': owned,
+      [text.startsWith('throw') ? 'src/chat/a.ts' : 'src/tasks/a.ts']: text,
+    },
   })),
   {
     rule: 'sql owner',
     why: 'a column',
-    files: { 'migrations/0001_a.sql': owned, 'src/chat/a.ts': "query('select tasks from calls')" },
+    files: { 'sql/migrations/0001_a.sql': owned, 'src/chat/a.ts': "query('select tasks from calls')" },
   },
   { rule: 'money', why: 'whole numbers', files: { 'src/money/a.ts': 'f(10n ** 6n, -a, 3, 1e9, a - b);' } },
   { rule: 'environment', why: 'its own room', files: { 'src/config.ts': 'f(process.env);' } },

@@ -13,6 +13,7 @@ export const rules: readonly Rule[] = [
   imports.holds_callers,
   imports.no_orphans,
   sql.declared_rooms,
+  sql.function_files,
   sql.sql_in_its_room,
   code.whole_money,
   code.environment,

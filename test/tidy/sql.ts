@@ -16,7 +16,7 @@ const creation =
 export const declared_rooms: Rule = {
   name: 'table owner',
   findings: (tree) =>
-    declarations(tree)
+    migrationDeclarations(tree)
       .filter(({ room }) => room === undefined || !rooms.includes(room))
       .map(({ file, line, kind, name }) => ({
         file,
@@ -25,9 +25,21 @@ export const declared_rooms: Rule = {
       })),
 };
 
+/** What is created in migrations, with the room of the comment above, and in sql/functions, with that of the folder. */
 function declarations(tree: Tree): Declaration[] {
+  const functions = functionFiles(tree).map(({ path, folder, name }): Declaration => ({
+    file: path,
+    line: 1,
+    kind: 'function',
+    name,
+    room: folder,
+  }));
+  return [...migrationDeclarations(tree), ...functions];
+}
+
+function migrationDeclarations(tree: Tree): Declaration[] {
   return [...tree.files]
-    .filter(([path]) => /^migrations\/.*\.sql$/.test(path))
+    .filter(([path]) => /^sql\/migrations\/.*\.sql$/.test(path))
     .flatMap(([file, text]) => {
       const lines = text.split('\n');
       return lines.flatMap((line, index): Declaration[] => {
@@ -39,18 +51,48 @@ function declarations(tree: Tree): Declaration[] {
     });
 }
 
+function functionFiles(tree: Tree): { path: string; folder: string; name: string; text: string }[] {
+  return [...tree.files].flatMap(([path, text]) => {
+    const [, folder = '', name = ''] = /^sql\/functions\/([^/]+)\/(\w+)\.sql$/.exec(path) ?? [];
+    return name === '' ? [] : [{ path, folder, name, text }];
+  });
+}
+
+/** Functions that only nodes of the version before this one call: in no room, so that no source may name them. */
+const former = 'former';
+
+export const function_files: Rule = {
+  name: 'sql function',
+  findings: (tree) =>
+    functionFiles(tree).flatMap(({ path, folder, name, text }): Finding[] => {
+      const advice =
+        folder !== former && !rooms.includes(folder)
+          ? `move it to the folder of the room that owns it; there is no room ${folder}`
+          : adviceOn(name, text);
+      return advice === undefined ? [] : [{ file: path, line: 1, advice }];
+    }),
+};
+
+function adviceOn(name: string, text: string): string | undefined {
+  const creations = [...text.matchAll(/^create (or replace )?(\w+) (\w+)/gim)];
+  const functions = creations.filter(([, , kind]) => kind === 'function');
+  if (functions.length !== 1 || functions[0]?.[3] !== name) return `create the function ${name}, and no other one`;
+  if (creations.some(([, replaces, kind]) => !replaces || (kind !== 'function' && kind !== 'trigger'))) {
+    return 'use "create or replace" of a function and its triggers only: the file is applied again when it changes';
+  }
+  if (/^return\b|^begin atomic\b/m.test(text)) return 'quote the body by $$, so that functions need no order';
+  return text.startsWith('-- ') ? undefined : 'begin with a comment: what it does, what it locks, what it returns';
+}
+
 function nameOf(written = ''): string {
   return written.replaceAll('"', '').toLowerCase();
 }
-
-/** Migrations keep the names that modules had when they were written. */
-const renamed_rooms: Readonly<Record<string, string>> = { engine: 'queue' };
 
 /** The room named in the block of comment lines directly above line `index`. */
 function roomAbove(lines: readonly string[], index: number): string | undefined {
   for (let above = index - 1; above >= 0 && lines[above]?.startsWith('--'); above--) {
     const match = /^-- room: (\w+)\s*$/.exec(lines[above] ?? '');
-    if (match?.[1]) return renamed_rooms[match[1]] ?? match[1];
+    if (match?.[1]) return match[1];
   }
   return undefined;
 }
@@ -82,7 +124,10 @@ function foreignSql(source: Source, owners: Owners): Finding[] {
   const findings: Finding[] = [];
   const check = (kind: string, name: string, owner: string | undefined, offset: number) => {
     if (owner === undefined || owner === room) return;
-    const advice = `${kind} ${name} belongs to room ${owner}; call a function of src/${owner} instead`;
+    const advice =
+      owner === former
+        ? `function ${name} is for nodes of the version before this one; call the one that replaces it`
+        : `${kind} ${name} belongs to room ${owner}; call a function of src/${owner} instead`;
     findings.push({ file: source.path, line: lineAt(source.text, offset), advice });
   };
   for (const { text, offset } of sqlOf(source)) {
@@ -96,7 +141,7 @@ function foreignSql(source: Source, owners: Owners): Finding[] {
   return findings;
 }
 
-/** The engine's tables live in a schema of their own, made by pg-boss and not by our migrations. */
+/** The tables of jobs are in a schema of their own, made by pg-boss and not by our migrations. */
 function tableOwner(name: string, owners: Owners): string | undefined {
   return name.startsWith('pgboss.') ? 'queue' : owners.tables.get(name.replace(/^public\./, ''));
 }

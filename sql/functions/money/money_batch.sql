@@ -1,0 +1,246 @@
+-- Holds (p_verb hold), closes (close) and keeps (keep) for many callers, as money_hold, money_close and money_keep
+-- would one after the other in the order of the members; but an error (an account that is not there, an amount below
+-- zero) fails all. Locks the balances in the order of the accounts' ids. Returns arrays: member i's answer is at i.
+--
+-- Member i has its values at i of each array; p_amount is the hold's amount or the cost (null to release), p_pledge
+-- what was promised to a keep. No two members may have the same account and ref. The members are walked account by
+-- account with the sums so far, so that a refused one does not count against those after it; then everything is written
+-- at once.
+--
+-- 256 members took 72 µs of the server's time each over 1,000 accounts when the rows were found by joins, and 40 since
+-- (bench/results/money.md). Hence: "lateral … offset 0" makes each row an index probe whatever the planner believes of
+-- the tables' sizes; rows are written at the ctid at which they were read, which cannot move while the account is
+-- locked; arrays have their full length from the start, since one that begins at its second member would be unnested as
+-- if that were the first. One look-up says whether any hold was booked before. Each entry is made where its numbers are
+-- known, as a row of the table with all columns in their order: eight arrays took 0.9 µs a member to fill, the rows
+-- take 0.6; to read 18 arrays side by side in "from" takes 2.7, the rows 0.3. What an account has at the end is what
+-- its last entry says.
+create or replace function money_batch(
+  p_now timestamptz, p_verb text[], p_account text[], p_key text[], p_ref text[], p_amount bigint[],
+  p_model text[], p_kind text[], p_expires timestamptz[], p_beyond boolean[], p_units jsonb[],
+  p_upstream jsonb[] default null, p_pledge bigint[] default null, p_node text default null,
+  out outcome text[], out state text[], out charged bigint[], out available bigint[], out remaining bigint[],
+  out upstream bigint[]
+) language plpgsql
+  set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  no_numbers constant bigint[] := array_fill(null::bigint, array[cardinality(p_ref)]);
+  no_texts constant text[] := array_fill(null::text, array[cardinality(p_ref)]);
+  this_month constant date := month_of(p_now);
+  -- What is written: the entries, the holds that open, and where those are that close.
+  entry ledger_entries[]; n int := 0;
+  opened open_holds[];
+  closed_tid tid[];
+  -- The accounts as they were locked, and which entry is the last of each.
+  a int := 0; a_tid tid[]; a_id text[]; a_currency text[]; a_amount bigint[]; a_held bigint[]; a_entries bigint[];
+  a_last int[] := array_fill(null::int, array[cardinality(p_ref)]);
+  -- The budgets that something was written for.
+  k int := 0; k_tid tid[]; k_id text[]; k_month date[]; k_spent bigint[]; k_held bigint[];
+  repeated boolean; -- some member asks for a hold, or keeps a pledge, that was booked before
+  -- The account and the key of the member at hand.
+  m record;
+  v_account text;
+  v_currency text; v_available bigint; v_held bigint; v_entries bigint;
+  k_first int; k_at int;
+  v_month date; v_spent bigint; v_key_held bigint;
+  v_outcome text; v_remaining bigint; v_charged bigint;
+  v_hold bigint; v_free bigint; v_upstream jsonb; v_owed bigint; v_basis text;
+  is_new boolean; -- nothing was written for this member before
+  is_late boolean; -- its hold is gone, released by somebody who believed its call to be dead
+  past ledger_entries; -- how it ended before
+  v_budget text; -- the key whose budget is used
+  v_rows int; v_key_rows int;
+begin
+  outcome := no_texts; state := no_texts; charged := no_numbers; available := no_numbers; remaining := no_numbers;
+  upstream := no_numbers;
+  select array_agg(tid), array_agg(account_id), array_agg(currency), array_agg(amount), array_agg(held),
+         array_agg(entries)
+    into a_tid, a_id, a_currency, a_amount, a_held, a_entries
+    from (select ctid as tid, * from balances where account_id = any (p_account) order by account_id for update) b;
+  repeated := exists (select from ledger_entries e where e.event = 'hold'
+    and e.ref = any (array(
+      select u.ref from (select unnest(p_verb) as verb, unnest(p_ref) as ref) u where u.verb <> 'close')));
+  for m in
+    select u.i, u.verb, u.account_id, u.ref, u.amount, u.beyond, coalesce(h.key_id, u.key_id) as key_id,
+           k.ctid as k_tid, k.key_id as k_key, k.shares, k.limit_month, k.spent, k.held as k_held, k.month as k_month,
+           h.ctid as h_tid, h.amount as hold, h.model, h.kind
+      from (select generate_subscripts(p_ref, 1) as i, unnest(p_verb) as verb, unnest(p_account) as account_id,
+                   unnest(p_key) as key_id, unnest(p_ref) as ref, unnest(p_amount) as amount,
+                   unnest(p_beyond) as beyond) u
+      left join lateral (select ctid, * from open_holds h
+        where u.verb <> 'hold' and h.account_id = u.account_id and h.ref = u.ref offset 0) h on true
+      left join lateral (select ctid, * from budgets k
+        where k.key_id = coalesce(h.key_id, u.key_id) and k.account_id = u.account_id offset 0) k on true
+      order by u.account_id, u.i
+  loop
+    if v_account is distinct from m.account_id then
+      a := a + 1;
+      v_account := case when a_id[a] = m.account_id then m.account_id end; -- null if there is none
+      v_currency := a_currency[a];
+      v_held := a_held[a];
+      v_available := a_amount[a] - v_held;
+      v_entries := a_entries[a];
+      k_first := k + 1;
+    end if;
+    if v_account is null or m.k_tid is null and (m.verb <> 'close' or m.h_tid is not null) then
+      raise exception 'there is no account % with a key %', m.account_id, m.key_id
+        using errcode = 'foreign_key_violation';
+    elsif m.amount < 0 or m.amount is null and m.verb = 'hold' or m.amount > 1000000000000000 and m.verb <> 'hold' then
+      raise exception 'a % of % is not an amount', m.verb, m.amount using errcode = 'numeric_value_out_of_range';
+    elsif m.verb = 'keep' and coalesce(p_pledge[m.i], -1) < 0 then
+      raise exception 'a pledge of % is not an amount', p_pledge[m.i] using errcode = 'numeric_value_out_of_range';
+    end if;
+    is_new := m.h_tid is null;
+    if is_new and repeated and m.verb <> 'close' then
+      perform from ledger_entries e
+        where e.ref = m.ref and e.event = 'hold' and e.account_id is not distinct from m.account_id;
+      is_new := not found;
+    end if;
+    is_late := false;
+    if m.h_tid is null and (m.verb = 'close' or m.verb = 'keep' and not is_new) then
+      select * into past from ledger_entries e
+        where e.ref = m.ref and e.event in ('close', 'late') and e.account_id is not distinct from m.account_id
+        order by e.event desc limit 1;
+      if past.type = 'release' and m.amount is not null and m.beyond then
+        is_late := true;
+        m.key_id := past.key_id;
+        m.hold := 0;
+        m.model := past.model;
+        m.kind := past.kind;
+      elsif past.key_id is not null then
+        m.key_id := past.key_id;
+      end if;
+    end if;
+    v_budget := coalesce(m.shares, m.key_id);
+    if m.shares is not null or m.key_id is not null and m.k_key is distinct from m.key_id then
+      select r.ctid, r.key_id, r.limit_month, r.spent, r.held, r.month
+        into m.k_tid, v_budget, m.limit_month, m.spent, m.k_held, m.k_month
+        from budgets s join budgets r on r.key_id = coalesce(s.shares, s.key_id)
+        where s.key_id = m.key_id and s.account_id = m.account_id;
+    end if;
+    k_at := k_first;
+    while k_at <= k and k_id[k_at] <> v_budget loop
+      k_at := k_at + 1;
+    end loop;
+    if k_at <= k then
+      v_month := k_month[k_at];
+      v_spent := k_spent[k_at];
+      v_key_held := k_held[k_at];
+    else
+      v_month := m.k_month;
+      v_spent := m.spent;
+      v_key_held := m.k_held;
+      if v_month < this_month then
+        v_month := this_month;
+        v_spent := 0;
+      end if;
+    end if;
+
+    v_remaining := m.limit_month - v_spent - v_key_held;
+    if m.verb = 'hold' then
+      v_outcome := case
+        when not is_new then 'exists'
+        when v_available < m.amount then 'insufficient'
+        when v_remaining < m.amount then 'over_limit'
+        else 'held' end;
+      outcome[m.i] := v_outcome;
+      if v_outcome <> 'held' then
+        available[m.i] := v_available;
+        remaining[m.i] := v_remaining;
+        continue;
+      end if;
+      remaining[m.i] := v_remaining - m.amount;
+      v_available := v_available - m.amount;
+      v_held := v_held + m.amount;
+      v_entries := v_entries + 1;
+      v_key_held := v_key_held + m.amount;
+      n := n + 1;
+      entry := entry || row(m.account_id, v_entries, 'hold', m.ref, 'hold', v_currency, -m.amount, m.amount, 0, 0, 0, 0,
+        v_available, v_held, m.key_id, p_model[m.i], p_kind[m.i], null, null, v_month, p_now,
+        null, null, 0, 0, null, null, null, 0)::ledger_entries;
+      opened := opened
+        || row(m.account_id, m.ref, m.key_id, m.amount, p_model[m.i], p_kind[m.i], p_now, p_expires[m.i], p_node)::open_holds;
+    elsif m.h_tid is null and not is_late and not (m.verb = 'keep' and is_new) then
+      outcome[m.i] := 'closed';
+      available[m.i] := v_available;
+      remaining[m.i] := v_remaining;
+      state[m.i] := case past.type when 'settle' then 'settled' when 'release' then 'released' end;
+      charged[m.i] := past.revenue + past.loss;
+      upstream[m.i] := case when past.upstream_base is not null then past.upstream_cost end;
+      continue;
+    else
+      if is_late then
+        v_hold := 0;
+        v_free := v_remaining;
+      elsif m.h_tid is null then -- a pledge: its hold is booked now
+        v_hold := greatest(least(p_pledge[m.i], v_available, v_remaining), 0);
+        v_free := v_remaining - v_hold;
+        v_available := v_available - v_hold;
+        v_entries := v_entries + 1;
+        n := n + 1;
+        entry := entry || row(m.account_id, v_entries, 'hold', m.ref, 'hold', v_currency, -v_hold, v_hold, 0, 0, 0, 0,
+          v_available, v_held + v_hold, m.key_id, p_model[m.i], p_kind[m.i], null, null, v_month, p_now,
+          null, null, 0, 0, null, null, null, 0)::ledger_entries;
+      else
+        v_hold := m.hold;
+        v_free := v_remaining;
+        v_held := v_held - v_hold;
+        v_key_held := v_key_held - v_hold;
+        closed_tid := closed_tid || m.h_tid;
+      end if;
+      v_outcome := case when m.amount is null then 'released' else 'settled' end;
+      outcome[m.i] := v_outcome;
+      state[m.i] := v_outcome;
+      v_charged := least(coalesce(m.amount, 0), v_hold
+        + case when m.beyond then greatest(least(v_available, v_free), 0) else 0 end);
+      charged[m.i] := v_charged;
+      v_available := v_available + v_hold - v_charged;
+      v_entries := v_entries + 1;
+      v_spent := v_spent + v_charged;
+      remaining[m.i] := m.limit_month - v_spent - v_key_held;
+      v_upstream := p_upstream[m.i];
+      v_owed := coalesce((v_upstream ->> 'cost')::bigint, 0);
+      v_basis := v_upstream ->> 'basis';
+      upstream[m.i] := case when v_basis <> 'unknown' then v_owed end;
+      n := n + 1;
+      entry := entry || row(m.account_id, v_entries, case when m.amount is null then 'release' else 'settle' end,
+        m.ref, case when is_late then 'late' else 'close' end, v_currency, v_hold - v_charged, -v_hold, 0, coalesce(m.amount, 0),
+        v_charged - coalesce(m.amount, 0), 0,
+        v_available, v_held, m.key_id, coalesce(m.model, p_model[m.i]), coalesce(m.kind, p_kind[m.i]),
+        case when m.amount is not null then p_units[m.i] end, null,
+        v_month, p_now, v_upstream ->> 'provider', v_upstream ->> 'route', v_owed, -v_owed, v_basis,
+        (v_upstream ->> 'base')::bigint, v_upstream ->> 'currency',
+        case v_basis when 'unknown' then 1 else 0 end)::ledger_entries;
+    end if;
+    available[m.i] := v_available;
+    a_last[a] := n;
+    if k_at > k then
+      k := k_at;
+      k_id[k] := v_budget;
+      k_tid[k] := m.k_tid;
+      k_month[k] := v_month;
+    end if;
+    k_spent[k_at] := v_spent;
+    k_held[k_at] := v_key_held;
+  end loop;
+
+  update balances b
+    set amount = (l.last).available_after + (l.last).held_after, held = (l.last).held_after, entries = (l.last).number
+    from (select l.tid, entry[l.n] as last from (select unnest(a_tid) as tid, unnest(a_last) as n) l
+      where l.n is not null offset 0) l
+    where b.ctid = l.tid;
+  get diagnostics v_rows = row_count;
+  update budgets k set month = n.month, spent = n.spent, held = n.held
+    from (select unnest(k_tid) as tid, unnest(k_month) as month, unnest(k_spent) as spent, unnest(k_held) as held) n
+    where k.ctid = n.tid;
+  get diagnostics v_key_rows = row_count;
+  -- Else somebody wrote to the tables by hand, without the account's lock.
+  if v_rows <> cardinality(array_remove(a_last, null)) or v_key_rows <> k then
+    raise exception 'a balance or budget was changed without the lock of its account'
+      using errcode = 'serialization_failure';
+  end if;
+  delete from open_holds where ctid = any (closed_tid);
+  insert into open_holds select o.* from unnest(opened) o;
+  insert into ledger_entries select e.* from unnest(entry) e;
+end $$;

@@ -1,0 +1,883 @@
+-- The schema of the database, which sql/migrations and sql/functions come to.
+-- Written by "npm run schema", and compared by a test: change those, never this file.
+
+create table accounts (
+  id text not null,
+  name text not null,
+  currency text not null,
+  status text not null default 'active'::text,
+  webhook_secret text not null,
+  created_at timestamptz not null,
+  webhook_secret_before text,
+  webhook_secret_rotated_at timestamptz,
+  constraint accounts_id_currency_key UNIQUE (id, currency),
+  constraint accounts_pkey PRIMARY KEY (id),
+  constraint accounts_check CHECK (((webhook_secret_before IS NULL) = (webhook_secret_rotated_at IS NULL))),
+  constraint accounts_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+  constraint accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint accounts_status_check CHECK ((status = ANY (ARRAY['active'::text, 'blocked'::text]))),
+  constraint accounts_webhook_secret_before_check CHECK ((webhook_secret_before ~~ 'whsec\_%'::text)),
+  constraint accounts_webhook_secret_check CHECK ((webhook_secret ~~ 'whsec\_%'::text))
+);
+CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, name, currency, status ON accounts
+  FOR EACH STATEMENT EXECUTE FUNCTION note_caller_change();
+
+create table api_keys (
+  id text not null,
+  account_id text not null,
+  name text not null,
+  hash bytea not null,
+  prefix text not null,
+  last_four text not null,
+  created_at timestamptz not null,
+  deleted_at timestamptz,
+  kind text not null default 'program'::text,
+  budget_id text,
+  expires_at timestamptz,
+  scopes text[],
+  addresses text[],
+  constraint api_keys_hash_key UNIQUE (hash),
+  constraint api_keys_id_account_id_key UNIQUE (id, account_id),
+  constraint api_keys_pkey PRIMARY KEY (id),
+  constraint api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint api_keys_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES api_keys(id),
+  constraint api_keys_addresses_check CHECK (((cardinality(addresses) >= 1) AND (cardinality(addresses) <= 50))),
+  constraint api_keys_hash_check CHECK ((length(hash) = 32)),
+  constraint api_keys_kind_check CHECK ((kind = ANY (ARRAY['program'::text, 'playground'::text]))),
+  constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint api_keys_scopes_check CHECK (((scopes <@ ARRAY['chat'::text, 'media'::text, 'read'::text]) AND (cardinality(scopes) > 0)))
+);
+CREATE INDEX api_keys_of_account ON api_keys USING btree (account_id, created_at);
+CREATE UNIQUE INDEX api_keys_playground ON api_keys USING btree (account_id) WHERE ((kind = 'playground'::text) AND (deleted_at IS NULL));
+CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, account_id, name, hash, deleted_at, expires_at, scopes, addresses ON api_keys
+  FOR EACH STATEMENT EXECUTE FUNCTION note_caller_change();
+
+create table attempts (
+  account_id text not null,
+  task_id text not null,
+  number integer not null,
+  route text not null,
+  provider text not null,
+  route_settings text not null,
+  claim text not null,
+  state text not null default 'submitting'::text,
+  reason text,
+  message text,
+  run_ref text,
+  upstream_cost text,
+  created_at timestamptz not null,
+  ended_at timestamptz,
+  upstream_amount bigint,
+  constraint attempts_pkey PRIMARY KEY (account_id, task_id, number),
+  constraint attempts_account_id_task_id_fkey FOREIGN KEY (account_id, task_id) REFERENCES tasks(account_id, id) ON DELETE CASCADE,
+  constraint attempts_check CHECK (((state = ANY (ARRAY['submitting'::text, 'accepted'::text])) = (ended_at IS NULL))),
+  constraint attempts_check1 CHECK (((state <> 'accepted'::text) OR (run_ref IS NOT NULL))),
+  constraint attempts_number_check CHECK ((number >= 1)),
+  constraint attempts_state_check CHECK ((state = ANY (ARRAY['submitting'::text, 'accepted'::text, 'done'::text, 'failed'::text, 'not_started'::text, 'ambiguous'::text, 'canceled'::text, 'abandoned'::text])))
+);
+CREATE INDEX attempts_gone_wrong ON attempts USING btree (ended_at) WHERE (state = ANY (ARRAY['failed'::text, 'not_started'::text, 'ambiguous'::text, 'abandoned'::text]));
+CREATE UNIQUE INDEX attempts_open ON attempts USING btree (account_id, task_id) WHERE (ended_at IS NULL);
+
+create table audit_entries (
+  id text not null,
+  account_id text,
+  user_id text,
+  actor text not null,
+  action text not null,
+  subject text,
+  details jsonb,
+  address text,
+  created_at timestamptz not null,
+  constraint audit_entries_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_entries_of_account ON audit_entries USING btree (account_id, id);
+CREATE TRIGGER audit_entries_immutable BEFORE DELETE OR UPDATE ON audit_entries
+  FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
+CREATE TRIGGER audit_entries_not_truncated BEFORE TRUNCATE ON audit_entries
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
+
+create table balance_alerts (
+  account_id text not null,
+  threshold bigint not null,
+  told_at timestamptz,
+  updated_at timestamptz not null,
+  telling_at timestamptz,
+  seen_entry bigint,
+  constraint balance_alerts_pkey PRIMARY KEY (account_id),
+  constraint balance_alerts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint balance_alerts_threshold_check CHECK (((threshold >= 1) AND (threshold <= '1000000000000000'::bigint)))
+);
+
+create table balances (
+  account_id text not null,
+  currency text not null,
+  amount bigint not null default 0,
+  held bigint not null default 0,
+  entries bigint not null default 0,
+  constraint balances_pkey PRIMARY KEY (account_id),
+  constraint balances_account_id_currency_fkey FOREIGN KEY (account_id, currency) REFERENCES accounts(id, currency),
+  constraint balances_are_sound CHECK (is_sound(balances.*))
+) with (fillfactor=50);
+
+create table billing_details (
+  account_id text not null,
+  company text not null default ''::text,
+  address text not null default ''::text,
+  postal_code text not null default ''::text,
+  city text not null default ''::text,
+  country text not null default ''::text,
+  tax_id text not null default ''::text,
+  email text not null default ''::text,
+  updated_at timestamptz not null,
+  constraint billing_details_pkey PRIMARY KEY (account_id),
+  constraint billing_details_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint billing_details_address_check CHECK ((length(address) <= 400)),
+  constraint billing_details_city_check CHECK ((length(city) <= 100)),
+  constraint billing_details_company_check CHECK ((length(company) <= 200)),
+  constraint billing_details_country_check CHECK ((country ~ '^([A-Z]{2})?$'::text)),
+  constraint billing_details_email_check CHECK ((length(email) <= 254)),
+  constraint billing_details_postal_code_check CHECK ((length(postal_code) <= 20)),
+  constraint billing_details_tax_id_check CHECK ((length(tax_id) <= 40))
+);
+
+create table book_key_marks (
+  key_id text not null,
+  month date not null,
+  spent bigint not null,
+  constraint book_key_marks_pkey PRIMARY KEY (key_id)
+);
+
+create table book_marks (
+  account_id text not null,
+  number bigint not null,
+  available bigint not null,
+  held bigint not null,
+  constraint book_marks_pkey PRIMARY KEY (account_id)
+);
+
+create table budgets (
+  key_id text not null,
+  account_id text not null,
+  limit_month bigint,
+  month date not null,
+  spent bigint not null default 0,
+  held bigint not null default 0,
+  shares text,
+  limited_month date,
+  limited_spent bigint not null default 0,
+  limited_held bigint not null default 0,
+  constraint budgets_pkey PRIMARY KEY (key_id),
+  constraint budgets_key_id_account_id_fkey FOREIGN KEY (key_id, account_id) REFERENCES api_keys(id, account_id),
+  constraint budgets_shares_fkey FOREIGN KEY (shares) REFERENCES budgets(key_id),
+  constraint budgets_are_sound CHECK (is_sound(budgets.*))
+) with (fillfactor=50);
+
+create table callers_version (
+  only_row boolean not null default true,
+  version bigint not null default 0,
+  constraint callers_version_pkey PRIMARY KEY (only_row),
+  constraint callers_version_only_row_check CHECK (only_row)
+);
+
+create table chat_calls (
+  account_id text not null,
+  id text not null,
+  key_id text not null,
+  model text not null,
+  style text not null,
+  stream boolean not null,
+  status integer not null,
+  error_type text,
+  finish text,
+  attempts jsonb not null,
+  input_tokens integer not null,
+  cached_input_tokens integer not null,
+  cache_write_tokens integer not null,
+  output_tokens integer not null,
+  reasoning_tokens integer not null,
+  counted_here boolean not null,
+  cost bigint not null,
+  currency text not null,
+  first_content_ms integer,
+  total_ms integer not null,
+  created_at timestamptz not null,
+  upstream_cost bigint,
+  cache_write_1h_tokens integer,
+  constraint chat_calls_pkey PRIMARY KEY (account_id, id),
+  constraint chat_calls_cache_write_1h_tokens_check CHECK ((cache_write_1h_tokens >= 0)),
+  constraint chat_calls_cache_write_tokens_check CHECK ((cache_write_tokens >= 0)),
+  constraint chat_calls_cached_input_tokens_check CHECK ((cached_input_tokens >= 0)),
+  constraint chat_calls_cost_check CHECK ((cost >= 0)),
+  constraint chat_calls_input_tokens_check CHECK ((input_tokens >= 0)),
+  constraint chat_calls_output_tokens_check CHECK ((output_tokens >= 0)),
+  constraint chat_calls_reasoning_tokens_check CHECK ((reasoning_tokens >= 0)),
+  constraint chat_calls_style_check CHECK ((style = ANY (ARRAY['completions'::text, 'messages'::text, 'responses'::text, 'embeddings'::text])))
+);
+CREATE INDEX chat_calls_by_time ON chat_calls USING btree (created_at);
+CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));
+
+create table deliveries (
+  account_id text not null,
+  id text not null,
+  task_id text,
+  event text not null,
+  url text not null,
+  body text not null,
+  lane text not null,
+  host text not null,
+  state text not null default 'waiting'::text,
+  attempts integer not null default 0,
+  failures integer not null default 0,
+  by_hand boolean not null default false,
+  jobs integer not null default 1,
+  next_at timestamptz,
+  created_at timestamptz not null,
+  delivered_at timestamptz,
+  ended_at timestamptz,
+  constraint deliveries_pkey PRIMARY KEY (account_id, id),
+  constraint deliveries_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint deliveries_attempts_check CHECK ((attempts >= 0)),
+  constraint deliveries_check CHECK (((failures >= 0) AND (failures <= attempts))),
+  constraint deliveries_check1 CHECK (((state = 'waiting'::text) = (next_at IS NOT NULL))),
+  constraint deliveries_check2 CHECK (((state <> 'delivered'::text) OR (delivered_at IS NOT NULL))),
+  constraint deliveries_check3 CHECK (((state = 'waiting'::text) OR (ended_at IS NOT NULL))),
+  constraint deliveries_event_check CHECK ((event = ANY (ARRAY['task.succeeded'::text, 'task.failed'::text]))),
+  constraint deliveries_jobs_check CHECK ((jobs >= 1)),
+  constraint deliveries_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'dropped'::text])))
+);
+CREATE INDEX deliveries_by_id ON deliveries USING btree (id);
+CREATE INDEX deliveries_ended ON deliveries USING btree (ended_at) WHERE (state <> 'waiting'::text);
+CREATE INDEX deliveries_waiting ON deliveries USING btree (next_at) WHERE (state = 'waiting'::text);
+CREATE UNIQUE INDEX deliveries_of_task ON deliveries USING btree (account_id, task_id) WHERE (task_id IS NOT NULL);
+
+create table delivery_attempts (
+  account_id text not null,
+  delivery_id text not null,
+  number integer not null,
+  started_at timestamptz not null,
+  ended_at timestamptz not null,
+  duration_ms integer not null,
+  status integer,
+  error text,
+  answer text,
+  constraint delivery_attempts_pkey PRIMARY KEY (account_id, delivery_id, number),
+  constraint delivery_attempts_account_id_delivery_id_fkey FOREIGN KEY (account_id, delivery_id) REFERENCES deliveries(account_id, id) ON DELETE CASCADE,
+  constraint delivery_attempts_check CHECK (((status IS NOT NULL) OR (error IS NOT NULL))),
+  constraint delivery_attempts_duration_ms_check CHECK ((duration_ms >= 0)),
+  constraint delivery_attempts_number_check CHECK ((number >= 1))
+);
+
+create table email_claims (
+  user_id text not null,
+  hash bytea not null,
+  email text not null,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  constraint email_claims_hash_key UNIQUE (hash),
+  constraint email_claims_pkey PRIMARY KEY (user_id),
+  constraint email_claims_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth."user"(id) ON DELETE CASCADE,
+  constraint email_claims_hash_check CHECK ((length(hash) = 32))
+);
+
+create table files (
+  account_id text not null,
+  id text not null,
+  key_id text not null,
+  task_id text,
+  filename text not null,
+  purpose text not null,
+  storage_key text not null,
+  kind text not null,
+  content_type text not null,
+  size_bytes bigint not null,
+  width integer,
+  height integer,
+  duration_ms integer,
+  ready boolean not null default false,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  constraint files_pkey PRIMARY KEY (account_id, id),
+  constraint files_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint files_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint files_kind_check CHECK ((kind = ANY (ARRAY['image'::text, 'video'::text, 'audio'::text]))),
+  constraint files_size_bytes_check CHECK ((size_bytes > 0))
+);
+CREATE INDEX files_by_expiry ON files USING btree (expires_at);
+CREATE INDEX files_of_tasks ON files USING btree (account_id, task_id) WHERE (task_id IS NOT NULL);
+
+create table idempotency_keys (
+  account_id text not null,
+  key text not null,
+  body_hash bytea not null,
+  task_id text not null,
+  created_at timestamptz not null,
+  constraint idempotency_keys_pkey PRIMARY KEY (account_id, key),
+  constraint idempotency_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint idempotency_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255)))
+);
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys USING btree (created_at);
+
+create table invoice_mails (
+  number text not null,
+  mailed_at timestamptz not null,
+  constraint invoice_mails_pkey PRIMARY KEY (number),
+  constraint invoice_mails_number_fkey FOREIGN KEY (number) REFERENCES invoices(number)
+);
+
+create table invoice_months (
+  month date not null,
+  done_at timestamptz not null,
+  constraint invoice_months_pkey PRIMARY KEY (month)
+);
+
+create table invoice_series (
+  series text not null,
+  year integer not null,
+  last bigint not null default 0,
+  constraint invoice_series_pkey PRIMARY KEY (series, year),
+  constraint invoice_series_series_check CHECK ((series ~ '^[A-Z0-9]{1,10}$'::text))
+);
+
+create table invoices (
+  account_id text not null,
+  month date not null,
+  series text not null,
+  year integer not null,
+  serial bigint not null,
+  number text not null,
+  currency text not null,
+  total bigint not null,
+  snapshot jsonb not null,
+  issued_at timestamptz not null,
+  sequence integer not null,
+  through bigint not null,
+  constraint invoices_number_key UNIQUE (number),
+  constraint invoices_pkey PRIMARY KEY (account_id, month, sequence),
+  constraint invoices_series_year_serial_key UNIQUE (series, year, serial),
+  constraint invoices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint invoices_month_check CHECK ((month = date_trunc('month'::text, (month)::timestamp without time zone))),
+  constraint invoices_sequence_check CHECK ((sequence >= 1)),
+  constraint invoices_serial_check CHECK ((serial >= 1))
+);
+CREATE TRIGGER invoices_immutable BEFORE DELETE OR UPDATE ON invoices
+  FOR EACH ROW EXECUTE FUNCTION refuse_invoice_change();
+CREATE TRIGGER invoices_not_truncated BEFORE TRUNCATE ON invoices
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_invoice_change();
+
+create table ledger_entries (
+  account_id text not null,
+  number bigint not null,
+  type text not null,
+  ref text not null,
+  event text not null,
+  currency text not null,
+  available bigint not null,
+  held bigint not null,
+  topup_source bigint not null default 0,
+  revenue bigint not null default 0,
+  loss bigint not null default 0,
+  adjust bigint not null default 0,
+  available_after bigint not null,
+  held_after bigint not null,
+  key_id text,
+  model text,
+  kind text,
+  units jsonb,
+  reason text,
+  month date not null,
+  created_at timestamptz not null,
+  provider text,
+  route text,
+  upstream_cost bigint not null default 0,
+  upstream_owed bigint not null default 0,
+  upstream_basis text,
+  upstream_base bigint,
+  base_currency text,
+  upstream_unknown smallint not null default 0,
+  constraint ledger_entries_pkey PRIMARY KEY (account_id, number),
+  constraint ledger_entries_ref_account_id_event_key UNIQUE (ref, account_id, event),
+  constraint ledger_entries_are_sound CHECK (is_sound(ledger_entries.*))
+);
+CREATE INDEX ledger_entries_charges ON ledger_entries USING btree (account_id, created_at) WHERE (type = 'settle'::text);
+CREATE INDEX ledger_entries_late ON ledger_entries USING btree (account_id, ref) WHERE (event = 'late'::text);
+CREATE TRIGGER ledger_entries_immutable BEFORE DELETE OR UPDATE ON ledger_entries
+  FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER ledger_entries_not_truncated BEFORE TRUNCATE ON ledger_entries
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table login_links (
+  hash bytea not null,
+  user_id text not null,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  used_at timestamptz,
+  by_mail boolean not null default false,
+  constraint login_links_pkey PRIMARY KEY (hash),
+  constraint login_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth."user"(id) ON DELETE CASCADE,
+  constraint login_links_hash_check CHECK ((length(hash) = 32))
+);
+
+create table migrations (
+  number integer not null,
+  name text not null,
+  checksum text not null,
+  applied_at timestamptz not null default now(),
+  constraint migrations_pkey PRIMARY KEY (number)
+);
+
+create table model_overrides (
+  model text not null,
+  is_off boolean not null default false,
+  route_order text[] not null default '{}'::text[],
+  drained text[] not null default '{}'::text[],
+  updated_at timestamptz not null,
+  constraint model_overrides_pkey PRIMARY KEY (model)
+);
+
+create table nodes (
+  id text not null,
+  host text not null,
+  pid integer not null,
+  role text not null,
+  version text not null,
+  started_at timestamptz not null,
+  seen_at timestamptz not null,
+  running jsonb not null default '{}'::jsonb,
+  is_paused boolean not null default false,
+  constraint nodes_pkey PRIMARY KEY (id)
+);
+
+create table open_holds (
+  account_id text not null,
+  ref text not null,
+  key_id text not null,
+  amount bigint not null,
+  model text not null,
+  kind text not null,
+  created_at timestamptz not null,
+  expires_at timestamptz,
+  node_id text,
+  constraint open_holds_pkey PRIMARY KEY (account_id, ref),
+  constraint open_holds_are_sound CHECK (hold_is_sound(open_holds.*))
+);
+CREATE INDEX open_holds_expiring ON open_holds USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+create table parked (
+  account_id text not null,
+  delivery_id text not null,
+  lane text not null,
+  host text not null,
+  retry boolean not null,
+  since timestamptz not null,
+  queue_for text not null,
+  constraint parked_pkey PRIMARY KEY (account_id, delivery_id),
+  constraint parked_queue_for_check CHECK ((queue_for = ANY (ARRAY['lane'::text, 'host'::text])))
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+CREATE INDEX parked_by_host ON parked USING btree (host, queue_for, account_id, retry, since);
+CREATE INDEX parked_by_lane ON parked USING btree (lane, queue_for, retry, since);
+
+create table places (
+  account_id text not null,
+  delivery_id text not null,
+  lane text not null,
+  host text not null,
+  claim text,
+  taken_at timestamptz not null,
+  expires_at timestamptz,
+  constraint places_pkey PRIMARY KEY (account_id, delivery_id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+CREATE INDEX places_by_host ON places USING btree (host, account_id);
+CREATE INDEX places_by_lane ON places USING btree (lane);
+
+create table route_health (
+  route text not null,
+  cause text not null,
+  openings integer not null,
+  opened_at timestamptz not null,
+  retry_at timestamptz not null,
+  probing_until timestamptz,
+  account_id text not null default ''::text,
+  constraint route_health_pkey PRIMARY KEY (route, account_id),
+  constraint route_health_cause_check CHECK ((cause = ANY (ARRAY['upstream_error'::text, 'timeout'::text]))),
+  constraint route_health_openings_check CHECK ((openings >= 1))
+);
+
+create table settings (
+  name text not null,
+  value text not null,
+  constraint settings_pkey PRIMARY KEY (name)
+);
+
+create table slow_lanes (
+  lane text not null,
+  since timestamptz not null,
+  constraint slow_lanes_pkey PRIMARY KEY (lane)
+);
+CREATE INDEX slow_lanes_by_age ON slow_lanes USING btree (since);
+
+create table tasks (
+  account_id text not null,
+  id text not null,
+  key_id text not null,
+  model text not null,
+  kind text not null,
+  input text not null,
+  metadata text not null,
+  webhook_url text,
+  currency text not null,
+  pricing jsonb not null,
+  held_units jsonb not null,
+  estimate bigint not null,
+  status text not null default 'queued'::text,
+  cost bigint not null default 0,
+  error_type text,
+  error_message text,
+  counts_as_failure boolean not null default false,
+  body text,
+  files jsonb not null default '[]'::jsonb,
+  files_removed_at timestamptz,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  completed_at timestamptz,
+  deadline_at timestamptz not null,
+  constraint tasks_pkey PRIMARY KEY (account_id, id),
+  constraint tasks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint tasks_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint tasks_check CHECK (((cost >= 0) AND (cost <= estimate))),
+  constraint tasks_check1 CHECK (((status = ANY (ARRAY['succeeded'::text, 'failed'::text])) = (completed_at IS NOT NULL))),
+  constraint tasks_check2 CHECK (((completed_at IS NULL) = (body IS NULL))),
+  constraint tasks_check3 CHECK (((status = 'failed'::text) = (error_type IS NOT NULL))),
+  constraint tasks_check4 CHECK (((status = 'succeeded'::text) OR (cost = 0))),
+  constraint tasks_check5 CHECK (((status <> 'running'::text) OR (started_at IS NOT NULL))),
+  constraint tasks_check6 CHECK (((status = 'failed'::text) OR (NOT counts_as_failure))),
+  constraint tasks_error_type_check CHECK ((error_type = ANY (ARRAY['upstream_error'::text, 'timeout'::text, 'content_policy_violation'::text, 'invalid_request'::text, 'canceled'::text, 'internal_error'::text]))),
+  constraint tasks_estimate_check CHECK ((estimate >= 0)),
+  constraint tasks_kind_check CHECK ((kind = ANY (ARRAY['image'::text, 'video'::text, 'audio'::text]))),
+  constraint tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text])))
+);
+CREATE INDEX tasks_by_completion ON tasks USING btree (completed_at) WHERE (completed_at IS NOT NULL);
+CREATE INDEX tasks_counted ON tasks USING btree (account_id, completed_at) WHERE counts_as_failure;
+CREATE INDEX tasks_unfinished ON tasks USING btree (deadline_at) WHERE (completed_at IS NULL);
+CREATE INDEX tasks_with_files ON tasks USING btree (completed_at) WHERE ((files_removed_at IS NULL) AND (files <> '[]'::jsonb));
+
+create table usage_marks (
+  account_id text not null,
+  number bigint not null,
+  constraint usage_marks_pkey PRIMARY KEY (account_id)
+);
+
+create table usage_sums (
+  account_id text not null,
+  step text not null,
+  start timestamptz not null,
+  key_id text not null,
+  model text not null,
+  kind text not null,
+  charges bigint not null,
+  cost bigint not null,
+  units jsonb not null,
+  constraint usage_sums_pkey PRIMARY KEY (account_id, step, start, key_id, model, kind),
+  constraint usage_sums_step_check CHECK ((step = ANY (ARRAY['hour'::text, 'day'::text])))
+);
+
+create view holds as
+ SELECT open_holds.account_id,
+    open_holds.ref,
+    open_holds.key_id,
+    'open'::text AS state,
+    open_holds.amount,
+    NULL::bigint AS cost,
+    open_holds.model,
+    open_holds.kind,
+    NULL::timestamptz AS closed_at
+   FROM open_holds
+UNION ALL
+ SELECT ledger_entries.account_id,
+    ledger_entries.ref,
+    ledger_entries.key_id,
+    'settled'::text AS state,
+    (- ledger_entries.held) AS amount,
+    (ledger_entries.revenue + ledger_entries.loss) AS cost,
+    ledger_entries.model,
+    ledger_entries.kind,
+    ledger_entries.created_at AS closed_at
+   FROM ledger_entries
+  WHERE (ledger_entries.type = 'settle'::text)
+UNION ALL
+ SELECT e.account_id,
+    e.ref,
+    e.key_id,
+    'released'::text AS state,
+    (- e.held) AS amount,
+    NULL::bigint AS cost,
+    e.model,
+    e.kind,
+    e.created_at AS closed_at
+   FROM ledger_entries e
+  WHERE ((e.type = 'release'::text) AND (NOT (EXISTS ( SELECT
+           FROM ledger_entries l
+          WHERE ((l.account_id = e.account_id) AND (l.ref = e.ref) AND (l.event = 'late'::text))))));
+
+create table auth.account (
+  id text not null,
+  "accountId" text not null,
+  "providerId" text not null,
+  "userId" text not null,
+  "accessToken" text,
+  "refreshToken" text,
+  "idToken" text,
+  "accessTokenExpiresAt" timestamptz,
+  "refreshTokenExpiresAt" timestamptz,
+  scope text,
+  password text,
+  "createdAt" timestamptz not null default CURRENT_TIMESTAMP,
+  "updatedAt" timestamptz not null,
+  constraint account_pkey PRIMARY KEY (id),
+  constraint "account_userId_fkey" FOREIGN KEY ("userId") REFERENCES auth."user"(id) ON DELETE CASCADE
+);
+CREATE INDEX account_of_user ON auth.account USING btree ("userId");
+CREATE TRIGGER password_changed AFTER UPDATE OF password ON auth.account
+  FOR EACH ROW EXECUTE FUNCTION void_links('userId');
+CREATE TRIGGER password_ends_sessions AFTER UPDATE OF password ON auth.account
+  FOR EACH ROW EXECUTE FUNCTION end_sessions('userId');
+
+create table auth.invitation (
+  id text not null,
+  "organizationId" text not null,
+  email text not null,
+  role text,
+  status text not null,
+  "expiresAt" timestamptz not null,
+  "createdAt" timestamptz not null default CURRENT_TIMESTAMP,
+  "inviterId" text not null,
+  constraint invitation_pkey PRIMARY KEY (id),
+  constraint "invitation_inviterId_fkey" FOREIGN KEY ("inviterId") REFERENCES auth."user"(id) ON DELETE CASCADE,
+  constraint "invitation_organizationId_fkey" FOREIGN KEY ("organizationId") REFERENCES auth.organization(id) ON DELETE CASCADE,
+  constraint invitation_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'developer'::text, 'billing'::text, 'viewer'::text])))
+);
+CREATE INDEX invitation_by_email ON auth.invitation USING btree (email);
+CREATE INDEX invitation_of_organization ON auth.invitation USING btree ("organizationId");
+
+create table auth.member (
+  id text not null,
+  "organizationId" text not null,
+  "userId" text not null,
+  role text not null,
+  "createdAt" timestamptz not null,
+  constraint member_pkey PRIMARY KEY (id),
+  constraint "member_userId_organizationId_key" UNIQUE ("userId", "organizationId"),
+  constraint "member_organizationId_fkey" FOREIGN KEY ("organizationId") REFERENCES auth.organization(id) ON DELETE CASCADE,
+  constraint "member_userId_fkey" FOREIGN KEY ("userId") REFERENCES auth."user"(id) ON DELETE CASCADE,
+  constraint member_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'developer'::text, 'billing'::text, 'viewer'::text])))
+);
+CREATE INDEX member_of_organization ON auth.member USING btree ("organizationId");
+
+create table auth.organization (
+  id text not null,
+  name text not null,
+  slug text not null,
+  logo text,
+  "createdAt" timestamptz not null,
+  metadata text,
+  constraint organization_pkey PRIMARY KEY (id),
+  constraint organization_slug_key UNIQUE (slug),
+  constraint organization_id_fkey FOREIGN KEY (id) REFERENCES accounts(id)
+);
+
+create table auth.session (
+  id text not null,
+  "expiresAt" timestamptz not null,
+  token text not null,
+  "createdAt" timestamptz not null default CURRENT_TIMESTAMP,
+  "updatedAt" timestamptz not null,
+  "ipAddress" text,
+  "userAgent" text,
+  "userId" text not null,
+  "activeOrganizationId" text,
+  "provedAt" timestamptz,
+  constraint session_pkey PRIMARY KEY (id),
+  constraint session_token_key UNIQUE (token),
+  constraint "session_userId_fkey" FOREIGN KEY ("userId") REFERENCES auth."user"(id) ON DELETE CASCADE
+);
+CREATE INDEX session_of_user ON auth.session USING btree ("userId");
+
+create table auth."twoFactor" (
+  id text not null,
+  secret text not null,
+  "backupCodes" text not null,
+  "userId" text not null,
+  verified boolean,
+  "failedVerificationCount" integer,
+  "lockedUntil" timestamptz,
+  "lastStep" bigint,
+  constraint "twoFactor_pkey" PRIMARY KEY (id),
+  constraint "twoFactor_userId_fkey" FOREIGN KEY ("userId") REFERENCES auth."user"(id) ON DELETE CASCADE
+);
+CREATE INDEX two_factor_of_user ON auth."twoFactor" USING btree ("userId");
+
+create table auth."user" (
+  id text not null,
+  name text not null,
+  email text not null,
+  "emailVerified" boolean not null,
+  image text,
+  "createdAt" timestamptz not null default CURRENT_TIMESTAMP,
+  "updatedAt" timestamptz not null default CURRENT_TIMESTAMP,
+  "twoFactorEnabled" boolean,
+  "isOperator" boolean not null default false,
+  constraint user_email_key UNIQUE (email),
+  constraint user_pkey PRIMARY KEY (id)
+);
+CREATE TRIGGER factor_ends_sessions AFTER UPDATE OF "twoFactorEnabled" ON auth."user"
+  FOR EACH ROW WHEN ((COALESCE(old."twoFactorEnabled", false) <> COALESCE(new."twoFactorEnabled", false))) EXECUTE FUNCTION end_sessions('id');
+CREATE TRIGGER person_changed AFTER UPDATE OF email, "twoFactorEnabled" ON auth."user"
+  FOR EACH ROW WHEN (((old.email <> new.email) OR (COALESCE(old."twoFactorEnabled", false) <> COALESCE(new."twoFactorEnabled", false)))) EXECUTE FUNCTION void_links('id');
+
+create table auth.verification (
+  id text not null,
+  identifier text not null,
+  value text not null,
+  "expiresAt" timestamptz not null,
+  "createdAt" timestamptz not null default CURRENT_TIMESTAMP,
+  "updatedAt" timestamptz not null default CURRENT_TIMESTAMP,
+  constraint verification_pkey PRIMARY KEY (id)
+);
+CREATE INDEX verification_by_identifier ON auth.verification USING btree (identifier);
+
+CREATE OR REPLACE FUNCTION hold_is_sound(r open_holds)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return r.amount >= 0 and r.kind in ('chat', 'image', 'video', 'audio', 'embedding');
+end $function$;
+
+CREATE OR REPLACE FUNCTION is_sound(r balances)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return r.held >= 0 and r.amount >= r.held and r.amount <= 1000000000000000;
+end $function$;
+
+CREATE OR REPLACE FUNCTION is_sound(r budgets)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  if r.spent + r.held > r.limit_month
+      and r.spent + r.held > r.limited_held + (case when r.month = r.limited_month then r.limited_spent else 0 end)
+    or r.shares is not null and (r.spent <> 0 or r.held <> 0 or r.limit_month is not null) then
+    return false;
+  end if;
+  return r.spent >= 0 and r.held >= 0 and coalesce(r.limit_month, 0) between 0 and 1000000000000000
+    and r.month = date_trunc('month', r.month::timestamp);
+end $function$;
+
+CREATE OR REPLACE FUNCTION is_sound(r ledger_entries)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  fits boolean; -- which books a movement of its type may touch, in which direction, and what it must tell
+begin
+  if r.type = 'hold' then
+    fits := r.event = 'hold' and r.held >= 0 and r.topup_source = 0 and r.revenue = 0 and r.loss = 0 and r.adjust = 0
+      and r.key_id is not null and r.model is not null and r.kind is not null and r.reason is null and r.units is null;
+  elsif r.type = 'settle' then
+    fits := (r.event = 'close' or r.event = 'late' and r.held = 0) and r.held <= 0 and r.topup_source = 0 and r.revenue >= 0 and r.loss <= 0 and r.adjust = 0
+      and r.revenue + r.loss >= 0
+      and r.key_id is not null and r.model is not null and r.kind is not null and r.reason is null;
+  elsif r.type = 'release' then
+    fits := r.event = 'close' and r.held <= 0 and r.topup_source = 0 and r.revenue = 0 and r.loss = 0 and r.adjust = 0
+      and r.key_id is not null and r.model is not null and r.kind is not null and r.reason is null and r.units is null;
+  elsif r.type = 'topup' then
+    fits := r.event = 'topup' and r.available > 0 and r.held = 0 and r.revenue = 0 and r.loss = 0 and r.adjust = 0
+      and r.key_id is null and r.reason is not null and r.units is null;
+  elsif r.type = 'adjustment' then
+    fits := r.event = 'adjustment' and r.available <> 0 and r.held = 0 and r.topup_source = 0 and r.revenue = 0
+      and r.loss = 0 and r.key_id is null and r.reason is not null and r.units is null;
+  elsif r.type = 'upstream' then
+    fits := r.event like 'upstream _%' and r.available = 0 and r.held = 0 and r.topup_source = 0 and r.revenue = 0
+      and r.loss = 0 and r.adjust = 0 and r.upstream_basis is not null
+      and r.key_id is null and r.model is not null and r.kind is not null and r.reason is null and r.units is null;
+  else
+    return false;
+  end if;
+  -- What is known of the upstream's charge.
+  if r.upstream_basis is null then
+    fits := fits and r.upstream_cost = 0 and r.upstream_unknown = 0 and r.upstream_base is null
+      and r.provider is null and r.route is null;
+  elsif r.type not in ('settle', 'release', 'upstream') or r.provider is null or r.route is null then
+    return false;
+  elsif r.upstream_basis in ('unknown', 'stopped') then
+    fits := fits and r.upstream_cost = 0 and r.upstream_base is null
+      and r.upstream_unknown = case r.upstream_basis when 'unknown' then 1 else -1 end;
+  elsif r.upstream_basis in ('told', 'rows', 'counted', 'free') then
+    fits := fits and r.upstream_cost between 0 and 1000000000000000
+      and coalesce(r.upstream_base between 0 and 1000000000000000, false) and r.base_currency is not null
+      and r.upstream_unknown = 0;
+  else
+    return false;
+  end if;
+  return fits
+    and r.available + r.held + r.topup_source + r.revenue + r.loss + r.adjust = 0
+    and r.upstream_cost + r.upstream_owed = 0
+    and r.available_after >= 0 and r.held_after >= 0 and r.number >= 1
+    and r.ref <> '' and length(r.ref) <= 255
+    and r.month = date_trunc('month', r.month::timestamp)
+    and r.month >= date_trunc('month', r.created_at at time zone 'UTC');
+end $function$;
+
+-- function accept_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_seen_ref text, p_run_ref text, p_running boolean, p_poll_after_ms integer) returns boolean
+-- function add_file(p_now timestamptz, p_account text, p_id text, p_key text, p_task text, p_filename text, p_purpose text, p_storage_key text, p_kind text, p_content_type text, p_size_bytes bigint, p_width integer, p_height integer, p_duration_ms integer, p_expires_at timestamptz, p_count_max integer, p_size_bytes_max bigint) returns text
+-- function add_units(a jsonb, b jsonb) returns jsonb
+-- function add_up_usage(p_account text, p_limit bigint) returns bigint
+-- function begin_deliveries(p_now timestamptz, p_items jsonb) returns TABLE(account_id text, id text, answer text, number integer, event text, url text, body text, webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz)
+-- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean
+-- function close_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_state text, p_reason text, p_message text, p_send_start boolean) returns boolean
+-- function create_task(p_now timestamptz, p_account text, p_key text, p_id text, p_model text, p_kind text, p_input text, p_metadata text, p_webhook_url text, p_currency text, p_pricing jsonb, p_held_units jsonb, p_estimate bigint, p_deadline timestamptz, p_failures_max integer, p_idempotency_key text, p_body_hash bytea, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
+-- function create_tasks(p_now timestamptz, p_account text[], p_key text[], p_id text[], p_model text[], p_kind text[], p_input text[], p_metadata text[], p_webhook_url text[], p_currency text[], p_pricing jsonb[], p_held_units jsonb[], p_estimate bigint[], p_created_at timestamptz[], p_deadline timestamptz[], p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
+-- function delete_account(p_account_id text) returns text
+-- function end_attempt(p_account text, p_id text, p_ended_at timestamptz, p_delivered boolean, p_delays_ms double precision[]) returns deliveries
+-- function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms double precision[]) returns TABLE(account_id text, id text, state text, next_at timestamptz)
+-- function end_sessions() returns trigger
+-- function engine_live_keys() returns TABLE(key text)
+-- function engine_send(p_queue text, p_data jsonb, p_start_after timestamptz DEFAULT NULL::timestamptz, p_key text DEFAULT NULL::text) returns uuid
+-- function engine_send_many(p_queue text, p_data jsonb[], p_key text[]) returns void
+-- function entry_near(p_account text, p_at timestamptz, p_later boolean) returns bigint
+-- function expired_holds(p_now timestamptz, p_silent interval, p_late interval, p_count integer) returns TABLE(account_id text, ref text)
+-- function finish_task(p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz, p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text, p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text, p_delivery jsonb, p_upstream jsonb DEFAULT NULL::jsonb) returns text
+-- function hand_on(p_host text, p_now timestamptz) returns void
+-- function host_has_room(p_host text, p_retry boolean) returns boolean
+-- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean
+-- function lock_hosts(p_hosts text[]) returns void
+-- function money_batch(p_now timestamptz, p_verb text[], p_account text[], p_key text[], p_ref text[], p_amount bigint[], p_model text[], p_kind text[], p_expires timestamptz[], p_beyond boolean[], p_units jsonb[], p_upstream jsonb[] DEFAULT NULL::jsonb[], p_pledge bigint[] DEFAULT NULL::bigint[], p_node text DEFAULT NULL::text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
+-- function money_close(p_now timestamptz, p_account text, p_ref text, p_cost bigint, p_beyond boolean, p_units jsonb, p_upstream jsonb DEFAULT NULL::jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT upstream bigint) returns record
+-- function money_credit(p_now timestamptz, p_account text, p_type text, p_amount bigint, p_ref text, p_reason text, OUT outcome text, OUT available bigint) returns record
+-- function money_hold(p_now timestamptz, p_account text, p_key text, p_ref text, p_amount bigint, p_model text, p_kind text, p_expires timestamptz, p_node text DEFAULT NULL::text, OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
+-- function money_keep(p_now timestamptz, p_account text, p_key text, p_ref text, p_pledge bigint, p_model text, p_kind text, p_cost bigint, p_beyond boolean, p_units jsonb, p_upstream jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT remaining bigint, OUT upstream bigint) returns record
+-- function money_limit(p_key text, p_limit bigint) returns boolean
+-- function money_upstream(p_now timestamptz, p_account text, p_ref text, p_number text, p_provider text, p_route text, p_model text, p_kind text, p_basis text) returns void
+-- function month_of(p_now timestamptz) returns date
+-- function move_lines(p_host text, p_now timestamptz) returns void
+-- function note_caller_change() returns trigger
+-- function open_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_route text, p_provider text, p_settings text) returns boolean
+-- function open_test_delivery(p_now timestamptz, p_account text, p_id text, p_url text, p_body text, p_lane text, p_host text, p_claim text, p_timeout_ms double precision) returns void
+-- function paused_until(p_now timestamptz, p_account text, p_failures_max integer) returns timestamptz
+-- function queue_delivery(p_now timestamptz, p_account text, p_id text, p_task text, p_event text, p_url text, p_body text, p_lane text, p_host text) returns void
+-- function queue_for_host(p_lane text) returns void
+-- function refuse_audit_change() returns trigger
+-- function refuse_change() returns trigger
+-- function refuse_invoice_change() returns trigger
+-- function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns integer
+-- function resend_delivery(p_now timestamptz, p_account text, p_id text) returns text
+-- function send_delivery_job(p_queue text, p_account text, p_id text, p_job integer, p_after_ms double precision) returns void
+-- function send_next_job(p_account text, p_id text, p_after_ms double precision) returns void
+-- function stop_attempt(p_now timestamptz, p_account text, p_id text, p_number integer) returns void
+-- function take_place(d deliveries, p_claim text, p_now timestamptz) returns text
+-- function void_links() returns trigger

@@ -1,0 +1,57 @@
+import type pg from 'pg';
+import package_json from '../../package.json' with { type: 'json' };
+import { readFunctions, type FunctionFile } from './sql-files.ts';
+
+/** The comment that a function of ours has in the database: which version has put which text there. */
+type Mark = { name: string; version: string; checksum: string };
+
+/**
+ * Makes the functions those of this version, within the caller's transaction: applies the files whose text has
+ * changed and drops functions that have no file any more. Functions of a newer version stay as they are: this
+ * is an older node, and theirs serve it too. The caller holds the lock of `lockMigrations`.
+ */
+export async function applyFunctions(
+  client: pg.Client,
+  files: readonly FunctionFile[] = readFunctions(),
+  version: string = package_json.version,
+): Promise<void> {
+  const marks = await readMarks(client);
+  if (marks.some((mark) => isNewer(mark.version, version))) return;
+  const applied = new Map(marks.map(({ name, checksum }) => [name, checksum]));
+  // What a body names may be in a later file, or in the schema of the job queue, which is made after this.
+  await client.query('set local check_function_bodies = off');
+  for (const file of files) {
+    if (applied.get(file.name) !== file.checksum) await applyFile(client, file, version);
+  }
+  for (const { name } of marks) {
+    if (!files.some((file) => file.name === name)) await client.query(`drop function public.${name}`);
+  }
+}
+
+/** The comment of a function goes with it, whoever drops or copies it: a table of ours could say what is not so. */
+async function readMarks(client: pg.Client): Promise<Mark[]> {
+  const { rows } = await client.query<{ name: string; mark: string }>(
+    `select p.proname as name, d.description as mark
+       from pg_proc p join pg_description d on d.classoid = 'pg_proc'::regclass and d.objoid = p.oid and d.objsubid = 0
+      where p.pronamespace = 'public'::regnamespace and d.description like 'medley %'`,
+  );
+  return rows.map(({ name, mark }) => {
+    const [, version = '', checksum = ''] = mark.split(' ');
+    return { name, version, checksum };
+  });
+}
+
+async function applyFile(client: pg.Client, { path, name, sql, checksum }: FunctionFile, version: string) {
+  try {
+    await client.query(sql);
+    await client.query(`comment on function public.${name} is 'medley ${version} ${checksum}'`);
+  } catch (error) {
+    if (error instanceof Error) error.message = `${path}: ${error.message}`;
+    throw error;
+  }
+}
+
+/** True if the first is the later one of two versions, such as 1.10.0 and 1.9.2. */
+function isNewer(version: string, other: string): boolean {
+  return version.localeCompare(other, 'en', { numeric: true }) > 0;
+}

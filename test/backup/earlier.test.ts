@@ -1,0 +1,86 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, expect, it } from 'vitest';
+import { makeApp } from '../../src/app.ts';
+import { readManifest } from '../../src/backup/manifest.ts';
+import { checkBackup } from '../../src/backup/restore.ts';
+import { readConfig } from '../../src/config.ts';
+import { pendingMigrations } from '../../src/db/migrate.ts';
+import { startServer } from '../../src/server.ts';
+import { commandsOf } from '../cli/medley.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { schemaText } from '../helpers/schema.ts';
+import { changeManifest, copyBackup, quiet, rowsIn, rowsOf, scratch, yaml } from './setup.ts';
+
+/**
+ * Made by `medley backup` at commit 7689d1e, the last one before the baseline, of a service with two accounts, four
+ * tasks (one of them running), three deliveries (one waiting), a chat call, an invoice, a person and an uploaded file.
+ */
+const folder = join(import.meta.dirname, 'before-baseline');
+/** A key of that service. */
+const key = 'mdl_gOhjTTUvDm1r1Nm4csGpOSN0CisGNA2a3V0Y';
+
+const place = scratch();
+const databases: TestDatabase[] = [];
+
+afterAll(async () => {
+  for (const database of databases) await database.drop();
+  place.remove();
+});
+
+async function openTestDatabase(state: 'empty' | 'migrated'): Promise<TestDatabase> {
+  const database = await testDatabase({ state });
+  databases.push(database);
+  return database;
+}
+
+it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {
+  const { db, url } = await openTestDatabase('empty');
+  const config_file = place.path('medley.yaml');
+  writeFileSync(config_file, yaml);
+  const env = { DATABASE_URL: url, MEDLEY_DATA: place.path('data'), MEDLEY_CONFIG: config_file, PORT: '0' };
+  const said = await commandsOf(env).text('restore', folder, '--json');
+  expect(said.code, said.error + said.out).toBe(0);
+  expect(JSON.parse(said.out)).toMatchObject({ books: { ok: true }, left_out: [], unfinished_tasks: 1 });
+
+  const there = await rowsOf(url);
+  const backed_up = rowsIn(folder, await readManifest(folder));
+  const full = [...backed_up].filter(([, rows]) => rows.length > 0).map(([name]) => name.replace('public.', ''));
+  for (const name of 'accounts api_keys balances ledger_entries open_holds tasks deliveries chat_calls files'.split(
+    ' ',
+  ))
+    expect(full).toContain(name);
+  // The look at the restored books moves marks, the queue writes down its settings, and the baseline is added.
+  for (const name of ['public.book_marks', 'public.book_key_marks', 'pgboss.queue', 'public.migrations'])
+    expect(there.delete(name) && backed_up.delete(name)).toBe(true);
+  expect(there).toEqual(backed_up);
+  expect(await pendingMigrations(db)).toEqual([]);
+  const fresh = await openTestDatabase('migrated');
+  expect(await schemaText(db)).toBe(await schemaText(fresh.db));
+
+  const app = await makeApp(readConfig(env), { log: pino({ level: 'silent' }) });
+  try {
+    await startServer(app, { alone: true });
+    const headers = { authorization: `Bearer ${key}` };
+    const tasks = await (await fetch(`${app.base_url()}/v1/tasks`, { headers })).json();
+    expect(tasks).toMatchObject({ data: [{ status: 'running' }, {}, {}, { status: 'succeeded' }] });
+    const body = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello' }] };
+    const options = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } };
+    const answer = await fetch(`${app.base_url()}/v1/chat/completions`, { ...options, body: JSON.stringify(body) });
+    expect(answer.status, await answer.text()).toBe(200);
+    await expectExactBooks(app);
+  } finally {
+    await app.stop();
+  }
+  expect(readdirSync(join(place.path('data'), 'files')).length).toBeGreaterThan(0);
+});
+
+it('a backup that is older than that is refused, and says which version restores it', async () => {
+  const older = copyBackup(folder, place.path('older'));
+  changeManifest(older, ({ schema }) => ({ schema: { ...schema, migrations: schema.migrations.slice(0, -1) } }));
+  await expect(checkBackup(older, quiet)).rejects.toThrow(
+    'is of another version (0.1.0). Restore it with Medley 0.1.0 (commit 7689d1e), start this version there, and take another backup.',
+  );
+});

@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import type pg from 'pg';
+import { afterEach, describe, expect, it } from 'vitest';
+import { withConnection, type Db } from '../../src/db/database.ts';
+import { applyFunctions } from '../../src/db/functions.ts';
+import { appliedMigrations, migrate, pendingMigrations } from '../../src/db/migrate.ts';
+import { readFunctions, type FunctionFile } from '../../src/db/sql-files.ts';
+import { earlier_migrations } from '../../src/db/taken-over.ts';
+import { testDatabase, type TestDatabase, type TestDatabaseOptions } from '../helpers/database.ts';
+import { functionTexts, schemaText } from '../helpers/schema.ts';
+
+const databases: TestDatabase[] = [];
+
+afterEach(async () => {
+  for (const database of databases.splice(0)) await database.drop();
+});
+
+async function openTestDatabase(state: TestDatabaseOptions['state'] = 'migrated'): Promise<Db> {
+  const database = await testDatabase({ state });
+  databases.push(database);
+  return database.db;
+}
+
+/** The files that the baseline replaces, as they were. */
+function earlierFiles(): { number: number; name: string; sql: string; checksum: string }[] {
+  const text = gunzipSync(readFileSync(join(import.meta.dirname, 'before-baseline.sql.gz'))).toString();
+  return text
+    .split(/^-- file: (?=\d{4}_\w+\.sql\n)/m)
+    .slice(1)
+    .map((part) => {
+      const name = part.slice(0, part.indexOf('\n'));
+      const sql = part.slice(name.length + 1);
+      const checksum = createHash('sha256').update(sql).digest('hex');
+      return { number: Number(name.slice(0, 4)), name, sql, checksum };
+    });
+}
+
+/** A database as the version before the baseline left it, or one of the versions before that. */
+async function earlierDatabase(count: number = earlier_migrations.length): Promise<Db> {
+  const db = await openTestDatabase('empty');
+  await withConnection(db, async (client) => {
+    await client.query(`create table migrations (
+      number int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`);
+    for (const { sql, number, name, checksum } of earlierFiles().slice(0, count)) {
+      await client.query(sql);
+      await client.query('insert into migrations (number, name, checksum) values ($1, $2, $3)', [
+        number,
+        name,
+        checksum,
+      ]);
+    }
+  });
+  return db;
+}
+
+describe('a database of the version before the baseline', () => {
+  it('is taken over as it is, and has the schema and the functions of a new one then', async () => {
+    const db = await earlierDatabase();
+    await db.query(`insert into accounts values ('acct_1', 'Old', 'USD', 'active', 'whsec_x', now())`);
+    const fresh = await openTestDatabase();
+    expect(await migrate(db)).toEqual(await appliedMigrations(fresh));
+    expect(await schemaText(db)).toBe(await schemaText(fresh));
+    expect(await functionTexts(db)).toEqual(await functionTexts(fresh));
+    expect(await db.query('select name from accounts')).toEqual([{ name: 'Old' }]);
+    expect(await migrate(db)).toEqual([]);
+  });
+
+  it('keeps the names of its migrations, by which nodes of that version see that nothing is missing', async () => {
+    const db = await earlierDatabase();
+    await migrate(db);
+    expect(await appliedMigrations(db)).toEqual([
+      ...earlier_migrations.map(({ name }) => name),
+      ...(await appliedMigrations(await openTestDatabase())),
+    ]);
+    expect(await pendingMigrations(db)).toEqual([]);
+  });
+
+  it('that lacks some of its migrations says in a sentence which version to start first, and stays as it is', async () => {
+    const db = await earlierDatabase(earlier_migrations.length - 1);
+    const names = await appliedMigrations(db);
+    await expect(migrate(db)).rejects.toThrow(
+      'The database is too old for this version (its last migration is 0067_delete_account.sql): ' +
+        'start Medley 0.1.0 (commit 7689d1e) on it once, then this version.',
+    );
+    expect(await appliedMigrations(db)).toEqual(names);
+  });
+});
+
+describe('a database', () => {
+  it('with a migration of a later version is refused', async () => {
+    const db = await openTestDatabase();
+    await db.query(`insert into migrations (number, name, checksum) values (9999, '9999_later.sql', 'x')`);
+    await expect(migrate(db)).rejects.toThrow(
+      'The database has migration 9999_later.sql, which this version does not know: start a newer Medley.',
+    );
+  });
+
+  it('with a migration whose text has changed since is refused', async () => {
+    const db = await openTestDatabase();
+    await db.query(`update migrations set checksum = 'x' where number = 100`);
+    await expect(migrate(db)).rejects.toThrow('Migration 0100_baseline.sql has been changed since it was applied');
+  });
+
+  it('that two processes migrate at once is migrated by one of them', async () => {
+    const db = await openTestDatabase('empty');
+    const names = await Promise.all([migrate(db), migrate(db)]);
+    expect(names.map((each) => each.length > 0).toSorted()).toEqual([false, true]);
+  });
+});
+
+describe('the functions', () => {
+  const files = readFunctions();
+
+  it('are written again only where their text has changed', async () => {
+    const db = await openTestDatabase();
+    const before = await versionsOf(db);
+    await migrate(db);
+    expect(await versionsOf(db)).toEqual(before);
+    await applyAll(
+      db,
+      files.map((file) => (file.name === 'month_of' ? changed(file) : file)),
+    );
+    const after = await versionsOf(db);
+    expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['month_of']);
+  });
+
+  it('are dropped when they have no file any more', async () => {
+    const db = await openTestDatabase();
+    await applyAll(db, [
+      ...files,
+      { path: '', name: 'old', sql: 'create function old() returns int return 1', checksum: 'x' },
+    ]);
+    expect(Object.keys(await versionsOf(db))).toContain('old');
+    await db.query('create function of_the_operator() returns int return 1');
+    await migrate(db);
+    const names = Object.keys(await versionsOf(db));
+    expect([names.includes('old'), names.includes('of_the_operator')]).toEqual([false, true]);
+  });
+
+  it('of a newer version stay when a node of an older one starts', async () => {
+    const db = await openTestDatabase();
+    const newer = [
+      ...files.slice(1).map(changed),
+      { path: '', name: 'new', sql: 'create function new() returns int return 1', checksum: 'x' },
+    ];
+    await applyAll(db, newer, '0.10.0');
+    const texts = await functionTexts(db);
+    await applyAll(db, files, '0.9.9');
+    expect(await functionTexts(db)).toEqual(texts);
+    await applyAll(db, files, '0.10.0');
+    expect(await functionTexts(db)).not.toEqual(texts);
+  });
+
+  it('with other parameters need another name, and nothing is changed without', async () => {
+    const db = await openTestDatabase();
+    const texts = await functionTexts(db);
+    const sql = 'create or replace function month_of(p_now date) returns date return p_now';
+    const other = files.map((file) => (file.name === 'month_of' ? { ...file, sql, checksum: 'x' } : file));
+    await expect(applyAll(db, other)).rejects.toThrow(
+      'sql/functions/money/month_of.sql: function name "public.month_of" is not unique',
+    );
+    expect(await functionTexts(db)).toEqual(texts);
+  });
+
+  it('have bodies that PostgreSQL accepts, in whatever order they are applied', async () => {
+    const db = await openTestDatabase('engine');
+    await withConnection(db, async (client) => {
+      await client.query('begin');
+      for (const { name, sql } of files.toReversed()) await expect(client.query(sql), name).resolves.toBeDefined();
+      await client.query('rollback');
+    });
+  });
+
+  it('are replaced while another node calls them, and no call fails', async () => {
+    const db = await openTestDatabase();
+    let is_over = false;
+    const calls = [1, 2, 3].map(async () => {
+      let count = 0;
+      while (!is_over) {
+        await db.query(`select month_of(now()), paused_until(now(), 'acct_1', 25), money_limit('key_1', null)`);
+        count += 1;
+      }
+      return count;
+    });
+    for (let i = 0; i < 5; i++)
+      await applyAll(
+        db,
+        files.map((file) => ({ ...changed(file), checksum: String(i) })),
+      );
+    is_over = true;
+    for (const count of await Promise.all(calls)) expect(count).toBeGreaterThan(5);
+  });
+});
+
+function changed(file: FunctionFile): FunctionFile {
+  return { ...file, sql: `${file.sql}\n-- changed`, checksum: 'changed' };
+}
+
+async function applyAll(db: Db, files: readonly FunctionFile[], version?: string): Promise<void> {
+  await withConnection(db, async (client: pg.Client) => {
+    await client.query('begin');
+    await applyFunctions(client, files, version);
+    await client.query('commit');
+  });
+}
+
+/** Which transaction wrote each function. */
+async function versionsOf(db: Db): Promise<Record<string, string>> {
+  const rows = await db.query<{ name: string; xmin: string }>(
+    `select proname as name, xmin::text from pg_proc where pronamespace = 'public'::regnamespace`,
+  );
+  return Object.fromEntries(rows.map(({ name, xmin }) => [name, xmin]));
+}
