@@ -5,7 +5,7 @@ import { copyOut, copy_settings } from '../db/copy.ts';
 import { openConnection, type Db } from '../db/database.ts';
 import { namedMigrations, withSteadySchema } from '../db/migrate.ts';
 import { listTables, sqlColumns, sqlName, type Table } from '../db/tables.ts';
-import { engineVersion, kept_tables } from '../queue/backup.ts';
+import { engineVersion, kept_tables } from '../queue/pgboss-tables.ts';
 import { stored_uploads } from '../files/files.ts';
 import type { Storage } from '../storage/storage.ts';
 import { stored_outputs } from '../tasks/files.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { silent } from '../app/data.ts';
 import { service_rules } from '../chat/books.ts';
 import { makeEngineTables } from '../queue/backup.ts';
-import { isEngineMade } from '../queue/statements.ts';
+import { isEngineMade } from '../queue/pgboss-tables.ts';
 import { checkBooks } from '../money/books.ts';
 import { says, withApp } from './command.ts';
 

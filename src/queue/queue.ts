@@ -8,17 +8,7 @@ import { openListener, openNotifier, type Listener, type Notifier } from '../db/
 import { startBoss, type Boss, type QueueOptions, type Supervision } from './pg-boss.ts';
 import { Complaints, type EngineLog } from './complaints.ts';
 import type { Handler, JobData } from './job.ts';
-import {
-  forgetNodes,
-  listNodes,
-  sayAlive,
-  setPaused,
-  takeAway,
-  troubledJobs,
-  type NodeFacts,
-  type NodeView,
-  type TroubledJob,
-} from './nodes.ts';
+import { forgetNodes, listNodes, sayAlive, setPaused, type NodeFacts, type NodeView } from './nodes.ts';
 import { Settlements } from './settlements.ts';
 import { Slots } from './slots.ts';
 import {
@@ -29,15 +19,18 @@ import {
   insertDuty,
   insertJob,
   liveKeys,
+  takeAway,
   touchClaims,
+  troubledJobs,
   type Backlog,
   type SendOptions,
-} from './statements.ts';
+  type TroubledJob,
+} from './pgboss-tables.ts';
 
 export type { Handler, Job, JobData, Outcome } from './job.ts';
 export type { EngineLog } from './complaints.ts';
-export { live_keys } from './statements.ts';
-export type { SendOptions } from './statements.ts';
+export { live_keys } from './pgboss-tables.ts';
+export type { SendOptions } from './pgboss-tables.ts';
 export type { NodeView } from './nodes.ts';
 
 export type EngineOptions = {

@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Boss } from './pg-boss.ts';
 import type { Complaints } from './complaints.ts';
 import type { Claim, Settlement } from './job.ts';
-import { putBack, type PutBack } from './statements.ts';
+import { putBack, type PutBack } from './pgboss-tables.ts';
 
 /** More than this per statement gains nothing: 500 deletes take 8 ms. */
 const batch_max = 500;

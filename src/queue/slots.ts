@@ -3,7 +3,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { Alarms } from './alarms.ts';
 import type { Complaints } from './complaints.ts';
 import type { Claim, Handler, Outcome, Settlement } from './job.ts';
-import { claimKey, type ClaimName } from './statements.ts';
+import { claimKey, type ClaimName } from './pgboss-tables.ts';
 
 export type SlotsOptions = {
   queue: string;

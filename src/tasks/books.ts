@@ -1,4 +1,4 @@
-import { live_keys } from '../queue/statements.ts';
+import { live_keys } from '../queue/pgboss-tables.ts';
 import { all_holds, all_upstream_costs, type Rule } from '../money/books.ts';
 import { delivery_rules, task_deliveries } from '../webhooks/books.ts';
 

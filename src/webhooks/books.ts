@@ -1,4 +1,4 @@
-import { live_keys } from '../queue/statements.ts';
+import { live_keys } from '../queue/pgboss-tables.ts';
 import type { Rule } from '../money/books.ts';
 
 /** For the rules of tasks: account_id, task_id, event, url, body and created_at of every task's delivery. */

@@ -19,7 +19,7 @@ import { checkBackup, restoreBackup } from '../../src/backup/restore.ts';
 import { readConfig } from '../../src/config.ts';
 import { openConnection } from '../../src/db/database.ts';
 import { listTables } from '../../src/db/tables.ts';
-import { kept_tables } from '../../src/queue/backup.ts';
+import { kept_tables } from '../../src/queue/pgboss-tables.ts';
 import { startServer } from '../../src/server.ts';
 import { openDiskStorage } from '../../src/storage/disk.ts';
 import { startWorker } from '../../src/worker.ts';

@@ -170,6 +170,20 @@ function textOf(node: Node): string | undefined {
   return undefined;
 }
 
+export const pgboss_in_one_file: Rule = {
+  name: 'pgboss tables',
+  findings: (tree) =>
+    judgeNodes(
+      tree,
+      (path) => inSource(path) && path !== 'src/queue/pgboss-tables.ts',
+      (node) => {
+        const is_text = node.type === 'TemplateElement' || (node.type === 'Literal' && typeof node.value === 'string');
+        const text = node.type === 'TemplateElement' ? node.value.raw : is_text ? String(node.value) : '';
+        return /\bpgboss\./.test(text) ? "pg-boss's tables are named in src/queue/pgboss-tables.ts only" : undefined;
+      },
+    ),
+};
+
 const test_words = ['it', 'test', 'describe', 'suite', 'bench'];
 const sleeping_words = ['skip', 'only', 'todo'];
 

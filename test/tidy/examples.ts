@@ -124,6 +124,12 @@ export const bad: readonly Example[] = [
     files: { 'src/providers/sandbox/adapter.ts': '', 'src/app.ts': "f('sandbox');" },
     at: 'src/app.ts:1',
   },
+  {
+    rule: 'pgboss tables',
+    why: 'in another file of its room',
+    files: { 'src/queue/a.ts': 'query(`select 1 from ${a} join pgboss.job`)' },
+    at: 'src/queue/a.ts:1',
+  },
   { rule: 'participle', why: 'a constant', files: { 'src/lib/a.ts': 'const told = 1;' }, at: 'src/lib/a.ts:1' },
   { rule: 'participle', why: 'a function', files: { 'web/src/a.ts': 'function given() {}' }, at: 'web/src/a.ts:1' },
   { rule: 'types', why: 'any', files: { 'src/lib/a.ts': 'let a: any;' }, at: 'src/lib/a.ts:1' },

@@ -15,6 +15,7 @@ export const rules: readonly Rule[] = [
   sql.declared_rooms,
   sql.function_files,
   sql.sql_in_its_room,
+  code.pgboss_in_one_file,
   code.whole_money,
   code.environment,
   code.provider_names,

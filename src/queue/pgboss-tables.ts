@@ -1,9 +1,73 @@
+import type pg from 'pg';
 import type { Queryable } from '../db/database.ts';
 import type { Boss } from './pg-boss.ts';
 import type { JobData, Settlement } from './job.ts';
 
-// SQL on pg-boss's tables where its own verbs do not reach. test/queue/send.test.ts notices when a
-// new version of pg-boss writes or fences differently.
+// All SQL of the service on pg-boss's tables where its own verbs do not reach, beside the functions in plpgsql that send
+// a job within another statement (engine_send, engine_send_many, engine_live_keys, and those that read its clock).
+
+/**
+ * What we rely on of pg-boss's schema, here and in those functions. test/queue/pgboss-tables.test.ts compares it with
+ * the schema that the installed version makes, test/queue/send.test.ts the row that we write with its own.
+ */
+export const relied_on = {
+  columns: {
+    job: {
+      id: 'uuid',
+      name: 'text',
+      data: 'jsonb',
+      output: 'jsonb',
+      policy: 'text',
+      dead_letter: 'text',
+      state: 'job_state',
+      blocked: 'boolean',
+      blocking: 'boolean',
+      pending_dependencies: 'integer',
+      priority: 'integer',
+      singleton_key: 'text',
+      singleton_on: 'timestamp without time zone',
+      group_id: 'text',
+      group_tier: 'text',
+      created_on: 'timestamp with time zone',
+      start_after: 'timestamp with time zone',
+      started_on: 'timestamp with time zone',
+      keep_until: 'timestamp with time zone',
+      heartbeat_on: 'timestamp with time zone',
+      heartbeat_seconds: 'integer',
+      expire_seconds: 'integer',
+      deletion_seconds: 'integer',
+      retry_count: 'integer',
+      retry_limit: 'integer',
+      retry_delay: 'integer',
+      retry_delay_max: 'integer',
+      retry_backoff: 'boolean',
+    },
+    queue: {
+      name: 'text',
+      policy: 'text',
+      dead_letter: 'text',
+      heartbeat_seconds: 'integer',
+      expire_seconds: 'integer',
+      retention_seconds: 'integer',
+      deletion_seconds: 'integer',
+      retry_limit: 'integer',
+      retry_delay: 'integer',
+      retry_delay_max: 'integer',
+      retry_backoff: 'boolean',
+    },
+    version: { version: 'integer' },
+  },
+  /** In their order, which statements compare by. */
+  states: ['created', 'retry', 'active', 'completed', 'cancelled', 'failed'],
+  /** The clock of all its statements. */
+  functions: ['job_now() timestamp with time zone'],
+  /** One id names one job; one live job per key of an exclusive queue; what is due is found at once. */
+  indexes: [
+    'UNIQUE (name, id)',
+    "UNIQUE (name, COALESCE(singleton_key, '')) WHERE ((state <= 'active') AND (policy = 'exclusive'))",
+    "(name, priority DESC, created_on, start_after) WHERE ((state < 'active') AND (NOT blocked))",
+  ],
+} as const;
 
 export type SendOptions = {
   /** Not before this much time has passed, by the database's clock. */
@@ -178,4 +242,66 @@ export async function backlogOf(db: Queryable): Promise<Backlog[]> {
     active: Number(active),
     oldest_s: oldest_s === null ? null : Math.round(oldest_s),
   }));
+}
+
+/** A job that may need a person: it was begun in vain, runs for long, or is due for long and nobody takes it. */
+export type TroubledJob = {
+  id: string;
+  queue: string;
+  /** The task, delivery or other thing it is for. */
+  key: string | null;
+  state: 'running' | 'waiting' | 'later';
+  /** How often it was begun without an outcome. */
+  tries: number;
+  /** Since when it runs, or was last begun. */
+  started_at: Date | null;
+  due_at: Date;
+  /** What went wrong the last time. */
+  reason: string | null;
+};
+
+const runs_long = '3 minutes';
+const waits_long = '1 minute';
+
+/** Jobs that may need a person, those that were due first at the top. Upkeep is none of them. */
+export async function troubledJobs(db: Queryable): Promise<TroubledJob[]> {
+  return db.query<TroubledJob>(
+    `select id, name as queue, coalesce(singleton_key, data ->> 'task_id', data ->> 'delivery_id') as key,
+            case when state = 'active' then 'running' when start_after <= pgboss.job_now() then 'waiting' else 'later'
+              end as state,
+            retry_count as tries, started_on as started_at, start_after as due_at, output ->> 'message' as reason
+       from pgboss.job
+      where state <= 'active' and name not like 'duty.%'
+        and (retry_count > 0 or (state = 'active' and started_on < pgboss.job_now() - $1::interval)
+             or (state < 'active' and start_after < pgboss.job_now() - $2::interval))
+      order by start_after, id limit 100`,
+    [runs_long, waits_long],
+  );
+}
+
+/**
+ * Gives a job back to its queue, to start at once as if it had never been begun. Whoever holds it loses it at
+ * its next heartbeat: its id is another then. Answers the queue, or undefined if the job is over.
+ */
+export async function takeAway(db: Queryable, id: string): Promise<string | undefined> {
+  const rows = await db.query<{ name: string }>(
+    `update pgboss.job set id = gen_random_uuid(), state = 'created', retry_count = 0, started_on = null,
+       heartbeat_on = null, start_after = pgboss.job_now(), output = null
+      where id = $1::uuid and state <= 'active' and name not like 'duty.%' returning name`,
+    [id],
+  );
+  return rows[0]?.name;
+}
+
+/** What a backup keeps of the engine: the queues, and the jobs that are not over. pg-boss makes the rest anew. */
+export const kept_tables: readonly string[] = ['pgboss.queue', 'pgboss.job'];
+
+/** The version of pg-boss's tables; null if there are none. */
+export async function engineVersion(client: pg.Client): Promise<number | null> {
+  const { rows: found } = await client.query<{ there: boolean }>(
+    `select to_regclass('pgboss.version') is not null as there`,
+  );
+  if (!found[0]?.there) return null;
+  const { rows } = await client.query<{ version: number }>('select version from pgboss.version');
+  return rows[0]?.version ?? null;
 }
