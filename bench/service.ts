@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Leash } from './leash.ts';
-import { service_flags } from '../scripts/service-flags.mjs';
+import { service_env, service_flags } from '../scripts/service-flags.mjs';
 
 /** Where the processes of a bench keep their files, and which database they share. */
 export type Service = { folder: string; database_url: string; leash: Leash };
@@ -27,6 +27,7 @@ export async function startService(
   node_options: readonly string[] = [],
 ): Promise<ChildProcess> {
   const env = {
+    ...service_env,
     ...process.env,
     DATABASE_URL: service.database_url,
     MEDLEY_DATA: join(service.folder, 'files'),

@@ -230,10 +230,13 @@ function childEnvironment(root) {
   };
 }
 
-/** Runs a script of this repository on the Node of `place` to its end; returns its exit code. */
-export function runScript(root, place, script, args, { flags = [], ...options } = {}) {
+/**
+ * Runs a script of this repository on the Node of `place` to its end; returns its exit code. The operator's own
+ * environment goes before `more_env`.
+ */
+export function runScript(root, place, script, args, { flags = [], more_env = {}, ...options } = {}) {
   return runChild(place.node, [...flags, join(root, script), ...args], {
-    env: childEnvironment(root),
+    env: { ...more_env, ...childEnvironment(root) },
     onStart: place.add,
     ...options,
   });

@@ -1,6 +1,6 @@
 // npm start: installs what is missing, then runs the service until it has stopped by itself.
 import { fileURLToPath } from 'node:url';
-import { service_flags } from '../service-flags.mjs';
+import { service_env, service_flags } from '../service-flags.mjs';
 import { finish, runScript, setUp } from '../setup.mjs';
 import { forwardSignals } from '../setup-process.mjs';
 import { buildWeb, isStale } from '../web.mjs';
@@ -13,7 +13,10 @@ await finish(async () => {
   const place = await setUp(root, stale ? ['.', 'web'] : ['.']);
   try {
     if (stale) await build(place);
-    return await runScript(root, place, 'src/main.ts', process.argv.slice(2), { flags: service_flags });
+    return await runScript(root, place, 'src/main.ts', process.argv.slice(2), {
+      flags: service_flags,
+      more_env: service_env,
+    });
   } finally {
     place.leave();
   }

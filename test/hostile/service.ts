@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { service_env } from '../../scripts/service-flags.mjs';
 
 /** The service as a process of its own, as an operator starts it. */
 export type Service = {
@@ -29,7 +30,7 @@ export async function startService(
   const main_file = join(import.meta.dirname, '../../src/main.ts');
   const child = spawn(process.execPath, [...node_arguments, main_file], {
     cwd: folder,
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], ...service_env, ...env },
     stdio: ['ignore', 'pipe', log, ...(node_arguments.length > 0 ? ['pipe' as const] : [])],
   });
   closeSync(log);
