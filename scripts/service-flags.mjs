@@ -9,7 +9,8 @@ export const service_flags = ['--max-semi-space-size=64', '--heap-growing-percen
 /**
  * How the allocator of glibc keeps memory for the service; others ignore it. By itself it gives each thread an arena of
  * its own, and after one large block has been freed it takes all blocks of that size from the arenas, where they
- * leave holes: after five minutes of `npm run fuzz` 805 MB were resident, with these 451.
+ * leave holes: after five minutes of `npm run fuzz` 805 MB were resident, with these 451. A call takes the same CPU
+ * (0.277 and 0.286 ms, means of six pairs whose rounds differ by a third).
  */
 export const service_env = {
   MALLOC_ARENA_MAX: '2',
