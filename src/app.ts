@@ -188,9 +188,9 @@ async function openParts(
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
-  const mailer = openMailer({ settings: () => catalog.current.settings.mail, log });
-  onStop(() => mailer.close());
-  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), mailer, log });
+  const mailer = openMail({ catalog, log }, onStop);
+  const counters = openCounters();
+  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), mailer, log, ...counters });
   onStop(() => login.close());
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
@@ -213,7 +213,7 @@ async function openParts(
     overrides,
     providers,
     health: openRouteHealth(db, clock),
-    ...openCounters(),
+    ...counters,
     authenticator,
     guard,
     places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
@@ -236,6 +236,12 @@ async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
   const clock = await openDatabaseClock(db);
   onStop(() => clock.close());
   return clock;
+}
+
+function openMail({ catalog, log }: Pick<App, 'catalog' | 'log'>, onStop: App['onStop']): Mailer {
+  const mailer = openMailer({ settings: () => catalog.current.settings.mail, log });
+  onStop(() => mailer.close());
+  return mailer;
 }
 
 /** Which addresses a caller or an upstream may name now. */

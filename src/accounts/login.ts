@@ -4,6 +4,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Db, Queryable } from '../db/database.ts';
 import { openPool as openLimitedPool } from '../db/pool.ts';
+import type { Windows } from '../limits/window.ts';
 import { customer_bits } from '../net/address.ts';
 import { openHashing, passwordsOf, type Hashing } from './hashing.ts';
 import { loginEndpoints } from './login-endpoints.ts';
@@ -49,6 +50,8 @@ export type LoginOptions = {
   now(): Date;
   /** Takes mails and returns at once, so that nobody can tell by the time whether an address is known. */
   mailer: Pick<Mailer, 'post' | 'ready'>;
+  /** Count what comes from one address: the library's own counts are one map for all services of a process. */
+  windows: Windows;
   log: Pick<Logger, 'error'>;
 };
 
@@ -234,7 +237,7 @@ async function settings(
         mailer.post(securityMail(user.email, { subject, now: options.now(), address, base_url: options.base_url() }));
       },
     },
-    rateLimit: { enabled: true, storage: 'memory', window: 60, max: 300, customRules: limits },
+    rateLimit: { enabled: true, window: 60, max: 300, customRules: limits, customStorage: countedIn(options.windows) },
     advanced: {
       cookiePrefix: 'medley',
       useSecureCookies: false, // would add __Secure-; these are named below
@@ -277,6 +280,19 @@ const limits = {
   '/change-password': { window: 60, max: 5 },
   '/two-factor/*': { window: 60, max: 10 },
 };
+
+type Counts = NonNullable<NonNullable<BetterAuthOptions['rateLimit']>['customStorage']>;
+
+function countedIn(windows: Windows): Counts {
+  return {
+    consume: async (key, { max }) => {
+      const { ok, retry_after_ms } = windows.take('other', `sign-in ${key}`, max, performance.now());
+      return { allowed: ok, retryAfter: ok ? null : Math.ceil(retry_after_ms / 1000) };
+    },
+    get: async () => null, // the library asks for these only where there is no `consume`
+    set: async () => undefined,
+  };
+}
 
 /** `__Host-` binds a cookie to this very host, over https only (RFC 6265bis, 4.1.3.2). */
 function cookies(secure: boolean): NonNullable<NonNullable<BetterAuthOptions['advanced']>['cookies']> {

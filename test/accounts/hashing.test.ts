@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { readFile } from 'node:fs/promises';
 import { hashPassword } from 'better-auth/crypto';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';

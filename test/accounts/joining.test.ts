@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts';
 import type { TestApp } from '../helpers/app.ts';

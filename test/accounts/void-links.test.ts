@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount, findAccount } from '../../src/accounts/accounts.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -6,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { launchBrowser } from '../helpers/browser.ts';
 import { watchedPage } from '../helpers/dashboard.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 
 const repository = join(import.meta.dirname, '../..');
@@ -20,7 +19,7 @@ let service: ChildProcessByStdio<null, Readable, null>;
 
 beforeAll(async () => {
   chromium = await launchBrowser();
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
 }, 120_000);
 
 afterAll(async () => {

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { memberOf, ownerOfNew, type Someone } from '../dashboard/people.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';

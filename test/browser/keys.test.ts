@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { readFile } from 'node:fs/promises';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

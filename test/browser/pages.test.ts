@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import type { Browser, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstOperator } from '../../src/accounts/members.ts';

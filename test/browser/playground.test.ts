@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';

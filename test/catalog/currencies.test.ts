@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { commandsBeside, medley } from '../cli/medley.ts';
 
 /** A currency that accounts have must stay in the catalogue. */
@@ -16,7 +16,7 @@ let zloty: Client;
 let folder = '';
 
 beforeAll(async () => {
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
   service = await startTestApp({ yaml: with_zloty });
   zloty = await service.client({ currency: 'PLN' });
 });

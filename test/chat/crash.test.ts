@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 import { expectExactBooks } from '../helpers/app.ts';
-import { quick, removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { quick, removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { hello, setStage } from './setup.ts';
 import { chunk, done } from './streams.ts';
 
 /** A PostgreSQL of this test alone: it is killed. Nothing is flushed there that nobody waits for. */
 async function startServer() {
-  const folder = temporaryFolder(0o755);
+  const folder = clusterFolder();
   const embedded = await startEmbedded({
     data_dir: join(folder, 'data'),
     settings: { ...quick, wal_writer_delay: '10s' },

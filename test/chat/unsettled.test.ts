@@ -9,7 +9,7 @@ import { service_rules } from '../../src/chat/books.ts';
 import { readJournals } from '../../src/storage/journal.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { startMuteProxy, type MuteProxy } from '../helpers/mute-proxy.ts';
 import { startTestApp } from '../helpers/app.ts';
 import { freePort } from '../helpers/free-port.ts';
@@ -27,7 +27,7 @@ async function setPlace(pause_ms: number): Promise<Place> {
   const database = await testDatabase({ state: 'engine' });
   const proxy = await startMuteProxy(database.url);
   const upstream = await startChatUpstream();
-  const folder = temporaryFolder(0o755);
+  const folder = clusterFolder();
   const usage = chunk({}, { usage: { prompt_tokens: 5_000, completion_tokens: 200_000 } }, 'stop');
   upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), pause_ms, usage, done] });
   onTestFinished(async () => {

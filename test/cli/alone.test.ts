@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { embeddedConnection } from '../../src/embedded-postgres/embedded.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { commandsOf, medley, readObject, type Commands } from './medley.ts';
 
 /** No service runs: each command starts the embedded PostgreSQL for itself and stops it again. */
@@ -11,7 +11,7 @@ describe('a command without a running service', () => {
   let commands: Commands;
 
   beforeAll(() => {
-    folder = temporaryFolder(0o755);
+    folder = clusterFolder();
     commands = commandsOf({ MEDLEY_DATA: join(folder, 'data'), PORT: '0' });
   });
   afterAll(() => removeFolder(folder));

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { medley } from './medley.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
@@ -14,7 +14,7 @@ let folder = '';
 let service: ChildProcess | undefined;
 beforeAll(async () => {
   database = await testDatabase();
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
   writeFileSync(
     join(folder, 'medley.yaml'),
     `

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { withApp, withEngine } from '../../src/cli/command.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 
 /** A database that no service has seen. */
 let database: TestDatabase;
 let folder = '';
 beforeAll(async () => {
   database = await testDatabase();
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
   vi.stubEnv('DATABASE_URL', database.url);
   vi.stubEnv('MEDLEY_DATA', folder);
 });

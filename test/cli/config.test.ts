@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
-import { commandsBeside, commandsOf, medley, readObject } from './medley.ts';
+import { commandsBeside, commandsOf, medley, medleySoon, readObject } from './medley.ts';
 
 let folder = '';
 
@@ -35,9 +35,9 @@ currencys: { USD: "1" }
 describe('config check', () => {
   it('finds nothing wrong in a valid file', async () => {
     const path = write('good.yaml', poster('Poster'));
-    const answer = await commandsOf({}).ok('config', 'check', path);
+    const answer = await commandsOf({}, medleySoon).ok('config', 'check', path);
     expect(answer).toEqual({ ok: true, file: path, errors: [], warnings: [] });
-    expect((await commandsOf({}).text('config', 'check', path)).out).toBe(`${path} is in order.\n`);
+    expect((await commandsOf({}, medleySoon).text('config', 'check', path)).out).toBe(`${path} is in order.\n`);
   });
 
   it('prints every mistake as file:line:col path: message and ends with 2', async () => {
@@ -50,13 +50,13 @@ describe('config check', () => {
       expect.stringMatching(/^9:32 limits\.generate_per_minute: /),
       expect.stringMatching(/^10:1 currencys: .*currencies/),
     ]);
-    const text = await commandsOf({}).text('config', 'check', path);
+    const text = await commandsOf({}, medleySoon).text('config', 'check', path);
     expect(text).toMatchObject({ code: 2, out: `${errors.join('\n')}\n` });
   });
 
   it('checks the file of MEDLEY_CONFIG by default, and says when there is none', async () => {
     const path = write('named.yaml', poster('Poster'));
-    expect(await commandsOf({ MEDLEY_CONFIG: path }).ok('config', 'check')).toMatchObject({ file: path });
+    expect(await commandsOf({ MEDLEY_CONFIG: path }, medleySoon).ok('config', 'check')).toMatchObject({ file: path });
     const said = await medley(['config', 'check', join(folder, 'none.yaml'), '--json'], {});
     expect(said.code).toBe(2);
     expect(readObject(said.out).errors[0]).toContain('none.yaml:1:1 file: cannot be read');

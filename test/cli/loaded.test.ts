@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { medley } from './medley.ts';
 
 /** A command is over in the time in which it reads its modules: whoever waits for it waits for these. */
@@ -13,7 +13,7 @@ let folder = '';
 let of_migration: string[] = [];
 beforeAll(async () => {
   database = await testDatabase();
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
   of_migration = await loadedBy('migrate'); // the first `books` of a database would make the engine's tables
 });
 afterAll(async () => {

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { TestApp } from '../helpers/app.ts';
+import { depth } from '../helpers/depth.ts';
+import { runInResident, type Said } from './resident.ts';
 
 const script = join(import.meta.dirname, '../../scripts/medley.mjs');
-
-export type Said = { code: number | null; out: string; error: string };
 
 /** An operator command as a process of its own: what it printed, and its exit code. */
 export async function medley(
@@ -14,9 +14,8 @@ export async function medley(
   env: Record<string, string>,
   onStart: (kill: (signal?: NodeJS.Signals) => void) => void = () => undefined,
 ): Promise<Said> {
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !setting.test(name)));
   const child = spawn(process.execPath, [script, ...words], {
-    env: { ...inherited, ...env },
+    env: environment(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onStart((signal = 'SIGKILL') => child.kill(signal));
@@ -25,6 +24,21 @@ export async function medley(
   child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
   await once(child, 'close');
   return { ...said, code: child.exitCode };
+}
+
+/**
+ * The same in one process with those before it, since to load the commands takes 0.3 s of a core. `npm run test:nightly`
+ * gives each a process of its own, and so does a command that comes beside another.
+ */
+export async function medleySoon(words: string[], env: Record<string, string>): Promise<Said> {
+  const answer = depth(true, false) ? runInResident({ words, env: environment(env) }) : undefined;
+  return answer ?? medley(words, env);
+}
+
+/** That of whoever runs the tests, without settings of a service, and these. */
+function environment(env: Record<string, string>): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !setting.test(name));
+  return { ...Object.fromEntries(inherited), ...env };
 }
 
 /** What the service itself reads from the environment. */
@@ -75,34 +89,35 @@ export type Answer = {
   nodes: { node: string; ok: boolean; message: string }[];
 };
 
-/** Operator commands with this environment. */
-export function commandsOf(env: Record<string, string>): Commands {
+/** Operator commands with this environment, each a process of its own. */
+export function commandsOf(env: Record<string, string>, run: typeof medleySoon = medley): Commands {
   return {
     ok: async (...words) => {
-      const said = await medley([...words, '--json'], env);
+      const said = await run([...words, '--json'], env);
       expect(said, said.error).toMatchObject({ code: 0, error: '' });
       return readObject(said.out);
     },
     fails: async (code, ...words) => {
-      const said = await medley([...words, '--json'], env);
+      const said = await run([...words, '--json'], env);
       expect(said.code, said.error).toBe(code);
       const { message } = readObject(said.out).error;
       expect(message).not.toBe('');
       expect(said.error).toContain(message);
       return message;
     },
-    text: (...words) => medley(words, env),
+    text: (...words) => run(words, env),
   };
 }
 
 /** Operator commands beside a running service: on its database and its data folder. */
 export function commandsBeside({ app }: TestApp): Commands {
   const { database_url = '', data_dir, config_file } = app.config;
-  return commandsOf({
+  const env = {
     DATABASE_URL: database_url,
     MEDLEY_DATA: data_dir,
     ...(config_file !== undefined && { MEDLEY_CONFIG: config_file }),
-  });
+  };
+  return commandsOf(env, medleySoon);
 }
 
 /** One line, one JSON object, nothing else. */

@@ -10,7 +10,7 @@ import { adapters } from '../../src/providers/index.ts';
 import { startChatUpstream } from '../helpers/chat-upstream.ts';
 import { startFal } from '../providers/imitations/fal.ts';
 import type { Imitation } from '../providers/imitations/imitation.ts';
-import { commandsOf, medley } from './medley.ts';
+import { commandsOf, medley, medleySoon } from './medley.ts';
 
 let folder = '';
 beforeAll(() => {
@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** What `--json` says, whatever command it is of. */
 async function json(words: string[], env: Record<string, string> = {}, code = 0) {
-  const said = await medley([...words, '--json'], env);
+  const said = await medleySoon([...words, '--json'], env);
   expect(said.code, said.error + said.out).toBe(code);
   return JSON.parse(said.out);
 }
@@ -49,7 +49,7 @@ describe('medley models', () => {
     });
     expect(providers).toContainEqual({ name: 'fal', key: 'FAL_KEY', found: true });
     expect(providers).toContainEqual({ name: 'openai', key: 'OPENAI_API_KEY', found: false });
-    const { out } = await commandsOf({ FAL_KEY: 'x' }).text('models');
+    const { out } = await commandsOf({ FAL_KEY: 'x' }, medleySoon).text('models');
     expect(out).toMatch(/^black-forest-labs\/flux-2-pro +image +from 0\.03 USD per picture +fal$/m);
     expect(out).toMatch(/^ {2}ANTHROPIC_API_KEY +4 models: anthropic\/claude-fable-5-1, /m);
     expect(out).toMatch(/^ {2}BFL_API_KEY +1 model: .*; a further route for black-forest-labs\/flux-2-pro, /m);
@@ -67,9 +67,9 @@ describe('medley models', () => {
         { id: 'fal', missing: 'FAL_KEY', cost_source: { url: expect.stringContaining('fal.ai') } },
       ],
     });
-    const { out } = await commandsOf({}).text('models', 'show', 'anthropic/claude-haiku-5-5');
+    const { out } = await commandsOf({}, medleySoon).text('models', 'show', 'anthropic/claude-haiku-5-5');
     expect(out).toContain('0.50 USD per million input tokens, for inputs above 100,000 tokens');
-    expect(await commandsOf({}).fails(1, 'models', 'show', 'google/veo-3.2')).toContain('Did you mean google/veo-3.1?');
+    expect(await commandsOf({}, medleySoon).fails(1, 'models', 'show', 'google/veo-3.2')).toContain('Did you mean google/veo-3.1?');
   });
 
   it("reads the operator's own file", async () => {
@@ -81,7 +81,7 @@ describe('medley models', () => {
     const { models } = await json(['models'], env);
     expect(models.every(({ origin }: { origin: string }) => origin === 'default')).toBe(true);
     writeFileSync(path, 'version: 2\n');
-    expect(await commandsOf(env).fails(2, 'models')).toContain('version');
+    expect(await commandsOf(env, medleySoon).fails(2, 'models')).toContain('version');
   });
 
   it('finds the default catalogue valid', async () => {
@@ -174,11 +174,11 @@ catalog: { default: [fal] }
     [1, ['black-forest-labs/flux-2-pro', '--route', 'bfl'], 'has no route "bfl"; it has fal.'],
     [1, ['black-forest-labs/flux-3'], 'There is no model "black-forest-labs/flux-3".'],
   ])('ends with %d for %j', async (code, words, message) => {
-    expect(await commandsOf(env).fails(code, 'models', 'test', ...words)).toContain(message);
+    expect(await commandsOf(env, medleySoon).fails(code, 'models', 'test', ...words)).toContain(message);
   });
 
   it('needs the key of the route', async () => {
-    const message = await commandsOf({}).fails(1, 'models', 'test', 'openai/gpt-6-luna', '--real');
+    const message = await commandsOf({}, medleySoon).fails(1, 'models', 'test', 'openai/gpt-6-luna', '--real');
     expect(message).toBe('The route openai of openai/gpt-6-luna needs a key in OPENAI_API_KEY.');
   });
 
@@ -280,7 +280,7 @@ describe('medley models import', () => {
       errors: [],
       warnings: [],
     });
-    expect(await commandsOf(env).fails(1, ...words, '--out', out)).toContain('could not be written');
+    expect(await commandsOf(env, medleySoon).fails(1, ...words, '--out', out)).toContain('could not be written');
   });
 
   it('drafts a fal model from the body of its POST, and its kind from its result', async () => {
@@ -337,6 +337,6 @@ describe('medley models import', () => {
     [1, ['fal', 'acme/unknown'], {}, 'there is no such model'],
   ])('ends with %d for %j', async (code, words, env, message) => {
     const at = ['--base-url', words[0] === 'replicate' ? `${url}/v1` : url];
-    expect(await commandsOf(env).fails(code, 'models', 'import', ...words, ...at)).toContain(message);
+    expect(await commandsOf(env, medleySoon).fails(code, 'models', 'import', ...words, ...at)).toContain(message);
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { findHome } from '../../src/embedded-postgres/home.ts';
 import { findPostmaster } from '../../src/embedded-postgres/server.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { medley, readObject } from './medley.ts';
 
@@ -15,7 +15,7 @@ let data_dir = '';
 let service: ChildProcess | undefined;
 
 beforeEach(() => {
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
   data_dir = join(folder, 'data');
 });
 

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from '../../src/dashboard/views/activity.ts';
 import type { AdminAudit, AdminModel, AdminTrial, AdminTrialPlan } from '../../src/dashboard/views/admin.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import type {

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tellOfLowBalances } from '../../src/billing/alerts.ts';
 import type { BillingView, LedgerLine } from '../../src/dashboard/views/billing.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeInvoices } from '../../src/billing/invoices.ts';
 import type { Invoice } from '../../src/billing/invoice.ts';

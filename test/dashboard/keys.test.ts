@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createKey, deleteKey } from '../../src/accounts/keys.ts';
 import type { KeysView, KeyView, NewKeyView } from '../../src/dashboard/views/keys.ts';

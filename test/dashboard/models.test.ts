@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ModelView } from '../../src/dashboard/views/models.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';

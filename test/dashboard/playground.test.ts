@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listKeys } from '../../src/accounts/keys.ts';
 import type { Page, TaskLineView, TaskView } from '../../src/dashboard/views/activity.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { signInAs, type Someone } from './people.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InvitedView, SessionView, TeamView } from '../../src/dashboard/views/settings.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';

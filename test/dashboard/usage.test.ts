@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { UsageView } from '../../src/dashboard/views/usage.ts';
 import { close, hold } from '../../src/money/holds.ts';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createKey } from '../../src/accounts/keys.ts';
 import type { Page } from '../../src/dashboard/views/activity.ts';

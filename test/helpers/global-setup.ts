@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { defaultProviders, keyName } from '../../src/catalog/default.ts';
 import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
-import { removeFolder, temporaryFolder } from './embedded.ts';
+import { clusterFolder, removeFolder, temporaryFolder } from './embedded.ts';
 import { makeTemplates } from './templates.ts';
 
 /**
@@ -25,7 +25,7 @@ export default async function setUp(): Promise<() => Promise<void>> {
 }
 
 async function startCluster(): Promise<() => Promise<void>> {
-  const folder = temporaryFolder(0o755);
+  const folder = clusterFolder();
   const embedded = await startEmbedded({
     data_dir: `${folder}/data`,
     settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300', shared_buffers: '256MB' },

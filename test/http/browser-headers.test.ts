@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { transportSecurity } from '../../src/http/browser-headers.ts';

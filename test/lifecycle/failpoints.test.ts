@@ -116,9 +116,7 @@ const ways: Record<Failpoint, Way> = {
 const usual_cases: readonly string[] = [
   'task.created kill',
   'task.submitted kill',
-  'task.accepted kill',
   'task.finishing throw',
-  'job.settling kill',
   'delivery.sent kill',
 ];
 

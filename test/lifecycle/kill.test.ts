@@ -1,3 +1,4 @@
+// nightly: each of its tests starts a service with a PostgreSQL of its own
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { openDatabase, type Db } from '../../src/db/database.ts';
 import { embeddedConnection } from '../../src/embedded-postgres/embedded.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { service_rules } from '../../src/chat/books.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
@@ -26,7 +27,7 @@ type Service = {
 
 /** Gone at the end of the test. */
 async function makeService(context: TestContext): Promise<Service> {
-  const folder = temporaryFolder(0o755);
+  const folder = clusterFolder();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const data_dir = join(folder, 'data');

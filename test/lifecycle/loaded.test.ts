@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 const reporter = pathToFileURL(join(import.meta.dirname, '../helpers/loaded-child.ts')).href;
@@ -19,7 +19,7 @@ let database: TestDatabase;
 let folder = '';
 beforeAll(async () => {
   database = await testDatabase();
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
 });
 afterAll(async () => {
   await database.drop();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
@@ -14,7 +14,7 @@ describe('API nodes on one database', () => {
 
   beforeAll(async () => {
     database = await testDatabase();
-    folder = temporaryFolder(0o755);
+    folder = clusterFolder();
   });
   afterEach(async () => {
     for (const child of children.splice(0)) await end(child, 'SIGTERM');

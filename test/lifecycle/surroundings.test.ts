@@ -7,15 +7,16 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { prepareDataFolder } from '../../src/app/data-folder.ts';
 import { NoAnswer } from '../../src/lib/within.ts';
-import { medley, type Said } from '../cli/medley.ts';
+import { medley } from '../cli/medley.ts';
+import type { Said } from '../cli/resident.ts';
 import { urlOf } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
 let folder = '';
 beforeAll(() => {
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
   writeFileSync(join(folder, 'file'), '');
   symlinkSync(join(folder, 'loop'), join(folder, 'loop'));
   spawnSync('mkfifo', [join(folder, 'pipe')]);

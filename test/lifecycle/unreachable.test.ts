@@ -2,16 +2,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { medley, type Said } from '../cli/medley.ts';
+import { medley } from '../cli/medley.ts';
+import type { Said } from '../cli/resident.ts';
 import { urlOf } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { freePort } from '../helpers/free-port.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
 let folder = '';
 beforeAll(() => {
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
 });
 afterAll(() => removeFolder(folder));
 

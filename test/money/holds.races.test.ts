@@ -5,6 +5,7 @@ import { credit } from '../../src/money/ledger.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openKey, openWallet, standingOf, type Wallet } from './setup.ts';
+import { depth } from '../helpers/depth.ts';
 
 const connections = 64;
 
@@ -125,7 +126,7 @@ test('a hold or a top-up that is requested twenty times at once happens once', a
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 50n, held: 50n });
 });
 
-const everything_ms = 10_000;
+const everything_ms = depth(2_500, 10_000);
 
 test(
   'batches, single calls, credits and limit changes over shared accounts never deadlock',

@@ -4,11 +4,11 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '../../src/db/database.ts';
 import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { ask, removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { ask, removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { countJobs, testEngine, until } from './engine.ts';
 
 it('the queue continues by itself when PostgreSQL is killed with -9 under load, and loses nothing', async () => {
-  const folder = temporaryFolder(0o755);
+  const folder = clusterFolder();
   const embedded = await startEmbedded({ data_dir: join(folder, 'data') });
   const db = openDatabase({ connection: embedded.connection });
   onTestFinished(async () => {

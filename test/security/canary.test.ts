@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { startService, type Service } from '../hostile/service.ts';
 
 /** Secrets planted wherever one can stand; the log of a whole process, at its most talkative, has none. */
@@ -38,7 +38,7 @@ let key: string;
 let webhook_secret: string;
 beforeAll(async () => {
   database = await testDatabase();
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   writeFileSync(join(folder, 'medley.yaml'), 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n');
   service = await startService(folder, {

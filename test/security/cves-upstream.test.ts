@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,3 @@
-// isolated: sign-ins are counted in its process
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newId, type IdPrefix } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';

@@ -7,14 +7,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findHome } from '../../src/embedded-postgres/home.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
-import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { startService, type Service } from '../hostile/service.ts';
 
 /** Started with an empty environment, on nothing but a folder: no default opens anything. */
 let service: Service;
 let folder: string;
 beforeAll(async () => {
-  folder = temporaryFolder(0o755);
+  folder = clusterFolder();
   service = await startService(folder, { PORT: '0' }); // 8080 may be somebody else's here
 });
 afterAll(async () => {

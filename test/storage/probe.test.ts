@@ -9,6 +9,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { probeForCaller, probeMedia, waitingOf } from '../../src/storage/probe.ts';
 import * as samples from './samples.ts';
+import { depth } from '../helpers/depth.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -321,14 +322,15 @@ describe('a hostile file', () => {
 
   test('that hangs delays neither results nor other accounts', async () => {
     const started = performance.now();
-    const hanging = Array.from({ length: 4 }, () => probeForCaller('acct_1', endless));
-    expect(waitingOf('acct_1')).toBe(3);
+    const count = depth(2, 4);
+    const hanging = Array.from({ length: count }, () => probeForCaller('acct_1', endless));
+    expect(waitingOf('acct_1')).toBe(count - 1);
     expect((await probeForCaller('acct_2', samples.wav(1))).ok).toBe(true);
     expect((await probeMedia(samples.wav(1))).ok).toBe(true);
-    expect(waitingOf('acct_1')).toBe(3); // the first hangs still
+    expect(waitingOf('acct_1')).toBe(count - 1); // the first hangs still
     const results = await Promise.all(hanging);
-    expect(results.map((result) => result.ok)).toEqual([false, false, false, false]);
-    expect(performance.now() - started).toBeGreaterThan(4 * 3_000 - 100); // one behind the other
+    expect(results.map((result) => result.ok)).toEqual(hanging.map(() => false));
+    expect(performance.now() - started).toBeGreaterThan(count * 3_000 - 100); // one behind the other
   });
 
   test('that is too large to parse and claims to last no time is refused', async () => {
@@ -354,13 +356,13 @@ describe('a hostile file', () => {
       value: fc.constantFrom(0, 1, 0x7fff_ffff, 0xffff_ffff, 0x0100_0000),
       cut: fc.boolean(),
     });
-    const mutated = fc.sample(mutation, 60).map(({ seed, at, value, cut }) => {
+    const mutated = fc.sample(mutation, depth(20, 60)).map(({ seed, at, value, cut }) => {
       const bytes = Buffer.from(seeds[seed] ?? '');
       const position = Math.floor(at * at * (bytes.length - 4)); // mostly in the headers
       bytes.writeUInt32BE(value, position);
       return cut ? bytes.subarray(0, position + 4) : bytes;
     });
-    const random = fc.sample(fc.uint8Array({ maxLength: 2000 }), 40);
+    const random = fc.sample(fc.uint8Array({ maxLength: 2000 }), depth(15, 40));
     for (const bytes of [...mutated, ...random]) {
       const result = await probeMedia(bytes);
       const plausible =

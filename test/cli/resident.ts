@@ -1,0 +1,40 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import { Readable } from 'node:stream';
+
+/** What a command printed, and its exit code. */
+export type Said = { code: number | null; out: string; error: string };
+
+export type Asked = { words: string[]; env: NodeJS.ProcessEnv };
+
+type Resident = { child: ChildProcess; answers: Interface; is_busy: boolean };
+
+const program = join(import.meta.dirname, 'resident-child.ts');
+
+let resident: Resident | undefined;
+
+/** Runs a command in the process that ran those before it; undefined while another one is at work there. */
+export function runInResident(asked: Asked): Promise<Said> | undefined {
+  resident ??= start();
+  return resident.is_busy ? undefined : ask(resident, asked);
+}
+
+async function ask(of: Resident, asked: Asked): Promise<Said> {
+  of.is_busy = true;
+  const answer = once(of.answers, 'line');
+  of.child.stdin?.write(`${JSON.stringify(asked)}\n`);
+  const [line] = await answer;
+  of.is_busy = false;
+  return JSON.parse(line);
+}
+
+function start(): Resident {
+  const child = spawn(process.execPath, [program], { stdio: ['pipe', 'ignore', 'inherit', 'pipe'] });
+  const output = child.stdio[3];
+  if (!(output instanceof Readable)) throw new Error('what it says can be read');
+  child.once('exit', () => (resident = undefined));
+  child.unref(); // it ends with this process, whose end closes its input
+  return { child, answers: createInterface({ input: output }), is_busy: false };
+}
