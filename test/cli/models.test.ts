@@ -69,7 +69,9 @@ describe('medley models', () => {
     });
     const { out } = await commandsOf({}, medleySoon).text('models', 'show', 'anthropic/claude-haiku-5-5');
     expect(out).toContain('0.50 USD per million input tokens, for inputs above 100,000 tokens');
-    expect(await commandsOf({}, medleySoon).fails(1, 'models', 'show', 'google/veo-3.2')).toContain('Did you mean google/veo-3.1?');
+    expect(await commandsOf({}, medleySoon).fails(1, 'models', 'show', 'google/veo-3.2')).toContain(
+      'Did you mean google/veo-3.1?',
+    );
   });
 
   it("reads the operator's own file", async () => {
