@@ -15,7 +15,7 @@ const unit = ['test/tidy.test.ts', 'test/**/*.unit.test.ts'];
 
 /**
  * A file says at its beginning how it is run: `// isolated: WHY` in a process of its own, `// nightly: WHY` only by
- * `npm run test:nightly`. All others share three processes, since loading the service takes 1.2 s of a core.
+ * `npm run test:nightly`. All others share a few processes, since loading the service takes 1.2 s of a core.
  */
 function filesMarked(mark: 'isolated' | 'nightly'): string[] {
   const files = globSync('test/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**', ...unit] });
@@ -30,14 +30,22 @@ const alone = filesMarked('isolated').filter((file) => !left_out.includes(file))
 
 /** Begun last, they would be waited for alone. Those that wait stand beside those that compute. */
 const begun_first = [
-  'test/lifecycle/failpoints.test.ts',
   'test/browser/pages.test.ts',
+  'test/chat/unsettled.test.ts',
+  'test/lifecycle/failpoints.test.ts',
   'test/chaos/chaos.test.ts',
-  'test/chat/whole.test.ts',
-  'test/embedded-postgres/embedded.test.ts',
   'test/providers/two-routes.test.ts',
-  'test/lifecycle/kill.test.ts',
   'test/docs/examples.test.ts',
+  'test/browser/sign-in.test.ts',
+  'test/chat/review.test.ts',
+  'test/browser/media.test.ts',
+  'test/storage/probe.test.ts',
+  'test/providers/sandbox/chat.test.ts',
+  'test/browser/keys.test.ts',
+  'test/chat/left.test.ts',
+  'test/sdk/calls.test.ts',
+  'test/browser/money.test.ts',
+  'test/backup/backup.test.ts',
 ];
 
 const { sort: sortAsUsual } = BaseSequencer.prototype;
@@ -59,11 +67,11 @@ export default defineConfig({
   cacheDir: fileURLToPath(new URL('node_modules/.cache', import.meta.url)),
   test: {
     pool: 'forks',
-    // One more than two cores have: many files wait for a time that has to pass, as real-time.test.ts does for
-    // 71 s with 3 s of a core.
-    maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
+    // Two more than two cores: two thirds of what a file takes it waits, mostly for its services and their times.
+    maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
     testTimeout: 60_000, // what takes a second alone takes half a minute on a busy machine
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     reporters: ['default'],
     // Node reads the sources itself, as in the service: 0.3 s of a core less for each process of tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },
