@@ -10,7 +10,7 @@ import { adapters } from '../../src/providers/index.ts';
 import { startChatUpstream } from '../helpers/chat-upstream.ts';
 import { startFal } from '../providers/imitations/fal.ts';
 import type { Imitation } from '../providers/imitations/imitation.ts';
-import { commandsOf, medley, medleySoon } from './medley.ts';
+import { commandsOf, medleySoon } from './medley.ts';
 
 let folder = '';
 beforeAll(() => {
