@@ -1,11 +1,10 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+import type { HoldRequest } from '../money/holds.ts';
 import { balanceView, estimateView } from '../money/money.ts';
 import type { Funds } from '../money/pledges.ts';
 import type { CallOrder } from './order.ts';
 import { planHold, shortageOf, type HoldPlan, type Shortage } from './plan.ts';
-
-type HoldRequest = Parameters<App['holds']['hold']>[0];
 
 /** A hold may be cut down because of money that somebody else takes in the same moment. */
 const tries_max = 3;
@@ -55,8 +54,8 @@ async function holdWhatIsThere(app: App, order: CallOrder, first?: HoldPlan): Pr
 }
 
 /** Others may have been answered along with this one, and have taken their part by now. */
-function planNow({ holds }: App, order: CallOrder, answered: Funds): HoldPlan | Shortage {
-  return planHold(order, holds.funds(order.caller.account.id, keyNameOf(order)) ?? answered);
+function planNow(app: App, order: CallOrder, answered: Funds): HoldPlan | Shortage {
+  return planHold(order, app.holds.funds(order.caller.account.id, keyNameOf(order)) ?? answered);
 }
 
 function keyNameOf({ caller }: CallOrder): Pick<HoldRequest, 'key_id' | 'budget_id'> {

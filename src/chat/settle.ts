@@ -2,6 +2,7 @@ import type { App } from '../app.ts';
 import type { Units } from '../catalog/price.ts';
 import { isUnavailable } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
+import type { CloseAnswer, CloseRequest, HoldRequest } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import type { Usage } from '../styles/conversation.ts';
@@ -28,9 +29,6 @@ export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undef
   const units = unitsOf(pricing, usage);
   return { usage, units, counted_here: is_counted, cost: costOf(pricing, units) };
 }
-
-type CloseRequest = Parameters<App['holds']['close']>[0];
-type Closed = Awaited<ReturnType<App['holds']['close']>>;
 
 /** What the caller was charged, and what the upstream charges us; null if that is unknown, or none was asked. */
 export type Settled = {
@@ -99,7 +97,7 @@ function inTime<T>(app: App, settling: Promise<T>): Promise<T> {
 type Unsettled = {
   charge: Charge | undefined;
   end: CloseRequest;
-  pledge: ReturnType<App['holds']['heldFor']>;
+  pledge: HoldRequest | undefined;
   settling: Promise<Settled>;
   given_up: { aborted: boolean };
 };
@@ -138,7 +136,7 @@ function booked(
   app: App,
   { caller, request_id, model }: CallOrder,
   charge: Charge | undefined,
-  closed: Closed,
+  closed: CloseAnswer,
 ): Settled {
   const lost = (charge?.cost ?? 0n) - closed.charged;
   if (lost > 0n) {

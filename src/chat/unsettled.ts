@@ -1,11 +1,9 @@
 import type { App } from '../app.ts';
 import { isLocked, isUnavailable } from '../db/database.ts';
+import type { CloseRequest, HoldRequest } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { JournalEntry } from '../storage/journal.ts';
 import { insertRecord, type JournaledRecord } from './record-row.ts';
-
-type CloseRequest = Parameters<App['holds']['close']>[0];
-type HoldRequest = NonNullable<ReturnType<App['holds']['heldFor']>>;
 
 /** The end of a call, and what was held for it, should nobody else know. */
 type Unsettled = { kind: 'end'; end: CloseRequest; pledge: HoldRequest | undefined };

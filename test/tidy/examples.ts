@@ -52,12 +52,7 @@ export const bad: readonly Example[] = [
     files: { 'src/lib/a.ts': "import './b.ts';", 'src/lib/b.ts': "import type { A } from './a.ts';" },
     at: 'src/lib/b.ts:1',
   },
-  {
-    rule: 'money/holds',
-    why: 'another file holds money',
-    files: { 'src/tasks/step.ts': "import { hold } from '../money/holds.ts';", 'src/money/holds.ts': '' },
-    at: 'src/tasks/step.ts:1',
-  },
+  ...holding(),
   {
     rule: 'unused file',
     why: 'only a test imports it',
@@ -235,6 +230,30 @@ function functionFiles(): Example[] {
   return spots.map(([why, path, text]) => ({ rule: 'sql function', why, files: { [path]: text }, at: `${path}:1` }));
 }
 
+function holding(): Example[] {
+  const spots: [string, string][] = [
+    ['a call', 'await app.holds.hold(request);'],
+    ['a call by another spelling', "await app['holds'].pledge(request);"],
+    ['a call of what may be missing', 'app?.holds?.close(request);'],
+    ['a handing on', 'settleLater(app.holds);'],
+    ['a method handed on', 'settleLater(app.holds.close);'],
+    ['a name for it', 'const money = app.holds;'],
+    ['a taking apart', 'function settle({ holds }: App) {}'],
+    ['a taking apart under another name', 'const { holds: money } = app;'],
+    ['its type', "type Request = Parameters<App['holds']['hold']>[0];"],
+    ['an import', "import { makePledges } from '../money/pledges.ts';"],
+    ['an import beside a type', "import { hold, type HoldRequest } from '../money/holds.ts';"],
+    ['a late import', "await import('../money/holds.ts');"],
+    ['a handing on from its file', "export { close } from '../money/holds.ts';"],
+  ];
+  return spots.map(([why, text]) => ({
+    rule: 'money/holds',
+    why,
+    files: { 'src/tasks/step.ts': text, 'src/money/holds.ts': '', 'src/money/pledges.ts': '' },
+    at: 'src/tasks/step.ts:1',
+  }));
+}
+
 function floats(): Example[] {
   const spots = [
     'Number(a)',
@@ -288,8 +307,16 @@ export const good: readonly Example[] = [
   },
   {
     rule: 'money/holds',
-    why: 'the finish',
-    files: { 'src/tasks/finish.ts': "import '../money/holds.ts';", 'src/money/holds.ts': '' },
+    why: 'where money is held',
+    files: { 'src/chat/hold.ts': "import { hold } from '../money/holds.ts'; app.holds.pledge(request);" },
+  },
+  {
+    rule: 'money/holds',
+    why: 'what only reads, and types',
+    files: {
+      'src/api/money.ts': "import type { HoldRequest } from '../money/holds.ts'; await app.holds.written(id);",
+      'src/api/a.ts': "import { type Funds } from '../money/pledges.ts'; type Parts = Pick<App, 'holds'>;",
+    },
   },
   {
     rule: 'unused file',

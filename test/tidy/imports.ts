@@ -11,17 +11,6 @@ export const rooms: readonly string[] = (
 /** What Node is started with. Everything under src/ is reached from here. */
 const entries = ['src/main.ts', 'src/cli.ts'];
 
-/** Where money is held and closed: the two walks, the sweeps behind them, and app, which opens the room. */
-const holds_importers = [
-  'src/tasks/create.ts',
-  'src/tasks/finish.ts',
-  'src/tasks/sweep.ts',
-  'src/chat/call.ts',
-  'src/chat/sweep.ts',
-  'src/money/pledges.ts',
-  'src/app.ts',
-];
-
 /** `money` for src/money/holds.ts; a file directly in src/ is a room of its own. */
 export function roomOf(path: string): string {
   return (path.split('/')[1] ?? '').replace(/\.tsx?$/, '');
@@ -123,22 +112,6 @@ function cyclesFrom(file: string, graph: Map<string, Import[]>, done: Set<string
   });
   done.add(file);
   return findings;
-}
-
-export const holds_callers: Rule = {
-  name: 'money/holds',
-  findings: (tree) =>
-    sourceImports(tree)
-      .filter(({ from, to }) => isHolds(to) && !isHolds(from) && !holds_importers.includes(from))
-      .map(({ from, line }) => ({
-        file: from,
-        line,
-        advice: `only ${holds_importers.join(', ')} may import money/holds; go through one of them`,
-      })),
-};
-
-function isHolds(path: string): boolean {
-  return path === 'src/money/holds.ts' || path.startsWith('src/money/holds/');
 }
 
 export const no_orphans: Rule = {

@@ -1,4 +1,5 @@
 import * as code from './code.ts';
+import * as holds from './holds.ts';
 import * as imports from './imports.ts';
 import * as sql from './sql.ts';
 import * as text from './text.ts';
@@ -10,7 +11,7 @@ export const rules: readonly Rule[] = [
   imports.known_rooms,
   imports.room_order,
   imports.no_cycles,
-  imports.holds_callers,
+  holds.holds_callers,
   imports.no_orphans,
   sql.declared_rooms,
   sql.function_files,
