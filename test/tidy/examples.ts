@@ -52,6 +52,33 @@ export const bad: readonly Example[] = [
     files: { 'src/lib/a.ts': "import './b.ts';", 'src/lib/b.ts': "import type { A } from './a.ts';" },
     at: 'src/lib/b.ts:1',
   },
+  {
+    rule: 'import cycle',
+    why: 'two files of a page ask each other',
+    files: {
+      'web/src/pages/keys/Keys.tsx': "import { Table } from './Table.tsx';",
+      'web/src/pages/keys/Table.tsx': "\nimport type { Row } from './Keys.tsx';",
+    },
+    at: 'web/src/pages/keys/Table.tsx:2',
+  },
+  {
+    rule: 'room order',
+    why: 'what pages share asks a page',
+    files: { 'web/src/ui/a.tsx': "import { Keys } from '../pages/keys/Keys.tsx';", 'web/src/pages/keys/Keys.tsx': '' },
+    at: 'web/src/ui/a.tsx:1',
+  },
+  {
+    rule: 'room order',
+    why: 'a page asks the service for more than types of answers',
+    files: { 'web/src/ui/a.tsx': "import { money } from '../../../src/money/money.ts';", 'src/money/money.ts': '' },
+    at: 'web/src/ui/a.tsx:1',
+  },
+  {
+    rule: 'rooms',
+    why: 'a page is not in the list',
+    files: { 'web/src/pages/misc/a.tsx': '' },
+    at: 'web/src/pages/misc/a.tsx:1',
+  },
   ...holding(),
   {
     rule: 'unused file',

@@ -2,19 +2,48 @@ import { posix } from 'node:path';
 import type { Node } from 'oxc-parser';
 import { inSource, lineAt, memberName, walk, type Finding, type Rule, type Source, type Tree } from './tree.ts';
 
-/** The house from the cellar up: a file imports from its own room or an earlier one (DESIGN, The tree). */
-export const rooms: readonly string[] = (
-  'lib json-schema config errors net db embedded-postgres queue limits storage files money accounts billing catalog ' +
-  'webhooks styles providers routing app tasks chat trials backup http api dashboard server worker main cli'
-).split(' ');
+/** Modules in one order: a file imports from its own or an earlier one. */
+type House = {
+  root: string;
+  rooms: readonly string[];
+  roomOf: (path: string) => string;
+  /** What else it may import. */
+  others: RegExp;
+};
+
+/** The modules of the service from the cellar up; a file directly in src/ is one of its own. */
+const service: House = {
+  root: 'src/',
+  rooms: (
+    'lib json-schema config errors net db embedded-postgres queue limits storage files money accounts billing catalog ' +
+    'webhooks styles providers routing app tasks chat trials backup http api dashboard server worker main cli'
+  ).split(' '),
+  roomOf: (path) => (path.split('/')[1] ?? '').replace(/\.tsx?$/, ''),
+  others: /\.json$/,
+};
+
+/** Those of the dashboard, where each page is one; of the service it has the types of its answers. */
+const dashboard: House = {
+  root: 'web/src/',
+  rooms: (
+    'styles below proof api queries session theme ui shell ' +
+    'pages/activity pages/admin pages/billing pages/chat pages/home pages/keys pages/models pages/playground ' +
+    'pages/settings pages/sign-in pages/task pages/usage pages/webhooks router main'
+  ).split(' '),
+  roomOf: (path) => /^(?:pages\/)?[^./]+/.exec(path.slice('web/src/'.length))?.[0] ?? '',
+  others: /^src\/dashboard\/views\//,
+};
+
+const houses = [service, dashboard];
+
+/** The modules of the service. */
+export const rooms = service.rooms;
+
+/** `money` for src/money/holds.ts. */
+export const roomOf = service.roomOf;
 
 /** What Node is started with. Everything under src/ is reached from here. */
 const entries = ['src/main.ts', 'src/cli.ts'];
-
-/** `money` for src/money/holds.ts; a file directly in src/ is a room of its own. */
-export function roomOf(path: string): string {
-  return (path.split('/')[1] ?? '').replace(/\.tsx?$/, '');
-}
 
 type Import = { from: string; to: string; line: number };
 
@@ -57,39 +86,42 @@ function moduleUrl(node: Extract<Node, { type: 'NewExpression' }>): string | und
     : undefined;
 }
 
-function sourceImports(tree: Tree): Import[] {
-  return tree.sources.filter((source) => inSource(source.path)).flatMap(importsOf);
+function importsIn(tree: Tree, { root }: House): Import[] {
+  return tree.sources.filter(({ path }) => path.startsWith(root)).flatMap(importsOf);
 }
 
 export const known_rooms: Rule = {
   name: 'rooms',
   findings: (tree) =>
-    [...tree.files.keys()]
-      .filter((path) => inSource(path) && !rooms.includes(roomOf(path)))
-      .map((file) => ({
-        file,
-        line: 1,
-        advice: `"${roomOf(file)}" is no room; put the file into one of: ${rooms.join(' ')}`,
-      })),
+    houses.flatMap((house) =>
+      [...tree.files.keys()]
+        .filter((path) => path.startsWith(house.root) && !house.rooms.includes(house.roomOf(path)))
+        .map((file) => ({
+          file,
+          line: 1,
+          advice: `"${house.roomOf(file)}" is no room; put the file into one of: ${house.rooms.join(' ')}`,
+        })),
+    ),
 };
 
 export const room_order: Rule = {
   name: 'room order',
-  findings: (tree) =>
-    sourceImports(tree).flatMap(({ from, to, line }) => {
-      if (!inSource(to)) {
-        return to.endsWith('.json') ? [] : [{ file: from, line, advice: `src/ imports only from src/, not ${to}` }];
-      }
-      if (rooms.indexOf(roomOf(to)) <= rooms.indexOf(roomOf(from))) return [];
-      const advice = `${roomOf(from)} comes before ${roomOf(to)} and may not import ${to}; hand it in from above, or move what both need down`;
-      return [{ file: from, line, advice }];
-    }),
+  findings: (tree) => houses.flatMap((house) => importsIn(tree, house).flatMap((each) => judgeOrder(each, house))),
 };
+
+function judgeOrder({ from, to, line }: Import, { root, rooms: order, roomOf: nameOf, others }: House): Finding[] {
+  if (!to.startsWith(root)) {
+    return others.test(to) ? [] : [{ file: from, line, advice: `${root} imports only from ${root}, not ${to}` }];
+  }
+  if (order.indexOf(nameOf(to)) <= order.indexOf(nameOf(from))) return [];
+  const advice = `${nameOf(from)} comes before ${nameOf(to)} and may not import ${to}; hand it in from above, or move what both need down`;
+  return [{ file: from, line, advice }];
+}
 
 export const no_cycles: Rule = {
   name: 'import cycle',
   findings: (tree) => {
-    const graph = graphOf(sourceImports(tree));
+    const graph = graphOf(houses.flatMap((house) => importsIn(tree, house)));
     const done = new Set<string>();
     return [...graph.keys()].flatMap((start) => cyclesFrom(start, graph, done, []));
   },
@@ -117,7 +149,7 @@ function cyclesFrom(file: string, graph: Map<string, Import[]>, done: Set<string
 export const no_orphans: Rule = {
   name: 'unused file',
   findings: (tree) => {
-    const graph = graphOf(sourceImports(tree));
+    const graph = graphOf(importsIn(tree, service));
     const reached = new Set(entries);
     for (const file of reached) for (const each of graph.get(file) ?? []) reached.add(each.to);
     return tree.sources

@@ -6,7 +6,9 @@ import { MayIcon } from '../../ui/MayButton.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
-import type { Doing } from './Keys.tsx';
+
+/** Which dialog is open, and for which key. */
+export type Doing = { what: 'create' } | { what: 'change' | 'rotate' | 'delete'; key: KeyView } | undefined;
 
 type Props = { keys: KeyView[]; setDoing: (doing: Doing) => void };
 

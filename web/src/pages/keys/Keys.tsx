@@ -2,7 +2,7 @@ import { Stack, Switch } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { KeysView, KeyView } from '../../../../src/dashboard/views/keys.ts';
+import type { KeysView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { MayButton } from '../../ui/MayButton.tsx';
@@ -11,12 +11,9 @@ import { Empty, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { ChangeKey, CreateKey } from './KeyForm.tsx';
 import { DeleteKey, RotateKey } from './KeyEnds.tsx';
-import { KeyTable } from './KeyTable.tsx';
+import { KeyTable, type Doing } from './KeyTable.tsx';
 
 const route = getRouteApi('/signed-in/keys');
-
-/** Which dialog is open, and for which key. */
-export type Doing = { what: 'create' } | { what: 'change' | 'rotate' | 'delete'; key: KeyView } | undefined;
 
 /** What programs call the API with. */
 export function Keys() {

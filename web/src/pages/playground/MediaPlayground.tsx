@@ -12,7 +12,7 @@ import { Samples } from '../../ui/Samples.tsx';
 import { Form } from './form/Form.tsx';
 import { JsonBox } from './JsonBox.tsx';
 import { Result } from './Result.tsx';
-import { RunLine } from './RunLine.tsx';
+import { RunLine, type Estimating } from './RunLine.tsx';
 import { Runs } from './Runs.tsx';
 import { Share } from './Share.tsx';
 
@@ -92,14 +92,6 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
     </Grid>
   );
 }
-
-export type Estimating = {
-  told: EstimateView | undefined;
-  /** It is not that of the input as it stands now. */
-  is_stale: boolean;
-  error: Error | null;
-  refetch: () => void;
-};
 
 /** What the run would hold: asked when one pauses, given up when the input changes. */
 function useEstimate(model: string, input: Input): Estimating {

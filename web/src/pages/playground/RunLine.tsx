@@ -7,7 +7,14 @@ import { exactText, moneyText } from '../../ui/Money.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { problemText } from './form/problems.ts';
-import type { Estimating } from './MediaPlayground.tsx';
+
+export type Estimating = {
+  told: EstimateView | undefined;
+  /** It is not that of the input as it stands now. */
+  is_stale: boolean;
+  error: Error | null;
+  refetch: () => void;
+};
 
 type Props = { estimate: Estimating; starting: boolean; can_run: boolean; error: Error | null; run: () => void };
 

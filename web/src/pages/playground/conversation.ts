@@ -3,7 +3,6 @@ import type { Cost } from '../../../../src/dashboard/views/common.ts';
 import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
 import type { Attachment } from './attachments.ts';
 import { parseJson } from './json.ts';
-import type { Delta, ToolCall } from './styles/style.ts';
 
 /** What was said to one model, and by it. */
 export type Turn =
@@ -25,6 +24,17 @@ export type Said = {
   /** The stream as it came, event by event. */
   events: string[];
 };
+
+export type ToolCall = {
+  /** Which of the answer's calls it is. */
+  key: number;
+  id: string;
+  name: string;
+  arguments: string;
+};
+
+/** What an event of a stream adds to the answer. */
+export type Delta = { text?: string; thinking?: string; tools?: (Pick<ToolCall, 'key'> & Partial<ToolCall>)[] };
 
 export type Bill = { input_tokens: number; output_tokens: number; cost: Cost; total_ms: number };
 

@@ -1,7 +1,7 @@
-import type { Role } from '../../../../src/accounts/roles.ts';
+import type { MemberView } from '../../../../src/dashboard/views/settings.ts';
 
 /** What each role is called, and what it may. */
-export const role_words: { readonly [role in Role]: { name: string; may: string } } = {
+export const role_words: { readonly [role in MemberView['role']]: { name: string; may: string } } = {
   owner: { name: 'Owner', may: 'Everything, people and money too.' },
   developer: { name: 'Developer', may: 'Runs models, makes keys, sets webhooks up.' },
   billing: { name: 'Billing', may: 'Sees everything, pays, gets invoices.' },

@@ -1,7 +1,7 @@
 import { isRecord } from '../../../api.ts';
 import { dataUrl, type Attachment } from '../attachments.ts';
-import { fieldsOf, type Settings, type Turn } from '../conversation.ts';
-import { textIn, type Delta, type Heard, type Style } from './style.ts';
+import { fieldsOf, type Delta, type Settings, type Turn } from '../conversation.ts';
+import { textIn, type Heard, type Style } from './style.ts';
 
 /** The chat-completions style. */
 export const completions: Style = {

@@ -1,15 +1,4 @@
-import type { Settings, Turn } from '../conversation.ts';
-
-export type ToolCall = {
-  /** Which of the answer's calls it is. */
-  key: number;
-  id: string;
-  name: string;
-  arguments: string;
-};
-
-/** What an event of a stream adds to the answer. */
-export type Delta = { text?: string; thinking?: string; tools?: (Pick<ToolCall, 'key'> & Partial<ToolCall>)[] };
+import type { Delta, Settings, Turn } from '../conversation.ts';
 
 /** What an event of a stream says; nothing of it, where it says nothing for people. */
 export type Heard = {
