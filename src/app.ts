@@ -35,6 +35,8 @@ import { adapters as built_in } from './providers/index.ts';
 import type { Adapter } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
 import { makeChatProbes, type ChatProbes } from './routing/probes.ts';
+import type { Codec } from './styles/codec.ts';
+import { styles as built_in_styles } from './styles/index.ts';
 import { openDiskStorage } from './storage/disk.ts';
 import { openJournal, type Journal } from './storage/journal.ts';
 import type { Storage } from './storage/storage.ts';
@@ -56,6 +58,8 @@ export type App = {
   /** Keeps the catalogue at what operators changed while the service runs; absent in a command. */
   readonly overrides: Pick<OverrideWatch, 'refresh'> | undefined;
   readonly providers: Providers;
+  /** Wire formats of chat. */
+  readonly styles: readonly Codec[];
   readonly health: RouteHealth;
   readonly probes: ChatProbes;
   readonly windows: Windows;
@@ -102,6 +106,8 @@ export type AppOptions = {
   log?: Logger;
   /** Adapters by name, beside the built-in ones. */
   adapters?: Record<string, Adapter>;
+  /** Wire formats of chat, beside the built-in ones. */
+  styles?: readonly Codec[];
   /** How names in addresses that users choose are resolved. */
   resolve?: Resolve;
   /** An operator's command: it may run beside the service of the same data folder. */
@@ -169,11 +175,7 @@ async function openParts(
   if (config.redis_url) throw new ConfigError(no_redis);
   const log = options.log ?? openLog(config.log_level);
   const adapters = { ...built_in, ...options.adapters };
-  const catalog = await openCatalog({
-    config_file: config.config_file,
-    ...adapterFacts(adapters),
-  });
-
+  const catalog = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
   if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));
   const db = await openData(config, { command: options.command === true, log }, onStop);
   await migrate(db);
@@ -212,6 +214,7 @@ async function openParts(
     catalog,
     overrides,
     providers,
+    styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
     ...counters,
     authenticator,

@@ -1,8 +1,9 @@
+import { Type } from 'typebox';
 import type { FieldError } from './json-schema/sentences.ts';
 
 /**
  * Every error that a caller can see, defined once: HTTP status and `type` of specification 7.2 and
- * DECISIONS (Errors). The three formats of 7.1 render them at the end of this file.
+ * DECISIONS (Errors). A format of 7.1 renders them: the service's own at the end of this file, others beside their styles.
  */
 const kinds = {
   invalid_request: { status: 400, type: 'invalid_request' },
@@ -59,26 +60,76 @@ export class ApiError extends Error {
   }
 }
 
-/** The wire formats of specification 7.1. */
-export type ErrorFormat = 'service' | 'completions' | 'messages';
+/** A wire format of errors (specification 7.1). */
+export type ErrorFormat = {
+  /** In the reference. */
+  readonly name: string;
+  /** JSON Schema of the body. */
+  readonly schema: object;
+  /** A header that has the request id beside `x-request-id`, where the SDKs of the format look for it. */
+  readonly request_id_header?: string;
+  /** The top level has exactly the keys that 7.1 shows; everything else goes inside `error`. */
+  render(error: ApiError, request_id: string): object;
+};
 
-/**
- * The JSON body of `error` in `format`. The top level has exactly the keys that 7.1 shows, and
- * `request_id` in messages style; everything else goes inside `error`.
- */
-export function renderError(error: ApiError, format: ErrorFormat, request_id: string): object {
-  const { code, param, details, sdk_details } = error.extras;
-  const several = details !== undefined && details.length > 1 ? { details } : sdk_details && { details: sdk_details };
-  if (format === 'completions') {
-    const { message, type } = error;
-    return { error: { message, type, param: param ?? null, code: code ?? null, ...several, request_id } };
-  }
-  const inner = {
+/** What an error says beside its type and its message: all mistakes if there are several, or what SDKs branch on. */
+export function moreOf({ extras: { details, sdk_details } }: ApiError): object {
+  if (details !== undefined && details.length > 1) return { details };
+  return sdk_details ? { details: sdk_details } : {};
+}
+
+/** What stands inside `error`, in the order of the service's own format. */
+export function membersOf(error: ApiError): object {
+  const { code, param } = error.extras;
+  return {
     type: error.type,
     message: error.message,
     ...(code !== undefined && { code }),
     ...(param !== undefined && { param }),
-    ...several,
+    ...moreOf(error),
   };
-  return format === 'messages' ? { type: 'error', error: inner, request_id } : { error: { ...inner, request_id } };
 }
+
+/** Schemas of what all formats have. */
+export const error_members = {
+  type: Type.Enum(
+    [
+      'invalid_request',
+      'authentication_error',
+      'insufficient_balance',
+      'permission_error',
+      'not_found',
+      'rate_limit',
+      'rate_limit_error',
+      'internal_error',
+      'upstream_error',
+      'timeout',
+    ],
+    { description: 'Branch on this and on the HTTP status.' },
+  ),
+  message: Type.String({ description: 'For people; may change.' }),
+  request_id: Type.String({ description: 'The same as the header x-request-id.' }),
+};
+
+/** The service's own format. */
+export const service_errors: ErrorFormat = {
+  name: 'Error',
+  schema: Type.Object(
+    {
+      error: Type.Object({
+        type: error_members.type,
+        message: error_members.message,
+        code: Type.Optional(Type.String({ description: 'Narrows the type down.' })),
+        param: Type.Optional(Type.String({ description: 'The field or parameter at fault.' })),
+        details: Type.Optional(
+          Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() }), {
+            description: 'All mistakes, if there are several.',
+          }),
+        ),
+        request_id: error_members.request_id,
+      }),
+    },
+    { description: 'An error of the service.' },
+  ),
+  render: (error, request_id) => ({ error: { ...membersOf(error), request_id } }),
+};

@@ -1,6 +1,6 @@
 import { speak, transcribe } from './api/audio.ts';
 import { transportSecurity } from './http/browser-headers.ts';
-import { chat_completions, chat_record, count_tokens, messages, stored_completions } from './api/chat.ts';
+import { chatEndpoints, chat_record, stored_completions } from './api/chat.ts';
 import { docsEndpoints } from './api/openapi/docs-page.ts';
 import { embeddings } from './api/embeddings.ts';
 import type { Endpoint } from './http/endpoint.ts';
@@ -14,7 +14,9 @@ import { get_model, list_models } from './api/models.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { makePipeline } from './http/pipeline.ts';
 import { openApiEndpoint } from './api/openapi/reference.ts';
-import { count_input_tokens, responses, stored_responses } from './api/responses.ts';
+import { stored_responses } from './api/responses.ts';
+import type { Codec } from './styles/codec.ts';
+import { styles } from './styles/index.ts';
 import { cancel_task, delete_output, get_task, list_tasks, make_links } from './api/tasks.ts';
 import { create_video, delete_video, get_video, get_video_content, list_videos } from './api/videos.ts';
 import { admitPerson } from './accounts/person.ts';
@@ -27,7 +29,7 @@ import { pendingMigrations } from './db/migrate.ts';
 import { openSoleNode } from './limits/sole-node.ts';
 
 /** Every route of the service in one list: the table of contents of the API. */
-export function listEndpoints(): Endpoint<App>[] {
+export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>[] {
   const endpoints: Endpoint<App>[] = [
     generate,
     estimate,
@@ -38,11 +40,7 @@ export function listEndpoints(): Endpoint<App>[] {
     delete_output,
     list_models,
     get_model,
-    chat_completions,
-    messages,
-    count_tokens,
-    responses,
-    count_input_tokens,
+    ...chatEndpoints(offered),
     ...stored_responses,
     embeddings,
     chat_record,
@@ -116,7 +114,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
   const { host, port } = app.config;
   const pipeline = makePipeline<App>({
     app,
-    endpoints: listEndpoints(),
+    endpoints: listEndpoints(app.styles),
     authenticate: (headers) => app.authenticator.known(headers) ?? app.authenticator.authenticate(headers),
     admitPerson: (request, asked) => {
       const { db, login, clock } = app;

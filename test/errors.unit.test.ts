@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError, renderError, type ErrorFormat, type ErrorKind } from '../src/errors.ts';
+import { ApiError, service_errors, type ErrorKind } from '../src/errors.ts';
+import { completions_errors } from '../src/styles/completions/errors.ts';
+import { messages_errors } from '../src/styles/messages/errors.ts';
 
 /** Specification 7.2, and what DECISIONS adds to it. */
 const table: [ErrorKind, number, string][] = [
@@ -32,19 +34,19 @@ describe('specification 7.1', () => {
   const error = new ApiError('not_found', 'No such task.');
 
   it('service', () => {
-    expect(renderError(error, 'service', 'req_1')).toEqual({
+    expect(service_errors.render(error, 'req_1')).toEqual({
       error: { type: 'not_found', message: 'No such task.', request_id: 'req_1' },
     });
   });
 
   it('completions: param and code are always there', () => {
-    expect(renderError(error, 'completions', 'req_1')).toEqual({
+    expect(completions_errors.render(error, 'req_1')).toEqual({
       error: { message: 'No such task.', type: 'not_found', param: null, code: null, request_id: 'req_1' },
     });
   });
 
   it('messages: request_id stands beside', () => {
-    expect(renderError(error, 'messages', 'req_1')).toEqual({
+    expect(messages_errors.render(error, 'req_1')).toEqual({
       type: 'error',
       error: { type: 'not_found', message: 'No such task.' },
       request_id: 'req_1',
@@ -52,15 +54,15 @@ describe('specification 7.1', () => {
   });
 });
 
-describe.each(['service', 'completions', 'messages'] satisfies ErrorFormat[])('extras in %s', (format) => {
+describe.each([service_errors, completions_errors, messages_errors])('extras in $name', (format) => {
   const mistakes = ['a', 'b'].map((name) => ({ field: name, rule: 'required', message: `${name} is required.` }));
   const render = (extras: ConstructorParameters<typeof ApiError>[2]) =>
-    renderError(new ApiError('invalid_input', 'a is required.', extras), format, 'req_1');
+    format.render(new ApiError('invalid_input', 'a is required.', extras), 'req_1');
 
   it('stand inside error, and headers nowhere', () => {
     const body = render({ code: 'conflict', param: 'a', details: mistakes, headers: { 'retry-after': '1' } });
     expect(body).toMatchObject({ error: { code: 'conflict', param: 'a', details: mistakes } });
-    expect(Object.keys(body)).toEqual(format === 'messages' ? ['type', 'error', 'request_id'] : ['error']);
+    expect(Object.keys(body)).toEqual(format === messages_errors ? ['type', 'error', 'request_id'] : ['error']);
     expect(JSON.stringify(body)).not.toContain('retry-after');
   });
 

@@ -18,6 +18,7 @@ import {
   type MediaCall,
 } from './media-call.ts';
 import { speech_body, transcription, transcription_form } from './media-schemas.ts';
+import { completions_errors } from '../styles/completions/errors.ts';
 
 /** Speech and transcripts in the form of the SDKs. */
 
@@ -49,7 +50,7 @@ export const speak: Endpoint<App> = {
   method: 'POST',
   path: '/v1/audio/speech',
   window: 'generate',
-  format: 'completions',
+  format: completions_errors,
   body_limit_bytes,
   lenient_query: true,
   docs: {
@@ -93,7 +94,7 @@ export const transcribe: Endpoint<App> = {
   method: 'POST',
   path: '/v1/audio/transcriptions',
   window: 'generate',
-  format: 'completions',
+  format: completions_errors,
   form: true,
   lenient_query: true,
   docs: {

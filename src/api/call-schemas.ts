@@ -36,16 +36,3 @@ export const embeddings_answer = Type.Object({
   ),
   usage: Type.Object({ prompt_tokens: Type.Integer(), total_tokens: Type.Integer() }),
 });
-
-export const responses_body = Type.Object({
-  model: Type.String({ description: 'Model id.', examples: ['sandbox/chat'] }),
-  input: Type.Union([Type.String(), Type.Array(Type.Object({}, { additionalProperties: true }), { minItems: 1 })], {
-    description: 'A text, or the whole conversation in items of this style.',
-  }),
-  instructions: Type.Optional(Type.String({ description: 'The system prompt.' })),
-  max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
-  stream: Type.Optional(Type.Boolean({ description: 'Answer as server-sent events.' })),
-  tools: Type.Optional(
-    Type.Array(Type.Object({}, { additionalProperties: true }), { description: 'Those that the caller runs.' }),
-  ),
-});

@@ -7,24 +7,15 @@ import { Outlet } from '../chat/outlet.ts';
 import { ignoredHeader } from '../chat/ignored.ts';
 import { attemptWithLinks } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
-import { ApiError, type ErrorFormat } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { costView, exact } from '../money/money.ts';
-import type { CallerStyle } from '../styles/conversation.ts';
+import type { CallerCodec, CallerHalf, ChatEndpoint, Codec } from '../styles/codec.ts';
+import { completions_errors } from '../styles/completions/errors.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 export const body_limit_bytes = 32_000_000;
-
-const conversation = {
-  type: 'object',
-  required: ['model', 'messages'],
-  properties: {
-    model: { type: 'string', description: 'Model id.' },
-    messages: { type: 'array', items: { type: 'object' }, description: 'The conversation, in the style of this path.' },
-    stream: { type: 'boolean', description: 'Answer as server-sent events.' },
-  },
-};
 
 const ignored_description =
   'Members of the body and betas that no route of the model is given, since no SDK of the style defines them or they have prices of their own.';
@@ -35,7 +26,7 @@ export const cost_headers = {
   'x-ignored-fields': { description: ignored_description, schema: { type: 'string' } },
 };
 
-export const chat_headers = {
+const chat_headers = {
   ...cost_headers,
   'x-max-tokens': {
     description: 'The most tokens that each answer could have, where that is less than was asked for or the model has.',
@@ -43,37 +34,67 @@ export const chat_headers = {
   },
 };
 
-const responses = {
-  200: { description: 'The answer, or its stream, in the style of this path.', headers: chat_headers },
-  404: { description: 'There is no chat model of this name here.' },
-};
+/** The chat endpoint of each style that callers are offered, and its call that counts tokens. */
+export function chatEndpoints(styles: readonly Codec[]): Endpoint<App>[] {
+  return styles.filter(isOffered).flatMap((style) => {
+    const { count } = style.caller.endpoint;
+    return count ? [chatEndpoint(style), countEndpoint(style, count)] : [chatEndpoint(style)];
+  });
+}
 
-const errors = [402, 403, 404, 502, 504];
+function isOffered(style: Codec): style is CallerCodec {
+  return style.caller !== undefined;
+}
 
-export const chat_completions: Endpoint<App> = {
-  method: 'POST',
-  path: '/v1/chat/completions',
-  window: 'chat',
-  format: 'completions',
-  body_limit_bytes,
-  lenient_query: true,
-  long_integers: true,
-  docs: {
-    tag: 'Chat',
-    summary: 'Chat in the chat-completions style',
-    body: { schema: conversation },
-    responses,
-    errors,
-  },
-  handle: (app, call) => answerChat(app, 'completions', call),
-};
+const no_model = { description: 'There is no chat model of this name here.' };
+
+const base = { method: 'POST', body_limit_bytes, lenient_query: true, long_integers: true } as const;
+
+function chatEndpoint(style: CallerCodec): Endpoint<App> {
+  const { path, summary, description, body: schema, examples, response } = style.caller.endpoint;
+  return {
+    ...base,
+    path,
+    window: 'chat',
+    format: style.caller.errors,
+    docs: {
+      tag: 'Chat',
+      summary,
+      ...(description !== undefined && { description }),
+      body: { schema, ...(examples && { examples }) },
+      responses: { 200: { description: response, headers: chat_headers }, 404: no_model },
+      errors: [402, 403, 404, 502, 504],
+    },
+    handle: (app, call) => answerChat(app, style, call),
+  };
+}
+
+/** Free of charge, so it counts with the reads. */
+function countEndpoint(style: CallerCodec, count: NonNullable<ChatEndpoint['count']>): Endpoint<App> {
+  return {
+    ...base,
+    path: count.path,
+    format: style.caller.errors,
+    docs: {
+      tag: 'Chat',
+      summary: count.summary,
+      body: { schema: style.caller.endpoint.body },
+      responses: { 200: { description: count.response }, 404: no_model },
+      errors: [404],
+    },
+    handle: async (app, call) => ({
+      status: 200,
+      body: count.render(await countTokens(app, style, call, callerOf(style.caller, call))),
+    }),
+  };
+}
 
 /** Completions are not kept; without this, the path would be a chat call named "completions". */
 export const stored_completions: Endpoint<App> = {
   method: 'GET',
   path: '/v1/chat/completions',
   window: 'chat',
-  format: 'completions',
+  format: completions_errors,
   lenient_query: true,
   docs: { tag: 'Chat', summary: 'Not offered', responses: {}, hidden: true },
   handle: () => {
@@ -83,43 +104,9 @@ export const stored_completions: Endpoint<App> = {
   },
 };
 
-export const messages: Endpoint<App> = {
-  method: 'POST',
-  path: '/v1/messages',
-  window: 'chat',
-  format: 'messages' satisfies ErrorFormat,
-  body_limit_bytes,
-  lenient_query: true,
-  long_integers: true,
-  docs: { tag: 'Chat', summary: 'Chat in the messages style', body: { schema: conversation }, responses, errors },
-  handle: (app, call) => answerChat(app, 'messages', call),
-};
-
-/** Free of charge, so it counts with the reads. */
-export const count_tokens: Endpoint<App> = {
-  method: 'POST',
-  path: '/v1/messages/count_tokens',
-  format: 'messages' satisfies ErrorFormat,
-  body_limit_bytes,
-  lenient_query: true,
-  long_integers: true,
-  docs: {
-    tag: 'Chat',
-    summary: 'Count the tokens of a conversation',
-    body: { schema: conversation },
-    responses: { 200: { description: '`{"input_tokens": N}`' }, 404: responses[404] },
-    errors: [404],
-  },
-  handle: async (app, call) => ({
-    status: 200,
-    body: { input_tokens: await countTokens(app, 'messages', call, callerOf(call)) },
-  }),
-};
-
 export const chat_record: Endpoint<App> = {
   method: 'GET',
   path: '/v1/chat/{request_id}',
-  format: 'service',
   docs: {
     tag: 'Chat',
     summary: 'What became of a chat call',
@@ -136,19 +123,20 @@ export const chat_record: Endpoint<App> = {
 };
 
 /** A call of a chat, in any style: whole or streamed. */
-export function answerChat(app: App, style: CallerStyle, call: Call): Promise<Answer> {
+export function answerChat(app: App, style: CallerCodec, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
   const order = readOrder(app, style, call);
-  const caller = callerOf(call);
+  const caller = callerOf(style.caller, call);
   const ignored = ignoredHeader(order, caller);
   const answer = order.ask.stream ? streamed(app, order, caller) : answerWhole(app, order, attemptWithLinks, caller);
   if (!ignored) return answer;
   return answer.then(({ headers, ...rest }) => ({ ...rest, headers: { ...headers, ...ignored } }));
 }
 
-export function callerOf(call: Call): ChatCaller {
+/** The one who called, with the headers that the style has for its upstreams. */
+export function callerOf(style: Pick<CallerHalf, 'headers'>, call: Call): ChatCaller {
   const headers: Record<string, string> = {};
-  for (const name of ['anthropic-version', 'anthropic-beta']) {
+  for (const name of style.headers ?? []) {
     const value = call.headers[name];
     if (typeof value === 'string') headers[name] = value;
   }

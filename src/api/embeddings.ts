@@ -4,12 +4,13 @@ import { refuseBlocked } from './blocked.ts';
 import { embeddings_answer, embeddings_body } from './call-schemas.ts';
 import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
 import type { Endpoint } from '../http/endpoint.ts';
+import { completions_errors } from '../styles/completions/errors.ts';
 
 export const embeddings: Endpoint<App> = {
   method: 'POST',
   path: '/v1/embeddings',
   window: 'chat',
-  format: 'completions',
+  format: completions_errors,
   body_limit_bytes,
   lenient_query: true,
   long_integers: true,
@@ -34,6 +35,6 @@ export const embeddings: Endpoint<App> = {
   },
   handle: (app, call) => {
     refuseBlocked(call.caller);
-    return answerWhole(app, readEmbeddingOrder(app, call), attemptEmbedding, callerOf(call));
+    return answerWhole(app, readEmbeddingOrder(app, call), attemptEmbedding, callerOf({}, call));
   },
 };

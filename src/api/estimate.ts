@@ -12,7 +12,6 @@ import { estimate as estimate_schema, generate_body } from './schemas.ts';
 export const estimate: Endpoint<App> = {
   method: 'POST',
   path: '/v1/estimate',
-  format: 'service',
   body_limit_bytes: 20_000_000,
   docs: {
     tag: 'Tasks',

@@ -10,7 +10,6 @@ import type { Endpoint } from '../http/endpoint.ts';
 export const run_event: Endpoint<App> = {
   method: 'POST',
   path: '/events/{token}',
-  format: 'service',
   public: true,
   lenient_query: true, // upstreams add parameters of their own
   ignores_body: true,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { ApiError, renderError, type ErrorExtras, type ErrorKind } from '../errors.ts';
+import { ApiError, service_errors, type ErrorExtras, type ErrorKind } from '../errors.ts';
 import { parseKey, type KeyParts } from '../storage/key.ts';
 import { verifyLink } from '../storage/links.ts';
 import { mediaType } from '../storage/media-types.ts';
@@ -156,5 +156,5 @@ function refuse(request: Asked, status: number, kind: ErrorKind, message: string
     ...extras.headers,
   };
   if (request.method === 'HEAD') return { status, headers };
-  return { status, headers, body: JSON.stringify(renderError(error, 'service', request.request_id)) };
+  return { status, headers, body: JSON.stringify(service_errors.render(error, request.request_id)) };
 }

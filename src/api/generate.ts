@@ -15,7 +15,6 @@ export const generate: Endpoint<App> = {
   method: 'POST',
   path: '/v1/generate',
   window: 'generate',
-  format: 'service',
   body_limit_bytes,
   docs: {
     tag: 'Tasks',

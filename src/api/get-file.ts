@@ -8,7 +8,6 @@ const prefix = '/files/';
 export const get_file: Endpoint<App> = {
   method: 'GET',
   path: `${prefix}{+key}`,
-  format: 'service',
   public: true,
   lenient_query: true, // whoever passes a link on may add parameters of their own
   docs: {

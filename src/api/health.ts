@@ -1,4 +1,4 @@
-import { ApiError, renderError } from '../errors.ts';
+import { ApiError, service_errors } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 
 /** One thing that must be so before requests make sense: `ok`, or what is wrong. */
@@ -33,7 +33,6 @@ export function healthEndpoints<App>({
     {
       method: 'GET',
       path: '/livez',
-      format: 'service',
       public: true,
       lenient_query: true,
       docs: {
@@ -48,7 +47,6 @@ export function healthEndpoints<App>({
     {
       method: 'GET',
       path: '/readyz',
-      format: 'service',
       public: true,
       lenient_query: true,
       docs: {
@@ -100,6 +98,6 @@ async function runCheck(check: () => Promise<string> | string): Promise<string> 
 function notReady(checks: Record<string, string>, request_id: string): object {
   const failed = Object.keys(checks).filter((name) => checks[name] !== 'ok');
   const error = new ApiError('unavailable', `Not ready: ${failed.join(', ')}.`);
-  const rendered = renderError(error, 'service', request_id);
+  const rendered = service_errors.render(error, request_id);
   return { error: { ...('error' in rendered && typeof rendered.error === 'object' && rendered.error), checks } };
 }

@@ -20,6 +20,7 @@ import {
 } from './media-call.ts';
 import type { Given } from './media-given.ts';
 import { edits_body, edits_form, images_answer, images_body } from './media-schemas.ts';
+import { completions_errors } from '../styles/completions/errors.ts';
 
 /** Pictures in the form of the SDKs. */
 
@@ -43,7 +44,7 @@ const responses = {
 const common = {
   method: 'POST',
   window: 'generate',
-  format: 'completions',
+  format: completions_errors,
   body_limit_bytes,
   lenient_query: true,
 } as const;

@@ -61,7 +61,6 @@ export const list_models: Endpoint<App> = {
   method: 'GET',
   path: '/v1/models',
   lenient_query: true,
-  format: 'service',
   docs: {
     tag: 'Models',
     summary: 'List the models',
@@ -135,7 +134,6 @@ export const get_model: Endpoint<App> = {
   method: 'GET',
   path: '/v1/models/{+id}',
   lenient_query: true,
-  format: 'service',
   docs: {
     tag: 'Models',
     summary: 'Get a model',

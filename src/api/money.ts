@@ -30,7 +30,6 @@ async function keyUse(app: App, caller: Caller, now: Date) {
 export const get_balance: Endpoint<App> = {
   method: 'GET',
   path: '/v1/balance',
-  format: 'service',
   docs: {
     tag: 'Money',
     summary: 'Get the balance',
@@ -62,7 +61,6 @@ async function handleBalance(app: App, { caller }: Call): Promise<Answer> {
 export const get_key: Endpoint<App> = {
   method: 'GET',
   path: '/v1/key',
-  format: 'service',
   docs: {
     tag: 'Money',
     summary: 'Get the calling key',
@@ -99,7 +97,6 @@ export const entry_types = {
 export const list_transactions: Endpoint<App> = {
   method: 'GET',
   path: '/v1/balance/transactions',
-  format: 'service',
   docs: {
     tag: 'Money',
     summary: 'List the movements of the balance',
@@ -191,7 +188,6 @@ const range_ms_max = 400 * 86_400_000;
 export const get_usage: Endpoint<App> = {
   method: 'GET',
   path: '/v1/usage',
-  format: 'service',
   docs: {
     tag: 'Money',
     summary: 'Get usage',

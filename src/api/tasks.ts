@@ -16,7 +16,6 @@ const cursor = (description: string): ParameterDocs => ({ description, schema: {
 export const list_tasks: Endpoint<App> = {
   method: 'GET',
   path: '/v1/tasks',
-  format: 'service',
   docs: {
     tag: 'Tasks',
     summary: 'List tasks',
@@ -96,7 +95,6 @@ async function readCursor(
 export const get_task: Endpoint<App> = {
   method: 'GET',
   path: '/v1/tasks/{id}',
-  format: 'service',
   docs: {
     tag: 'Tasks',
     summary: 'Get a task',
@@ -114,7 +112,6 @@ export const get_task: Endpoint<App> = {
 export const cancel_task: Endpoint<App> = {
   method: 'POST',
   path: '/v1/tasks/{id}/cancel',
-  format: 'service',
   docs: {
     tag: 'Tasks',
     summary: 'Cancel a task',
@@ -132,7 +129,6 @@ export const cancel_task: Endpoint<App> = {
 export const delete_output: Endpoint<App> = {
   method: 'DELETE',
   path: '/v1/tasks/{id}/output',
-  format: 'service',
   docs: {
     tag: 'Tasks',
     summary: 'Delete the files of a task',
@@ -149,7 +145,6 @@ export const delete_output: Endpoint<App> = {
 export const make_links: Endpoint<App> = {
   method: 'POST',
   path: '/v1/tasks/{id}/links',
-  format: 'service',
   docs: {
     tag: 'Tasks',
     summary: 'Make fresh links to the files of a task',

@@ -22,7 +22,6 @@ export const upload_file: Endpoint<App> = {
   method: 'POST',
   path: '/v1/files',
   lenient_query: true,
-  format: 'service',
   form: true,
   docs: {
     tag: 'Files',
@@ -118,7 +117,6 @@ export const list_files: Endpoint<App> = {
   method: 'GET',
   path: '/v1/files',
   lenient_query: true,
-  format: 'service',
   docs: {
     tag: 'Files',
     summary: 'List files',
@@ -162,7 +160,6 @@ export const get_file_record: Endpoint<App> = {
   method: 'GET',
   path: '/v1/files/{id}',
   lenient_query: true,
-  format: 'service',
   docs: {
     tag: 'Files',
     summary: 'Get a file',
@@ -176,7 +173,6 @@ export const get_file_content: Endpoint<App> = {
   method: 'GET',
   path: '/v1/files/{id}/content',
   lenient_query: true,
-  format: 'service',
   docs: {
     tag: 'Files',
     summary: 'Get the bytes of a file',
@@ -204,7 +200,6 @@ export const delete_file: Endpoint<App> = {
   method: 'DELETE',
   path: '/v1/files/{id}',
   lenient_query: true,
-  format: 'service',
   docs: {
     tag: 'Files',
     summary: 'Delete a file',

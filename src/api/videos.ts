@@ -12,6 +12,7 @@ import { video, videos_body, videos_form } from './media-schemas.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
 import { listOf } from './schemas.ts';
 import { videoView } from './video-view.ts';
+import { completions_errors } from '../styles/completions/errors.ts';
 
 /** Films in the form of the SDKs: created, looked at until they are completed, and downloaded. */
 
@@ -29,7 +30,7 @@ export const create_video: Endpoint<App> = {
   method: 'POST',
   path: '/v1/videos',
   window: 'generate',
-  format: 'completions',
+  format: completions_errors,
   form: 'or JSON',
   body_limit_bytes,
   lenient_query: true,
@@ -58,7 +59,7 @@ export const create_video: Endpoint<App> = {
 export const get_video: Endpoint<App> = {
   method: 'GET',
   path: '/v1/videos/{id}',
-  format: 'completions',
+  format: completions_errors,
   lenient_query: true,
   docs: {
     tag: 'Media for SDKs',
@@ -74,7 +75,7 @@ const limit_max = 100;
 export const list_videos: Endpoint<App> = {
   method: 'GET',
   path: '/v1/videos',
-  format: 'completions',
+  format: completions_errors,
   lenient_query: true,
   docs: {
     tag: 'Media for SDKs',
@@ -109,7 +110,7 @@ async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
 export const get_video_content: Endpoint<App> = {
   method: 'GET',
   path: '/v1/videos/{id}/content',
-  format: 'completions',
+  format: completions_errors,
   lenient_query: true,
   docs: {
     tag: 'Media for SDKs',
@@ -155,7 +156,7 @@ async function handleContent(app: App, call: Call): Promise<Answer> {
 export const delete_video: Endpoint<App> = {
   method: 'DELETE',
   path: '/v1/videos/{id}',
-  format: 'completions',
+  format: completions_errors,
   lenient_query: true,
   docs: {
     tag: 'Media for SDKs',

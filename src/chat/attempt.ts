@@ -8,19 +8,23 @@ import { refusalError } from '../providers/http/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { scrub } from '../providers/http/scrub.ts';
-import { allowanceOf, allowedAsk, refuseFields, type Allowance } from '../styles/allowed.ts';
-import { isLegacy, renderAnswer, type RenderOptions } from '../styles/answer.ts';
-import { Unfinished, unfinished_type } from '../styles/gemini/response.ts';
-import type { UpstreamStyle } from '../styles/conversation.ts';
-import type { Ask } from '../styles/ask.ts';
+import { allowanceOf, allowedRequest, refuseFields, type Allowance } from '../styles/allowed.ts';
+import { renderAnswer } from '../styles/answer.ts';
+import {
+  Unfinished,
+  unfinished_type,
+  type AnswerOptions,
+  type ChatRequest,
+  type Codec,
+  type Link,
+  type UpstreamBody,
+} from '../styles/codec.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
 import { hasLongCaches, withoutLongCaches } from '../styles/long-caches.ts';
-import { openRelay } from '../styles/open-relay.ts';
-import { quirksOf, type Link, type Quirks } from '../styles/quirks.ts';
+import { quirksOf, type Quirks } from '../styles/quirks.ts';
 import { mayReason } from '../styles/reasons.ts';
-import type { Relay } from '../styles/relay.ts';
-import { echoOf } from '../styles/responses/response.ts';
-import { upstreamBody, type UpstreamBody } from '../styles/upstream.ts';
+import { openRelay, type Relay } from '../styles/relay.ts';
+import { upstreamBody } from '../styles/request.ts';
 import { headersFor } from './ignored.ts';
 import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
@@ -74,7 +78,7 @@ type Trial = {
   order: ChatOrder;
   route: Route;
   provider: ChatProvider;
-  style: UpstreamStyle;
+  style: Codec;
   sent: UpstreamBody;
   caller: ChatCaller;
   outcome: ChatOutcome;
@@ -112,7 +116,7 @@ export async function attemptRoute(
   let sent: UpstreamBody;
   try {
     refuseFields(order.ask.body, allowance);
-    sent = upstreamBody(style === order.ask.style ? allowedAsk(order.ask, allowance) : order.ask, target);
+    sent = upstreamBody(style === order.ask.style ? allowedRequest(order.ask, allowance) : order.ask, target);
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
@@ -144,12 +148,12 @@ export async function attemptRoute(
 }
 
 /**
- * Marks for an hour go on to upstreams that tell what they have written for an hour, if the model has a price for that
+ * Marks for an hour go on to upstreams that report what they have written for an hour, if the model has a price for that
  * or the route says so; else they are for five minutes. True if any go on.
  */
-function limitCaches({ model }: ChatOrder, style: UpstreamStyle, allowance: Allowance, sent: UpstreamBody): boolean {
+function limitCaches({ model }: ChatOrder, style: Codec, allowance: Allowance, sent: UpstreamBody): boolean {
   if (!hasLongCaches(sent.body)) return false;
-  if (allowance.pass.has('cache_ttl') || (style === 'messages' && hasHourPrice(model))) return true;
+  if (allowance.pass.has('cache_ttl') || (style.upstream.reports_hour_caches && hasHourPrice(model))) return true;
   sent.body = withoutLongCaches(sent.body);
   return false;
 }
@@ -213,7 +217,7 @@ function callOf({ order, route, style, sent, caller }: Trial): ChatCall {
     model: route.upstream_model,
     body: sent.body,
     stream: order.ask.stream,
-    headers: style === order.ask.style ? headersFor(order.model, route.options, caller) : {},
+    headers: style === order.ask.style ? headersFor(order.ask.style, order.model, route.options, caller) : {},
     timeout_ms: route.timeout_ms,
     options: route.options,
   };
@@ -238,21 +242,16 @@ export function refusedInput(error: InputRefused): ApiError {
   });
 }
 
-/** The caller's own if the upstream speaks it, unless the model wants to be asked in that of responses; else the first. */
-function styleFor(ask: Ask, provider: ChatProvider, { responses }: Quirks): UpstreamStyle | undefined {
+/** One that is chosen by itself, else the caller's own if the upstream speaks it, else the first. */
+function styleFor(request: ChatRequest, provider: ChatProvider, quirks: Quirks): Codec | undefined {
   const { styles, styles_by_option = [] } = provider;
-  const spoken = responses === undefined ? styles : [...styles, ...styles_by_option];
-  const has_responses = responses !== false && spoken.includes('responses');
-  const wants_responses = responses === 'always' || (responses === 'tools' && hasTools(ask));
-  if (has_responses && (ask.style === 'responses' || wants_responses)) return 'responses';
+  const usual = styles.filter(({ upstream }) => !upstream.isChosen);
   return (
-    styles.find((style) => style === ask.style && style !== 'responses') ??
-    styles.find((style) => style !== 'responses')
+    styles.find(({ upstream }) => upstream.isChosen?.(request, quirks, true)) ??
+    styles_by_option.find(({ upstream }) => upstream.isChosen?.(request, quirks, false)) ??
+    usual.find((style) => style === request.style) ??
+    usual[0]
   );
-}
-
-function hasTools({ body }: Ask): boolean {
-  return [body['tools'], body['functions']].some((tools) => Array.isArray(tools) && tools.length > 0);
 }
 
 /** What an error says of the route. */
@@ -286,15 +285,7 @@ function lateness(phase: Phase): string {
 async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Promise<Attempted> {
   const { app, order, style, outcome, watch } = trial;
   const { simulated = false, secrets = [] } = reply;
-  const relay = openRelay({
-    ...renderOptions(trial),
-    caller: order.ask.style,
-    upstream: style,
-    wants_usage: order.ask.wants_usage,
-    line_bytes_max,
-    legacy_functions: isLegacy(order.ask),
-    ...(order.ask.style === 'responses' && style !== 'responses' && { echo: echoOf(order.ask.body) }),
-  });
+  const relay = openRelay(order.ask, style, { ...renderOptions(trial), line_bytes_max });
   trial.relay = relay;
   let problem: string | undefined;
   try {
@@ -397,7 +388,7 @@ function keep(answer: Kept, outcome: ChatOutcome): void {
 type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish' | 'upstream_id'>;
 
 /** What whoever writes the answer has to know, whole or streamed. */
-function renderOptions({ app, order, sent, outcome }: Trial): RenderOptions & { input_tokens_estimated: number } {
+function renderOptions({ app, order, sent, outcome }: Trial): AnswerOptions {
   return {
     model: order.model.id,
     request_id: order.request_id,

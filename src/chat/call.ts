@@ -2,7 +2,6 @@ import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms } from '../routing/health.ts';
-import { errorEvent, heartbeat } from '../styles/open-relay.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { takeHold } from './hold.ts';
 import type { CallOrder } from './order.ts';
@@ -80,8 +79,8 @@ export async function runCall<Order extends CallOrder>(
     const { error } = outcome;
     if (outcome.is_gone) outlet.cut();
     if (error && !outlet.is_open) throw error;
-    if (error)
-      void outlet.write(errorEvent(order.ask.style, { ...typeAndMessage(error), request_id: order.request_id }));
+    const { caller: words } = order.ask.style;
+    if (error && words) void outlet.write(words.errorEvent({ ...typeAndMessage(error), request_id: order.request_id }));
     return { whole, charged: settled.charged };
   } finally {
     routing?.leaveProbe?.();
@@ -232,9 +231,9 @@ function allFailed(order: CallOrder, failures: readonly RouteFailure[]): ApiErro
 
 /** Tells the caller of a silent stream that it is alive; the first time also that it has begun. */
 function startHeartbeat(order: CallOrder, outlet: Outlet, { gone }: ChatCaller): { stop(): void } {
-  const bytes = heartbeat(order.ask.style);
+  const bytes = order.ask.style.caller?.heartbeat;
   const timer = setInterval(() => {
-    if (!gone.aborted && !outlet.is_full && performance.now() - outlet.written_at_ms >= heartbeat_ms)
+    if (bytes && !gone.aborted && !outlet.is_full && performance.now() - outlet.written_at_ms >= heartbeat_ms)
       void outlet.write(bytes);
   }, heartbeat_ms / 15);
   return { stop: () => clearInterval(timer) };

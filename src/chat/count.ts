@@ -1,13 +1,12 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
-import { allowedAsk, allowanceOf } from '../styles/allowed.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
 import { abortSignal } from '../lib/stop.ts';
-import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
-import type { UpstreamStyle } from '../styles/conversation.ts';
+import { allowanceOf, allowedRequest } from '../styles/allowed.ts';
+import type { CallerCodec, ChatRequest, Codec } from '../styles/codec.ts';
+import { inputSize } from '../styles/input-size.ts';
 import { quirksOf } from '../styles/quirks.ts';
-import { countingBody } from '../styles/messages/passthrough.ts';
-import { upstreamBody } from '../styles/upstream.ts';
+import { readChatRequest, upstreamBody } from '../styles/request.ts';
 import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import type { ChatCaller } from './attempt.ts';
 import { headersFor } from './ignored.ts';
@@ -23,29 +22,29 @@ const upstream_patience_ms = 10_000;
  */
 export async function countTokens(
   app: App,
-  style: 'messages' | 'responses',
+  style: CallerCodec,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
   caller: ChatCaller,
 ): Promise<number> {
-  const ask = readAsk(style, call.body ?? {}, 'count');
+  const ask = readChatRequest(style, call.body ?? {}, 'count');
   const model = findModel(app, ask.model, 'chat');
-  const links = findLinks(ask);
+  const links = findLinks(ask.body);
   judgeLinks(links, app.addressRules());
   for (const route of model.routes) {
     const provider = app.providers.chat(route.provider);
     if (!provider?.countTokens) continue;
-    const counted = provider.styles.find((each) => each === style || each === 'contents');
+    const counted = provider.styles.find((each) => countsFor(each, style));
     if (!counted) continue;
     try {
       if (links.length > 0) checkCounted(links, linkPolicy(app, route));
-      const allowed = allowedAsk(ask, allowanceOf(route.options));
+      const allowed = allowedRequest(ask, allowanceOf(route.options));
       return await provider.countTokens(
         {
           request_id: call.request_id,
           style: counted,
           model: route.upstream_model,
           body: bodyFor(allowed, counted, route),
-          headers: counted === style ? headersFor(model, route.options, caller) : {},
+          headers: counted === style ? headersFor(style, model, route.options, caller) : {},
           timeout_ms: route.timeout_ms,
           options: route.options,
         },
@@ -64,13 +63,18 @@ function checkCounted(links: readonly FoundLink[], policy: ReturnType<typeof lin
   checkPolicy(links, policy);
 }
 
-/** What an upstream counts. Throws if it cannot be asked: it takes no such body, or files that nobody fetches for this. */
-function bodyFor(ask: Ask, style: UpstreamStyle, route: Route): JsonObject {
-  const quirks = quirksOf(route.options);
-  if (style === 'responses') return { ...ask.body, model: route.upstream_model };
-  if (style === 'messages') return countingBody(ask, route.upstream_model, quirks);
-  const { body, links } = upstreamBody(ask, { style, model: route.upstream_model, max_tokens: 1, quirks });
+/** True if an upstream of this style counts the tokens of a request of a caller's. */
+function countsFor(style: Codec, caller_style: CallerCodec): boolean {
+  const { countedBody } = style === caller_style ? caller_style.caller.passthrough : style.upstream;
+  return countedBody !== undefined;
+}
+
+/** The body that an upstream counts. Throws if it cannot be asked: it takes no such body, or files that nobody fetches for this. */
+function bodyFor(request: ChatRequest, style: Codec, route: Route): JsonObject {
+  const target = { style, model: route.upstream_model, max_tokens: 1, quirks: quirksOf(route.options) };
+  const { countedBody } = request.style.caller.passthrough;
+  if (style === request.style && countedBody) return countedBody(request, target);
+  const { body, links } = upstreamBody(request, target);
   if (links) throw new Error('its links are not fetched for a count');
-  const { generationConfig: _, ...counted } = body;
-  return counted;
+  return style.upstream.countedBody?.(body) ?? body;
 }

@@ -6,7 +6,7 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused } from '../providers/provider.ts';
 import { allowanceOf, allowedBody, refuseFields } from '../styles/allowed.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
-import { readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles/embeddings.ts';
+import { embeddings, readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles/embeddings.ts';
 import {
   abandoned,
   answer_bytes_max,
@@ -111,6 +111,6 @@ const vectors_as_text_max = 256;
 function bodyFor(ask: EmbeddingAsk, { options, upstream_model }: Route): JsonObject {
   const allowance = allowanceOf(options);
   refuseFields(ask.body, allowance);
-  const body = { ...allowedBody('embeddings', ask.body, allowance), model: upstream_model };
+  const body = { ...allowedBody(embeddings.members, ask.body, allowance), model: upstream_model };
   return ask.count > vectors_as_text_max ? { ...body, encoding_format: 'base64' } : body;
 }

@@ -1,5 +1,6 @@
-import { allowanceOf, allowedBetas, betasIn, ignoredFields } from '../styles/allowed.ts';
 import type { Model } from '../catalog/model.ts';
+import { allowanceOf, allowedBetas, betasIn, ignoredFields, type Allowance } from '../styles/allowed.ts';
+import type { Betas, CallerCodec } from '../styles/codec.ts';
 import type { ChatOrder } from './order.ts';
 
 /** What came with the caller's request. */
@@ -12,25 +13,38 @@ const plain_name = /^[\w.-]{1,64}$/;
 
 /** The caller's headers that go on to a route's upstream of the same style, without betas that have prices of their own. */
 export function headersFor(
+  { caller: { betas } }: CallerCodec,
   model: Pick<Model, 'price'>,
   options: Parameters<typeof allowanceOf>[0],
   { headers }: Sent,
 ): Record<string, string> {
-  const { 'anthropic-beta': written, ...rest } = headers;
-  if (written === undefined) return headers;
-  const betas = allowedBetas(written, allowanceOf(options), hasLongPrices(model));
-  return betas.length === 0 ? rest : { ...rest, 'anthropic-beta': betas.join(',') };
+  const written = betas && headers[betas.header];
+  if (!betas || written === undefined) return headers;
+  const { [betas.header]: _, ...rest } = headers;
+  const allowed = allowedBetas(betas, written, allowanceOf(options), hasLongPrices(model));
+  return allowed.length === 0 ? rest : { ...rest, [betas.header]: allowed.join(',') };
 }
 
 /** Tells the caller which members of its body and which betas no route of the model is given. */
 export function ignoredHeader({ ask, model }: ChatOrder, { headers }: Sent): Record<string, string> | undefined {
+  const { members, betas } = ask.style.caller;
   const allowances = model.routes.map(({ options }) => allowanceOf(options));
-  const fields = ignoredFields(ask.style, ask.body, allowances);
-  const written = headers['anthropic-beta'] ?? '';
-  const passed = new Set(allowances.flatMap((allowance) => allowedBetas(written, allowance, hasLongPrices(model))));
-  const betas = betasIn(written).filter((beta) => !passed.has(beta));
-  const names = [...fields, ...betas].filter((name) => plain_name.test(name));
+  const fields = ignoredFields(members, ask.body, allowances);
+  const names = [...fields, ...ignoredBetas(betas, model, headers, allowances)].filter((name) => plain_name.test(name));
   return names.length === 0 ? undefined : { 'x-ignored-fields': names.slice(0, names_max).join(', ') };
+}
+
+function ignoredBetas(
+  betas: Betas | undefined,
+  model: Model,
+  headers: Sent['headers'],
+  allowances: readonly Allowance[],
+): string[] {
+  const written = betas && headers[betas.header];
+  if (!betas || written === undefined) return [];
+  const has_long_prices = hasLongPrices(model);
+  const passed = new Set(allowances.flatMap((allowance) => allowedBetas(betas, written, allowance, has_long_prices)));
+  return betasIn(written).filter((beta) => !passed.has(beta));
 }
 
 /** Prompts above a length have prices. */

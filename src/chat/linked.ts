@@ -5,7 +5,7 @@ import { Stop, abortSignal, type StopSignal } from '../lib/stop.ts';
 import type { Share } from '../lib/budget.ts';
 import { mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type FoundLink } from '../styles/links.ts';
-import type { Link } from '../styles/quirks.ts';
+import type { Link } from '../styles/codec.ts';
 import { attemptRoute, failed, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
 import { fetchLinks } from './links.ts';
 import type { ChatOrder } from './order.ts';
@@ -57,7 +57,7 @@ export async function attemptWithLinks(
 export function linkPolicy(app: App, route: Route): LinkPolicy | 'own' {
   const config = app.catalog.current.providers.get(route.provider);
   if (config?.links === 'refuse') return 'refuse';
-  if (app.providers.chat(route.provider)?.styles.every((style) => style === 'contents') === true) return 'own';
+  if (app.providers.chat(route.provider)?.styles.every(({ upstream }) => upstream.has_no_links) === true) return 'own';
   return config?.links ?? (config?.allow_private === true ? 'fetch' : 'pass');
 }
 
@@ -100,7 +100,7 @@ async function fetchAll(
     const share = await fetchLinks(app, caller.account.id, inlined, abortSignal(stop));
     if (share instanceof ApiError) return { problem: refused(share) };
     const files = links.map((link, index) => ({ link, file: inlined[index]?.inline ?? { mimeType: '', data: '' } }));
-    return { share, body: withFiles(ask.style, ask.body, files) };
+    return { share, body: withFiles(ask.body, files, ask.style.caller.replaceLink) };
   } catch (error) {
     if (!stop.aborted) throw error;
     const reason = is_late ? 'its files did not come in time' : 'the caller left before its files came';

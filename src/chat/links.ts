@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { makeFairBudget, type Share } from '../lib/budget.ts';
 import { GuardError } from '../net/guard.ts';
 import { mistake } from '../styles/fields.ts';
-import type { Link } from '../styles/quirks.ts';
+import type { Link } from '../styles/codec.ts';
 import { sniff, sniff_bytes, type Container } from '../storage/sniff.ts';
 
 const links_max = 32;

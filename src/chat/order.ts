@@ -3,17 +3,20 @@ import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
 import { unknownModel, wrongKind } from '../catalog/model-errors.ts';
-import { inputSize, readAsk, type Ask } from '../styles/ask.ts';
-import type { CallerStyle, CallStyle } from '../styles/conversation.ts';
+import type { CallerCodec, CallerHalf, ChatRequest, Codec } from '../styles/codec.ts';
+import { inputSize } from '../styles/input-size.ts';
 import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import { quirksOf } from '../styles/quirks.ts';
-import { responses_output_min } from '../styles/responses/render-request.ts';
+import { readChatRequest } from '../styles/request.ts';
 import { answer_tokens_min } from '../styles/thinking.ts';
 import { hasLongCaches } from '../styles/long-caches.ts';
 import { countInput, estimateInput, hasHourPrice, mostInput, pricingForHold, pricingOf } from './price.ts';
 
 /** Kinds of models that answer in the call itself. */
 export type CallKind = 'chat' | 'embedding';
+
+/** The style of a call, as far as all kinds of calls have one: of embeddings nothing is streamed. */
+export type CallStyle = { readonly name: string; readonly caller?: Pick<CallerHalf, 'heartbeat' | 'errorEvent'> };
 
 /** What holding money, trying routes and settling have to know of a call, whatever is asked. */
 export type CallOrder = {
@@ -49,20 +52,20 @@ export type OutputBounds = {
 };
 
 /** A chat request that has passed all checks that need no database. */
-export type ChatOrder = CallOrder & { ask: Ask; links: readonly FoundLink[] };
+export type ChatOrder = CallOrder & { ask: ChatRequest; links: readonly FoundLink[] };
 
 /** Reads a body of either chat path. Throws ApiError: 400 naming the field, 404 for the model. */
 export function readOrder(
   app: App,
-  style: CallerStyle,
+  style: CallerCodec,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
 ): ChatOrder {
-  const ask = readAsk(style, call.body ?? {});
+  const ask = readChatRequest(style, call.body ?? {});
   const model = findModel(app, ask.model, 'chat');
-  const links = findLinks(ask);
+  const links = findLinks(ask.body);
   judgeLinks(links, app.addressRules());
   const { settings } = app.catalog.current;
-  const output = boundsOf(ask, model);
+  const output = boundsOf(ask, model, app.styles);
   const input_size = inputSize(ask);
   const pricing = pricingOf(model, call.caller.account.currency, settings);
   return {
@@ -84,7 +87,11 @@ export function readOrder(
 /** Upper bound for a plausible answer, where nobody states the model's maximum: money is made of this number. */
 const output_tokens_max = 100_000_000;
 
-function boundsOf({ max_tokens: asked, thinking_budget, style }: Ask, { limits, routes }: Model): OutputBounds {
+function boundsOf(
+  { max_tokens: asked, thinking_budget, style }: ChatRequest,
+  { limits, routes }: Model,
+  styles: readonly Codec[],
+): OutputBounds {
   const { max_output_tokens, default_output_tokens = 4_096 } = limits;
   const within = (tokens: number) => Math.min(tokens, max_output_tokens ?? output_tokens_max);
   const room = Math.min(asked ?? answer_tokens_min, answer_tokens_min) + thinking_budget;
@@ -95,13 +102,17 @@ function boundsOf({ max_tokens: asked, thinking_budget, style }: Ask, { limits, 
     most,
     usual,
     least: Math.min(usual, room),
-    sent_min: style !== 'responses' && routes.some(isAskedInResponses) ? responses_output_min : 1,
+    sent_min: Math.max(1, ...routes.map((route) => outputMin(route, style, styles))),
   };
 }
 
-function isAskedInResponses({ options }: Route): boolean {
-  const { responses } = quirksOf(options);
-  return responses === 'tools' || responses === 'always';
+/** The most that a style other than the caller's, in which this route may be asked, wants at least. */
+function outputMin({ options }: Route, caller_style: CallerCodec, styles: readonly Codec[]): number {
+  const quirks = quirksOf(options);
+  let least = 1;
+  for (const style of styles)
+    if (style !== caller_style) least = Math.max(least, style.upstream.outputMin?.(quirks) ?? 1);
+  return least;
 }
 
 /** The model of this name and kind, or 404; that of another kind's model names the right endpoint. */

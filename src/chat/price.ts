@@ -12,7 +12,7 @@ import {
 import { assert } from '../lib/assert.ts';
 import { rememberByObject } from '../lib/remember.ts';
 import { divideUp, million, money_max, times, type Money } from '../money/money.ts';
-import type { InputSize } from '../styles/ask.ts';
+import type { InputSize } from '../styles/input-size.ts';
 import type { Usage } from '../styles/conversation.ts';
 import { tokensOf } from '../styles/text-size.ts';
 

@@ -4,7 +4,6 @@ import { makeBatcher } from '../db/batcher.ts';
 import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
 import type { Money } from '../money/money.ts';
-import type { CallStyle } from '../styles/conversation.ts';
 import type { CallOrder } from './order.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { recordOf } from './record-row.ts';
@@ -15,7 +14,7 @@ import { unrecordedEntry } from './unsettled.ts';
 export type ChatRecord = {
   id: string;
   model: string;
-  style: CallStyle;
+  style: string;
   stream: boolean;
   status: number;
   error_type: string | null;
@@ -101,7 +100,7 @@ function rowOf(order: CallOrder, finished: Finished): string {
     order.request_id,
     caller.key.id,
     textInRow(order.model.id),
-    ask.style,
+    ask.style.name,
     ask.stream,
     outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
     outcome.error?.type,

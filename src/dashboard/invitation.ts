@@ -22,7 +22,6 @@ function gone(): ApiError {
 export const get_invitation: Endpoint<App> = {
   method: 'GET',
   path: '/dash/invitations/{id}',
-  format: 'service',
   public: true,
   docs: { tag: 'Dashboard', summary: 'An invitation', hidden: true, responses: { 200: { description: 'ok' } } },
   handle: async (app, { params }) => {

@@ -18,7 +18,6 @@ const body_limit_bytes = 8_000;
 export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((method) => ({
   method,
   path: '/auth/{+path}',
-  format: 'service',
   public: true,
   per_minute_per_address: 300,
   body_limit_bytes,

@@ -34,7 +34,6 @@ export function session_endpoint(
   return {
     method,
     path,
-    format: 'service',
     session,
     docs: { ...docs, ...body, ...(query && { query }) },
     handle,

@@ -11,7 +11,10 @@ import { withCallerSpool } from '../files/caller-spool.ts';
 import { createTask, readOrder } from '../tasks/create.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { playgroundCaller, takeWindow } from './playground-key.ts';
-import type { ChatStyle, EstimateView, FieldProblem } from './views/playground.ts';
+import type { CallerCodec } from '../styles/codec.ts';
+import { completions } from '../styles/completions/codec.ts';
+import { messages } from '../styles/messages/codec.ts';
+import type { EstimateView, FieldProblem } from './views/playground.ts';
 
 /** The playground: what `/v1` does for a key, done for a person by the account's key "Playground". */
 
@@ -72,10 +75,10 @@ export const upload_for_run = account_endpoint(
 );
 
 /** A chat call in the style that its address names, streamed if it asks for that. */
-const chatIn = (style: ChatStyle) =>
+const chatIn = (style: CallerCodec) =>
   account_endpoint(
     'POST',
-    `/chat/${style}`,
+    `/chat/${style.name}`,
     'run',
     async (app, call) => {
       const keyed = await withCaller(app, call);
@@ -86,10 +89,10 @@ const chatIn = (style: ChatStyle) =>
   );
 
 /** What a chat call would hold: for its input, and for the longest answer that it may have. */
-const estimateIn = (style: ChatStyle) =>
+const estimateIn = (style: CallerCodec) =>
   account_endpoint(
     'POST',
-    `/chat/${style}/estimate`,
+    `/chat/${style.name}/estimate`,
     'run',
     async (app, call) => {
       const keyed = await withCaller(app, call);
@@ -99,7 +102,7 @@ const estimateIn = (style: ChatStyle) =>
     { body_limit_bytes: chat_body_limit_bytes, long_integers: true },
   );
 
-async function weighChat(app: App, style: ChatStyle, call: Call): Promise<Weighed> {
+async function weighChat(app: App, style: CallerCodec, call: Call): Promise<Weighed> {
   const order = readChatOrder(app, style, call);
   return weighHold(app, call.caller, (funds) => {
     const plan = planHold(order, funds);
@@ -107,7 +110,8 @@ async function weighChat(app: App, style: ChatStyle, call: Call): Promise<Weighe
   });
 }
 
-export const chat_runs = [chatIn('completions'), chatIn('messages'), estimateIn('completions'), estimateIn('messages')];
+/** A chat style of the page each (`ChatStyle`). */
+export const chat_runs = [completions, messages].flatMap((style) => [chatIn(style), estimateIn(style)]);
 
 async function withCaller(app: App, call: AccountCall): Promise<Call> {
   return Object.assign(call, { caller: await playgroundCaller(app, call.account) });

@@ -21,7 +21,6 @@ const body_limit_bytes = 256_000;
 export const stripe_webhook: Endpoint<App> = {
   method: 'POST',
   path: '/stripe/webhook',
-  format: 'service',
   public: true,
   per_minute_per_address: 300, // what is refused comes again
   body_limit_bytes,

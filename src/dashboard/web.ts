@@ -44,10 +44,10 @@ const docs = {
 /** `/`, and every address of the dashboard: the same page. */
 export function webEndpoints(): Endpoint<App>[] {
   const page = (path: string): Endpoint<App> => {
-    return { method: 'GET', path, format: 'service', public: true, lenient_query: true, docs, handle: servePage };
+    return { method: 'GET', path, public: true, lenient_query: true, docs, handle: servePage };
   };
   const file = (path: string): Endpoint<App> => {
-    return { method: 'GET', path, format: 'service', public: true, lenient_query: true, docs, handle: serveFile };
+    return { method: 'GET', path, public: true, lenient_query: true, docs, handle: serveFile };
   };
   return [
     page('/'),

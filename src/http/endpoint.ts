@@ -105,7 +105,8 @@ type EndpointBase = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `/v1/tasks/{id}`; a last part `{+id}` takes slashes too, plain or as %2F. GET answers HEAD too. */
   path: string;
-  format: ErrorFormat;
+  /** Absent: the service's own. */
+  format?: ErrorFormat;
   body_limit_bytes?: number;
   /** The body is thrown away unread, whatever it is. */
   ignores_body?: true;

@@ -1,23 +1,21 @@
 import { isUnavailable, isUnstorable } from '../db/database.ts';
-import { ApiError, type ErrorFormat, type ErrorKind, renderError } from '../errors.ts';
+import { ApiError, service_errors, type ErrorFormat, type ErrorKind } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
+import { completions_errors } from '../styles/completions/errors.ts';
+import { styles } from '../styles/index.ts';
 
-/** Paths whose clients are those of chat completions. */
-const completions_paths = [
-  '/v1/chat/completions',
-  '/v1/embeddings',
-  '/v1/responses',
-  '/v1/images',
-  '/v1/audio',
-  '/v1/videos',
+/** Calls beside chat that the SDKs of chat completions have. */
+const other_paths = ['/v1/embeddings', '/v1/images', '/v1/audio', '/v1/videos'];
+
+const formats: readonly { path: string; format: ErrorFormat }[] = [
+  ...styles.flatMap(({ caller }) => (caller ? [{ path: caller.endpoint.path, format: caller.errors }] : [])),
+  ...other_paths.map((path) => ({ path, format: completions_errors })),
 ];
 
 /** The error format of a path that may be anything (specification 7.1). */
 export function formatOfPath(path: string): ErrorFormat {
   const under = (prefix: string) => path === prefix || path.startsWith(`${prefix}/`);
-  if (completions_paths.some(under)) return 'completions';
-  if (under('/v1/messages')) return 'messages';
-  return 'service';
+  return formats.find((each) => under(each.path))?.format ?? service_errors;
 }
 
 /**
@@ -44,7 +42,7 @@ export function errorAnswer(error: ApiError, format: ErrorFormat, request_id: st
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-store',
     },
-    body: JSON.stringify(renderError(error, format, request_id)),
+    body: JSON.stringify(format.render(error, request_id)),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { Person } from '../accounts/person.ts';
-import type { ErrorFormat } from '../errors.ts';
+import { service_errors, type ErrorFormat } from '../errors.ts';
 import type { Share } from '../lib/budget.ts';
 import type { Headers } from './answer.ts';
 import { no_bytes } from './body.ts';
@@ -21,7 +21,7 @@ export class Exchange {
   readonly path: string;
   readonly query_text: string;
   readonly started_ms: number;
-  format: ErrorFormat = 'service';
+  format: ErrorFormat = service_errors;
   /** The path of its endpoint, with names in the place of values. */
   route?: string;
   caller?: Caller;

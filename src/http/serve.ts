@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../accounts/authenticate.ts';
 import { checkKeyRules } from '../accounts/key-rules.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, service_errors } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
@@ -72,7 +72,7 @@ export async function serve<App>(
   const { request } = exchange;
   try {
     exchange.route = endpoint.path;
-    setFormat(exchange, endpoint.format);
+    setFormat(exchange, endpoint.format ?? service_errors);
     if (!endpoint.public && endpoint.session === undefined) {
       const admitting = admitCaller(context, endpoint.window ?? 'other', exchange, endpoint);
       if (admitting) await admitting;
@@ -152,7 +152,7 @@ function begin<App>(context: Context<App>, request: IncomingMessage, response: S
 
 function setFormat(exchange: Exchange, format: Exchange['format']): void {
   exchange.format = format;
-  if (format === 'messages') exchange.headers['request-id'] = exchange.id;
+  if (format.request_id_header !== undefined) exchange.headers[format.request_id_header] = exchange.id;
 }
 
 function paramsOf<App>(

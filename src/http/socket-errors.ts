@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { ApiError, type ErrorFormat } from '../errors.ts';
+import { ApiError, service_errors, type ErrorFormat } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { closed_policy } from './browser-headers.ts';
 import { errorAnswer, formatOfPath } from './error-answer.ts';
@@ -33,7 +33,7 @@ export function makeSocketErrors(log: Log, transport_security: () => string | un
     },
     /** Ends a connection that asks for what is no request, such as CONNECT. */
     refuse(socket: Duplex, error: ApiError): void {
-      endWith(socket, error, 'service', newId('req'));
+      endWith(socket, error, service_errors, newId('req'));
     },
     answer(error: Error, socket: Duplex): void {
       if (answered.has(socket)) return;
@@ -98,7 +98,7 @@ function writeAnswer(socket: Duplex, { status, headers, body, format, request_id
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     ...Object.entries({ ...headers, ...own }).map(([name, value]) => `${name}: ${value}`),
     `x-request-id: ${request_id}`,
-    ...(format === 'messages' ? [`request-id: ${request_id}`] : []),
+    ...(format.request_id_header === undefined ? [] : [`${format.request_id_header}: ${request_id}`]),
     'x-content-type-options: nosniff',
     `content-security-policy: ${closed_policy}`,
     `content-length: ${Buffer.byteLength(body)}`,

@@ -4,7 +4,7 @@ import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../net/guard.ts';
 import type { Bytes } from '../lib/read-bytes.ts';
 import type { StopSignal } from '../lib/stop.ts';
-import type { UpstreamStyle } from '../styles/conversation.ts';
+import type { Codec } from '../styles/codec.ts';
 import type { Pacer } from './http/bucket.ts';
 
 /**
@@ -147,7 +147,7 @@ export type Provider = {
 export type ChatCall = {
   request_id: string;
   /** Of `body`, of the answer wanted, and of its stream. */
-  style: UpstreamStyle;
+  style: Codec;
   /** `upstream_model` of the route; `body` names it too, where its style has a place for it. */
   model: string;
   body: JsonObject;
@@ -171,9 +171,9 @@ export type ChatReply = { body: Bytes; simulated?: boolean; secrets?: readonly s
 
 export type ChatProvider = {
   /** The styles that it speaks; a caller's own is preferred, else the first. */
-  readonly styles: readonly UpstreamStyle[];
+  readonly styles: readonly Codec[];
   /** Those that it speaks where its routes say so (their option of that name). */
-  readonly styles_by_option?: readonly UpstreamStyle[];
+  readonly styles_by_option?: readonly Codec[];
   /**
    * Throws NotStarted (another route may be tried) or InputRefused (the caller's own mistake: no other
    * route would like it better); any other error means that no answer came. `signal` ends it at any

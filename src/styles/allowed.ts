@@ -1,10 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { rememberByObject } from '../lib/remember.ts';
-import type { Ask } from './ask.ts';
-import type { CallStyle } from './conversation.ts';
+import type { Betas, ChatRequest, Members } from './codec.ts';
 import { memberOf, isObject, mistake } from './fields.ts';
-import { allowed_betas, long_context_beta, sdk_members, vendor_members, withheld_members } from './known-members.ts';
-import { usual_tiers } from './priced-fields.ts';
 
 /**
  * What of a caller's body may go on to an upstream of the same style, which gets it as it came. Two kinds of
@@ -21,7 +18,7 @@ export type Allowance = {
   refuse: ReadonlySet<string>;
   /** Members of the body that go on beyond those of the SDKs. */
   pass_fields: ReadonlySet<string>;
-  /** Betas of the messages style that go on beyond those that cost nothing but tokens. */
+  /** Betas that go on beyond those that cost nothing but tokens. */
   pass_betas: ReadonlySet<string>;
 };
 
@@ -40,6 +37,9 @@ const unlessOneOf =
 const another_model = 'would choose another model, at another price';
 const searching = 'would search at a price per use';
 const elsewhere = 'names what is kept in an account that is not yours';
+
+/** Tiers at the usual price, or below it. */
+export const usual_tiers: readonly Json[] = ['auto', 'default', 'standard', 'standard_only', 'on_demand', 'flex'];
 
 /** Fields of the body, each with what is wrong with it. Names of rules are names of fields. */
 const fields: { readonly [field: string]: Check } = {
@@ -129,7 +129,7 @@ export function refuseFields(body: JsonObject, { refuse }: Allowance): void {
  * The body without what may be left out unnoticed, and without members that no SDK of the style defines. Throws
  * ApiError 400 naming the field for the rest of what must not go on.
  */
-export function allowedBody(style: CallStyle, body: JsonObject, allowance: Allowance): JsonObject {
+export function allowedBody(members: Members, body: JsonObject, allowance: Allowance): JsonObject {
   const { pass } = allowance;
   for (const field in body) {
     const check = Object.hasOwn(fields, field) ? fields[field] : undefined;
@@ -140,35 +140,43 @@ export function allowedBody(style: CallStyle, body: JsonObject, allowance: Allow
   }
   if (!pass.has('tools')) checkTools(body['tools']);
   checkParts(body, pass);
-  const allowed = withoutUnknown(style, body, allowance);
+  const allowed = withoutUnknown(members, body, allowance);
   return withoutStore(allowed, pass);
 }
 
-function withoutUnknown(style: CallStyle, body: JsonObject, allowance: Allowance): JsonObject {
-  const unknown = Object.keys(body).filter((field) => !isKnown(style, field, allowance));
+function withoutUnknown(members: Members, body: JsonObject, allowance: Allowance): JsonObject {
+  const unknown = Object.keys(body).filter((field) => !isKnown(members, field, allowance));
   if (unknown.length === 0) return body;
   const allowed = { ...body };
   for (const field of unknown) delete allowed[field];
   return allowed;
 }
 
-function isKnown(style: CallStyle, field: string, { pass, pass_fields }: Allowance): boolean {
+function isKnown(members: Members, field: string, { pass, pass_fields }: Allowance): boolean {
   if (pass_fields.has(field) || (pass.has(field) && Object.hasOwn(fields, field))) return true;
   if (withheld_members.has(field)) return false;
-  return sdk_members[style].has(field) || vendor_members[style].has(field);
+  return members.sdk.has(field) || members.vendor.has(field);
 }
 
+/** Members that SDKs define, and that name what lies in an account upstream: its customers share none of it. */
+const withheld_members: ReadonlySet<string> = new Set(['diagnostics']);
+
 /** Members of a body that go on to none of these routes. Nulls are nothing that anybody misses. */
-export function ignoredFields(style: CallStyle, body: JsonObject, allowances: readonly Allowance[]): string[] {
+export function ignoredFields(members: Members, body: JsonObject, allowances: readonly Allowance[]): string[] {
   return Object.keys(body).filter(
-    (field) => body[field] !== null && !allowances.some((allowance) => isKnown(style, field, allowance)),
+    (field) => body[field] !== null && !allowances.some((allowance) => isKnown(members, field, allowance)),
   );
 }
 
 /** The betas of a header that go on; `has_long_prices`: of the model, for prompts above a length. */
-export function allowedBetas(header: string, { pass_betas }: Allowance, has_long_prices: boolean): string[] {
+export function allowedBetas(
+  { allowed, long_context }: Betas,
+  header: string,
+  { pass_betas }: Allowance,
+  has_long_prices: boolean,
+): string[] {
   return betasIn(header).filter(
-    (beta) => allowed_betas.has(beta) || pass_betas.has(beta) || (has_long_prices && long_context_beta.test(beta)),
+    (beta) => allowed.has(beta) || pass_betas.has(beta) || (has_long_prices && long_context.test(beta)),
   );
 }
 
@@ -179,10 +187,10 @@ export function betasIn(header: string): string[] {
     .filter((beta) => beta !== '');
 }
 
-/** An `ask` with such a body; the same object where nothing had to be changed. */
-export function allowedAsk(ask: Ask, allowance: Allowance): Ask {
-  const body = allowedBody(ask.style, ask.body, allowance);
-  return body === ask.body ? ask : { ...ask, body };
+/** A request with such a body; the same object where nothing had to be changed. */
+export function allowedRequest(request: ChatRequest, allowance: Allowance): ChatRequest {
+  const body = allowedBody(request.style.caller.members, request.body, allowance);
+  return body === request.body ? request : { ...request, body };
 }
 
 /**

@@ -1,21 +1,9 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 
 /**
- * The neutral form of a chat, which both styles are read into and written from. Only translation uses
- * it: where caller and upstream speak the same style, bytes are relayed.
+ * The neutral form of a chat, which all styles are parsed into and rendered from. Only translation uses it: where caller
+ * and upstream speak the same style, bytes are relayed.
  */
-
-/** A chat wire format: that of `/v1/chat/completions`, or that of `/v1/messages`. */
-export type Style = 'completions' | 'messages';
-
-/** What callers of a chat speak: one of these, or that of `/v1/responses`. */
-export type CallerStyle = Style | 'responses';
-
-/** What upstreams speak: what callers speak, or that of Gemini's `generateContent`, whose turns are `contents`. */
-export type UpstreamStyle = CallerStyle | 'contents';
-
-/** What a call is written in: a chat's, or that of `/v1/embeddings`. */
-export type CallStyle = CallerStyle | 'embeddings';
 
 export type Source = { type: 'base64'; media_type: string; data: string } | { type: 'url'; url: string };
 

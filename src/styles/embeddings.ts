@@ -1,15 +1,24 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { checkShape } from '../lib/json-shape.ts';
-import { memberOf, isObject, mistake, readCount, readText, wrongType } from './fields.ts';
+import { memberOf, isObject, mistake, readCount, readText, words, wrongType } from './fields.ts';
 import { withMembers } from './model-name.ts';
 import { addText, type TextSize } from './text-size.ts';
-import { readUsage } from './usage.ts';
+import { usage_format } from './completions/usage.ts';
 import { cutVectors, vectorNumber, withVectors } from './vectors.ts';
+
+/** What this service has to know of the format of `/v1/embeddings`: answers are never streamed. */
+export const embeddings = {
+  name: 'embeddings',
+  members: {
+    sdk: words('input model dimensions encoding_format user'),
+    vendor: words('input_type task truncate truncation'),
+  },
+} as const;
 
 /** What a body of `/v1/embeddings` asks for, as far as routing, money and the answer's form need to know. */
 export type EmbeddingAsk = {
-  readonly style: 'embeddings';
+  readonly style: typeof embeddings;
   readonly stream: false;
   readonly n: 1;
   body: JsonObject;
@@ -36,7 +45,7 @@ export function readEmbeddingAsk(body: unknown): EmbeddingAsk {
   readCount(body, 'dimensions', 'dimensions', 1);
   const input = memberOf(body, 'input');
   if (input === undefined) throw mistake('input', 'is required');
-  return { style: 'embeddings', stream: false, n: 1, body, model, encoding_format: format, ...measure(input) };
+  return { style: embeddings, stream: false, n: 1, body, model, encoding_format: format, ...measure(input) };
 }
 
 /** Of one text, several, the tokens of one, or those of several. */
@@ -111,7 +120,7 @@ export async function renderEmbeddings(
 function tokensIn(usage: Json | undefined): number | undefined {
   if (!isObject(usage)) return undefined;
   const { prompt_tokens, total_tokens } = usage;
-  const read = readUsage('completions', { prompt_tokens: prompt_tokens ?? total_tokens ?? null });
+  const read = usage_format.read({ prompt_tokens: prompt_tokens ?? total_tokens ?? null });
   return read?.input_tokens;
 }
 

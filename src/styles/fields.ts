@@ -91,3 +91,13 @@ export function readList(object: JsonObject, key: string, at: string): Json[] | 
 export function wrongType(at: string, wanted: string, got: Json): ApiError {
   return mistake(at, `must be ${wanted} (got ${jsonType(got)})`);
 }
+
+/** The words of a text, for lists of names. */
+export function words(text: string): ReadonlySet<string> {
+  return new Set(
+    text
+      .trim()
+      .split(/\s+/)
+      .filter((word) => word !== ''),
+  );
+}

@@ -1,7 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { checkUserUrl, type AddressRules } from '../net/address.ts';
-import type { Ask } from './ask.ts';
-import type { CallerStyle } from './conversation.ts';
 import { isObject, mistake } from './fields.ts';
 
 /**
@@ -17,7 +15,7 @@ export type FoundLink = { url: string; at: string; place: readonly (string | num
 export type FetchedFile = { mimeType: string; data: string };
 
 /** All links of a request, in their order. */
-export function findLinks({ body }: Ask): FoundLink[] {
+export function findLinks(body: JsonObject): FoundLink[] {
   const links: FoundLink[] = [];
   const place: (string | number)[] = [];
   // No style has a link at the top: what stands there is left out as unknown, such as a `webhook_url`.
@@ -131,31 +129,33 @@ function problemOf(url: string, rules: AddressRules): string | undefined {
   return plain_link.test(url) ? undefined : 'must be a plain http(s) URL, without a user name and without backslashes';
 }
 
-/** The body with the files in place of their links, in the words of the caller's style. */
+/** A file for the value at a place of a body. */
+export type Replacement = { place: FoundLink['place']; put: (value: Json) => Json };
+
+/**
+ * The body with the files in place of their links, in the words of the caller's style: as `replaceLink` says, or as data
+ * URLs. A member `file_url` changes its name.
+ */
 export function withFiles(
-  style: CallerStyle,
   body: JsonObject,
   files: readonly { link: FoundLink; file: FetchedFile }[],
+  replaceLink: (link: FoundLink, file: FetchedFile) => Replacement | undefined = () => undefined,
 ): JsonObject {
   let changed: Json = body;
   for (const { link, file } of files) {
-    // A source of messages style is replaced whole, and a file of responses style changes the name of its member.
-    const is_source = style === 'messages' && link.place.at(-2) === 'source';
-    const is_file = link.place.at(-1) === 'file_url';
-    const place = is_source || is_file ? link.place.slice(0, -1) : link.place;
-    const put = is_source ? () => sourceOf(file) : is_file ? fileOf(file) : () => dataUrl(file);
+    const { place, put } = replaceLink(link, file) ?? dataUrlAt(link, file);
     changed = changedAt(changed, place, put);
   }
   return isObject(changed) ? changed : body;
 }
 
-function dataUrl({ mimeType, data }: FetchedFile): string {
-  return `data:${mimeType};base64,${data}`;
+function dataUrlAt({ place }: FoundLink, file: FetchedFile): Replacement {
+  if (place.at(-1) === 'file_url') return { place: place.slice(0, -1), put: fileOf(file) };
+  return { place, put: () => dataUrl(file) };
 }
 
-function sourceOf({ mimeType, data }: FetchedFile): JsonObject {
-  if (!mimeType.startsWith('text/')) return { type: 'base64', media_type: mimeType, data };
-  return { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString('utf8') };
+function dataUrl({ mimeType, data }: FetchedFile): string {
+  return `data:${mimeType};base64,${data}`;
 }
 
 /** By its name an upstream knows what the bytes are. */

@@ -1,6 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { rememberByObject } from '../lib/remember.ts';
-import type { UpstreamStyle } from './conversation.ts';
 
 /**
  * What one upstream model takes differently from others of its style, from the route's `options`. Everything
@@ -49,22 +48,6 @@ export type Quirks = {
   result_media?: boolean;
 };
 
-/** Who is asked: `max_tokens` is the most that may be asked of it. */
-export type Target = { style: UpstreamStyle; model: string; max_tokens: number; quirks: Quirks };
-
-export type UpstreamBody = {
-  body: JsonObject;
-  /** A tool that the upstream is made to call in place of a JSON schema: its arguments are the text. */
-  json_tool?: string;
-  /** Tool names that were changed for the upstream: what the caller knows them by. */
-  tool_names?: Map<string, string>;
-  /** Files that the upstream does not fetch: whoever sends the body fills them in before. */
-  links?: Link[];
-};
-
-/** A link of the caller's; `inline` is where in the body its type and its bytes in base64 are to stand. */
-export type Link = { url: string; at: string; inline: { mimeType: string; data: string } };
-
 const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: readonly Json[] } = {
   max_tokens_field: ['max_tokens', 'max_completion_tokens'],
   stream_options: [true, false],
@@ -108,4 +91,9 @@ export function readQuirks(options: JsonObject): { quirks: Quirks; problems: { f
     problems.push({ field: 'tool_id_length_max', message });
   }
   return { quirks, problems };
+}
+
+/** Takes sampling out of a body for a model that refuses it. */
+export function withoutSampling(body: JsonObject): void {
+  for (const name of ['temperature', 'top_p', 'top_k']) delete body[name];
 }

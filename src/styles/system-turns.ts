@@ -40,14 +40,3 @@ function legalPlaces(turns: readonly Turn[]): boolean[] {
   }
   return is_legal;
 }
-
-/** The first line that some tools send: it says nothing to a model, and would spoil the cache of everything behind it. */
-const telemetry = /^x-anthropic-billing-header:[^\n]*\n*/;
-
-/** The system prompt without that line, and without its block if nothing else stands there. */
-export function withoutTelemetry(system: TextPart[]): TextPart[] {
-  const [first, ...rest] = system;
-  if (!first || !telemetry.test(first.text)) return system;
-  const text = first.text.replace(telemetry, '');
-  return text === '' ? rest : [{ ...first, text }, ...rest];
-}

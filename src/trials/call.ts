@@ -6,9 +6,10 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { exact } from '../money/money.ts';
 import type { ChatProvider, ChatReply } from '../providers/provider.ts';
 import { renderAnswer } from '../styles/answer.ts';
-import { readAsk, type Ask } from '../styles/ask.ts';
+import type { ChatRequest, Codec } from '../styles/codec.ts';
+import { completions } from '../styles/completions/codec.ts';
 import { quirksOf } from '../styles/quirks.ts';
-import { upstreamBody } from '../styles/upstream.ts';
+import { readChatRequest, upstreamBody } from '../styles/request.ts';
 import { chargedUsage } from '../styles/usage.ts';
 import { TrialError } from './plan.ts';
 import { nothing, whyNot, type Trial, type TrialJob } from './run.ts';
@@ -46,7 +47,7 @@ async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal):
   // What a call without max_tokens is sent: some upstreams refuse more than they can give.
   const { max_output_tokens, default_output_tokens = 4_096 } = model.limits;
   const max_tokens = max_output_tokens ?? default_output_tokens;
-  const ask = readAsk('completions', { model: model.id, max_tokens, messages: [{ role: 'user', content }] });
+  const ask = readChatRequest(completions, { model: model.id, max_tokens, messages: [{ role: 'user', content }] });
   const quirks = quirksOf(route.options);
   const { body } = upstreamBody(ask, { style, model: route.upstream_model, max_tokens, quirks });
   const call = { request_id: newId('req'), style, model: route.upstream_model, body, stream: false, headers: {} };
@@ -54,12 +55,7 @@ async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal):
   return readAnswer(job, ask, style, await bytesOf(reply));
 }
 
-function readAnswer(
-  { model, currency }: TrialJob,
-  ask: Ask,
-  style: Parameters<typeof renderAnswer>[1],
-  bytes: Buffer,
-): Told {
+function readAnswer({ model, currency }: TrialJob, ask: ChatRequest, style: Codec, bytes: Buffer): Told {
   const named = { model: model.id, request_id: newId('req'), created: Math.floor(Date.now() / 1000) };
   const options = { ...named, input_tokens_estimated: 0 };
   const answer = renderAnswer(ask, style, bytes, options);

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Answer, Call, Endpoint } from '../../src/http/endpoint.ts';
 import { type Harness, type SendOptions, startHarness, type TestApp } from './harness.ts';
+import { completions_errors } from '../../src/styles/completions/errors.ts';
 
 // Of 10 MB for all large bodies one account has what is left: half of it, if it is alone.
 const bodies_bytes_max = 10_000_000;
@@ -15,7 +16,7 @@ const endpoints: Endpoint<TestApp>[] = [
   {
     method: 'POST',
     path: '/v1/chat/completions',
-    format: 'completions',
+    format: completions_errors,
     body_limit_bytes: 4_000_000,
     docs: { tag: 'Test', summary: 'Test', body: { schema: { type: 'object' } }, responses: {} },
     handle: (_app, call) =>

@@ -94,12 +94,12 @@ async function serve(journals: Map<string, Journal>, request: IncomingMessage, a
   journal.billed.resolve({ ...bill, ended: 'done' });
 }
 
-type Style = 'completions' | 'messages' | 'responses' | 'contents';
+type Style = 'completions' | 'messages' | 'responses' | 'gemini';
 
 function styleOf(path: string): Style {
   if (path.endsWith('/chat/completions')) return 'completions';
   if (path.endsWith('/responses')) return 'responses';
-  return path.endsWith('/messages') ? 'messages' : 'contents';
+  return path.endsWith('/messages') ? 'messages' : 'gemini';
 }
 
 /** The frames of a stream, each with the output that was generated for it. */
@@ -173,7 +173,7 @@ function messagesInput({ input_tokens, written_for_an_hour: written = 0 }: Omit<
   return { input_tokens: input_tokens - written, ...(written > 0 && caching) };
 }
 
-function contentsUsage({ input_tokens, thoughts, words }: Plan) {
+function geminiUsage({ input_tokens, thoughts, words }: Plan) {
   return {
     promptTokenCount: input_tokens,
     candidatesTokenCount: words.length,
@@ -224,12 +224,12 @@ const frames: { readonly [style in Style]: (plan: Plan) => Frames } = {
     usage: '',
     end: '',
   }),
-  contents: (plan) => ({
+  gemini: (plan) => ({
     ping: ': processing\n\n',
     start: '',
     word: (text) => data({ candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0 }] }),
     finish: data({ candidates: [{ content: { role: 'model', parts: [] }, index: 0, finishReason: 'STOP' }] }),
-    usage: data({ usageMetadata: contentsUsage(plan) }),
+    usage: data({ usageMetadata: geminiUsage(plan) }),
     end: '',
   }),
 };
@@ -254,5 +254,5 @@ const wholes: { readonly [style in Style]: (plan: Plan) => object } = {
     usage: { ...messagesInput(plan), output_tokens: thoughts + words.length },
   }),
   responses: (plan) => response([said(plan.words.join(''))], { usage: responsesUsage(plan) }),
-  contents: (plan) => generated([{ text: plan.words.join('') }], contentsUsage(plan)),
+  gemini: (plan) => generated([{ text: plan.words.join('') }], geminiUsage(plan)),
 };

@@ -8,13 +8,13 @@ import { points, startJournalUpstream, type JournalUpstream, type Plan, type Poi
  * costs a millionth, so amounts are tokens.
  */
 
-const styles = ['completions', 'messages', 'responses', 'contents'] as const;
+const styles = ['completions', 'messages', 'responses', 'gemini'] as const;
 type Style = (typeof styles)[number];
 
 let upstream: JournalUpstream;
 let app: TestApp;
 
-const providers: Record<Style, string> = { completions: 'oai', messages: 'ant', responses: 'oai', contents: 'gem' };
+const providers: Record<Style, string> = { completions: 'oai', messages: 'ant', responses: 'oai', gemini: 'gem' };
 
 /** Each row has a model of its own, so that all may run at once. */
 const nameOf = (style: Style, stream: boolean, reasons: boolean, point: Point) =>
@@ -78,7 +78,7 @@ const paths: Record<Style, string> = {
   completions: 'chat/completions',
   messages: 'messages',
   responses: 'responses',
-  contents: 'chat/completions',
+  gemini: 'chat/completions',
 };
 
 /** As many tokens as the page about billing counts for it: 4 bytes each, with 14 for the message and its role. */

@@ -28,9 +28,9 @@ const more = [
   model('short', 'oai', 'default_output_tokens: 300,', '{ max_tokens_field: max_completion_tokens }'),
   model('native', 'oai', 'max_output_tokens: 5000,', '{ responses: always }'),
   model('messages', 'ant', 'max_output_tokens: 20000,', '{ thinking: budget }'),
-  model('contents', 'gem', 'max_output_tokens: 3000,', '{ thinking: budget }'),
+  model('gemini', 'gem', 'max_output_tokens: 3000,', '{ thinking: budget }'),
 ].join('');
-const names = ['large', 'small', 'unstated', 'short', 'native', 'messages', 'contents'];
+const names = ['large', 'small', 'unstated', 'short', 'native', 'messages', 'gemini'];
 
 beforeAll(async () => {
   stage = await setStage({ more });
@@ -134,7 +134,7 @@ describe('the max_tokens that an upstream is sent', () => {
     ['completions with the new name', 'chat/completions', 'short', { max_completion_tokens: 50_000 }],
     ['messages', 'messages', 'messages', { max_tokens: 50_000 }],
     ['responses', 'responses', 'native', { input: 'Hello', messages: undefined, max_output_tokens: 50_000 }],
-    ['gemini', 'chat/completions', 'contents', { max_tokens: 50_000 }],
+    ['gemini', 'chat/completions', 'gemini', { max_tokens: 50_000 }],
   ])('is what the money buys of a long response, and the caller is informed: %s', async (_style, path, id, body) => {
     const client = await stage.test.client({ credit: '0.05' });
     const [sent, told] = await boundOf(client, { model: `greedy/${id}`, ...body }, path);

@@ -1,4 +1,3 @@
-import type { ErrorFormat } from '../../src/errors.ts';
 import { listOperations, type HostileRequest, type World } from './requests.ts';
 import type { Reply } from './wire.ts';
 import { isRecord } from './text.ts';
@@ -120,6 +119,9 @@ function isUncached({ headers }: Reply): boolean {
   const is_stream = headers.get('content-type')?.startsWith('text/event-stream') === true;
   return headers.get('cache-control') === (is_stream ? 'no-cache, no-transform' : 'no-store');
 }
+
+/** The formats of specification 7.1. */
+type ErrorFormat = 'service' | 'completions' | 'messages';
 
 const formats: Record<ErrorFormat, { outer: string; inner: readonly string[] }> = {
   service: { outer: 'error', inner: ['message', 'request_id', 'type'] },

@@ -6,10 +6,10 @@ import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { startHarness, type TestApp as HarnessApp } from '../api/harness.ts';
 
 const docs = { tag: 'Test', summary: 'Test', responses: { 200: { description: 'ok' } } };
-const open = { format: 'service', public: true, docs } as const;
+const open = { public: true, docs } as const;
 
 const endpoints: Endpoint<HarnessApp>[] = [
-  { method: 'GET', path: '/v1/tasks', format: 'service', docs, handle: () => ({ status: 200, body: {} }) },
+  { method: 'GET', path: '/v1/tasks', docs, handle: () => ({ status: 200, body: {} }) },
   { ...open, method: 'GET', path: '/bytes', handle: () => ({ status: 200, body: Buffer.from('bytes') }) },
   { ...open, method: 'GET', path: '/stream', handle: () => ({ status: 200, body: Readable.from(['a', 'b']) }) },
 ];

@@ -22,7 +22,6 @@ const endpoints: Endpoint<TestApp>[] = [
   {
     method: 'POST',
     path: '/v1/form',
-    format: 'service',
     form: true,
     docs,
     handle: async (_app, { readForm }) => {
@@ -34,7 +33,6 @@ const endpoints: Endpoint<TestApp>[] = [
   {
     method: 'POST',
     path: '/v1/refusing',
-    format: 'service',
     form: true,
     docs,
     handle: () => {
@@ -44,7 +42,6 @@ const endpoints: Endpoint<TestApp>[] = [
   {
     method: 'POST',
     path: '/told',
-    format: 'service',
     public: true,
     ignores_body: true,
     docs,

@@ -9,7 +9,6 @@ import { startHarness, type TestApp } from '../api/harness.ts';
 const open: Endpoint<TestApp> = {
   method: 'GET',
   path: '/open',
-  format: 'service',
   public: true,
   docs: { tag: 'Test', summary: 'Open', responses: {} },
   handle: () => ({ status: 200, body: { ok: true } }),

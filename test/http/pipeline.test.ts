@@ -6,6 +6,8 @@ import { ApiError } from '../../src/errors.ts';
 import { isId } from '../../src/lib/ids.ts';
 import type { Stop } from '../../src/lib/stop.ts';
 import { authenticate, type Harness, parseRaw, startHarness, type TestApp, until } from '../api/harness.ts';
+import { completions_errors } from '../../src/styles/completions/errors.ts';
+import { messages_errors } from '../../src/styles/messages/errors.ts';
 
 const docs = { tag: 'Test', summary: 'Test', responses: { 200: { description: 'ok' } } };
 const with_body = { ...docs, body: { schema: { type: 'object' } } };
@@ -32,7 +34,6 @@ const endpoints: Endpoint<TestApp>[] = [
     method: 'POST',
     path: '/v1/generate',
     window: 'generate',
-    format: 'service',
     body_limit_bytes: 20_000_000,
     docs: { ...with_body, query: { wait: { description: 'wait', schema: { type: 'integer' } } } },
     handle: (app, call) => {
@@ -43,7 +44,6 @@ const endpoints: Endpoint<TestApp>[] = [
   {
     method: 'GET',
     path: '/v1/tasks',
-    format: 'service',
     docs: {
       ...docs,
       query: {
@@ -53,16 +53,16 @@ const endpoints: Endpoint<TestApp>[] = [
     },
     handle: echo,
   },
-  { method: 'GET', path: '/v1/tasks/{id}', format: 'service', docs, handle: echo },
-  { method: 'POST', path: '/v1/tasks/{id}/cancel', format: 'service', docs, handle: echo },
-  { method: 'DELETE', path: '/v1/tasks/{id}/output', format: 'service', docs, handle: () => ({ status: 204 }) },
-  { method: 'GET', path: '/v1/models/{+id}', format: 'service', docs, handle: echo },
-  { method: 'POST', path: '/v1/estimate', format: 'service', docs: with_body, handle: echo },
+  { method: 'GET', path: '/v1/tasks/{id}', docs, handle: echo },
+  { method: 'POST', path: '/v1/tasks/{id}/cancel', docs, handle: echo },
+  { method: 'DELETE', path: '/v1/tasks/{id}/output', docs, handle: () => ({ status: 204 }) },
+  { method: 'GET', path: '/v1/models/{+id}', docs, handle: echo },
+  { method: 'POST', path: '/v1/estimate', docs: with_body, handle: echo },
   {
     method: 'POST',
     path: '/v1/chat/completions',
     window: 'chat',
-    format: 'completions',
+    format: completions_errors,
     body_limit_bytes: 32_000_000,
     lenient_query: true,
     docs: with_body,
@@ -72,18 +72,17 @@ const endpoints: Endpoint<TestApp>[] = [
     method: 'POST',
     path: '/v1/messages',
     window: 'chat',
-    format: 'messages',
+    format: messages_errors,
     body_limit_bytes: 32_000_000,
     lenient_query: true,
     docs: with_body,
     handle: echo,
   },
-  { method: 'POST', path: '/v1/scripted', format: 'service', docs, handle: (_app, call) => script(call) },
-  { method: 'GET', path: '/v1/scripted', format: 'service', docs, handle: (_app, call) => script(call) },
+  { method: 'POST', path: '/v1/scripted', docs, handle: (_app, call) => script(call) },
+  { method: 'GET', path: '/v1/scripted', docs, handle: (_app, call) => script(call) },
   {
     method: 'GET',
     path: '/open',
-    format: 'service',
     public: true,
     docs,
     handle: () => ({ status: 200, body: { open: true } }),

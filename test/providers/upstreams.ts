@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { JsonObject, ProviderConfig } from '../../src/catalog/model.ts';
 import type { ChatCall, ChatProvider } from '../../src/providers/provider.ts';
-import type { UpstreamStyle } from '../../src/styles/conversation.ts';
+import { upstreamNamed, type UpstreamStyle } from '../styles/by-name.ts';
 
 export const secret = 'sk-upstream-secret-0123456789';
 
@@ -14,7 +14,17 @@ const timeout_ms = { connect: 2_000, first_byte: 2_000, idle: 2_000, start: 2_00
 /** A call of one user message for the upstream model `m`. */
 export function callOf(style: UpstreamStyle, more: Partial<ChatCall> = {}): ChatCall {
   const body: JsonObject = { model: 'm', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] };
-  return { request_id: 'req_1', style, model: 'm', body, stream: false, headers: {}, timeout_ms, options: {}, ...more };
+  return {
+    request_id: 'req_1',
+    style: upstreamNamed(style),
+    model: 'm',
+    body,
+    stream: false,
+    headers: {},
+    timeout_ms,
+    options: {},
+    ...more,
+  };
 }
 
 export const never = new AbortController().signal;

@@ -25,7 +25,7 @@ const calls = [
 const text = {
   completions: completion('Grüße 😀'),
   messages: message('Grüße 😀'),
-  contents: generated([{ text: 'Grüße 😀' }]),
+  gemini: generated([{ text: 'Grüße 😀' }]),
 };
 const seal = 'c2VhbA+/==';
 const tools = {
@@ -50,7 +50,7 @@ const tools = {
     ],
   },
   messages: { ...message(''), content: calls.map((call) => ({ type: 'tool_use', ...call })), stop_reason: 'tool_use' },
-  contents: generated(
+  gemini: generated(
     calls.map(({ id, name, input }, index) => ({
       functionCall: { id, name, args: input },
       ...(index === 0 && { thoughtSignature: seal }),
@@ -71,7 +71,7 @@ const thinking = {
       { type: 'text', text: 'So.' },
     ],
   },
-  contents: generated([{ text: 'Hm.', thought: true }, { text: 'So.' }]),
+  gemini: generated([{ text: 'Hm.', thought: true }, { text: 'So.' }]),
 };
 const tools_streamed = [
   { say: 'call', index: 0, name: 'look' },
@@ -81,12 +81,12 @@ const tools_streamed = [
 ] as const;
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-type Upstream = 'completions' | 'messages' | 'contents';
+type Upstream = 'completions' | 'messages' | 'gemini';
 
 /** What the upstream was asked: results of tools by the ids of their calls, whatever the style. */
 function resultsAsked(upstream: Upstream): unknown {
-  if (upstream === 'contents') {
-    const results = contentsAsked()
+  if (upstream === 'gemini') {
+    const results = geminiAsked()
       .at(-1)
       ?.parts.map(({ functionResponse }) => functionResponse);
     return results?.map((result) => [result?.id, result?.response.output]);
@@ -100,7 +100,7 @@ function resultsAsked(upstream: Upstream): unknown {
 }
 
 /** What Gemini was asked. */
-function contentsAsked(): AskedContent[] {
+function geminiAsked(): AskedContent[] {
   return sdk.upstream.asked.at(-1)?.body['contents'] as AskedContent[];
 }
 
@@ -148,13 +148,13 @@ describe.each(caller_names)('the SDK %s', (name) => {
   test.each([false, true])('returns a call signed by Gemini with its signature (streamed: %s)', async (stream) => {
     const thought = { say: 'thinking', text: 'Größe 😀' } as const;
     const signature = { say: 'signature', text: seal } as const;
-    const streamed = { stream: [onWire('contents', [thought, signature, ...tools_streamed], framing)] };
-    sdk.upstream.script('gemini-x', stream ? streamed : { json: tools.contents });
+    const streamed = { stream: [onWire('gemini', [thought, signature, ...tools_streamed], framing)] };
+    sdk.upstream.script('gemini-x', stream ? streamed : { json: tools.gemini });
     const got = await sdk.caller(name).ask({ model: 'acme/gem', stream, tools: true });
-    const said = { stream: [onWire('contents', [{ say: 'text', text: 'So.' }], framing)] };
+    const said = { stream: [onWire('gemini', [{ say: 'text', text: 'So.' }], framing)] };
     sdk.upstream.script('gemini-x', stream ? said : { json: generated([{ text: 'So.' }]) });
     expect((await got.answer(['1', '2'])).text).toBe('So.');
-    const seals = contentsAsked().map(({ parts }) => parts.map(({ thoughtSignature }) => thoughtSignature));
+    const seals = geminiAsked().map(({ parts }) => parts.map(({ thoughtSignature }) => thoughtSignature));
     const kept = keepers.includes(name) ? seal : 'skip_thought_signature_validator';
     expect(seals.slice(1)).toEqual([
       [kept, undefined],
@@ -182,7 +182,7 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
     const seven = {
       completions: completion('7 °C'),
       messages: message('7 °C'),
-      contents: generated([{ text: '7 °C' }]),
+      gemini: generated([{ text: '7 °C' }]),
     };
     const said = { stream: [onWire(upstream, [{ say: 'text', text: '7 °C' }], framing)] };
     sdk.upstream.script(behind, stream ? said : { json: seven[upstream] });
@@ -202,7 +202,7 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
     const image = {
       completions: `"url":"data:image/png;base64,${png}"`,
       messages: `"media_type":"image/png","data":"${png}"`,
-      contents: `"mimeType":"image/png","data":"${png}"`,
+      gemini: `"mimeType":"image/png","data":"${png}"`,
     };
     expect(asked).toContain(image[upstream]);
   });
@@ -210,12 +210,12 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
   test('gets structured output', async () => {
     const wanted = { city: 'Łódź', degrees: 7 };
     const json = JSON.stringify(wanted);
-    const answers = { completions: completion(json), messages: message(json), contents: generated([{ text: json }]) };
+    const answers = { completions: completion(json), messages: message(json), gemini: generated([{ text: json }]) };
     const called = { ...tools.messages, content: [{ type: 'tool_use', id: 'toolu_1', name: 'json', input: wanted }] };
     // Some callers of messages style force a tool instead of asking by a schema.
     const forced = {
       messages: called,
-      contents: generated([{ functionCall: { id: 'c', name: 'json', args: wanted } }]),
+      gemini: generated([{ functionCall: { id: 'c', name: 'json', args: wanted } }]),
       completions: {
         ...completion(''),
         choices: [
@@ -236,7 +236,7 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
     const native = {
       completions: body['response_format'],
       messages: body['output_config'],
-      contents: body['generationConfig'],
+      gemini: body['generationConfig'],
     };
     expect(JSON.stringify(body['tools'] ?? native[upstream])).toContain('degrees');
   });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { response, said } from '../chat/responses-streams.ts';
 import { completion, generated, message } from '../chat/setup.ts';
 import type { ChatEvent } from '../../src/styles/conversation.ts';
-import { ResponsesWriter } from '../../src/styles/responses/stream-writer.ts';
+import { ResponsesWriter } from '../../src/styles/responses/stream.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { onWire, type Piece, type WireStyle } from '../styles/wire.ts';
 import { caller_names, setSdkStage, type SdkStage } from './stage.ts';
@@ -27,7 +27,7 @@ const own: Cell = { model: 'acme/res', behind: 'res-x', upstream: 'responses' };
 const others: Cell[] = [
   { model: 'acme/oai', behind: 'gpt-x', upstream: 'completions' },
   { model: 'acme/ant', behind: 'claude-x', upstream: 'messages' },
-  { model: 'acme/gem', behind: 'gemini-x', upstream: 'contents' },
+  { model: 'acme/gem', behind: 'gemini-x', upstream: 'gemini' },
 ];
 const speakers = ['@ai-sdk/openai, responses', '@langchain/openai, responses'];
 const cells = [
@@ -53,7 +53,7 @@ const called: Piece[] = [
 const text = (words: string): { readonly [style in WireStyle]: object } => ({
   completions: completion(words),
   messages: message(words),
-  contents: generated([{ text: words }]),
+  gemini: generated([{ text: words }]),
   responses: response([said(words)]),
 });
 
@@ -78,7 +78,7 @@ const tools: { readonly [style in WireStyle]: object } = {
     ],
   },
   messages: { ...message(''), content: calls.map((call) => ({ type: 'tool_use', ...call })), stop_reason: 'tool_use' },
-  contents: generated(calls.map(({ id, name, input: args }) => ({ functionCall: { id, name, args } }))),
+  gemini: generated(calls.map(({ id, name, input: args }) => ({ functionCall: { id, name, args } }))),
   responses: response([
     { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' },
     ...calls.map(({ id, name, input }, index) => ({

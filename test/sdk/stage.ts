@@ -23,7 +23,7 @@ export const caller_names = [
 const models = [
   { model: 'acme/oai', behind: 'gpt-x', upstream: 'completions' },
   { model: 'acme/ant', behind: 'claude-x', upstream: 'messages' },
-  { model: 'acme/gem', behind: 'gemini-x', upstream: 'contents' },
+  { model: 'acme/gem', behind: 'gemini-x', upstream: 'gemini' },
 ] as const;
 
 export const cells = caller_names.flatMap((name) => models.map((one) => [name, one.model, one] as const));

@@ -111,7 +111,7 @@ describe.each(cells)('T33: the SDK %s with %s', (name, model, { behind, upstream
         '"refusal":"No."',
       ),
       messages: onWire('messages', [{ say: 'text', text: 'No.' }], framing).replace('"end_turn"', '"refusal"'),
-      contents: onWire('contents', [{ say: 'text', text: 'No.' }], framing).replace('"STOP"', '"SAFETY"'),
+      gemini: onWire('gemini', [{ say: 'text', text: 'No.' }], framing).replace('"STOP"', '"SAFETY"'),
     };
     sdk.upstream.script(behind, { stream: [wire[upstream]] });
     const got = await sdk.caller(name).ask({ model, stream: true });

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
-import type { CallerStyle, CallStyle } from '../../src/styles/conversation.ts';
-import { allowed_betas, sdk_members, withheld_betas } from '../../src/styles/known-members.ts';
+import { allowed_betas, withheld_betas } from '../../src/styles/messages/betas.ts';
+import { messages } from '../../src/styles/messages/codec.ts';
 import { hasLongCaches, withoutLongCaches } from '../../src/styles/long-caches.ts';
 import { chatOptionProblems } from '../../src/providers/http/chat-options.ts';
 import {
@@ -14,6 +14,7 @@ import {
   readAllowance,
   refuseFields,
 } from '../../src/styles/allowed.ts';
+import { membersNamed, type CallerStyle } from './by-name.ts';
 
 const hi = { role: 'user', content: 'Hi' };
 const body = (fields: JsonObject): JsonObject => ({ model: 'm', messages: [hi], ...fields });
@@ -22,12 +23,12 @@ const said = (...content: JsonObject[]): JsonObject => body({ messages: [hi, { r
 /** The style that has such a member; most of them have several. */
 function styleOf(given: JsonObject): CallerStyle {
   const has = (style: CallerStyle) =>
-    Object.keys(given).every((field) => sdk_members[style].has(field) || field === 'messages');
+    Object.keys(given).every((field) => membersNamed(style).sdk.has(field) || field === 'messages');
   return (['completions', 'messages', 'responses'] as const).find(has) ?? 'completions';
 }
 
 function allow(given: JsonObject, options: JsonObject = {}): JsonObject {
-  return allowedBody(styleOf(given), given, readAllowance(options).allowance);
+  return allowedBody(membersNamed(styleOf(given)), given, readAllowance(options).allowance);
 }
 
 function refusedField(given: JsonObject, options: JsonObject = {}): unknown {
@@ -159,30 +160,40 @@ describe('a request', () => {
     (style) => {
       const { allowance } = readAllowance({});
       const given = { model: 'm', ...unknown };
-      expect(allowedBody(style, given, allowance)).toEqual({ model: 'm' });
-      expect(ignoredFields(style, { ...given, metadata: null }, [allowance])).toEqual(Object.keys(unknown));
+      expect(allowedBody(membersNamed(style), given, allowance)).toEqual({ model: 'm' });
+      expect(ignoredFields(membersNamed(style), { ...given, metadata: null }, [allowance])).toEqual(
+        Object.keys(unknown),
+      );
       const open = readAllowance({ pass_fields: Object.keys(unknown) }).allowance;
-      expect(allowedBody(style, given, open)).toBe(given);
-      expect(ignoredFields(style, given, [allowance, open])).toEqual([]);
+      expect(allowedBody(membersNamed(style), given, open)).toBe(given);
+      expect(ignoredFields(membersNamed(style), given, [allowance, open])).toEqual([]);
     },
   );
 
   it("is refused when it names the operator's account or runs more than one model", () => {
     const { allowance } = readAllowance({});
     for (const field of ['user_profile_id', 'workspace_id', 'access_programs', 'multi_agent'])
-      expect(() => allowedBody('responses', { model: 'm', [field]: 'x' }, allowance)).toThrow(field);
-    expect(allowedBody('messages', { model: 'm', diagnostics: { previous_message_id: 'msg_1' } }, allowance)).toEqual({
+      expect(() => allowedBody(membersNamed('responses'), { model: 'm', [field]: 'x' }, allowance)).toThrow(field);
+    expect(
+      allowedBody(membersNamed('messages'), { model: 'm', diagnostics: { previous_message_id: 'msg_1' } }, allowance),
+    ).toEqual({
       model: 'm',
     });
   });
 
   it('passes on only betas that cost nothing but tokens, and one for long prompts when these have prices', () => {
+    const { betas } = messages.caller;
+    if (!betas) throw new Error('the style has betas');
     const { allowance } = readAllowance({});
     const header = 'claude-code-20250219, context-1m-2025-08-07,fast-mode-2026-02-01,,unheard-of, effort-2025-11-24';
-    expect(allowedBetas(header, allowance, false)).toEqual(['claude-code-20250219', 'effort-2025-11-24']);
-    expect(allowedBetas(header, allowance, true)).toContain('context-1m-2025-08-07');
+    expect(allowedBetas(betas, header, allowance, false)).toEqual(['claude-code-20250219', 'effort-2025-11-24']);
+    expect(allowedBetas(betas, header, allowance, true)).toContain('context-1m-2025-08-07');
     const open = readAllowance({ pass_betas: ['unheard-of'] }).allowance;
-    expect(allowedBetas(header, open, false)).toEqual(['claude-code-20250219', 'unheard-of', 'effort-2025-11-24']);
+    expect(allowedBetas(betas, header, open, false)).toEqual([
+      'claude-code-20250219',
+      'unheard-of',
+      'effort-2025-11-24',
+    ]);
   });
 });
 
@@ -198,7 +209,7 @@ describe('the lists of permitted names are those of the SDKs', () => {
     return [...members.matchAll(/^ {4}(\w+)\??:/gm)].map(([, member = '']) => member);
   }
 
-  it.each<[style: CallStyle, paths: string[], name: string]>([
+  it.each<[style: CallerStyle | 'embeddings', paths: string[], name: string]>([
     ['completions', ['resources/chat/completions/completions.d.ts'], 'ChatCompletionCreateParamsBase'],
     [
       'responses',
@@ -215,7 +226,7 @@ describe('the lists of permitted names are those of the SDKs', () => {
     const sdks = style === 'messages' ? ['anthropic-0', 'anthropic-1'] : ['openai-6', 'openai-7'];
     const defined = new Set(sdks.flatMap((sdk) => paths.flatMap((path) => membersOf(`${sdk}/${path}`, name))));
     defined.delete('betas'); // SDKs send them as a header
-    expect([...sdk_members[style]].toSorted()).toEqual([...defined].toSorted());
+    expect([...membersNamed(style).sdk].toSorted()).toEqual([...defined].toSorted());
   });
 
   it('for the betas', () => {

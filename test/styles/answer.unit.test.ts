@@ -1,16 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { renderAnswer, type RenderOptions } from '../../src/styles/answer.ts';
-import { readAsk } from '../../src/styles/ask.ts';
-import type { Style, Usage } from '../../src/styles/conversation.ts';
+import type { AnswerOptions } from '../../src/styles/codec.ts';
+import type { Usage } from '../../src/styles/conversation.ts';
 import { withMembers } from '../../src/styles/model-name.ts';
-import { upstreamBody } from '../../src/styles/upstream.ts';
-import { chargedUsage, readUsage } from '../../src/styles/usage.ts';
+import { chargedUsage } from '../../src/styles/usage.ts';
 import { plainest_answer } from './carried/answers.ts';
 import { plainest } from './carried/row.ts';
+import { readAsk, readUsage, renderAnswer, upstreamBody, type Style } from './by-name.ts';
 
-const options: RenderOptions = { model: 'acme/public', request_id: 'req_1', created: 5, input_tokens_estimated: 3 };
+const options: AnswerOptions = { model: 'acme/public', request_id: 'req_1', created: 5, input_tokens_estimated: 3 };
 const ask = (style: Style, fields: JsonObject = {}) => readAsk(style, { ...plainest[style], ...fields });
 /** All kinds, if input and output were told. */
 function wholeUsage(told: Partial<Usage> | undefined): Usage | undefined {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
-import { inputSize, readAsk } from '../../src/styles/ask.ts';
-import type { CallerStyle } from '../../src/styles/conversation.ts';
+import { inputSize } from '../../src/styles/input-size.ts';
+import { callerNamed, readAsk, type CallerStyle } from './by-name.ts';
 
 const messages = [{ role: 'user', content: 'Hi' }];
 const chat = { model: 'm', messages };
@@ -22,7 +22,7 @@ describe('a chat request', () => {
   it('is read from both styles', () => {
     const body = { ...chat, stream: true, stream_options: { include_usage: true }, n: 2, max_tokens: 7 };
     expect(readAsk('completions', body)).toEqual({
-      style: 'completions',
+      style: callerNamed('completions'),
       body,
       model: 'm',
       stream: true,

@@ -1,19 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
-import { renderAnswer } from '../../src/styles/answer.ts';
-import { readAsk } from '../../src/styles/ask.ts';
-import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
 import type { Quirks } from '../../src/styles/quirks.ts';
-import { upstreamBody } from '../../src/styles/upstream.ts';
 import { answers_of_completions, answers_of_messages, plainest_answer, type AnswerRow } from './carried/answers.ts';
 import { from_completions, from_messages, translationDocument } from './carried/document.ts';
-import { answers_of_contents, failures_of_contents, plainest_of_contents } from './carried/contents-answers.ts';
-import { completions_to_contents } from './carried/completions-to-contents.ts';
-import { messages_to_contents } from './carried/messages-to-contents.ts';
+import { answers_of_contents, failures_of_contents, plainest_of_contents } from './carried/gemini-answers.ts';
+import { completions_to_gemini } from './carried/completions-to-gemini.ts';
+import { messages_to_gemini } from './carried/messages-to-gemini.ts';
 import { answers_for_responses, from_responses } from './carried/responses.ts';
 import { plainest, type Row } from './carried/row.ts';
 import { answers_of_responses, completions_to_responses, messages_to_responses } from './carried/to-responses.ts';
+import { readAsk, renderAnswer, upstreamBody, type CallerStyle, type UpstreamStyle } from './by-name.ts';
 
 const other = (style: CallerStyle): CallerStyle => (style === 'completions' ? 'messages' : 'completions');
 
@@ -54,8 +51,8 @@ describe.each<[CallerStyle, UpstreamStyle, readonly Row[]]>([
   ['responses', 'completions', from_responses],
   ['completions', 'responses', completions_to_responses],
   ['messages', 'responses', messages_to_responses],
-  ['completions', 'contents', completions_to_contents],
-  ['messages', 'contents', messages_to_contents],
+  ['completions', 'gemini', completions_to_gemini],
+  ['messages', 'gemini', messages_to_gemini],
 ])('a request of %s style to %s (T39, T41)', (from, to, rows) => {
   const body = (row: Row): JsonObject => ({ ...plainest[from], ...row.give });
   const written = rows.filter((row) => 'get' in row);
@@ -110,11 +107,11 @@ describe.each(['completions', 'messages'] as const)(
   (caller) => {
     const rendered = (give: JsonObject, more: JsonObject = {}) => {
       const ask = readAsk(caller, { ...plainest[caller], ...(caller === 'completions' && more) });
-      const target = { style: 'contents', model: 'upstream', max_tokens: 4000, quirks: {} } as const;
+      const target = { style: 'gemini', model: 'upstream', max_tokens: 4000, quirks: {} } as const;
       const { tool_names } = upstreamBody(ask, target);
       const answer = Buffer.from(JSON.stringify({ ...plainest_of_contents, ...give }));
       const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
-      return renderAnswer(ask, 'contents', answer, { ...options, ...(tool_names && { tool_names }) }).bytes.toString();
+      return renderAnswer(ask, 'gemini', answer, { ...options, ...(tool_names && { tool_names }) }).bytes.toString();
     };
 
     it.each(answers_of_contents.map((row) => [row.part, row] as const))(

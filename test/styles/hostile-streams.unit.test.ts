@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { JsonEnd } from '../../src/styles/messages/json-end.ts';
-import { openRelay } from '../../src/styles/open-relay.ts';
 import type { Relay } from '../../src/styles/relay.ts';
 import { workedMs } from '../helpers/work.ts';
+import { openRelay } from './by-name.ts';
 
 /** Streams of upstreams, or of models that a caller has told what to say, that took time or memory beyond their size. */
 

@@ -1,16 +1,15 @@
 import { expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/catalog/model.ts';
-import { readAsk } from '../../src/styles/ask.ts';
-import { contentsSchema } from '../../src/styles/gemini/schema.ts';
-import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
+import { geminiSchema } from '../../src/styles/gemini/schema.ts';
 import { checkShape } from '../../src/lib/json-shape.ts';
 import { inputOf } from '../../src/styles/calls.ts';
 import { withMembers } from '../../src/styles/model-name.ts';
-import { objectOf } from '../../src/styles/stream-reader.ts';
-import { isStrict, nativeSchema } from '../../src/styles/native-schema.ts';
+import { objectOf } from '../../src/styles/stream.ts';
+import { nativeSchema } from '../../src/styles/messages/schema.ts';
+import { isStrict } from '../../src/styles/structured.ts';
 import { quirksOf } from '../../src/styles/quirks.ts';
-import { upstreamBody } from '../../src/styles/upstream.ts';
 import { workedMs } from '../helpers/work.ts';
+import { readAsk, upstreamBody, type CallerStyle, type UpstreamStyle } from './by-name.ts';
 
 /** Bodies within the limits that took time by the square of their size, on a loop that all callers share. */
 
@@ -113,7 +112,7 @@ it('parts of allOf become one schema, in which the first value wins and the othe
       { minimum: 2, allOf: [{ maximum: 3 }], properties: { a: number, b: number } },
     ],
   };
-  expect(contentsSchema(given)).toEqual({
+  expect(geminiSchema(given)).toEqual({
     title: 'whole',
     minimum: 1,
     maximum: 3,
@@ -125,17 +124,17 @@ it('parts of allOf become one schema, in which the first value wins and the othe
 
 it('parts of allOf take time in proportion to their number', () => {
   const allOf = list(8_000, (i) => ({ properties: { [`p${i}`]: {} }, required: [`p${i}`], [`x${i}`]: 1 }));
-  expect(timed(() => contentsSchema({ allOf })).took_ms).toBeLessThan(patience_ms);
+  expect(timed(() => geminiSchema({ allOf })).took_ms).toBeLessThan(patience_ms);
 });
 
 it('an allOf without parts changes nothing', () => {
-  expect(contentsSchema({ type: 'string', allOf: [] })).toEqual({ type: 'string' });
+  expect(geminiSchema({ type: 'string', allOf: [] })).toEqual({ type: 'string' });
 });
 
 it('parts within parts of allOf are merged once', () => {
   let schema: JsonObject = members(50_000, (i) => i); // a quarter of what took 5 s beside other tests
   for (let depth = 0; depth < 50; depth++) schema = { allOf: [schema] };
-  expect(timed(() => contentsSchema(schema)).took_ms).toBeLessThan(patience_ms);
+  expect(timed(() => geminiSchema(schema)).took_ms).toBeLessThan(patience_ms);
 });
 
 it('blocks whose types are as long as a body are of unknown type', () => {

@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { readAsk } from '../../src/styles/ask.ts';
-import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
 import { quirksOf } from '../../src/styles/quirks.ts';
-import { upstreamBody } from '../../src/styles/upstream.ts';
+import { readAsk, upstreamBody, type CallerStyle, type UpstreamStyle } from './by-name.ts';
 
 /** More than the stack holds as the arguments of one call; a body may have a million values. */
 const count = 150_000;
@@ -34,7 +32,7 @@ const bodies: [what: string, style: CallerStyle, body: JsonObject][] = [
   ],
 ];
 
-const targets: readonly UpstreamStyle[] = ['completions', 'messages', 'responses', 'contents'];
+const targets: readonly UpstreamStyle[] = ['completions', 'messages', 'responses', 'gemini'];
 const cases = bodies.flatMap(([what, style, body]) => targets.map((target) => ({ what, style, body, target })));
 
 it.each(cases)('$style to $target translates a hundred thousand $what', ({ style, body, target }) => {

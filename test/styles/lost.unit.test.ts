@@ -3,16 +3,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
-import { allowedAsk, readAllowance } from '../../src/styles/allowed.ts';
-import { readAsk } from '../../src/styles/ask.ts';
-import type { CallerStyle, UpstreamStyle } from '../../src/styles/conversation.ts';
-import type { Quirks, UpstreamBody } from '../../src/styles/quirks.ts';
-import { upstreamBody } from '../../src/styles/upstream.ts';
+import { allowedRequest, readAllowance } from '../../src/styles/allowed.ts';
+import type { UpstreamBody } from '../../src/styles/codec.ts';
+import type { Quirks } from '../../src/styles/quirks.ts';
 import { callers } from './lost/callers.ts';
 import { Author, textsOf, type Mark } from './lost/marks.ts';
+import { readAsk, upstreamBody, type CallerStyle, type UpstreamStyle } from './by-name.ts';
 
 const styles: readonly CallerStyle[] = ['completions', 'messages', 'responses'];
-const targets: readonly UpstreamStyle[] = [...styles, 'contents'];
+const targets: readonly UpstreamStyle[] = [...styles, 'gemini'];
 const pairs = styles.flatMap((caller) => targets.map((upstream): [CallerStyle, UpstreamStyle] => [caller, upstream]));
 
 const throws = fc.uint8Array({ minLength: 50, maxLength: 600 });
@@ -46,7 +45,7 @@ function sent(body: JsonObject, caller: CallerStyle, upstream: UpstreamStyle, gi
     const ask = readAsk(caller, body);
     const { allowance } = readAllowance({});
     const target = { style: upstream, model: 'upstream', max_tokens: 4000, quirks: given };
-    return upstreamBody(caller === upstream ? allowedAsk(ask, allowance) : ask, target);
+    return upstreamBody(caller === upstream ? allowedRequest(ask, allowance) : ask, target);
   } catch (error) {
     if (error instanceof ApiError && error.status === 400) return undefined;
     throw error;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { isStrict, nativeSchema } from '../../src/styles/native-schema.ts';
+import { nativeSchema } from '../../src/styles/messages/schema.ts';
+import { isStrict } from '../../src/styles/structured.ts';
 
 const text = { type: 'string' };
 

@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SseSplitter } from '../../src/net/sse.ts';
-import type { Style } from '../../src/styles/conversation.ts';
 import { withMembers } from '../../src/styles/model-name.ts';
-import { openRelay } from '../../src/styles/open-relay.ts';
-import type { Relay, RelayOptions } from '../../src/styles/relay.ts';
+import type { Relay } from '../../src/styles/relay.ts';
 import { framings, onWire, saidBy, scripts, upstream_model, type Said, type WireStyle } from './wire.ts';
+import { openRelay, type NamedRelayOptions, type Style } from './by-name.ts';
 
 const model = 'acme/水';
 
-function relayOf(caller: Style, upstream: WireStyle, more: Partial<RelayOptions> = {}): Relay {
+function relayOf(caller: Style, upstream: WireStyle, more: Partial<NamedRelayOptions> = {}): Relay {
   return openRelay({
     caller,
     upstream,
@@ -119,13 +118,13 @@ function comparable(said: Said): Said {
 }
 
 const styles: readonly Style[] = ['completions', 'messages'];
-const upstreams: readonly WireStyle[] = [...styles, 'responses', 'contents'];
+const upstreams: readonly WireStyle[] = [...styles, 'responses', 'gemini'];
 const cells = styles.flatMap((caller) => upstreams.map((upstream) => [caller, upstream] as const));
 const ends = {
   completions: '"finish_reason":"',
   messages: '"type":"message_stop"',
   responses: '"type":"response.completed"',
-  contents: '"finishReason":"',
+  gemini: '"finishReason":"',
 };
 const cutPlaces = fc.array(fc.nat(4_000), { maxLength: 40 });
 
@@ -237,7 +236,7 @@ describe.each(cells)('a stream for a caller of %s style from an upstream of %s s
     const relay = relayOf(caller, upstream);
     expect(collect(caller, sentFor(relay, Buffer.from(wire.trimEnd())))).toEqual(saidBy(script, caller));
     expect([relay.is_complete, relay.failure]).toEqual([true, undefined]);
-    if (upstream === 'contents') return; // where nothing but the end of the connection is the end
+    if (upstream === 'gemini') return; // where nothing but the end of the connection is the end
     const late = relayOf(caller, upstream);
     const more = `${wire}data: {"type":"error","error":{"message":"late"}}\n\ndata: [DONE]\n\ndata: oops\n\n`;
     expect(collect(caller, sentFor(late, Buffer.from(more)))).toEqual(saidBy(script, caller));

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SseSplitter } from '../../src/net/sse.ts';
-import { openRelay } from '../../src/styles/open-relay.ts';
-import type { Relay, RelayOptions } from '../../src/styles/relay.ts';
+import type { Relay } from '../../src/styles/relay.ts';
 import { responsesStream } from '../chat/responses-streams.ts';
 import { framings, onWire, saidBy, scripts, type Piece, type WireStyle } from './wire.ts';
+import { openRelay, type NamedRelayOptions } from './by-name.ts';
 
 const model = 'acme/水';
 
-function relayFrom(upstream: RelayOptions['upstream']): Relay {
+function relayFrom(upstream: NamedRelayOptions['upstream']): Relay {
   return openRelay({
     caller: 'responses',
     upstream,
@@ -18,7 +18,6 @@ function relayFrom(upstream: RelayOptions['upstream']): Relay {
     input_tokens_estimated: 7,
     created: 1,
     line_bytes_max: 64_000_000,
-    echo: { store: false },
   });
 }
 
@@ -111,7 +110,7 @@ function expectSaid(events: readonly Event[], script: readonly Piece[], style: W
 }
 
 describe('a stream of another style for a caller of the responses style', () => {
-  const upstreams: readonly WireStyle[] = ['completions', 'messages', 'contents'];
+  const upstreams: readonly WireStyle[] = ['completions', 'messages', 'gemini'];
 
   it.each(upstreams)('from %s has all its content in consistent events', (style) => {
     fc.assert(

@@ -1,14 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { renderAnswer } from '../../src/styles/answer.ts';
-import { readAsk } from '../../src/styles/ask.ts';
 import { argumentsOf, inputOf, safeId, safeName, shortId } from '../../src/styles/calls.ts';
 import { readCompletions } from '../../src/styles/completions/request.ts';
-import type { Conversation, Style } from '../../src/styles/conversation.ts';
+import type { Conversation } from '../../src/styles/conversation.ts';
 import { readMessages } from '../../src/styles/messages/request.ts';
-import { upstreamBody } from '../../src/styles/upstream.ts';
 import { plainest_answer } from './carried/answers.ts';
+import { readAsk, renderAnswer, upstreamBody, type Style } from './by-name.ts';
 
 const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).map((each) => `${each}.`);
 const base64 = fc.uint8Array({ maxLength: 9 }).map((bytes) => Buffer.from(bytes).toString('base64'));

@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/catalog/model.ts';
-import { readAsk } from '../../src/styles/ask.ts';
-import type { Style } from '../../src/styles/conversation.ts';
 import { readQuirks, type Quirks } from '../../src/styles/quirks.ts';
-import { countingBody } from '../../src/styles/messages/passthrough.ts';
-import { upstreamBody } from '../../src/styles/upstream.ts';
+import { messages as messages_style } from '../../src/styles/messages/codec.ts';
+import { countedBody } from '../../src/styles/messages/passthrough.ts';
 import { requests } from './samples.ts';
+import { readAsk, upstreamBody, type Style } from './by-name.ts';
 
 const hi = { role: 'user', content: 'Hi' };
 const sealed = { google: { thought_signature: 'c2VhbA==' } };
@@ -81,8 +80,9 @@ describe('a body for an upstream of the same style', () => {
     };
     const ask = readAsk('messages', body, 'count');
     const counted = { model: 'up', messages: [hi], tools, new: 1 };
-    expect(countingBody(ask, 'up', {})).toEqual({ ...counted, thinking: { type: 'adaptive' } });
-    expect(countingBody(ask, 'up', { thinking: 'budget' })).toEqual(counted);
+    const target = { style: messages_style, model: 'up', max_tokens: 1, quirks: {} };
+    expect(countedBody(ask, target)).toEqual({ ...counted, thinking: { type: 'adaptive' } });
+    expect(countedBody(ask, { ...target, quirks: { thinking: 'budget' } })).toEqual(counted);
   });
 
   it("never changes the caller's object", () => {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../src/catalog/model.ts';
-import type { Style } from '../../src/styles/conversation.ts';
+import type { Style } from './by-name.ts';
 
 const png = 'iVBORw0KGgo=';
 const weather = { type: 'object', properties: { city: { type: 'string', minLength: 1 } }, required: ['city'] };
@@ -250,7 +250,7 @@ export const responses_requests: readonly JsonObject[] = [
 ];
 
 /** The same of Gemini's style. */
-export const contents_answers: readonly JsonObject[] = [
+export const gemini_answers: readonly JsonObject[] = [
   {
     candidates: [
       {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { inputSize, readAsk } from '../../src/styles/ask.ts';
-import type { Style } from '../../src/styles/conversation.ts';
-import { upstreamBody } from '../../src/styles/upstream.ts';
+import { inputSize } from '../../src/styles/input-size.ts';
+import { readAsk, upstreamBody, type Style } from './by-name.ts';
 
 /** Bodies as well-known tools send them, without their length. */
 
@@ -265,7 +264,7 @@ describe('the requests of a tool reach models of the other style', () => {
 
 it('the system prompt of Claude Code reaches an upstream of every other style without its billing line', () => {
   const ask = readAsk('messages', claude_code);
-  for (const style of ['completions', 'responses', 'contents'] as const) {
+  for (const style of ['completions', 'responses', 'gemini'] as const) {
     const { body } = upstreamBody(ask, { style, model: 'u', max_tokens: 4000, quirks: {} });
     const text = JSON.stringify(body);
     expect(text).toContain('You are Claude Code.');

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import type { UpstreamStyle } from '../../src/styles/conversation.ts';
-import { readUsage } from '../../src/styles/usage.ts';
+import { readUsage, type UpstreamStyle } from './by-name.ts';
 
 it.each<[string, UpstreamStyle, Record<string, number | object>, object]>([
   [
@@ -52,19 +51,19 @@ it.each<[string, UpstreamStyle, Record<string, number | object>, object]>([
   ],
   [
     'thoughts of Gemini with their number',
-    'contents',
+    'gemini',
     { promptTokenCount: 7, candidatesTokenCount: 20, thoughtsTokenCount: 500, totalTokenCount: 527 },
     { input_tokens: 7, output_tokens: 520, reasoning_tokens: 500 },
   ],
   [
     'thoughts of Gemini in the total alone',
-    'contents',
+    'gemini',
     { promptTokenCount: 7, candidatesTokenCount: 20, totalTokenCount: 527 },
     { input_tokens: 7, output_tokens: 520, reasoning_tokens: 500 },
   ],
   [
     'what tools of Google’s brought in, which is no output',
-    'contents',
+    'gemini',
     { promptTokenCount: 7, candidatesTokenCount: 20, toolUsePromptTokenCount: 500, totalTokenCount: 527 },
     { input_tokens: 507, output_tokens: 20 },
   ],

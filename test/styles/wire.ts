@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Style, UpstreamStyle } from '../../src/styles/conversation.ts';
+import type { Style, UpstreamStyle } from './by-name.ts';
 
 /** What a model says, piece by piece, and the streams that say it on the wire of each style. */
 
@@ -117,7 +117,7 @@ const events_of: { readonly [style in WireStyle]: (script: readonly Piece[]) => 
   completions: completionsEvents,
   messages: messagesEvents,
   responses: responsesEvents,
-  contents: contentsEvents,
+  gemini: geminiEvents,
 };
 
 export function onWire(style: WireStyle, script: readonly Piece[], { end, space, comments, spread }: Framing): string {
@@ -280,7 +280,7 @@ function messagesEvents(script: readonly Piece[]): Event[] {
 }
 
 /** A call comes whole, and the signature in the first of them; what the answer ended for comes with an empty text. */
-function contentsEvents(script: readonly Piece[]): Event[] {
+function geminiEvents(script: readonly Piece[]): Event[] {
   const chunk = (part: object, more: object = {}): Exclude<Event, string> => ({
     candidates: [{ content: { parts: [part], role: 'model' }, index: 0, ...more }],
     usageMetadata: { promptTokenCount: 10, totalTokenCount: 10 },

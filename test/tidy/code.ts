@@ -144,14 +144,78 @@ export const provider_names: Rule = {
     return judgeNodes(
       tree,
       (path) => inSource(path) && !/^src\/(?:providers|catalog)\//.test(path),
-      (node) => {
+      (node, _parents, { path }) => {
         const text = textOf(node)?.toLowerCase();
-        if (text === undefined || !names.has(text)) return undefined;
+        if (text === undefined || !names.has(text) || path.startsWith(`src/styles/${text}/`)) return undefined;
         return `only src/providers and src/catalog know "${text}"; ask the adapter for what differs, or hand the name in`;
       },
     );
   },
 };
+
+export const style_names: Rule = {
+  name: 'style name',
+  findings: (tree) => {
+    const names = new Set([...tree.files.keys()].flatMap((path) => styleOf(path) ?? []));
+    return judgeNodes(
+      tree,
+      (path) => inSource(path) && !knows_styles.test(path),
+      (node, parents, { path }) => {
+        const compared = comparedTexts(node, parents, names).filter(
+          (text) => names.has(text) && text !== folderOf(path),
+        );
+        if (compared.length === 0) return undefined;
+        return `only src/styles/${compared[0]}/ knows "${compared[0]}"; add what differs to Codec (src/styles/codec.ts) and ask it`;
+      },
+    );
+  },
+};
+
+/** The lists of styles, of settings, of models and of endpoints. */
+const knows_styles = /^src\/(?:styles\/index\.ts|config\.ts|server\.ts|catalog\/)/;
+
+/** Each style is a folder with a codec. */
+function styleOf(path: string): string | undefined {
+  return /^src\/styles\/([^/]+)\/codec\.ts$/.exec(path)?.[1];
+}
+
+function folderOf(path: string): string | undefined {
+  return /^src\/styles\/([^/]+)\//.exec(path)?.[1];
+}
+
+/** Texts that decide: operands of a comparison, cases, members of a list that is searched, keys of a table. */
+function comparedTexts(node: Node, parents: readonly Node[], names: ReadonlySet<string>): string[] {
+  switch (node.type) {
+    case 'BinaryExpression':
+      if (!['===', '!==', '==', '!='].includes(node.operator)) return [];
+      return [textOf(node.left), textOf(node.right)].filter((text) => text !== undefined);
+    case 'SwitchCase':
+      return node.test ? [textOf(node.test)].filter((text) => text !== undefined) : [];
+    case 'ArrayExpression': {
+      const parent = parents.at(-1);
+      const is_searched =
+        parent && ((parent.type === 'NewExpression' && rootName(parent.callee) === 'Set') || isSearch(parent));
+      if (!is_searched) return [];
+      return node.elements.flatMap((each) => (each && textOf(each)) ?? []);
+    }
+    case 'ObjectExpression': {
+      // Two styles side by side are a table; one may be a member of that name, such as the messages of a body.
+      const keys = node.properties.flatMap((each) => (each.type === 'Property' && keyOf(each.key)) || []);
+      const styles = keys.filter((key) => names.has(key));
+      return styles.length > 1 ? styles : [];
+    }
+    default:
+      return [];
+  }
+}
+
+function isSearch(node: Node): boolean {
+  return node.type === 'MemberExpression' && ['includes', 'indexOf', 'some', 'find'].includes(memberName(node) ?? '');
+}
+
+function keyOf(node: Node): string | undefined {
+  return node.type === 'Identifier' ? node.name : textOf(node);
+}
 
 /** Each adapter is a folder in src/providers/adapters; the sandbox has a folder beside them. */
 function adapterNames(tree: Tree): Set<string> {

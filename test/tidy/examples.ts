@@ -152,6 +152,43 @@ export const bad: readonly Example[] = [
     files: { 'src/queue/a.ts': 'query(`select 1 from ${a} join pgboss.job`)' },
     at: 'src/queue/a.ts:1',
   },
+  {
+    rule: 'style name',
+    why: 'a comparison outside its folder',
+    files: { 'src/styles/acme/codec.ts': '', 'src/chat/a.ts': "\nif (style.name === 'acme') work();" },
+    at: 'src/chat/a.ts:2',
+  },
+  {
+    rule: 'style name',
+    why: 'a comparison in the folder of another style',
+    files: {
+      'src/styles/acme/codec.ts': '',
+      'src/styles/other/codec.ts': "const field = style.name !== 'acme' ? 'stop' : 'end';",
+    },
+    at: 'src/styles/other/codec.ts:1',
+  },
+  {
+    rule: 'style name',
+    why: 'a case',
+    files: { 'src/styles/acme/codec.ts': '', 'src/styles/relay.ts': "switch (name) {\n  case 'acme':\n}" },
+    at: 'src/styles/relay.ts:2',
+  },
+  {
+    rule: 'style name',
+    why: 'a list that is searched',
+    files: { 'src/styles/acme/codec.ts': '', 'src/chat/a.ts': "const is_short = ['acme'].includes(name);" },
+    at: 'src/chat/a.ts:1',
+  },
+  {
+    rule: 'style name',
+    why: 'a table',
+    files: {
+      'src/styles/acme/codec.ts': '',
+      'src/styles/other/codec.ts': '',
+      'src/chat/a.ts': 'const limits = { acme: 1, other: 2 };',
+    },
+    at: 'src/chat/a.ts:1',
+  },
   { rule: 'participle', why: 'a constant', files: { 'src/lib/a.ts': 'const told = 1;' }, at: 'src/lib/a.ts:1' },
   { rule: 'participle', why: 'a function', files: { 'web/src/a.ts': 'function given() {}' }, at: 'web/src/a.ts:1' },
   { rule: 'types', why: 'any', files: { 'src/lib/a.ts': 'let a: any;' }, at: 'src/lib/a.ts:1' },
@@ -372,6 +409,30 @@ export const good: readonly Example[] = [
   { rule: 'environment', why: 'its own room', files: { 'src/config.ts': 'f(process.env);' } },
   { rule: 'environment', why: 'another env', files: { 'src/app.ts': 'f(options.env, process.pid);' } },
   { rule: 'participle', why: 'a member', files: { 'src/lib/a.ts': 'const outcome = { found: 1 };' } },
+  {
+    rule: 'provider name',
+    why: 'the style of that name',
+    files: { 'src/providers/adapters/acme/adapter.ts': '', 'src/styles/acme/codec.ts': "f('acme');" },
+  },
+  {
+    rule: 'style name',
+    why: 'its own folder',
+    files: { 'src/styles/acme/codec.ts': "if (request.style.name === 'acme') work();" },
+  },
+  {
+    rule: 'style name',
+    why: 'the list of styles, and that of endpoints',
+    files: {
+      'src/styles/acme/codec.ts': '',
+      'src/styles/index.ts': "styles.find(({ name }) => name === 'acme');",
+      'src/server.ts': "styles.find(({ name }) => name === 'acme');",
+    },
+  },
+  {
+    rule: 'style name',
+    why: 'a member of that name',
+    files: { 'src/styles/acme/codec.ts': '', 'src/chat/a.ts': "const body = { model, acme: body['acme'] };" },
+  },
   {
     rule: 'provider name',
     why: 'the catalogue',

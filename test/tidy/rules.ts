@@ -20,6 +20,7 @@ export const rules: readonly Rule[] = [
   code.whole_money,
   code.environment,
   code.provider_names,
+  code.style_names,
   code.honest_types,
   code.nouns,
   code.short_functions,

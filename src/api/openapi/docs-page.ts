@@ -72,7 +72,6 @@ export function docsEndpoints<App>(): Endpoint<App>[] {
   const get = (path: string, answer: () => Promise<Answer> | Answer): Endpoint<App> => ({
     method: 'GET',
     path,
-    format: 'service',
     public: true,
     lenient_query: true,
     docs: hidden,

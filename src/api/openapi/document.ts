@@ -1,9 +1,11 @@
 import package_json from '../../../package.json' with { type: 'json' };
-import type { ErrorFormat } from '../../errors.ts';
+import { service_errors } from '../../errors.ts';
+import { completions_errors } from '../../styles/completions/errors.ts';
+import { messages_errors } from '../../styles/messages/errors.ts';
 import type { Endpoint, EndpointDocs, ParameterDocs, ResponseDocs } from '../../http/endpoint.ts';
 import { model_schema } from '../models.ts';
 import { inputComponents, type MediaModel, perModelBody } from './inputs.ts';
-import { completions_error, error_descriptions, introduction, messages_error, service_error } from './texts.ts';
+import { error_descriptions, introduction } from './texts.ts';
 import { isObjectSchema } from '../../http/query.ts';
 import * as bodies from '../schemas.ts';
 
@@ -136,7 +138,7 @@ function responseObject<App>(
   components: Components,
 ): JsonObject {
   const error = status >= 400;
-  const schema = response.schema ?? (error ? error_schemas[endpoint.format] : undefined);
+  const schema = response.schema ?? (error ? (endpoint.format ?? service_errors).schema : undefined);
   const type = response.content_type ?? (schema ? 'application/json' : undefined);
   return {
     description: response.description,
@@ -152,17 +154,9 @@ function responseObject<App>(
   };
 }
 
-const error_schemas: Record<ErrorFormat, object> = {
-  service: service_error,
-  completions: completions_error,
-  messages: messages_error,
-};
-
 /** Schemas that have a name, by themselves: whoever uses one gets a reference to it. */
 const names = new Map<object, string>([
-  [service_error, 'Error'],
-  [completions_error, 'CompletionsError'],
-  [messages_error, 'MessagesError'],
+  ...[service_errors, completions_errors, messages_errors].map(({ schema, name }): [object, string] => [schema, name]),
   [model_schema, 'Model'],
   ...Object.entries(bodies).flatMap(([name, schema]): [object, string][] =>
     typeof schema === 'object' ? [[schema, pascalCase(name)]] : [],

@@ -9,7 +9,6 @@ export function openApiEndpoint(endpoints: () => readonly Endpoint<App>[]): Endp
   return {
     method: 'GET',
     path: '/openapi.json',
-    format: 'service',
     public: true,
     lenient_query: true,
     docs: {

@@ -1,5 +1,3 @@
-import { Type } from 'typebox';
-
 export const introduction = `Chat, image, video and audio models behind one API key and one account balance.
 
 **Authentication.** Send \`Authorization: Bearer <API_KEY>\` or \`x-api-key: <API_KEY>\` with every request below \`/v1\`.
@@ -18,62 +16,6 @@ and 504, after \`Retry-After\` where it is given; \`x-should-retry: false\` says
 
 **Limits.** Per key and minute: 60 requests to \`POST /v1/generate\`, 600 to the chat endpoints together, 600 to all others
 together, unless the operator has chosen other numbers. \`x-ratelimit-…\` headers tell what is left.`;
-
-const request_id = Type.String({ description: 'The same as the header x-request-id.' });
-
-const type = Type.Enum(
-  [
-    'invalid_request',
-    'authentication_error',
-    'insufficient_balance',
-    'permission_error',
-    'not_found',
-    'rate_limit',
-    'rate_limit_error',
-    'internal_error',
-    'upstream_error',
-    'timeout',
-  ],
-  { description: 'Branch on this and on the HTTP status.' },
-);
-
-const message = Type.String({ description: 'For people; may change.' });
-
-export const service_error = Type.Object(
-  {
-    error: Type.Object({
-      type,
-      message,
-      code: Type.Optional(Type.String({ description: 'Narrows the type down.' })),
-      param: Type.Optional(Type.String({ description: 'The field or parameter at fault.' })),
-      details: Type.Optional(
-        Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() }), {
-          description: 'All mistakes, if there are several.',
-        }),
-      ),
-      request_id,
-    }),
-  },
-  { description: 'An error of the service.' },
-);
-
-export const completions_error = Type.Object(
-  {
-    error: Type.Object({
-      message,
-      type,
-      param: Type.Union([Type.String(), Type.Null()]),
-      code: Type.Union([Type.String(), Type.Null()]),
-      request_id,
-    }),
-  },
-  { description: 'An error in the chat-completions style.' },
-);
-
-export const messages_error = Type.Object(
-  { type: Type.Literal('error'), error: Type.Object({ type, message }), request_id },
-  { description: 'An error in the messages style.' },
-);
 
 export const error_descriptions: Record<number, string> = {
   400: 'The request is malformed: broken JSON, a missing or an unknown field or parameter.',

@@ -1,6 +1,6 @@
 /** How many tokens the sandbox says that a conversation and its answer have. */
 import type { JsonObject } from '../../catalog/model.ts';
-import type { Conversation, Part, CallerStyle, Turn, Usage } from '../../styles/conversation.ts';
+import type { Conversation, Part, Turn, Usage } from '../../styles/conversation.ts';
 import { imageSize } from './chat-media.ts';
 import { TokenCounter } from './tokens.ts';
 
@@ -23,12 +23,12 @@ const cached_tokens_step = 128;
 export type InputCount = Pick<Usage, 'input_tokens' | 'cached_input_tokens'>;
 
 /**
- * The input's tokens. What stands before the last answer has been sent before, so it counts as cached, in
- * messages style only for callers who mark something for the cache.
+ * The input's tokens. What stands before the last answer has been sent before, so it counts as cached;
+ * `caches_marked`: only for callers who mark something for the cache.
  */
 export async function countInput(
   conversation: Conversation,
-  style: CallerStyle,
+  { caches_marked }: { caches_marked: boolean },
   body: JsonObject,
 ): Promise<InputCount> {
   const { turns, tools, format } = conversation;
@@ -40,7 +40,7 @@ export async function countInput(
   const counter = new PartCounter(texts);
   const before = frame + (await counter.countTurns(turns.slice(0, Math.max(0, last_answer))));
   const total = before + (await counter.countTurns(turns.slice(Math.max(0, last_answer))));
-  const may_cache = last_answer > 0 && (style !== 'messages' || isMarked(conversation, body));
+  const may_cache = last_answer > 0 && (!caches_marked || isMarked(conversation, body));
   const cached_input_tokens = may_cache && before >= cached_tokens_min ? before - (before % cached_tokens_step) : 0;
   return { input_tokens: total - cached_input_tokens, cached_input_tokens };
 }

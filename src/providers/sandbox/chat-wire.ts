@@ -1,11 +1,17 @@
 /** The sandbox's streams, in all styles as their own upstreams write them. */
 import type { JsonObject } from '../../catalog/model.ts';
 import { safeId } from '../../styles/calls.ts';
-import { writeFinish } from '../../styles/completions/response.ts';
-import type { CallerStyle, ChatEvent, Usage } from '../../styles/conversation.ts';
-import { writeStop } from '../../styles/messages/response.ts';
-import { ResponsesWriter } from '../../styles/responses/stream-writer.ts';
-import { writeUsage } from '../../styles/usage.ts';
+import type { CallerCodec } from '../../styles/codec.ts';
+import { completions } from '../../styles/completions/codec.ts';
+import { writeCompletionsAnswers, writeFinish } from '../../styles/completions/response.ts';
+import { usage_format as completions_usage } from '../../styles/completions/usage.ts';
+import type { ChatAnswer, ChatEvent, Usage } from '../../styles/conversation.ts';
+import { messages } from '../../styles/messages/codec.ts';
+import { writeMessagesAnswer, writeStop } from '../../styles/messages/response.ts';
+import { usage_format as messages_usage } from '../../styles/messages/usage.ts';
+import { responses } from '../../styles/responses/codec.ts';
+import { writeResponsesAnswer } from '../../styles/responses/response.ts';
+import { ResponsesWriter } from '../../styles/responses/stream.ts';
 import type { Served } from './chat-pieces.ts';
 
 export type WireOptions = {
@@ -24,12 +30,57 @@ export type WireOptions = {
 /** The frames of a stream: those before the content, those with it, those that end it. */
 export type Frames = { head: string[]; content: string[]; tail: string[] };
 
-export function framesOf(style: CallerStyle, served: readonly Served[], options: WireOptions): Frames {
-  const [first] = served;
-  if (style === 'completions' || !first) return completionsFrames(served, options);
-  if (style === 'responses') return responsesFrames(first, options);
-  return messagesFrames(first, options);
+/** A style as its own upstreams speak it. */
+export type Voice = {
+  style: CallerCodec;
+  whole(served: readonly Served[], options: WireOptions): JsonObject;
+  frames(served: readonly Served[], options: WireOptions): Frames;
+  /** The type of an error of the upstream's own. */
+  failure: string;
+  /** Only what the caller marks stays in the cache. */
+  caches_marked: boolean;
+};
+
+/** All styles that the sandbox speaks, the usual one first. */
+export const voices: readonly Voice[] = [
+  {
+    style: completions,
+    whole: (served, options) => writeCompletionsAnswers(answersOf(served), options.usage, options),
+    frames: completionsFrames,
+    failure: 'server_error',
+    caches_marked: false,
+  },
+  { style: messages, whole: messagesAnswer, frames: messagesFrames, failure: 'api_error', caches_marked: true },
+  {
+    style: responses,
+    whole: ([first], options) => (first ? writeResponsesAnswer(first.answer, options.usage, options) : {}),
+    frames: responsesFrames,
+    failure: 'server_error',
+    caches_marked: false,
+  },
+];
+
+function answersOf(served: readonly Served[]): ChatAnswer[] {
+  return served.map(({ answer }) => answer);
 }
+
+/** Without usage where none is reported, which no upstream of this style does. */
+function messagesAnswer([first]: readonly Served[], { model, request_id, usage }: WireOptions): JsonObject {
+  if (!first) return {};
+  const { usage: counts, ...rest } = writeMessagesAnswer(first.answer, usage ?? no_usage, model, request_id);
+  return usage && counts !== undefined ? { ...rest, usage: counts } : rest;
+}
+
+const no_usage: Usage = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  cache_write_1h_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+};
+
+const no_frames: Frames = { head: [], content: [], tail: [] };
 
 /** Several answers come at the same time, a piece of each in turn. */
 function completionsFrames(served: readonly Served[], options: WireOptions): Frames {
@@ -56,7 +107,7 @@ function completionsFrames(served: readonly Served[], options: WireOptions): Fra
   return {
     head: served.map((_, index) => chunk(choice(index, { role: 'assistant', content: '', refusal: null }))),
     content,
-    tail: [...ends, ...(usage ? [chunk([], writeUsage('completions', usage))] : []), 'data: [DONE]\n\n'],
+    tail: [...ends, ...(usage ? [chunk([], completions_usage.write(usage))] : []), 'data: [DONE]\n\n'],
   };
 }
 
@@ -81,11 +132,12 @@ function deltaOf(event: ChatEvent, legacy_functions: boolean): JsonObject | unde
   }
 }
 
-function messagesFrames(served: Served, options: WireOptions): Frames {
+function messagesFrames([served]: readonly Served[], options: WireOptions): Frames {
+  if (!served) return no_frames;
   const { model, request_id, usage } = options;
   const { answer } = served;
   const has_calls = answer.parts.some(({ type }) => type === 'tool_call');
-  const counted = usage && writeUsage('messages', usage);
+  const counted = usage && messages_usage.write(usage);
   const message = {
     id: `msg_${request_id}`,
     type: 'message',
@@ -110,7 +162,8 @@ function messagesFrames(served: Served, options: WireOptions): Frames {
   };
 }
 
-function responsesFrames(served: Served, options: WireOptions): Frames {
+function responsesFrames([served]: readonly Served[], options: WireOptions): Frames {
+  if (!served) return no_frames;
   const writer = new ResponsesWriter(options);
   const write = (event: ChatEvent) => writer.write(event, () => options.usage);
   return {

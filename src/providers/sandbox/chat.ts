@@ -2,23 +2,18 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { JsonObject } from '../../catalog/model.ts';
 import { ApiError } from '../../errors.ts';
-import { assert } from '../../lib/assert.ts';
 import { abortSignal, type StopSignal } from '../../lib/stop.ts';
-import { writeCompletionsAnswer } from '../../styles/completions/response.ts';
-import { readCompletions } from '../../styles/completions/request.ts';
-import type { Conversation, CallerStyle, UpstreamStyle, Usage } from '../../styles/conversation.ts';
-import { writeMessagesAnswer } from '../../styles/messages/response.ts';
-import { readMessages } from '../../styles/messages/request.ts';
-import { errorEvent } from '../../styles/open-relay.ts';
-import { echoOf, writeResponsesAnswer } from '../../styles/responses/response.ts';
-import { readResponses } from '../../styles/responses/request.ts';
+import type { Codec } from '../../styles/codec.ts';
+import type { Conversation, Usage } from '../../styles/conversation.ts';
+import { echoOf } from '../../styles/responses/response.ts';
 import { refusalError } from '../http/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../provider.ts';
 import { answerTo, hasForgedThinking, momentOf } from './chat-answer.ts';
 import { countInput } from './chat-count.ts';
 import { serve, type Served } from './chat-pieces.ts';
+import { assert } from '../../lib/assert.ts';
 import { readChatScript, type ChatScript } from './chat-script.ts';
-import { framesOf, type WireOptions } from './chat-wire.ts';
+import { voices, type Voice, type WireOptions } from './chat-wire.ts';
 
 /** `[[hang]]` ends here, whatever the route's own time limits are. */
 const hang_ms = 20_000;
@@ -32,27 +27,28 @@ const stops_max = 64;
 /** Makes the chat of the sandbox. It remembers nothing. */
 export function openSandboxChat(): ChatProvider {
   return {
-    styles: ['completions', 'messages', 'responses'],
+    styles: voices.map(({ style }) => style),
     send: answer,
-    countTokens: async ({ style: given, body }) => {
-      const style = own(given);
-      const { input_tokens, cached_input_tokens } = await countInput(readConversation(style, body), style, body);
+    countTokens: async ({ style, body }) => {
+      const voice = voiceOf(style);
+      const { input_tokens, cached_input_tokens } = await countInput(readConversation(voice, body), voice, body);
       return input_tokens + cached_input_tokens;
     },
   };
 }
 
 /** It is asked in those styles alone that it says it speaks. */
-function own(style: UpstreamStyle): CallerStyle {
-  assert(style !== 'contents', 'the sandbox is asked in its own styles');
-  return style;
+function voiceOf(style: Codec): Voice {
+  const voice = voices.find((each) => each.style === style);
+  assert(voice, 'the sandbox is asked in its own styles');
+  return voice;
 }
 
 async function answer(call: ChatCall, stop: StopSignal): Promise<ChatReply> {
   const signal = abortSignal(stop);
   const { body, options } = call;
-  const style = own(call.style);
-  const conversation = readConversation(style, body);
+  const voice = voiceOf(call.style);
+  const conversation = readConversation(voice, body);
   if (conversation.stop.length > stops_max) throw refused(`There may be at most ${stops_max} stop sequences.`);
   if (hasForgedThinking(conversation)) throw refused('Invalid signature in a thinking block: give it back as it came.');
   const moment = momentOf(conversation);
@@ -68,15 +64,14 @@ async function answer(call: ChatCall, stop: StopSignal): Promise<ChatReply> {
   const usage = script.tells_usage ? await usageOf(conversation, call, served) : undefined;
   const wire = { ...wireOptions(call), usage };
   signal.throwIfAborted();
-  if (!call.stream) return { body: oneChunk(wholeAnswer(style, served, wire)) };
+  if (!call.stream) return { body: oneChunk(voice.whole(served, wire)) };
   const ending = is_first && (script.is_cut ? 'cut' : script.ending === 'fail' && 'fail');
-  return { body: stream(call, served, wire, ending || 'done', signal), ...(ending && { simulated: true }) };
+  return { body: stream(voice, served, wire, ending || 'done', signal), ...(ending && { simulated: true }) };
 }
 
-function readConversation(style: CallerStyle, body: JsonObject): Conversation {
+function readConversation({ style }: Voice, body: JsonObject): Conversation {
   try {
-    if (style === 'responses') return readResponses(body);
-    return style === 'completions' ? readCompletions(body) : readMessages(body);
+    return style.caller.parseRequest(body);
   } catch (error) {
     if (error instanceof ApiError) throw refused(error.message);
     throw error;
@@ -126,7 +121,7 @@ function errorOf(status: number): NotStarted | InputRefused {
 }
 
 async function usageOf(conversation: Conversation, call: ChatCall, served: readonly Served[]): Promise<Usage> {
-  const input = await countInput(conversation, own(call.style), call.body);
+  const input = await countInput(conversation, voiceOf(call.style), call.body);
   const sum = (field: 'output_tokens' | 'reasoning_tokens') => served.reduce((total, one) => total + one[field], 0);
   return {
     ...input,
@@ -143,32 +138,6 @@ function wireOptions({ model, request_id, body }: ChatCall): Omit<WireOptions, '
   return { model, request_id, created, legacy_functions, echo: echoOf(body) };
 }
 
-function wholeAnswer(style: CallerStyle, served: readonly Served[], wire: WireOptions): JsonObject {
-  const { usage, model, request_id } = wire;
-  const none = {
-    input_tokens: 0,
-    cached_input_tokens: 0,
-    cache_write_tokens: 0,
-    cache_write_1h_tokens: 0,
-    output_tokens: 0,
-    reasoning_tokens: 0,
-  };
-  const [only] = served;
-  if (style === 'responses' && only) return writeResponsesAnswer(only.answer, usage, wire);
-  const bodies = served.map(({ answer: one }) =>
-    style === 'completions'
-      ? writeCompletionsAnswer(one, usage, wire)
-      : writeMessagesAnswer(one, usage ?? none, model, request_id),
-  );
-  const [first = {}] = bodies;
-  if (style === 'messages') {
-    const { usage: counted, ...rest } = first;
-    return usage && counted !== undefined ? { ...rest, usage: counted } : rest;
-  }
-  const choices = bodies.flatMap((body) => (Array.isArray(body['choices']) ? body['choices'] : []));
-  return { ...first, choices: choices.map((choice, index) => ({ ...Object(choice), index })) };
-}
-
 async function* oneChunk(body: JsonObject): AsyncGenerator<Buffer> {
   yield Buffer.from(JSON.stringify(body));
 }
@@ -179,14 +148,13 @@ const pause_ms = 10;
 const pauses_max = 200;
 
 async function* stream(
-  { style: given, request_id }: ChatCall,
+  { style, frames, failure }: Voice,
   served: readonly Served[],
   wire: WireOptions,
   ending: 'done' | 'cut' | 'fail',
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  const style = own(given);
-  const { head, content, tail } = framesOf(style, served, wire);
+  const { head, content, tail } = frames(served, wire);
   const until = ending === 'done' ? content.length : Math.ceil(content.length / 2);
   const size = Math.ceil(content.length / pauses_max) || 1;
   yield Buffer.from(head.join(''));
@@ -197,5 +165,5 @@ async function* stream(
   if (ending === 'done') yield Buffer.from(tail.join(''));
   if (ending !== 'fail') return;
   const message = 'The sandbox failed in the middle of its answer, as it was told to.';
-  yield errorEvent(style, { type: style === 'messages' ? 'api_error' : 'server_error', message, request_id });
+  yield style.caller.errorEvent({ type: failure, message, request_id: wire.request_id });
 }

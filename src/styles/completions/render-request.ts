@@ -1,33 +1,32 @@
 import type { JsonObject } from '../../catalog/model.ts';
 import { append } from '../../lib/append.ts';
-import type { Ask } from '../ask.ts';
-import { shortId } from '../calls.ts';
+import { shortId, ToolNames } from '../calls.ts';
+import type { ChatRequest, Target, UpstreamBody } from '../codec.ts';
 import { writeCall } from './response.ts';
 import type { Conversation, Effort, Part, ToolChoice, Turn } from '../conversation.ts';
 import { mistake, notCarried } from '../fields.ts';
-import { isStrict } from '../native-schema.ts';
-import type { Quirks, Target, UpstreamBody } from '../quirks.ts';
-import { planJson, type JsonPlan } from '../structured.ts';
+import type { Quirks } from '../quirks.ts';
+import { isStrict, planJson, type JsonPlan } from '../structured.ts';
 import { effortOfBudget } from '../thinking.ts';
-import { ToolNames } from '../tool-names.ts';
 
 const stops_max = 4;
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
 /** The body of a chat-completions request. Throws ApiError 400 naming the caller's field that has no place there. */
-export function writeCompletions(conversation: Conversation, ask: Ask, target: Target): UpstreamBody {
+export function writeCompletions(conversation: Conversation, request: ChatRequest, target: Target): UpstreamBody {
   const { quirks } = target;
   const names = new ToolNames();
-  const plan = planJson(conversation, target);
+  const plan = planJson(conversation, quirks, (format) => ({ format }));
   const stop = conversation.stop.filter((each) => each !== '');
-  if (stop.length > stops_max) throw mistake('stop_sequences', `must be at most ${stops_max} for this model`);
+  if (stop.length > stops_max)
+    throw mistake(request.style.caller.stop_field, `must be at most ${stops_max} for this model`);
   const { temperature, top_p, user } = conversation;
   const has_sampling = quirks.sampling !== false;
   const body: JsonObject = {
     model: target.model,
     messages: writeTurns(conversation.turns, plan, names, quirks),
-    [quirks.max_tokens_field ?? 'max_tokens']: limitOf(ask, target),
+    [quirks.max_tokens_field ?? 'max_tokens']: limitOf(request, target),
   };
   if (stop.length > 0) body['stop'] = stop;
   if (has_sampling && temperature !== undefined) body['temperature'] = temperature;
@@ -37,14 +36,14 @@ export function writeCompletions(conversation: Conversation, ask: Ask, target: T
   const effort = effortOf(conversation, quirks);
   if (effort !== undefined) body['reasoning_effort'] = effort;
   if (user !== undefined) body['user'] = user;
-  if (ask.stream) body['stream'] = true;
-  if (ask.stream && quirks.stream_options !== false) body['stream_options'] = { include_usage: true };
+  if (request.stream) body['stream'] = true;
+  if (request.stream && quirks.stream_options !== false) body['stream_options'] = { include_usage: true };
   return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };
 }
 
 /** Messages style allows 0, for warming a cache; here 1 is the least. */
-function limitOf(ask: Ask, target: Target): number {
-  return Math.max(1, Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens));
+function limitOf(request: ChatRequest, target: Target): number {
+  return Math.max(1, Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens));
 }
 
 function writeTurns(turns: readonly Turn[], plan: JsonPlan, names: ToolNames, quirks: Quirks): JsonObject[] {

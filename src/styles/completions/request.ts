@@ -1,5 +1,7 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { append } from '../../lib/append.ts';
+import type { ChatRequest } from '../codec.ts';
+import { checkMessages, readModel, thinkingBudget } from '../request.ts';
 import { readThinking } from './response.ts';
 import { readCompletionsSettings } from './settings.ts';
 import type { Conversation, Part, TextPart, Turn } from '../conversation.ts';
@@ -11,13 +13,39 @@ import {
   needObject,
   needText,
   notCarried,
+  readBoolean,
+  readCount,
   readList,
+  readObject,
   readText,
   wrongType,
 } from '../fields.ts';
 import { readSource } from '../media.ts';
 import { readExtraContent } from '../seal.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
+
+const choices_max = 128;
+
+/** Reads what routing and money need. Throws ApiError 400 naming the field. */
+export function readHead(body: JsonObject): Omit<ChatRequest, 'style' | 'body'> {
+  const model = readModel(body);
+  checkMessages(body);
+  const stream = readBoolean(body, 'stream', 'stream') ?? false;
+  const n = readCount(body, 'n', 'n', 1) ?? 1;
+  if (n > choices_max) throw mistake('n', `must be at most ${choices_max}`);
+  const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 1);
+  const max_completion_tokens = readCount(body, 'max_completion_tokens', 'max_completion_tokens', 1);
+  const wants_usage = readWantsUsage(body, stream);
+  const thinking_budget = thinkingBudget(body);
+  return { model, stream, wants_usage, max_tokens: max_completion_tokens ?? max_tokens, thinking_budget, n };
+}
+
+function readWantsUsage(body: JsonObject, stream: boolean): boolean {
+  const options = readObject(body, 'stream_options', 'stream_options');
+  if (options === undefined) return false;
+  if (!stream) throw mistake('stream_options', 'is only allowed with "stream": true');
+  return readBoolean(options, 'include_usage', 'stream_options.include_usage') ?? false;
+}
 
 /** Reads the body of a chat-completions request. Throws ApiError 400 naming the field that cannot be read. */
 export function readCompletions(body: JsonObject): Conversation {

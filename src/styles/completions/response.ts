@@ -1,9 +1,8 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import { answerId } from '../answer-id.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../seal.ts';
-import { readUsage, writeUsage } from '../usage.ts';
+import { usage_format } from './usage.ts';
 
 /**
  * Reads an answer of chat-completions style: one answer per choice, in the order of their indexes. Throws
@@ -15,7 +14,7 @@ export function readCompletionsAnswers(value: unknown, request_id: string): Chat
   const { choices } = value;
   const list = Array.isArray(choices) ? choices.filter(isObject) : [];
   if (list.length === 0) throw new Error('The answer has no choices.');
-  const usage = readUsage('completions', value['usage']);
+  const usage = usage_format.read(value['usage']);
   const id = value['id'];
   return list
     .toSorted((a, b) => Number(a['index'] ?? 0) - Number(b['index'] ?? 0))
@@ -112,7 +111,12 @@ function contentOf(parts: readonly Part[]): { has_calls: boolean; has_refusal: b
   };
 }
 
-export type AnswerOptions = {
+/** The id of an answer. */
+export function answerId(request_id: string): string {
+  return `chatcmpl-${request_id}`;
+}
+
+export type CompletionsOptions = {
   /** The public id of the model. */
   model: string;
   request_id: string;
@@ -123,13 +127,9 @@ export type AnswerOptions = {
 };
 
 /** The body of an answer in chat-completions style. */
-export function writeCompletionsAnswer(
-  answer: ChatAnswer,
-  usage: Usage | undefined,
-  options: AnswerOptions,
-): JsonObject {
+function writeCompletionsAnswer(answer: ChatAnswer, usage: Usage | undefined, options: CompletionsOptions): JsonObject {
   return {
-    id: answerId('completions', options.request_id),
+    id: answerId(options.request_id),
     object: 'chat.completion',
     created: options.created,
     model: options.model,
@@ -145,7 +145,7 @@ export function writeCompletionsAnswer(
         ),
       },
     ],
-    ...(usage && { usage: writeUsage('completions', usage) }),
+    ...(usage && { usage: usage_format.write(usage) }),
   };
 }
 
@@ -204,4 +204,27 @@ export function writeFinish(reason: FinishReason, has_calls: boolean, legacy_fun
       if (!has_calls) return 'stop';
       return legacy_functions ? 'function_call' : 'tool_calls';
   }
+}
+
+/** Why an answer ended: the reason of its first choice. */
+export function finishOf({ choices }: JsonObject): unknown {
+  const choice = Array.isArray(choices) ? choices[0] : undefined;
+  return isObject(choice) ? choice['finish_reason'] : undefined;
+}
+
+/** The body of several answers to one request, a choice each. */
+export function writeCompletionsAnswers(
+  answers: readonly ChatAnswer[],
+  usage: Usage | undefined,
+  options: CompletionsOptions,
+): JsonObject {
+  const [first = {}, ...others] = answers.map((answer) => writeCompletionsAnswer(answer, usage, options));
+  if (others.length === 0) return first;
+  const choices = [first, ...others].flatMap((body) => (Array.isArray(body['choices']) ? body['choices'] : []));
+  return { ...first, choices: choices.filter(isObject).map((choice, index) => ({ ...choice, index })) };
+}
+
+/** The caller speaks of `functions`, as all did before there were tools. */
+export function isLegacy({ functions, tools }: JsonObject): boolean {
+  return Array.isArray(functions) && !(Array.isArray(tools) && tools.length > 0);
 }

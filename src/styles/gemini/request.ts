@@ -1,27 +1,26 @@
 import type { JsonObject } from '../../catalog/model.ts';
-import type { Ask } from '../ask.ts';
-import { safeFunctionName } from '../calls.ts';
-import type { Conversation, Tool } from '../conversation.ts';
+import { safeFunctionName, ToolNames } from '../calls.ts';
+import type { ChatRequest, Target, UpstreamBody } from '../codec.ts';
+import type { AnswerFormat, Conversation, Effort, Tool } from '../conversation.ts';
 import { mistake } from '../fields.ts';
-import { ContentsWriter } from './turns.ts';
-import { contentsSchema } from './schema.ts';
-import type { Quirks, Target, UpstreamBody } from '../quirks.ts';
-import { planJson, type JsonPlan } from '../structured.ts';
+import { TurnsWriter } from './turns.ts';
+import { geminiSchema } from './schema.ts';
+import type { Quirks } from '../quirks.ts';
+import { describedSchema, planJson, type JsonPlan } from '../structured.ts';
 import { placeSystem } from '../system-turns.ts';
-import { planContentsThinking } from '../thinking-plan.ts';
-import { ToolNames } from '../tool-names.ts';
+import { budget_tokens_min, budgetOf, effortOfBudget, fitBudget } from '../thinking.ts';
 
 const stops_max = 5;
 const candidates_max = 8;
 
 /** The body of a `generateContent` request. Throws ApiError 400 naming the caller's field that has no place there. */
-export function writeContents(conversation: Conversation, ask: Ask, target: Target): UpstreamBody {
-  checkCount(ask);
+export function renderGemini(conversation: Conversation, request: ChatRequest, target: Target): UpstreamBody {
+  checkCount(request);
   const { quirks } = target;
   const names = new ToolNames(safeFunctionName);
-  const plan = planJson(conversation, target);
+  const plan = planJson(conversation, quirks, nativeFormat);
   const { system, turns } = placeSystem(conversation.turns, {});
-  const contents = new ContentsWriter(names, quirks);
+  const contents = new TurnsWriter(names, quirks);
   const written = contents.write(turns);
   const is_single = conversation.parallel_tool_calls === false && plan.tools.length > 0;
   const instructions = [
@@ -33,7 +32,7 @@ export function writeContents(conversation: Conversation, ask: Ask, target: Targ
     contents: written,
     ...(instructions.length > 0 && { systemInstruction: { parts: instructions.map((text) => ({ text })) } }),
     ...writeTools(plan, names),
-    generationConfig: writeConfig(conversation, ask, target, plan),
+    generationConfig: writeConfig(conversation, request, target, plan),
   };
   return {
     body,
@@ -43,22 +42,22 @@ export function writeContents(conversation: Conversation, ask: Ask, target: Targ
   };
 }
 
-function checkCount({ n, stream }: Ask): void {
+function checkCount({ n, stream }: ChatRequest): void {
   if (n > 1 && stream) throw mistake('n', 'must be 1 for streams of this model', 'unsupported_field');
   if (n > candidates_max) throw mistake('n', `must be at most ${candidates_max} for this model`, 'unsupported_field');
 }
 
-function writeConfig(conversation: Conversation, ask: Ask, target: Target, plan: JsonPlan): JsonObject {
+function writeConfig(conversation: Conversation, request: ChatRequest, target: Target, plan: JsonPlan): JsonObject {
   const { quirks } = target;
-  const max_tokens = Math.max(1, Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens));
+  const max_tokens = Math.max(1, Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens));
   const stop = conversation.stop.filter((each) => each !== '');
   if (stop.length > stops_max) {
-    throw mistake(ask.style === 'messages' ? 'stop_sequences' : 'stop', `must be at most ${stops_max} for this model`);
+    throw mistake(request.style.caller.stop_field, `must be at most ${stops_max} for this model`);
   }
-  const thinkingConfig = planContentsThinking(conversation, quirks, max_tokens);
+  const thinkingConfig = planThinking(conversation, quirks, max_tokens);
   return {
     maxOutputTokens: max_tokens,
-    ...(ask.n > 1 && { candidateCount: ask.n }),
+    ...(request.n > 1 && { candidateCount: request.n }),
     ...(stop.length > 0 && { stopSequences: stop }),
     ...writeSampling(conversation, quirks),
     ...(plan.native && { responseMimeType: 'application/json' }),
@@ -92,7 +91,7 @@ function writeTool({ name, description, schema }: Tool, names: ToolNames): JsonO
   return {
     name: names.forUpstream(name),
     ...(description !== undefined && description !== '' && { description }),
-    ...(has_parameters && { parametersJsonSchema: { ...contentsSchema(schema), type: 'object' } }),
+    ...(has_parameters && { parametersJsonSchema: { ...geminiSchema(schema), type: 'object' } }),
   };
 }
 
@@ -113,4 +112,37 @@ function writeChoice(
       if (tools.some(({ strict }) => strict === true)) return { mode: 'VALIDATED' };
       return choice && { mode: 'AUTO' };
   }
+}
+
+function nativeFormat(format: AnswerFormat): JsonPlan['native'] {
+  return format.type === 'json' ? { format } : { format, schema: geminiSchema(describedSchema(format)) };
+}
+
+/** The most that models which think by a budget take there. */
+const budget_tokens_max = 24_576;
+
+/**
+ * Gemini's `thinkingConfig`; undefined where nothing is to be said. Thinking that is on is told of in the answer.
+ * Models that are told a level cannot be stopped: they think as little as all of them can.
+ */
+function planThinking({ thinking }: Conversation, quirks: Quirks, max_tokens: number): JsonObject | undefined {
+  const kind = quirks.thinking ?? 'adaptive';
+  if (!thinking || kind === 'none') return undefined;
+  if (thinking.mode === 'off') {
+    if (kind === 'always') return undefined;
+    return kind === 'budget' ? { thinkingBudget: 0 } : { thinkingLevel: 'LOW' };
+  }
+  const { budget_tokens } = thinking;
+  const effort = thinking.effort ?? (budget_tokens === undefined ? undefined : effortOfBudget(budget_tokens));
+  const shown = { includeThoughts: true };
+  if (kind !== 'budget') return effort === undefined ? shown : { ...shown, thinkingLevel: level(effort) };
+  if (effort === undefined) return shown;
+  const budget_wanted = Math.max(budget_tokens_min, Math.min(budget_tokens ?? budgetOf(effort), budget_tokens_max));
+  return { ...shown, thinkingBudget: fitBudget(budget_wanted, max_tokens) };
+}
+
+/** Not all models know `MINIMAL`. */
+function level(effort: Effort): string {
+  if (effort === 'medium') return 'MEDIUM';
+  return effort === 'high' || effort === 'xhigh' || effort === 'max' ? 'HIGH' : 'LOW';
 }

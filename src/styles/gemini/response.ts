@@ -2,7 +2,8 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import { ApiError } from '../../errors.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { readUsage } from '../usage.ts';
+import { Unfinished } from '../codec.ts';
+import { readUsage } from './usage.ts';
 
 /** One of the answers in an answer of Gemini's `generateContent`. */
 export type Candidate = JsonObject;
@@ -11,7 +12,7 @@ export type Candidate = JsonObject;
  * Reads an answer of Gemini's style: one answer per candidate. Throws ApiError 400 if the prompt was found unfit,
  * which is told with status 200, and Error for what is no answer.
  */
-export function readContentsAnswers(value: unknown, request_id: string): ChatAnswer[] {
+export function readGeminiAnswers(value: unknown, request_id: string): ChatAnswer[] {
   const body: unknown = Array.isArray(value) ? value[0] : value;
   if (!isObject(body)) throw new Error('The answer is no JSON object.');
   if (isObject(body['error'])) throw new Error('The answer is an error.');
@@ -28,14 +29,6 @@ export function readContentsAnswers(value: unknown, request_id: string): ChatAns
     ...(usage && { usage }),
   }));
 }
-
-/** The model went wrong, which comes of what it was asked: neither its upstream nor a route is to blame. */
-export class Unfinished extends Error {
-  override name = 'Unfinished';
-}
-
-/** The same in a stream. */
-export const unfinished_type = 'unfinished';
 
 function readCandidate(candidate: Candidate, call_prefix: string): Pick<ChatAnswer, 'parts' | 'finish'> {
   const parts = partsOf(candidate, call_prefix, 0);
@@ -97,7 +90,7 @@ function wordOf(reason: string): string {
 }
 
 export function usageOf(body: JsonObject): Partial<Usage> | undefined {
-  return readUsage('contents', body['usageMetadata']);
+  return readUsage(body['usageMetadata']);
 }
 
 const refusals: ReadonlySet<string> = new Set([

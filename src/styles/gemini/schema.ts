@@ -34,7 +34,7 @@ const depth_max = 64;
  * `schema` as Gemini takes the schemas of tools and of answers: what it does not know is told in descriptions, and
  * nothing is left out but what no model reads.
  */
-export function contentsSchema(schema: JsonObject): JsonObject {
+export function geminiSchema(schema: JsonObject): JsonObject {
   return shaped(schema, 0);
 }
 

@@ -4,23 +4,16 @@ import { parseExactly } from '../../lib/long-integers.ts';
 import type { SseFrame } from '../../net/sse.ts';
 import type { ChatEvent } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import {
-  blockReason,
-  candidatesOf,
-  partsOf,
-  readFinishReason,
-  unfinished_type,
-  usageOf,
-  type Candidate,
-} from './response.ts';
-import { cut, errorEventOf, start, type StreamReader } from '../stream-reader.ts';
+import { blockReason, candidatesOf, partsOf, readFinishReason, usageOf, type Candidate } from './response.ts';
+import { unfinished_type } from '../codec.ts';
+import { cut, errorEventOf, start, type StreamReader } from '../stream.ts';
 
 /**
  * Each chunk is an answer by itself, with what is new in it. Nothing marks the end: some models say why they
  * ended in every chunk, so the stream is complete when its connection ends after one that did. Only the first
  * candidate is read.
  */
-export class ContentsReader implements StreamReader {
+export class GeminiReader implements StreamReader {
   readonly #request_id: string;
   #started = false;
   #calls = 0;

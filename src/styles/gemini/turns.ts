@@ -1,19 +1,19 @@
 import type { JsonObject } from '../../catalog/model.ts';
-import { inputOf } from '../calls.ts';
+import { inputOf, type ToolNames } from '../calls.ts';
 import { documentText } from '../completions/render-request.ts';
 import type { Part, Source, Turn } from '../conversation.ts';
 import { mistake } from '../fields.ts';
-import type { Link, Quirks } from '../quirks.ts';
+import type { Link } from '../codec.ts';
+import type { Quirks } from '../quirks.ts';
 import { no_seal } from '../seal.ts';
 import { opening } from '../system-turns.ts';
-import type { ToolNames } from '../tool-names.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
 type Content = { role: 'user' | 'model'; parts: JsonObject[] };
 
 /** Writes the turns of a conversation for Gemini, and finds the links in them. */
-export class ContentsWriter {
+export class TurnsWriter {
   readonly links: Link[] = [];
   readonly #names: ToolNames;
   readonly #quirks: Quirks;

@@ -1,91 +1,36 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import type { Ask } from '../ask.ts';
+import type { SseFrame } from '../../net/sse.ts';
+import type { ChatRequest, Passthrough, Target } from '../codec.ts';
 import { isObject } from '../fields.ts';
-import type { Quirks, Target } from '../quirks.ts';
+import { edited, innerMemberEdits } from '../model-name.ts';
+import { withoutSampling, type Quirks } from '../quirks.ts';
 import { isForeign } from '../seal.ts';
-import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, fitBudget, readEffort } from '../thinking.ts';
+import {
+  changed,
+  chargedIn,
+  complete,
+  deliverText,
+  fail,
+  frameOf,
+  learnUsage,
+  objectOf,
+  refuse,
+  upstreamIdOf,
+  type SameStream,
+  type StreamState,
+} from '../stream.ts';
+import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, readEffort } from '../thinking.ts';
+import { answerId } from './response.ts';
+import { readStartUsage, usage_format } from './usage.ts';
 
-/**
- * The caller's body for an upstream of the same style: a shallow copy with the few fields changed that must
- * be. Everything else goes on as it came, fields that we do not know and explicit nulls too.
- */
-
-export function sameCompletionsBody(ask: Ask, target: Target): JsonObject {
-  const { quirks } = target;
-  const body: JsonObject = { ...ask.body, model: target.model };
-  limitCompletions(body, ask, target);
-  if (ask.stream && quirks.stream_options === false) delete body['stream_options'];
-  else if (ask.stream) body['stream_options'] = { ...options(ask), include_usage: true };
-  if (quirks.sampling === false) dropSampling(body);
-  if (quirks.reasoning_effort === false) delete body['reasoning_effort'];
-  if (quirks.developer_role === false) body['messages'] = changeMessages(body['messages'], asSystem);
-  if (quirks.reasoning_field === 'none') body['messages'] = changeMessages(body['messages'], withoutReasoning);
-  return body;
-}
-
-function options(ask: Ask): JsonObject {
-  const { stream_options } = ask.body;
-  return isObject(stream_options) ? stream_options : {};
-}
-
-/** Both names at once are an error at the upstream. */
-function limitCompletions(body: JsonObject, ask: Ask, target: Target): void {
-  const names = ['max_completion_tokens', 'max_tokens'] as const;
-  const used = names.find((name) => typeof body[name] === 'number');
-  const field = target.quirks.max_tokens_field ?? used ?? 'max_tokens';
-  // What stands in its place is not deleted first: V8 keeps an object with holes as a dictionary, which is slower to write.
-  for (const name of names) if (name !== field && typeof body[name] === 'number') delete body[name];
-  const max_tokens = Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens);
-  body[field] = max_tokens;
-  if (ask.thinking_budget > max_tokens) limitReasoning(body, max_tokens);
-}
-
-/** Some servers count what is thought beside the answer. */
-function limitReasoning(body: JsonObject, max_tokens: number): void {
-  const budgets = { reasoning: 'max_tokens', thinking: 'budget_tokens' } as const;
-  for (const [holder, name] of Object.entries(budgets)) {
-    const held = body[holder];
-    if (!isObject(held) || typeof held[name] !== 'number') continue;
-    body[holder] = { ...held, [name]: fitBudget(held[name], max_tokens) };
-  }
-}
-
-function dropSampling(body: JsonObject): void {
-  for (const name of ['temperature', 'top_p', 'top_k']) delete body[name];
-}
-
-function changeMessages(messages: Json | undefined, change: (message: JsonObject) => JsonObject): Json {
-  if (!Array.isArray(messages)) return null;
-  return messages.map((message) => (isObject(message) ? change(message) : message));
-}
-
-function asSystem(message: JsonObject): JsonObject {
-  return message['role'] === 'developer' ? { ...message, role: 'system' } : message;
-}
-
-/** Callers push whole answers back, with the thinking that a model of another provider gave, and its seals. */
-function withoutReasoning(message: JsonObject): JsonObject {
-  const { reasoning_content, reasoning, reasoning_details, ...rest } = unsealed(message);
-  const { tool_calls } = rest;
-  const is_sealed = Array.isArray(tool_calls) && tool_calls.some((call) => isObject(call) && 'extra_content' in call);
-  if (is_sealed) rest['tool_calls'] = tool_calls.map((call) => (isObject(call) ? unsealed(call) : call));
-  const has_any = [reasoning_content, reasoning, reasoning_details].some((field) => field !== undefined);
-  return has_any || is_sealed || 'extra_content' in message ? rest : message;
-}
-
-function unsealed(holder: JsonObject): JsonObject {
-  const { extra_content: _, ...rest } = holder;
-  return rest;
-}
-
-export function sameMessagesBody(ask: Ask, target: Target): JsonObject {
-  const body: JsonObject = { ...ask.body, model: target.model };
-  const max_tokens = Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens);
+export function sameMessagesBody(request: ChatRequest, target: Target): JsonObject {
+  const body: JsonObject = { ...request.body, model: target.model };
+  const max_tokens = Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens);
   body['max_tokens'] = max_tokens;
   adaptThinking(body, target.quirks);
-  if (max_tokens !== ask.max_tokens) limitBudget(body, max_tokens);
-  if (target.quirks.sampling === false) dropSampling(body);
-  body['messages'] = withoutUnsigned(ask.body['messages']);
+  if (max_tokens !== request.max_tokens) limitBudget(body, max_tokens);
+  if (target.quirks.sampling === false) withoutSampling(body);
+  body['messages'] = withoutUnsigned(request.body['messages']);
   return body;
 }
 
@@ -102,8 +47,8 @@ const uncounted = [
 ];
 
 /** The body for counting the tokens of a messages request at an upstream of that style. */
-export function countingBody(ask: Ask, model: string, quirks: Quirks): JsonObject {
-  const body: JsonObject = { ...ask.body, model, messages: withoutUnsigned(ask.body['messages']) };
+export function countedBody(request: ChatRequest, { model, quirks }: Target): JsonObject {
+  const body: JsonObject = { ...request.body, model, messages: withoutUnsigned(request.body['messages']) };
   for (const name of uncounted) delete body[name];
   if (quirks.thinking !== undefined) delete body['thinking'];
   return body;
@@ -162,4 +107,112 @@ function isUnsigned(block: Json): boolean {
   if (!isObject(block) || block['type'] !== 'thinking') return false;
   const signature = block['signature'] ?? '';
   return signature === '' || (typeof signature === 'string' && isForeign(signature));
+}
+
+type PassthroughOptions = Parameters<Passthrough['openStream']>[0];
+
+export function sameMessages(options: PassthroughOptions, state: StreamState): SameStream {
+  const usage = new ReportedUsage(options, state);
+  const own = { id: answerId(options.request_id), model: options.model };
+  const take = (frame: SseFrame): Buffer | undefined => {
+    if (frame.data === undefined) return frame.raw;
+    if (frame.data.trim() === '') return undefined;
+    const event = objectOf(frame.data);
+    const named = withName(frame, event['type']);
+    const { raw } = named;
+    switch (event['type']) {
+      case 'message_start':
+        state.has_begun = true;
+        if (isObject(event['message'])) {
+          const { message } = event;
+          state.upstream_id ??= upstreamIdOf(message['id']);
+          learnUsage(state, readStartUsage(message['usage']));
+          const started = usage.start(message);
+          if (started) return frameOf('message_start', { ...event, message: { ...started, ...own } });
+        }
+        return changed(named, (bytes) => innerMemberEdits(bytes, own));
+      case 'content_block_start':
+        noteBlock(state, event['content_block']);
+        return raw;
+      case 'content_block_delta':
+        noteDelta(state, event['delta']);
+        return raw;
+      case 'message_delta':
+        learnUsage(state, usage_format.read(event['usage']));
+        if (isObject(event['delta']) && typeof event['delta']['stop_reason'] === 'string')
+          [state.finish, state.is_ending] = [event['delta']['stop_reason'], true];
+        return usage.correct(event) ?? raw;
+      case 'message_stop': {
+        const bytes = complete(state, raw);
+        const missing = bytes && usage.correct({ delta: { stop_reason: state.finish ?? null, stop_sequence: null } });
+        return bytes && missing ? Buffer.concat([missing, bytes]) : bytes;
+      }
+      case 'error':
+        return refuse(state, event['error'] ?? null);
+      default:
+        return raw;
+    }
+  };
+  return {
+    take,
+    end: () => {
+      if (!state.is_complete) fail(state, 'The stream was cut off.', 'cut');
+      return undefined;
+    },
+  };
+}
+
+/** The usage that a caller reads from the events of a messages stream: of the start, with that of each delta over it. */
+class ReportedUsage {
+  readonly #options: PassthroughOptions;
+  readonly #state: StreamState;
+  #reported: JsonObject = {};
+
+  constructor(options: PassthroughOptions, state: StreamState) {
+    this.#options = options;
+    this.#state = state;
+  }
+
+  /** The message with usage, if it has none of its input; SDKs read it there without looking. */
+  start(message: JsonObject): JsonObject | undefined {
+    const { usage: fields } = message;
+    const is_reported = this.#state.usage?.input_tokens !== undefined;
+    const begun = { ...chargedIn(this.#state, this.#options), output_tokens: 0, reasoning_tokens: 0 };
+    this.#reported = is_reported && isObject(fields) ? fields : usage_format.correct(fields, begun);
+    return is_reported ? undefined : { ...message, usage: this.#reported };
+  }
+
+  /** A message_delta with the counts that are charged; undefined if the caller has them already with what it tells. */
+  correct(event: JsonObject): Buffer | undefined {
+    const charged = chargedIn(this.#state, this.#options);
+    this.#reported = { ...this.#reported, ...(isObject(event['usage']) && event['usage']) };
+    if (usage_format.reports(this.#reported, charged)) return undefined;
+    this.#reported = usage_format.correct(this.#reported, charged);
+    const usage = usage_format.correct(event['usage'], charged);
+    return frameOf('message_delta', { type: 'message_delta', ...event, usage });
+  }
+}
+
+/** A block that comes whole, or begins with something, is content; an empty text or thought is not yet. */
+function noteBlock(state: StreamState, block: Json | undefined): void {
+  if (!isObject(block)) return;
+  if (block['type'] === 'text') return deliverText(state, block['text']);
+  state.reasons ||= block['type'] === 'thinking' || block['type'] === 'redacted_thinking';
+  if (block['type'] === 'thinking') return deliverText(state, block['thinking']);
+  deliverText(state, block['name']);
+  state.has_content = true;
+}
+
+function noteDelta(state: StreamState, delta: Json | undefined): void {
+  if (!isObject(delta)) return;
+  deliverText(state, delta['text'] ?? delta['thinking'] ?? delta['partial_json']);
+  if (typeof delta['signature'] === 'string') state.has_content = true;
+}
+
+/** SDKs pass over events without a name, which some servers leave out. */
+function withName(frame: SseFrame, type: Json | undefined): SseFrame {
+  const last = frame.data_lines.at(-1);
+  if (frame.event !== '' || !last || typeof type !== 'string' || !/^\w+$/.test(type)) return frame;
+  const value = Buffer.from(`\nevent: ${type}`);
+  return { ...frame, event: type, raw: edited(frame.raw, [{ from: last.to, to: last.to, value }]) };
 }

@@ -1,26 +1,26 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { append } from '../../lib/append.ts';
-import type { Ask } from '../ask.ts';
-import { inputOf, safeId } from '../calls.ts';
-import type { Conversation, Part, TextPart, Tool, ToolChoice, Turn } from '../conversation.ts';
+import { inputOf, safeId, ToolNames } from '../calls.ts';
+import type { ChatRequest, Target, UpstreamBody } from '../codec.ts';
+import type { AnswerFormat, Conversation, Effort, Part, TextPart, Tool, ToolChoice, Turn } from '../conversation.ts';
 import { mistake, notCarried } from '../fields.ts';
 import { checkImageType } from '../media.ts';
-import type { Quirks, Target, UpstreamBody } from '../quirks.ts';
+import type { Quirks } from '../quirks.ts';
 import { isForeign } from '../seal.ts';
-import { planJson, type JsonPlan } from '../structured.ts';
+import { describedSchema, planJson, type JsonPlan } from '../structured.ts';
 import { opening, placeSystem } from '../system-turns.ts';
-import { planThinking } from '../thinking-plan.ts';
-import { ToolNames } from '../tool-names.ts';
+import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget } from '../thinking.ts';
+import { nativeSchema } from './schema.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
 /** The body of a messages request. Throws ApiError 400 naming the caller's field that has no place there. */
-export function writeMessages(conversation: Conversation, ask: Ask, target: Target): UpstreamBody {
-  if (ask.n > 1) throw mistake('n', 'must be 1 for this model', 'unsupported_field');
+export function writeMessages(conversation: Conversation, request: ChatRequest, target: Target): UpstreamBody {
+  if (request.n > 1) throw mistake('n', 'must be 1 for this model', 'unsupported_field');
   const { quirks } = target;
   const names = new ToolNames();
-  const plan = planJson(conversation, target);
-  const max_tokens = Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens);
+  const plan = planJson(conversation, quirks, nativeFormat);
+  const max_tokens = Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens);
   const forced = forcedBy(plan, quirks);
   const thought = planThinking(conversation, quirks, max_tokens, plan);
   const { system, turns } = placeSystem(conversation.turns, quirks);
@@ -37,7 +37,7 @@ export function writeMessages(conversation: Conversation, ask: Ask, target: Targ
   if (!thought.is_on && quirks.sampling !== false) writeSampling(body, conversation);
   writeTools(body, conversation, { ...plan, tool_choice: forced.tool_choice ?? plan.tool_choice }, { names, quirks });
   if (conversation.user !== undefined) body['metadata'] = { user_id: conversation.user };
-  if (ask.stream) body['stream'] = true;
+  if (request.stream) body['stream'] = true;
   return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };
 }
 
@@ -181,4 +181,59 @@ function writeChoice(choice: ToolChoice, is_single: boolean, names: ToolNames): 
   const single = is_single ? { disable_parallel_tool_use: true } : {};
   if (choice.mode === 'one') return { type: 'tool', name: names.forUpstream(choice.name), ...single };
   return { type: choice.mode, ...single };
+}
+
+/** There is no mode for any JSON without a schema. */
+function nativeFormat(format: AnswerFormat): JsonPlan['native'] {
+  if (format.type === 'json') return undefined;
+  const schema = nativeSchema(describedSchema(format));
+  return schema && { format, schema };
+}
+
+type ThinkingPlan = { is_on: boolean; thinking?: JsonObject; output_config?: JsonObject };
+
+const nothing: ThinkingPlan = { is_on: false };
+
+/** What a messages upstream is told of thinking, in the words of its generation of models. */
+function planThinking(conversation: Conversation, quirks: Quirks, max_tokens: number, plan: JsonPlan): ThinkingPlan {
+  const { thinking } = conversation;
+  const kind = quirks.thinking ?? 'adaptive';
+  if (!thinking || kind === 'none' || plan.json_tool !== undefined) return nothing;
+  if (thinking.mode === 'off') return kind === 'always' ? nothing : { is_on: false, thinking: { type: 'disabled' } };
+  const { budget_tokens } = thinking;
+  const effort = thinking.effort ?? (budget_tokens === undefined ? undefined : effortOfBudget(budget_tokens));
+  if (kind !== 'budget') {
+    return {
+      is_on: true,
+      ...(kind === 'adaptive' && { thinking: { type: 'adaptive' } }),
+      ...(effort !== undefined && { output_config: { effort: effortName(effort) } }),
+    };
+  }
+  const is_forced = plan.tool_choice?.mode === 'any' || plan.tool_choice?.mode === 'one';
+  if (is_forced || isLoopUnsigned(conversation)) return nothing;
+  const budget_wanted = Math.max(budget_tokens ?? budgetOf(effort ?? 'medium'), budget_tokens_min);
+  const budget = Math.min(budget_wanted, max_tokens - answer_tokens_min);
+  if (budget < budget_tokens_min) return nothing;
+  return { is_on: true, thinking: { type: 'enabled', budget_tokens: budget } };
+}
+
+function effortName(effort: Effort): string {
+  return effort === 'minimal' ? 'low' : effort;
+}
+
+/**
+ * Amid a loop of tools, models that think by a budget want back the signed thinking with which the loop
+ * began. Callers of the other style seldom send it back: such a turn goes on without thinking.
+ */
+function isLoopUnsigned({ turns }: Conversation): boolean {
+  const last = turns.at(-1);
+  const before = turns.at(-2);
+  if (!last?.parts.some((part) => part.type === 'tool_result') || before?.role !== 'assistant') return false;
+  return !before.parts.some(
+    (part) => part.type === 'redacted_thinking' || (part.type === 'thinking' && isSigned(part.signature)),
+  );
+}
+
+function isSigned(signature: string | undefined): boolean {
+  return signature !== undefined && !isForeign(signature);
 }

@@ -1,5 +1,7 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { argumentsOf } from '../calls.ts';
+import type { ChatRequest, Purpose } from '../codec.ts';
+import { checkMessages, readModel, thinkingBudget } from '../request.ts';
 import type { Conversation, Part, Source, TextPart, Turn } from '../conversation.ts';
 import {
   memberOf,
@@ -10,15 +12,26 @@ import {
   needText,
   notCarried,
   readBoolean,
+  readCount,
   readList,
   readText,
   wrongType,
 } from '../fields.ts';
+import type { FetchedFile, FoundLink, Replacement } from '../links.ts';
 import { readMessagesSettings } from './settings.ts';
 import { isOfCall, readSignature } from '../seal.ts';
 import { serverBlock } from './server-blocks.ts';
-import { withoutTelemetry } from '../system-turns.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
+
+/** Reads what routing and money need. Throws ApiError 400 naming the field. */
+export function readHead(body: JsonObject, purpose: Purpose): Omit<ChatRequest, 'style' | 'body'> {
+  const model = readModel(body);
+  checkMessages(body);
+  const stream = readBoolean(body, 'stream', 'stream') ?? false;
+  const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 0);
+  if (max_tokens === undefined && purpose === 'answer') throw mistake('max_tokens', 'is required');
+  return { model, stream, wants_usage: true, max_tokens, thinking_budget: thinkingBudget(body), n: 1 };
+}
 
 /** Reads the body of a messages request. Throws ApiError 400 naming the field that cannot be read. */
 export function readMessages(body: JsonObject): Conversation {
@@ -209,4 +222,24 @@ function readToolUse(
   const id = calls.add(needName(block, 'id', `${at}.id`), name, `${at}.id`);
   const seal = seals.get(block['id']);
   return { type: 'tool_call', id, name, arguments: argumentsOf(input), ...(seal !== undefined && { seal }) };
+}
+
+/** The first line that some tools send: it says nothing to a model, and would spoil the cache of everything behind it. */
+const telemetry = /^x-anthropic-billing-header:[^\n]*\n*/;
+
+/** The system prompt without that line, and without its block if nothing else stands there. */
+function withoutTelemetry(system: TextPart[]): TextPart[] {
+  const [first, ...rest] = system;
+  if (!first || !telemetry.test(first.text)) return system;
+  const text = first.text.replace(telemetry, '');
+  return text === '' ? rest : [{ ...first, text }, ...rest];
+}
+
+/** A source is replaced whole: it says what it is. */
+export function replaceLink({ place }: FoundLink, { mimeType, data }: FetchedFile): Replacement | undefined {
+  if (place.at(-2) !== 'source') return undefined;
+  const source = mimeType.startsWith('text/')
+    ? { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString('utf8') }
+    : { type: 'base64', media_type: mimeType, data };
+  return { place: place.slice(0, -1), put: () => source };
 }

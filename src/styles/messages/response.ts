@@ -1,10 +1,9 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import { answerId } from '../answer-id.ts';
 import { argumentsOf, inputOf, safeId } from '../calls.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { signatureOf } from '../seal.ts';
-import { readUsage, writeUsage } from '../usage.ts';
+import { usage_format } from './usage.ts';
 
 /**
  * Reads an answer of messages style. Throws Error for what is none. Blocks that only the upstream's own
@@ -18,7 +17,7 @@ export function readMessagesAnswer(value: unknown): ChatAnswer {
   const parts = content.flatMap(readBlock);
   const explanation = explanationOf(value);
   if (explanation !== undefined) parts.push({ type: 'refusal', text: explanation });
-  const usage = readUsage('messages', value['usage']);
+  const usage = usage_format.read(value['usage']);
   const { stop_sequence } = value;
   return {
     parts,
@@ -79,10 +78,15 @@ export function readStop(reason: Json | undefined, has_calls: boolean): FinishRe
   return stops.get(reason ?? null) ?? (has_calls ? 'tool_calls' : 'stop');
 }
 
+/** The id of an answer. */
+export function answerId(request_id: string): string {
+  return `msg_${request_id}`;
+}
+
 /** The body of an answer in messages style; `usage` is never absent there. */
 export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: string, request_id: string): JsonObject {
   return {
-    id: answerId('messages', request_id),
+    id: answerId(request_id),
     type: 'message',
     role: 'assistant',
     model,
@@ -92,7 +96,7 @@ export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: str
       answer.parts.some((part) => part.type === 'tool_call'),
     ),
     stop_sequence: answer.finish.stop_sequence ?? null,
-    usage: writeUsage('messages', usage),
+    usage: usage_format.write(usage),
   };
 }
 

@@ -8,6 +8,9 @@ import { isOfCall, readSignature } from '../seal.ts';
  * that upstream wants back (signatures, redacted thoughts) is their `encrypted_content`.
  */
 
+/** What to include so that reasoning comes along, sealed, instead of being stored. */
+export const encrypted_reasoning = 'reasoning.encrypted_content';
+
 const signature_mark = 'signature:';
 const redacted_mark = 'redacted:';
 

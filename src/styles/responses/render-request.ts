@@ -1,39 +1,37 @@
 import type { JsonObject } from '../../catalog/model.ts';
-import type { Ask } from '../ask.ts';
-import { shortId } from '../calls.ts';
+import { shortId, ToolNames } from '../calls.ts';
+import type { ChatRequest, Target, UpstreamBody } from '../codec.ts';
 import { documentText } from '../completions/render-request.ts';
 import type { Conversation, Part, ToolChoice, Turn } from '../conversation.ts';
 import { mistake, notCarried } from '../fields.ts';
-import { isStrict } from '../native-schema.ts';
-import type { Quirks, Target, UpstreamBody } from '../quirks.ts';
-import { encrypted_reasoning } from './passthrough.ts';
+import type { Quirks } from '../quirks.ts';
+import { encrypted_reasoning } from './reasoning.ts';
 import { readThoughtSeal } from '../seal.ts';
-import { planJson, type JsonPlan } from '../structured.ts';
+import { isStrict, planJson, type JsonPlan } from '../structured.ts';
 import { effortOfBudget } from '../thinking.ts';
-import { ToolNames } from '../tool-names.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
 /** Less than this the upstream refuses. */
-export const responses_output_min = 16;
+export const output_min = 16;
 
 const id_length_max = 64;
 
 /** The body of a responses request. Throws ApiError 400 naming the caller's field that has no place there. */
-export function writeResponses(conversation: Conversation, ask: Ask, target: Target): UpstreamBody {
+export function writeResponses(conversation: Conversation, request: ChatRequest, target: Target): UpstreamBody {
   const { quirks } = target;
-  if (ask.n > 1) throw mistake('n', 'must be 1 for this model', 'unsupported_field');
+  if (request.n > 1) throw mistake('n', 'must be 1 for this model', 'unsupported_field');
   if (conversation.stop.some((each) => each !== ''))
-    throw notCarried(ask.style === 'messages' ? 'stop_sequences' : 'stop', 'A text to stop at');
+    throw notCarried(request.style.caller.stop_field, 'A text to stop at');
   const names = new ToolNames();
-  const plan = planJson(conversation, target);
+  const plan = planJson(conversation, quirks, (format) => ({ format }));
   const { temperature, top_p, user } = conversation;
   const has_sampling = quirks.sampling !== false;
-  const max_tokens = Math.min(ask.max_tokens ?? target.max_tokens, target.max_tokens);
+  const max_tokens = Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens);
   const body: JsonObject = {
     model: target.model,
     ...writeInput(conversation.turns, plan, names),
-    max_output_tokens: Math.max(responses_output_min, max_tokens),
+    max_output_tokens: Math.max(output_min, max_tokens),
     store: false,
     ...(quirks.reasoning_effort !== false && { include: [encrypted_reasoning] }),
     ...(has_sampling && temperature !== undefined && { temperature }),
@@ -42,7 +40,7 @@ export function writeResponses(conversation: Conversation, ask: Ask, target: Tar
     ...writeFormat(plan),
     ...writeReasoning(conversation, quirks),
     ...(user !== undefined && { user }),
-    ...(ask.stream && { stream: true }),
+    ...(request.stream && { stream: true }),
   };
   return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };
 }

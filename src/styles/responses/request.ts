@@ -12,7 +12,7 @@ import {
   wrongType,
 } from '../fields.ts';
 import { readSource } from '../media.ts';
-import { isReference } from './ask.ts';
+import { isReference } from './head.ts';
 import { readThought, sealsIn } from './reasoning.ts';
 import { readResponsesSettings } from './settings.ts';
 import { addTurn, OpenCalls } from '../turns.ts';

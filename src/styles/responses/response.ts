@@ -1,18 +1,16 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import { answerId } from '../answer-id.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { memberOf, isObject } from '../fields.ts';
 import { writeThought } from './reasoning.ts';
-import { finishOf } from './passthrough.ts';
 import { signatureOf, thoughtSeal } from '../seal.ts';
-import { readUsage, writeUsage } from '../usage.ts';
+import { usage_format } from './usage.ts';
 
 /** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
 export function readResponsesAnswer(body: JsonObject): ChatAnswer {
   const { output, status } = body;
   if (!Array.isArray(output)) throw new Error('The answer has no output.');
   if (status === 'failed' || status === 'cancelled') throw new Error(`The answer is ${status}.`);
-  const usage = readUsage('responses', body['usage']);
+  const usage = usage_format.read(body['usage']);
   const parts = output.filter(isObject).flatMap(readItem);
   const reason = readResponsesFinish(body, {
     has_calls: parts.some(({ type }) => type === 'tool_call'),
@@ -31,6 +29,29 @@ export function readResponsesFinish(
   if (has_refusal || finish === 'content_filter') return 'refusal';
   if (finish === 'max_output_tokens') return 'length';
   return has_calls ? 'tool_calls' : 'stop';
+}
+
+/** Why an answer ended: its status, or what cut it short. */
+export function finishOf(response: JsonObject): string {
+  const { incomplete_details, status } = response;
+  const reason = isObject(incomplete_details) ? incomplete_details['reason'] : undefined;
+  if (typeof reason === 'string') return reason;
+  return typeof status === 'string' ? status : 'completed';
+}
+
+/** Codes for what the caller got wrong; all others are about us or the upstream. */
+const mistake_codes = /^(invalid_|image_|unsupported_|empty_image|context_length|string_above|cyber_policy|bio_policy)/;
+
+/** An error in the words of the other styles, where the type tells whose mistake it is. */
+export function errorIn(error: Json): JsonObject {
+  if (!isObject(error)) return {};
+  const { code, type, message } = error;
+  const is_mistake = typeof code === 'string' && mistake_codes.test(code);
+  const error_type = type === undefined || type === 'error' ? (code ?? 'error') : type;
+  return {
+    type: is_mistake ? 'invalid_request_error' : error_type,
+    ...(typeof message === 'string' && { message }),
+  };
 }
 
 function readItem(item: JsonObject): Part[] {
@@ -63,6 +84,11 @@ function listOf(value: Json | undefined): JsonObject[] {
 
 /** What a response says of its request. */
 export type Echo = JsonObject;
+
+/** The id of a response. */
+export function answerId(request_id: string): string {
+  return `resp_${request_id}`;
+}
 
 const echoed: readonly [field: string, usual: Json][] = [
   ['background', false],
@@ -100,7 +126,7 @@ export function writeResponse(
 ): JsonObject {
   const { status, incomplete_reason, output, usage } = state;
   return {
-    id: answerId('responses', options.request_id),
+    id: answerId(options.request_id),
     object: 'response',
     created_at: options.created,
     status,
@@ -109,7 +135,7 @@ export function writeResponse(
     model: options.model,
     output,
     ...options.echo,
-    usage: usage ? writeUsage('responses', usage) : null,
+    usage: usage ? usage_format.write(usage) : null,
   };
 }
 

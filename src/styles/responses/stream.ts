@@ -1,19 +1,30 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
-import type { ChatEvent } from '../conversation.ts';
+import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { readResponsesFinish } from './response.ts';
-import { toldBy } from './passthrough.ts';
 import { thoughtSeal } from '../seal.ts';
-import { cut, errorEventOf, objectOf, start, type StreamReader } from '../stream-reader.ts';
-import { readUsage } from '../usage.ts';
+import { cut, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
+import { writeThought } from './reasoning.ts';
+import {
+  errorIn,
+  idOf,
+  readResponsesFinish,
+  writeCallItem,
+  writeContent,
+  writeEnding,
+  writeMessage,
+  writeResponse,
+  writeSeal,
+  type ResponseOptions,
+} from './response.ts';
+import { usage_format } from './usage.ts';
 
 /** A call by its place in the output: items may be written at the same time. */
-type Call = { index: number; has_arguments: boolean };
+type OpenCall = { index: number; has_arguments: boolean };
 
 /** Reads a stream of the responses style into what happens in it. */
 export class ResponsesReader implements StreamReader {
-  readonly #calls = new Map<Json, Call>();
+  readonly #calls = new Map<Json, OpenCall>();
   #has_refusal = false;
   #is_done = false;
 
@@ -45,9 +56,9 @@ export class ResponsesReader implements StreamReader {
       case 'response.incomplete':
         return isObject(response) ? this.#end(response) : [];
       case 'response.failed':
-        return [errorEventOf(toldBy(isObject(response) ? (response['error'] ?? null) : null))];
+        return [errorEventOf(errorIn(isObject(response) ? (response['error'] ?? null) : null))];
       case 'error':
-        return [errorEventOf(toldBy(isObject(event['error']) ? event['error'] : event))];
+        return [errorEventOf(errorIn(isObject(event['error']) ? event['error'] : event))];
       default:
         return [];
     }
@@ -85,7 +96,7 @@ export class ResponsesReader implements StreamReader {
   #end(response: JsonObject): ChatEvent[] {
     if (this.#is_done) return [];
     this.#is_done = true;
-    const usage = readUsage('responses', response['usage']);
+    const usage = usage_format.read(response['usage']);
     const seen = { has_calls: this.#calls.size > 0, has_refusal: this.#has_refusal };
     return [
       ...(usage ? [{ type: 'usage' as const, usage }] : []),
@@ -97,4 +108,181 @@ export class ResponsesReader implements StreamReader {
 
 function textOf(delta: Json | undefined): string[] {
   return typeof delta === 'string' && delta !== '' ? [delta] : [];
+}
+
+/** Of an item: where it stands in the output, and what has come of it. */
+type Item = { index: number; id: string };
+type Said = Item & { kind: 'text' | 'refusal' | 'thinking'; text: string };
+type Called = Item & { call_id: string; name: string; json: string };
+
+/**
+ * Writes what happens in a stream as named events of the responses style. One message or thought is open at a
+ * time; calls of tools stay open until the end, since upstreams may write several at once.
+ */
+export class ResponsesWriter implements StreamWriter {
+  finish: string | undefined;
+  readonly #options: ResponseOptions;
+  #sequence = 0;
+  #output: JsonObject[] = [];
+  #said: Said | undefined;
+  /** By their index among the calls. */
+  readonly #calls = new Map<number, Called>();
+  #reason: FinishReason = 'stop';
+  #has_refusal = false;
+
+  constructor(options: ResponseOptions) {
+    this.#options = options;
+  }
+
+  /** `usage` as it is known at the moment; it is told at the end. */
+  write(event: ChatEvent, usage: () => Usage | undefined): string {
+    switch (event.type) {
+      case 'start':
+        return this.#start();
+      case 'text':
+      case 'refusal':
+      case 'thinking':
+        return this.#say(event.type, event.text);
+      case 'signature':
+        return this.#closeThought(event.signature);
+      case 'redacted_thinking':
+        return this.#close() + this.#whole((id) => writeThought({ type: 'redacted_thinking', data: event.data }, id));
+      case 'tool_call':
+        return this.#call(event);
+      case 'tool_arguments':
+        return this.#arguments(event.index, event.json);
+      case 'finish':
+        this.#reason = event.reason;
+        return '';
+      case 'end':
+        return this.#end(usage());
+      case 'ping':
+        return ': keep-alive\n\n';
+      default:
+        return '';
+    }
+  }
+
+  #start(): string {
+    const response = writeResponse(this.#options, { status: 'in_progress', output: [] });
+    return this.#event('response.created', { response }) + this.#event('response.in_progress', { response });
+  }
+
+  #say(kind: Said['kind'], text: string): string {
+    let events = '';
+    if (this.#said?.kind !== kind) events += this.#close() + this.#open(kind);
+    const open_item = this.#said;
+    if (!open_item) return events;
+    open_item.text += text;
+    const { name, place } = wordsOf(open_item);
+    return events + this.#event(`response.${name}.delta`, { ...place, delta: text, ...logprobsOf(open_item) });
+  }
+
+  #open(kind: Said['kind']): string {
+    const index = this.#output.length;
+    const id = idOf(kind === 'thinking' ? 'rs' : 'msg', this.#options.request_id, index);
+    this.#said = { kind, index, id, text: '' };
+    if (kind === 'refusal') this.#has_refusal = true;
+    const item = kind === 'thinking' ? { id, type: 'reasoning', summary: [] } : writeMessage(id, [], 'in_progress');
+    this.#output.push(item);
+    const { place, part_name } = wordsOf(this.#said);
+    const added = this.#event('response.output_item.added', { output_index: index, item });
+    return added + this.#event(`response.${part_name}.added`, { ...place, part: partOf(this.#said) });
+  }
+
+  /** Ends the message or the thought that is open. */
+  #close(signature?: string): string {
+    const open_item = this.#said;
+    if (!open_item) return '';
+    this.#said = undefined;
+    const { name, field, place, part_name } = wordsOf(open_item);
+    const done = this.#event(`response.${name}.done`, { ...place, [field]: open_item.text, ...logprobsOf(open_item) });
+    const part_done = this.#event(`response.${part_name}.done`, { ...place, part: partOf(open_item) });
+    const thought = { type: 'thinking' as const, text: open_item.text, ...(signature !== undefined && { signature }) };
+    const item =
+      open_item.kind === 'thinking'
+        ? writeThought(thought, open_item.id)
+        : writeMessage(open_item.id, [partOf(open_item)], 'completed');
+    return done + part_done + this.#itemDone(open_item.index, item);
+  }
+
+  /** A signature may come without a text that was signed. */
+  #closeThought(signature: string): string {
+    if (this.#said?.kind === 'thinking') return this.#close(signature);
+    return this.#close() + this.#whole((id) => writeThought({ type: 'thinking', text: '', signature }, id));
+  }
+
+  /** An item of reasoning that comes at once. */
+  #whole(write: (id: string) => JsonObject): string {
+    const index = this.#output.length;
+    const item = write(idOf('rs', this.#options.request_id, index));
+    this.#output.push(item);
+    return this.#event('response.output_item.added', { output_index: index, item }) + this.#itemDone(index, item);
+  }
+
+  #call({ index: number, id: call_id, name, seal }: ChatEvent & { type: 'tool_call' }): string {
+    let events = this.#close();
+    if (seal !== undefined) events += this.#whole((id) => writeSeal(call_id, seal, id));
+    const index = this.#output.length;
+    const id = idOf('fc', this.#options.request_id, index);
+    this.#calls.set(number, { index, id, call_id, name, json: '' });
+    const item = writeCallItem({ call_id, name, arguments: '' }, id, 'in_progress');
+    this.#output.push(item);
+    return events + this.#event('response.output_item.added', { output_index: index, item });
+  }
+
+  #arguments(number: number, json: string): string {
+    const call = this.#calls.get(number);
+    if (!call) return '';
+    call.json += json;
+    const place = { item_id: call.id, output_index: call.index };
+    return this.#event('response.function_call_arguments.delta', { ...place, delta: json });
+  }
+
+  #end(usage: Usage | undefined): string {
+    const ending = writeEnding(this.#reason, this.#has_refusal);
+    const status = ending.status === 'completed' ? 'completed' : 'incomplete';
+    const closed = this.#close() + [...this.#calls.values()].map((call) => this.#endCall(call, status)).join('');
+    this.finish = ending.incomplete_reason ?? ending.status;
+    const response = writeResponse(this.#options, { ...ending, output: this.#output, ...(usage && { usage }) });
+    return closed + this.#event(`response.${ending.status}`, { response });
+  }
+
+  #endCall({ index, id, call_id, name, json }: Called, status: string): string {
+    const text = json || '{}';
+    const place = { item_id: id, output_index: index };
+    const done = this.#event('response.function_call_arguments.done', { ...place, name, arguments: text });
+    return done + this.#itemDone(index, writeCallItem({ call_id, name, arguments: text }, id, status));
+  }
+
+  #itemDone(index: number, item: JsonObject): string {
+    this.#output[index] = item;
+    return this.#event('response.output_item.done', { output_index: index, item });
+  }
+
+  #event(type: string, fields: JsonObject): string {
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...fields })}\n\n`;
+  }
+}
+
+type Words = { name: string; field: string; part_name: string; place: JsonObject };
+
+/** What the events of a text are called, and where they say that it stands. */
+function wordsOf({ kind, id, index }: Said): Words {
+  const item = { item_id: id, output_index: index };
+  if (kind === 'thinking') {
+    const place = { ...item, summary_index: 0 };
+    return { name: 'reasoning_summary_text', field: 'text', part_name: 'reasoning_summary_part', place };
+  }
+  const place = { ...item, content_index: 0 };
+  if (kind === 'refusal') return { name: 'refusal', field: 'refusal', part_name: 'content_part', place };
+  return { name: 'output_text', field: 'text', part_name: 'content_part', place };
+}
+
+function partOf({ kind, text }: Said): JsonObject {
+  return kind === 'thinking' ? { type: 'summary_text', text } : writeContent({ type: kind, text });
+}
+
+function logprobsOf({ kind }: Said): JsonObject {
+  return kind === 'text' ? { logprobs: [] } : {};
 }

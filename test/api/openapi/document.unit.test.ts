@@ -6,10 +6,12 @@ import type { Endpoint } from '../../../src/http/endpoint.ts';
 import { buildOpenApi, type MediaModel } from '../../../src/api/openapi/document.ts';
 import { mediaModels } from '../../../src/api/openapi/reference.ts';
 import { openCatalog } from '../../../src/catalog/catalog.ts';
-import { ApiError, type ErrorFormat, renderError } from '../../../src/errors.ts';
+import { ApiError, service_errors } from '../../../src/errors.ts';
 import { listEndpoints } from '../../../src/server.ts';
 import { formattedJson } from '../../helpers/formatted-json.ts';
 import { asObject } from '../harness.ts';
+import { completions_errors } from '../../../src/styles/completions/errors.ts';
+import { messages_errors } from '../../../src/styles/messages/errors.ts';
 
 const published = fileURLToPath(new URL('../../../openapi.json', import.meta.url));
 const base_url = 'http://127.0.0.1:8080';
@@ -130,14 +132,8 @@ describe('the schemas of openapi.json', () => {
     expect(examples).toBeGreaterThan(1);
   });
 
-  const pointers: Record<ErrorFormat, string> = {
-    service: '/components/schemas/Error',
-    completions: '/components/schemas/CompletionsError',
-    messages: '/components/schemas/MessagesError',
-  };
-
-  test.each(['service', 'completions', 'messages'] as const)('accept every error of the %s format', (format) => {
-    const check = validatorOf(pointers[format]);
+  test.each([service_errors, completions_errors, messages_errors])('accept every $name', ({ name, render }) => {
+    const check = validatorOf(`/components/schemas/${name}`);
     const details = [1, 2].map((number) => ({ field: `f${number}`, rule: 'type', message: 'no' }));
     for (const error of [
       new ApiError('invalid_input', 'no', { param: 'input.a', code: 'x', details }),
@@ -145,7 +141,7 @@ describe('the schemas of openapi.json', () => {
       new ApiError('failures_pause', 'no'),
       new ApiError('timeout', 'no'),
     ]) {
-      expect(check(renderError(error, format, 'req_1'))).toEqual([]);
+      expect(check(render(error, 'req_1'))).toEqual([]);
     }
     expect(check({ error: { message: 'no', type: 'made_up' } })).not.toEqual([]);
   });
@@ -235,14 +231,13 @@ describe('the builder of openapi.json', () => {
       {
         method: 'GET',
         path: '/v1/a/{b}',
-        format: 'messages',
+        format: messages_errors,
         docs: { ...docs, query },
         handle: () => ({ status: 200 }),
       },
       {
         method: 'GET',
         path: '/hidden',
-        format: 'service',
         public: true,
         docs: { ...docs, hidden: true },
         handle: () => ({ status: 200 }),

@@ -4,6 +4,7 @@ import { openGuard } from '../../../src/net/guard.ts';
 import { gemini } from '../../../src/providers/adapters/gemini/adapter.ts';
 import { startChatUpstream, type ChatUpstream } from '../../helpers/chat-upstream.ts';
 import { callOf, configOf, never, secret, textOf } from '../upstreams.ts';
+import { gemini as gemini_style } from '../../../src/styles/gemini/codec.ts';
 
 const guard = openGuard();
 let upstream: ChatUpstream;
@@ -15,13 +16,13 @@ beforeAll(async () => {
 afterAll(() => upstream.stop());
 
 const body = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] };
-const call = (more: object = {}) => callOf('contents', { body, ...more });
+const call = (more: object = {}) => callOf('gemini', { body, ...more });
 const open = (path = '') => gemini.openChat(configOf('gemini', upstream.url + path), { guard });
 
 describe("an upstream of Gemini's style", () => {
   it('gets the key, the model in the path, and the unchanged body', async () => {
     const provider = open();
-    expect(provider.styles).toEqual(['contents']);
+    expect(provider.styles).toEqual([gemini_style]);
     expect(await textOf(provider, call())).toBe('{"hello":1}');
     const asked = upstream.asked.at(-1);
     expect(asked).toMatchObject({ path: '/v1beta/models/m:generateContent', body });

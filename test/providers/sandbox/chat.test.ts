@@ -7,9 +7,9 @@ import { InputRefused, NotStarted, type ChatCall } from '../../../src/providers/
 import { sandbox } from '../../../src/providers/sandbox/adapter.ts';
 import { countTokens } from '../../../src/providers/sandbox/tokens.ts';
 import { readCompletionsAnswers } from '../../../src/styles/completions/response.ts';
-import type { ChatAnswer, ChatEvent, Style } from '../../../src/styles/conversation.ts';
+import type { ChatAnswer, ChatEvent } from '../../../src/styles/conversation.ts';
 import { readMessagesAnswer } from '../../../src/styles/messages/response.ts';
-import { makeReader } from '../../../src/styles/read-stream.ts';
+import { callerNamed, type Style } from '../../styles/by-name.ts';
 
 const provider = sandbox.openChat();
 const never = new AbortController().signal;
@@ -17,7 +17,15 @@ const styles: Style[] = ['completions', 'messages'];
 
 function callOf(style: Style, body: JsonObject, more: Partial<ChatCall> = {}): ChatCall {
   const timeout_ms = { connect: 1_000, first_byte: 1_000, idle: 1_000, start: 1_000, total: 1_000 };
-  const call = { request_id: 'req_1', style, model: 'chat', headers: {}, timeout_ms, options: {}, ...more };
+  const call = {
+    request_id: 'req_1',
+    style: callerNamed(style),
+    model: 'chat',
+    headers: {},
+    timeout_ms,
+    options: {},
+    ...more,
+  };
   return { ...call, stream: more.stream ?? false, body: { model: 'chat', max_tokens: 1_000, ...body } };
 }
 
@@ -54,7 +62,7 @@ const streamBytes = (style: Style, body: JsonObject): Promise<string> => {
 
 /** What happens in a stream, read as that of any upstream. */
 async function events(style: Style, body: JsonObject): Promise<ChatEvent[]> {
-  const reader = makeReader(style, 'req_1');
+  const reader = callerNamed(style).upstream.openReader('req_1');
   const splitter = new SseSplitter(100_000);
   const found = splitter.push(Buffer.from(await streamBytes(style, body))).flatMap((frame) => [...reader.read(frame)]);
   return [...found, ...reader.end()];

@@ -5,9 +5,10 @@ import type { ChatCall } from '../../../src/providers/provider.ts';
 import { openSandboxChat } from '../../../src/providers/sandbox/chat.ts';
 import { instanceOf } from '../../../src/providers/sandbox/json-instance.ts';
 import { workedMs } from '../../helpers/work.ts';
+import { completions } from '../../../src/styles/completions/codec.ts';
 
 const timeout_ms = { connect: 1_000, first_byte: 1_000, idle: 1_000, start: 1_000, total: 1_000 };
-const call = { request_id: 'r', style: 'completions', model: 'chat', headers: {}, timeout_ms, options: {} } as const;
+const call = { request_id: 'r', style: completions, model: 'chat', headers: {}, timeout_ms, options: {} } as const;
 
 const list = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
 

@@ -4,6 +4,7 @@ import type { Json } from '../../../src/catalog/model.ts';
 import { openSandboxChat } from '../../../src/providers/sandbox/chat.ts';
 import { beginningOf, countTokens, piecesOf } from '../../../src/providers/sandbox/tokens.ts';
 import { workedMs } from '../../helpers/work.ts';
+import { messages } from '../../../src/styles/messages/codec.ts';
 
 /** Counts several requests at once, and how often the event loop went round meanwhile. */
 async function countWithTurns(contents: readonly Json[]): Promise<{ tokens: number; turns: number }> {
@@ -27,7 +28,7 @@ async function countWithTurns(contents: readonly Json[]): Promise<{ tokens: numb
 
 const call = {
   request_id: 'r',
-  style: 'messages',
+  style: messages,
   model: 'chat',
   headers: {},
   timeout_ms: { connect: 1_000, first_byte: 1_000, idle: 1_000, start: 1_000, total: 1_000 },

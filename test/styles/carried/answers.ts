@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import type { CallerStyle } from '../../../src/styles/conversation.ts';
+import type { CallerStyle } from '../by-name.ts';
 
 /** What becomes of a part of a whole answer for a caller of the other style. */
 export type AnswerRow = {

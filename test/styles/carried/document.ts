@@ -2,9 +2,9 @@ import { answers_of_completions, answers_of_messages, type AnswerRow } from './a
 import { completions_history } from './completions-history.ts';
 import { completions_said } from './completions-said.ts';
 import { completions_settings } from './completions-settings.ts';
-import { answers_of_contents, failures_of_contents } from './contents-answers.ts';
-import { completions_to_contents } from './completions-to-contents.ts';
-import { messages_to_contents } from './messages-to-contents.ts';
+import { answers_of_contents, failures_of_contents } from './gemini-answers.ts';
+import { completions_to_gemini } from './completions-to-gemini.ts';
+import { messages_to_gemini } from './messages-to-gemini.ts';
 import { messages_history } from './messages-history.ts';
 import { messages_said } from './messages-said.ts';
 import { messages_settings } from './messages-settings.ts';
@@ -76,9 +76,9 @@ export function translationDocument(): string {
     '## Requests of messages style, for an upstream of the responses style',
     requestTable(messages_to_responses),
     '## Requests of chat completions, for an upstream of Gemini’s style',
-    requestTable(completions_to_contents),
+    requestTable(completions_to_gemini),
     '## Requests of messages style, for an upstream of Gemini’s style',
-    requestTable(messages_to_contents),
+    requestTable(messages_to_gemini),
     '## Answers of messages style, for a caller of chat completions',
     answerTable(answers_of_messages),
     '## Answers of chat completions, for a caller of messages style',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/catalog/model.ts';
 import { parseExactly } from '../../../src/lib/long-integers.ts';
-import { contentsSchema } from '../../../src/styles/gemini/schema.ts';
+import { geminiSchema } from '../../../src/styles/gemini/schema.ts';
 import { isObject } from '../../../src/styles/fields.ts';
 
 const text = { type: 'string' };
@@ -103,7 +103,7 @@ describe('a schema for Gemini', () => {
       { type: 'object', properties: { pattern: text, const: text, $ref: text } },
     ],
   ])('%s', (_, given, expected) => {
-    expect(contentsSchema(given)).toEqual(expected);
+    expect(geminiSchema(given)).toEqual(expected);
   });
 
   const keyword = fc.constantFrom(
@@ -130,7 +130,7 @@ describe('a schema for Gemini', () => {
     fc.assert(
       fc.property(fc.dictionary(keyword, json, { maxKeys: 4 }), (given) => {
         const before = JSON.stringify(given);
-        const made = contentsSchema(given);
+        const made = geminiSchema(given);
         expect(Object.keys(made).filter((key) => !known.includes(key))).toEqual([]);
         expect(JSON.stringify(given)).toBe(before);
       }),
@@ -141,9 +141,9 @@ describe('a schema for Gemini', () => {
 
 it('a schema for Gemini keeps a choice among numbers that no double holds', () => {
   const schema = parseExactly('{"type": "integer", "enum": [9007199254740993, 1]}');
-  expect(JSON.stringify(contentsSchema(isObject(schema) ? schema : {}))).toBe(
+  expect(JSON.stringify(geminiSchema(isObject(schema) ? schema : {}))).toBe(
     '{"type":"integer","enum":[9007199254740993,1]}',
   );
   const nonsense = parseExactly('{"$defs": 9007199254740993, "properties": 9007199254740993}');
-  expect(JSON.stringify(contentsSchema(isObject(nonsense) ? nonsense : {}))).not.toContain('"digits"');
+  expect(JSON.stringify(geminiSchema(isObject(nonsense) ? nonsense : {}))).not.toContain('"digits"');
 });

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../src/catalog/model.ts';
-import type { CallerStyle } from '../../../src/styles/conversation.ts';
 import { schemaOf, type Author } from './marks.ts';
+import type { CallerStyle } from '../by-name.ts';
 
 /** Requests of each style with everything in them that its SDKs can say. */
 export const callers: { readonly [style in CallerStyle]: (author: Author) => JsonObject } = {

@@ -1,5 +1,6 @@
 import type { ProviderConfig } from '../../../catalog/model.ts';
 import type { Guard } from '../../../net/guard.ts';
+import { messages } from '../../../styles/messages/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
 import type { Adapter, ChatProvider } from '../../provider.ts';
@@ -24,7 +25,7 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-api-key': config.api_key };
   const headersFor = (given: Record<string, string>) => ({ 'anthropic-version': version, ...given, ...key });
   return {
-    styles: ['messages'],
+    styles: [messages],
     send: ({ body, headers, stream, timeout_ms }, signal) => {
       const all = { ...headersFor(headers), accept: stream ? 'text/event-stream' : 'application/json' };
       return client.post(`${prefix}/messages`, all, body, { signal, connect_timeout_ms: timeout_ms.connect });

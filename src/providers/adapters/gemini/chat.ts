@@ -1,5 +1,6 @@
 import type { ProviderConfig } from '../../../catalog/model.ts';
 import type { Guard } from '../../../net/guard.ts';
+import { gemini } from '../../../styles/gemini/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { InputRefused, type ChatProvider } from '../../provider.ts';
 import { hints } from './hints.ts';
@@ -19,7 +20,7 @@ export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard
   const prefix = pathPrefix(base_url);
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   return {
-    styles: ['contents'],
+    styles: [gemini],
     send: async ({ model, body, stream, timeout_ms, options: { safety_settings } }, signal) => {
       const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
       const headers = { ...key, accept: stream ? 'text/event-stream' : 'application/json' };

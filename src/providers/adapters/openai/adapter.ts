@@ -1,5 +1,7 @@
 import type { ProviderConfig } from '../../../catalog/model.ts';
 import type { Guard } from '../../../net/guard.ts';
+import { completions } from '../../../styles/completions/codec.ts';
+import { responses } from '../../../styles/responses/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
 import { openMedia } from './media.ts';
@@ -41,11 +43,11 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
   const takes_json = { ...key, accept: 'application/json' };
   const takes_events = { ...key, accept: 'text/event-stream' };
   return {
-    styles: config.base_url === undefined ? ['completions', 'responses'] : ['completions'],
-    styles_by_option: ['responses'],
+    styles: config.base_url === undefined ? [completions, responses] : [completions],
+    styles_by_option: [responses],
     send: ({ style, body, stream, timeout_ms }, signal) => {
       const headers = stream ? takes_events : takes_json;
-      const path = style === 'responses' ? '/responses' : '/chat/completions';
+      const path = style === responses ? '/responses' : '/chat/completions';
       return client.post(path, headers, body, { signal, connect_timeout_ms: timeout_ms.connect });
     },
     embed: ({ body, timeout_ms }, signal) =>

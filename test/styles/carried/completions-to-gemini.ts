@@ -17,7 +17,7 @@ const sealed = (id: string, thought_signature: string): JsonObject => ({
 });
 
 /** From chat completions to Gemini. */
-export const completions_to_contents: readonly Row[] = [
+export const completions_to_gemini: readonly Row[] = [
   {
     field: 'max_tokens, max_completion_tokens',
     how: '`maxOutputTokens`, at most what the model may write; what the model thinks counts too',

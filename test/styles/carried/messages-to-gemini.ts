@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import { hi_part, inline, model, said, unsealed } from './completions-to-contents.ts';
+import { hi_part, inline, model, said, unsealed } from './completions-to-gemini.ts';
 import { blocks, closed, hi, parameters, pdf, png, tool, use, used, user, type Row } from './row.ts';
 
 const called = (id: string): JsonObject => ({ functionCall: { id, name: 'f', args: {} } });
@@ -8,7 +8,7 @@ const answered = (response: JsonObject, more: JsonObject = {}): JsonObject =>
   said({ functionResponse: { id: 'a', name: 'f', response, ...more } });
 
 /** From messages style to Gemini. */
-export const messages_to_contents: readonly Row[] = [
+export const messages_to_gemini: readonly Row[] = [
   {
     field: 'max_tokens',
     how: '`maxOutputTokens`, at most what the model may write and at least 1',

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import type { Style } from '../../../src/styles/conversation.ts';
 import { named } from './row.ts';
+import type { Style } from '../by-name.ts';
 
 /** What becomes of a part of Gemini's whole answer for callers of both styles. */
 export type ContentsAnswerRow = {

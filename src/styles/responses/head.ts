@@ -1,24 +1,40 @@
+import { Type } from 'typebox';
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import { memberOf, isObject, mistake, readBoolean, readCount, readObject, readText, wrongType } from '../fields.ts';
-import { checkHostedTools, checkServiceTier, notOffered } from '../priced-fields.ts';
+import type { ApiError } from '../../errors.ts';
+import type { ChatRequest } from '../codec.ts';
+import {
+  memberOf,
+  isObject,
+  mistake,
+  readBoolean,
+  readCount,
+  readList,
+  readObject,
+  readText,
+  wrongType,
+} from '../fields.ts';
+import { showValue } from '../../lib/show-value.ts';
+import { usual_tiers } from '../allowed.ts';
 
-/** An `Ask` of this style. */
-type ResponsesAsk = {
-  style: 'responses';
-  body: JsonObject;
-  model: string;
-  stream: boolean;
-  wants_usage: true;
-  max_tokens: number | undefined;
-  thinking_budget: 0;
-  n: 1;
-};
+/** A body as JSON Schema: what the service itself looks at. */
+export const responses_body = Type.Object({
+  model: Type.String({ description: 'Model id.', examples: ['sandbox/chat'] }),
+  input: Type.Union([Type.String(), Type.Array(Type.Object({}, { additionalProperties: true }), { minItems: 1 })], {
+    description: 'A text, or the whole conversation in items of this style.',
+  }),
+  instructions: Type.Optional(Type.String({ description: 'The system prompt.' })),
+  max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+  stream: Type.Optional(Type.Boolean({ description: 'Answer as server-sent events.' })),
+  tools: Type.Optional(
+    Type.Array(Type.Object({}, { additionalProperties: true }), { description: 'Those that the caller runs.' }),
+  ),
+});
 
 /**
  * Reads what routing and money need of a body of `/v1/responses`, and refuses what would cost money without a
  * price or reach what an upstream keeps. Throws ApiError 400 naming the field.
  */
-export function readResponsesAsk(body: JsonObject): ResponsesAsk {
+export function readHead(body: JsonObject): Omit<ChatRequest, 'style' | 'body'> {
   const model = readText(body, 'model', 'model');
   if (model === undefined) throw mistake('model', 'is required');
   if (model === '') throw mistake('model', 'must be a non-empty string');
@@ -31,7 +47,7 @@ export function readResponsesAsk(body: JsonObject): ResponsesAsk {
   if (readObject(body, 'stream_options', 'stream_options') && !stream)
     throw mistake('stream_options', 'is only allowed with "stream": true');
   const max_tokens = readCount(body, 'max_output_tokens', 'max_output_tokens', 1);
-  return { style: 'responses', body, model, stream, wants_usage: true, max_tokens, thinking_budget: 0, n: 1 };
+  return { model, stream, wants_usage: true, max_tokens, thinking_budget: 0, n: 1 };
 }
 
 /** Fields about what was stored before, or is to run and stay behind. */
@@ -93,5 +109,50 @@ function checkFiles(holder: JsonObject, at: string): void {
   for (const field of ['file_id', 'container_id']) {
     if (memberOf(holder, field) === undefined) continue;
     throw notOffered(`${at}.${field}`, 'is not offered: send the content itself, as a data URL or a link');
+  }
+}
+
+/** The 400 for what is not sold here. To be thrown. */
+function notOffered(at: string, why: string): ApiError {
+  return mistake(at, why, 'unsupported_field');
+}
+
+/** Throws ApiError 400 for a tier with a price of its own. */
+function checkServiceTier(body: JsonObject): void {
+  const tier = memberOf(body, 'service_tier');
+  if (tier === undefined || usual_tiers.includes(tier)) return;
+  throw notOffered('service_tier', `must be auto or default: ${showValue(tier)} has prices of its own at the provider`);
+}
+
+/** Tools that the caller runs, so that a call of theirs costs nothing but its tokens. */
+const own_tools: ReadonlySet<Json> = new Set([
+  'function',
+  'custom',
+  'namespace',
+  'local_shell',
+  'apply_patch',
+  'computer',
+  'computer_use_preview',
+  'computer-preview',
+  'tool_search',
+]);
+
+/** Where a shell runs: with the caller, unless it names a container. */
+function isLocal(environment: Json | undefined): boolean {
+  return (environment ?? null) === null || (isObject(environment) && environment['type'] === 'local');
+}
+
+/** Throws ApiError 400 for tools of the responses style that the provider runs: they are billed beyond their tokens. */
+function checkHostedTools(holder: JsonObject, at: string): void {
+  for (const [index, tool] of (readList(holder, 'tools', at) ?? []).entries()) {
+    if (!isObject(tool)) continue;
+    const { type = null, environment } = tool;
+    const where = `${at}[${index}]`;
+    if (own_tools.has(type)) {
+      if (type === 'namespace') checkHostedTools(tool, `${where}.tools`);
+    } else if (type !== 'shell' || !isLocal(environment)) {
+      const why = `${showValue(type)} is run by the provider, which bills it beyond its tokens; use tools of type function`;
+      throw notOffered(`${where}.type`, why);
+    }
   }
 }

@@ -1,25 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import { ApiError } from '../errors.ts';
-import type { CallerStyle } from './conversation.ts';
-import { memberOf, isObject, mistake, readBoolean, readCount, readObject, wrongType } from './fields.ts';
-import { readResponsesAsk } from './responses/ask.ts';
+import type { ChatRequest } from './codec.ts';
+import { memberOf, isObject } from './fields.ts';
 import { addText } from './text-size.ts';
-
-/** What a chat request asks for, as far as routing and money need to know; `body` is the whole of it. */
-export type Ask = {
-  style: CallerStyle;
-  body: JsonObject;
-  model: string;
-  stream: boolean;
-  /** Completions streams: `stream_options.include_usage`. Messages streams always tell. */
-  wants_usage: boolean;
-  /** Undefined if the caller set none. */
-  max_tokens: number | undefined;
-  /** How many of them the model is to think with; 0 if the caller set no budget. */
-  thinking_budget: number;
-  /** How many answers. */
-  n: number;
-};
 
 /**
  * What the input is made of, for its estimate: bytes of all text, and what is no text. Audio counts among
@@ -32,86 +14,6 @@ export type InputSize = {
   documents: number;
   document_bytes: number;
 };
-
-const choices_max = 128;
-
-/**
- * Reads what routing and money need of a chat body, in place; everything else is left to whoever answers.
- * `count` is for a body whose tokens are only counted: it needs no max_tokens. Throws ApiError 400.
- */
-export function readAsk(style: CallerStyle, body: unknown, purpose: 'answer' | 'count' = 'answer'): Ask {
-  if (!isObject(body)) throw new ApiError('invalid_request', 'The body must be a JSON object.');
-  refuseThread(body);
-  if (style === 'responses') return readResponsesAsk(body);
-  const model = readModel(body);
-  checkMessages(body);
-  const stream = readBoolean(body, 'stream', 'stream') ?? false;
-  if (style === 'messages') {
-    const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 0);
-    if (max_tokens === undefined && purpose === 'answer') throw mistake('max_tokens', 'is required');
-    return { style, body, model, stream, wants_usage: true, max_tokens, thinking_budget: thinkingBudget(body), n: 1 };
-  }
-  const n = readCount(body, 'n', 'n', 1) ?? 1;
-  if (n > choices_max) throw mistake('n', `must be at most ${choices_max}`);
-  const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 1);
-  const max_completion_tokens = readCount(body, 'max_completion_tokens', 'max_completion_tokens', 1);
-  const wants_usage = readWantsUsage(body, stream);
-  return {
-    style,
-    body,
-    model,
-    stream,
-    wants_usage,
-    max_tokens: max_completion_tokens ?? max_tokens,
-    thinking_budget: thinkingBudget(body),
-    n,
-  };
-}
-
-/** In `thinking`, as the messages style has it, or in `reasoning`, as some vendors of chat completions do. */
-function thinkingBudget({ thinking, reasoning }: JsonObject): number {
-  const budgets = [
-    isObject(thinking) && thinking['type'] !== 'disabled' ? thinking['budget_tokens'] : undefined,
-    isObject(reasoning) && reasoning['enabled'] !== false ? reasoning['max_tokens'] : undefined,
-  ];
-  return Math.max(0, ...budgets.filter((each) => Number.isSafeInteger(each)).map(Number));
-}
-
-/**
- * A thread's history would lie upstream, in the account that all callers share. SDKs that begin one unasked (the tool
- * runner of the messages style) go on without by themselves when they are told in these words.
- */
-function refuseThread(body: JsonObject): void {
-  if (memberOf(body, 'thread') === undefined) return;
-  const message = 'thread is not offered: nothing is stored here, send the whole conversation in messages.';
-  const sdk_details = { error_code: 'thread_unsupported_request', unsupported: ['thread'] };
-  throw new ApiError('invalid_request', message, { param: 'thread', code: 'unsupported_field', sdk_details });
-}
-
-function readModel(body: JsonObject): string {
-  const model = memberOf(body, 'model');
-  if (model === undefined) throw mistake('model', 'is required');
-  if (typeof model !== 'string' || model === '') throw mistake('model', 'must be a non-empty string');
-  return model;
-}
-
-function checkMessages(body: JsonObject): void {
-  const messages = memberOf(body, 'messages');
-  if (messages === undefined) throw mistake('messages', 'is required');
-  if (!Array.isArray(messages)) throw wrongType('messages', 'an array', messages);
-  if (messages.length === 0) throw mistake('messages', 'must not be empty');
-  for (const [index, message] of messages.entries()) {
-    if (!isObject(message)) throw wrongType(`messages[${index}]`, 'an object', message);
-    if (typeof message['role'] !== 'string') throw mistake(`messages[${index}].role`, 'must be a string');
-  }
-}
-
-function readWantsUsage(body: JsonObject, stream: boolean): boolean {
-  const options = readObject(body, 'stream_options', 'stream_options');
-  if (options === undefined) return false;
-  if (!stream) throw mistake('stream_options', 'is only allowed with "stream": true');
-  return readBoolean(options, 'include_usage', 'stream_options.include_usage') ?? false;
-}
 
 /** Names, hints and seals that reach no model as text. */
 const unread: ReadonlySet<string> = new Set([
@@ -134,11 +36,11 @@ const spelled_out: ReadonlySet<string> = new Set(['parameters', 'input_schema', 
 const message_overhead_bytes = 10;
 
 /** How much input a request holds. Counts every text, also in fields that we do not know; never throws. */
-export function inputSize(ask: Ask): InputSize {
+export function inputSize({ style, body }: ChatRequest): InputSize {
   const size: InputSize = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 0, document_bytes: 0 };
-  for (const key in ask.body) if (!unread.has(key)) addValue(size, ask.body[key], false);
-  const messages = ask.body[ask.style === 'responses' ? 'input' : 'messages'];
-  if (Array.isArray(messages)) size.ascii_bytes += message_overhead_bytes * messages.length;
+  for (const key in body) if (!unread.has(key)) addValue(size, body[key], false);
+  const turns = body[style.caller.turns_field];
+  if (Array.isArray(turns)) size.ascii_bytes += message_overhead_bytes * turns.length;
   return size;
 }
 

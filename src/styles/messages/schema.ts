@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
-import { isObject } from './fields.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import { isObject } from '../fields.ts';
 
 /** Keywords that constrained decoding knows; others are told to the model in the description. */
 const supported_keywords: ReadonlySet<string> = new Set([
@@ -119,18 +119,4 @@ function shapedMembers(value: Json): Json {
 function shapedBelow(value: Json): Json {
   if (Array.isArray(value)) return value.map(shapedBelow);
   return isObject(value) ? shaped(value) : value;
-}
-
-/** True if `schema` keeps the rules of strict mode in chat completions: objects closed, every property required. */
-export function isStrict(schema: Json): boolean {
-  if (Array.isArray(schema)) return schema.every(isStrict);
-  if (!isObject(schema)) return true;
-  const { properties, required, additionalProperties } = schema;
-  if (schema['type'] === 'object' || isObject(properties)) {
-    const names = isObject(properties) ? Object.keys(properties) : [];
-    if (additionalProperties !== false) return false;
-    const all_required = new Set(Array.isArray(required) ? required : []);
-    if (!names.every((name) => all_required.has(name))) return false;
-  }
-  return Object.values(schema).every(isStrict);
 }

@@ -1,0 +1,196 @@
+import type { JsonObject } from '../catalog/model.ts';
+import type { ErrorFormat } from '../errors.ts';
+import type { ChatAnswer, Conversation, Usage } from './conversation.ts';
+import type { FetchedFile, FoundLink, Replacement } from './links.ts';
+import type { Quirks } from './quirks.ts';
+import type { SameStream, StreamReader, StreamState, StreamWriter } from './stream.ts';
+import type { UsageFormat } from './usage.ts';
+
+/**
+ * A wire format of chat, called a style: everything that this service knows of it. `src/styles/index.ts` lists all of
+ * them. A call is relayed byte by byte where its caller and its upstream have the same codec; otherwise it is parsed by
+ * one of them into the neutral form of `conversation.ts` and rendered by the other.
+ */
+export type Codec = {
+  /** As records of calls have it, and the folder of the codec. */
+  readonly name: string;
+  readonly upstream: UpstreamHalf;
+  /** Absent: only upstreams speak it, and no caller is offered it. */
+  readonly caller?: CallerHalf;
+};
+
+/** A codec that is offered to callers. */
+export type CallerCodec = Codec & { readonly caller: CallerHalf };
+
+/** A chat request, as far as routing and money have to know it; `body` is the whole of it. */
+export type ChatRequest = {
+  style: CallerCodec;
+  body: JsonObject;
+  model: string;
+  stream: boolean;
+  /** The answer's usage is reported in a stream: some styles ask whether it is wanted. */
+  wants_usage: boolean;
+  /** Undefined if the caller set none. */
+  max_tokens: number | undefined;
+  /** How many of them the model is to think with; 0 if the caller set no budget. */
+  thinking_budget: number;
+  /** How many answers. */
+  n: number;
+};
+
+/** What a request is read for: an answer, or only the number of its tokens. */
+export type Purpose = 'answer' | 'count';
+
+/** An upstream's model: `max_tokens` is the most that may be asked of it. */
+export type Target = { style: Codec; model: string; max_tokens: number; quirks: Quirks };
+
+export type UpstreamBody = {
+  body: JsonObject;
+  /** A tool that the upstream is made to call in place of a JSON schema: its arguments are the text. */
+  json_tool?: string;
+  /** Tool names that were changed for the upstream: the caller's names by the upstream's. */
+  tool_names?: Map<string, string>;
+  /** Files that the upstream does not fetch: whoever sends the body fills them in before. */
+  links?: Link[];
+};
+
+/** A link of the caller's; `inline` is where in the body its type and its bytes in base64 are to stand. */
+export type Link = { url: string; at: string; inline: { mimeType: string; data: string } };
+
+/** What an answer has to say beside its content. */
+export type AnswerOptions = {
+  /** The public id, which stands in the caller's answer instead of the upstream's name. */
+  model: string;
+  /** Names the answer. */
+  request_id: string;
+  /** Seconds since 1970, for translated answers. */
+  created: number;
+  /** A tool the upstream was made to call in place of a JSON schema: its arguments are the text. */
+  json_tool?: string;
+  /** Tool names that were changed for the upstream: the caller's names by the upstream's. */
+  tool_names?: ReadonlyMap<string, string>;
+  /** Reported to the caller when the upstream counts nothing. */
+  input_tokens_estimated: number;
+  /** Of the request that the upstream was sent: input that it writes to its cache is to stay there for an hour. */
+  writes_for_an_hour?: boolean;
+};
+
+/** An upstream's side of a style: requests are rendered, answers are parsed. */
+export type UpstreamHalf = {
+  /** Renders a conversation of a caller of another style. Throws ApiError 400 naming the field that has no place here. */
+  renderRequest(conversation: Conversation, request: ChatRequest, target: Target): UpstreamBody;
+  /** Parses a whole answer. Throws Error for what is none, and ApiError 400 for a prompt that was found unfit. */
+  parseResponse(body: JsonObject, request_id: string): ChatAnswer[];
+  /** Parses a stream, frame by frame. */
+  openReader(request_id: string): StreamReader;
+  /** The part of a rendered body whose tokens an upstream counts; absent: none counts for callers of other styles. */
+  countedBody?(body: JsonObject): JsonObject;
+  /**
+   * For a style that upstreams speak beside their usual one: whether it is the one for this request. `is_usual`: without
+   * a word in the route's options. Absent: the upstream is asked in it unless another style is chosen.
+   */
+  isChosen?(request: ChatRequest, quirks: Quirks, is_usual: boolean): boolean;
+  /** The least output that an upstream can be asked for, if this route may be asked in this style; absent: one token. */
+  outputMin?(quirks: Quirks): number;
+  /** It has no place for links: files are fetched and stand in the body. */
+  readonly has_no_links?: true;
+  /** It reports the input that it keeps in its cache for an hour by itself. */
+  readonly reports_hour_caches?: true;
+};
+
+/** Members of a body that go on to an upstream of the same style. */
+export type Members = {
+  /** As the current SDKs of the style define them (a test compares). */
+  readonly sdk: ReadonlySet<string>;
+  /** Beside them, of servers of the style, which cost nothing but tokens: sampling, and how much to think. */
+  readonly vendor: ReadonlySet<string>;
+};
+
+/** Optional features of a style that a caller asks for by name, in a header. */
+export type Betas = {
+  readonly header: string;
+  /** Those that change how a model answers, at the price of its tokens. */
+  readonly allowed: ReadonlySet<string>;
+  /** Goes on where the model has prices for prompts of that length. */
+  readonly long_context: RegExp;
+};
+
+/** The endpoint of a style, for the list of endpoints and the reference. */
+export type ChatEndpoint = {
+  readonly path: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** JSON Schema. */
+  readonly body: object;
+  readonly examples?: Record<string, unknown>;
+  /** What a 200 is. */
+  readonly response: string;
+  /** Counts the tokens of a request; absent: the style has no such call. */
+  readonly count?: {
+    readonly path: string;
+    readonly summary: string;
+    readonly response: string;
+    render(input_tokens: number): object;
+  };
+};
+
+/** A caller's side of a style: requests are parsed, answers are rendered. All that a style needs to be offered. */
+export type CallerHalf = {
+  readonly endpoint: ChatEndpoint;
+  readonly errors: ErrorFormat;
+  readonly members: Members;
+  /** Headers of the caller's that go on to an upstream of the same style, in lower case. */
+  readonly headers?: readonly string[];
+  readonly betas?: Betas;
+  /** The member of a body that has the turns. */
+  readonly turns_field: string;
+  /** The member that has the texts to stop at, for messages about it. */
+  readonly stop_field: string;
+  readonly usage: UsageFormat;
+  /** Reads what routing and money need, in place. Throws ApiError 400 naming the field. */
+  readRequest(body: JsonObject, purpose: Purpose): Omit<ChatRequest, 'style' | 'body'>;
+  /** Parses all of a request, for an upstream of another style. Throws ApiError 400 naming the field. */
+  parseRequest(body: JsonObject): Conversation;
+  /** Renders a whole answer; several only if the request asked for several. */
+  renderResponse(
+    answers: readonly ChatAnswer[],
+    usage: Usage,
+    request: ChatRequest,
+    options: AnswerOptions,
+  ): JsonObject;
+  /** Renders a stream. Reads what it needs of the request now: its body is released with the first content. */
+  openWriter(request: ChatRequest, options: AnswerOptions): StreamWriter;
+  /** Why an answer ended, in the words of the style. */
+  finishOf(body: JsonObject): unknown;
+  /**
+   * The id of an answer, which is ours whatever the upstream's is: some upstreams number theirs anew, and clients merge
+   * two answers with one id into one turn. The upstream's own is in the record of the call.
+   */
+  answerId(request_id: string): string;
+  /** The event that a silent stream has between two others. */
+  readonly heartbeat: Buffer;
+  /** The last event of a stream that went wrong after it had begun. */
+  errorEvent(error: StreamError): Buffer;
+  /** The file in place of a link, where the style does not have it as a data URL in the place of the link. */
+  replaceLink?(link: FoundLink, file: FetchedFile): Replacement | undefined;
+  readonly passthrough: Passthrough;
+};
+
+export type StreamError = { type: string; message: string; request_id: string };
+
+/** Caller and upstream have this style: everything goes on as it came but for a few edits. */
+export type Passthrough = {
+  /** A shallow copy of the caller's body with the fields changed that must be. */
+  body(request: ChatRequest, target: Target): JsonObject;
+  /** The body whose tokens an upstream counts; absent: it is not asked. */
+  countedBody?(request: ChatRequest, target: Target): JsonObject;
+  openStream(options: AnswerOptions & { wants_usage: boolean }, state: StreamState): SameStream;
+};
+
+/** The model went wrong, which comes of what it was asked: neither its upstream nor a route is to blame. */
+export class Unfinished extends Error {
+  override name = 'Unfinished';
+}
+
+/** The same in a stream. */
+export const unfinished_type = 'unfinished';

@@ -1,0 +1,58 @@
+import type { CallerCodec, StreamError } from '../codec.ts';
+import { words } from '../fields.ts';
+import { messages_body } from '../request.ts';
+import { completions_errors } from './errors.ts';
+import { sameCompletions, sameCompletionsBody } from './passthrough.ts';
+import { writeCompletions } from './render-request.ts';
+import { readCompletions, readHead } from './request.ts';
+import { answerId, finishOf, isLegacy, readCompletionsAnswers, writeCompletionsAnswers } from './response.ts';
+import { CompletionsReader, CompletionsWriter } from './stream.ts';
+import { usage_format } from './usage.ts';
+
+/** The style of `/v1/chat/completions`. */
+export const completions: CallerCodec = {
+  name: 'completions',
+  upstream: {
+    renderRequest: writeCompletions,
+    parseResponse: readCompletionsAnswers,
+    openReader: (request_id) => new CompletionsReader(request_id),
+  },
+  caller: {
+    endpoint: {
+      path: '/v1/chat/completions',
+      summary: 'Chat in the chat-completions style',
+      body: messages_body,
+      response: 'The answer, or its stream, in the style of this path.',
+    },
+    errors: completions_errors,
+    members: {
+      sdk: words(`
+    messages model audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens
+    metadata modalities moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key
+    prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier
+    stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options
+  `),
+      vendor: words(`
+    cache_control enable_thinking include_reasoning min_p min_tokens reasoning reasoning_format repetition_penalty
+    thinking thinking_budget top_a top_k
+  `),
+    },
+    turns_field: 'messages',
+    stop_field: 'stop',
+    usage: usage_format,
+    readRequest: readHead,
+    parseRequest: readCompletions,
+    renderResponse: (answers, usage, { body }, options) =>
+      writeCompletionsAnswers(answers, usage, { ...options, legacy_functions: isLegacy(body) }),
+    openWriter: ({ body, wants_usage }, options) =>
+      new CompletionsWriter({ ...options, wants_usage, legacy_functions: isLegacy(body) }),
+    finishOf,
+    answerId,
+    heartbeat: Buffer.from(': keep-alive\n\n'),
+    errorEvent: ({ type, message, request_id }: StreamError) => {
+      const error = { message, type, param: null, code: null, request_id };
+      return Buffer.from(`data: ${JSON.stringify({ error })}\n\n`);
+    },
+    passthrough: { body: sameCompletionsBody, openStream: sameCompletions },
+  },
+};

@@ -1,0 +1,200 @@
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { SseFrame } from '../../net/sse.ts';
+import type { ChatRequest, Passthrough, Target } from '../codec.ts';
+import { isObject } from '../fields.ts';
+import { withoutSampling } from '../quirks.ts';
+import {
+  chargedIn,
+  complete,
+  deliver,
+  deliverText,
+  fail,
+  learnUsage,
+  makeRenamer,
+  objectOf,
+  refuse,
+  upstreamIdOf,
+  type SameStream,
+  type StreamState,
+} from '../stream.ts';
+import { fitBudget } from '../thinking.ts';
+import { answerId, textOf } from './response.ts';
+import { usage_format } from './usage.ts';
+
+/**
+ * The caller's body for an upstream of the same style: a shallow copy with the few fields changed that must
+ * be. Everything else goes on as it came, fields that we do not know and explicit nulls too.
+ */
+
+export function sameCompletionsBody(request: ChatRequest, target: Target): JsonObject {
+  const { quirks } = target;
+  const body: JsonObject = { ...request.body, model: target.model };
+  limitCompletions(body, request, target);
+  if (request.stream && quirks.stream_options === false) delete body['stream_options'];
+  else if (request.stream) body['stream_options'] = { ...streamOptions(request), include_usage: true };
+  if (quirks.sampling === false) withoutSampling(body);
+  if (quirks.reasoning_effort === false) delete body['reasoning_effort'];
+  if (quirks.developer_role === false) body['messages'] = changeMessages(body['messages'], asSystem);
+  if (quirks.reasoning_field === 'none') body['messages'] = changeMessages(body['messages'], withoutReasoning);
+  return body;
+}
+
+function streamOptions(request: ChatRequest): JsonObject {
+  const { stream_options } = request.body;
+  return isObject(stream_options) ? stream_options : {};
+}
+
+/** Both names at once are an error at the upstream. */
+function limitCompletions(body: JsonObject, request: ChatRequest, target: Target): void {
+  const names = ['max_completion_tokens', 'max_tokens'] as const;
+  const used = names.find((name) => typeof body[name] === 'number');
+  const field = target.quirks.max_tokens_field ?? used ?? 'max_tokens';
+  // What stands in its place is not deleted first: V8 keeps an object with holes as a dictionary, which is slower to write.
+  for (const name of names) if (name !== field && typeof body[name] === 'number') delete body[name];
+  const max_tokens = Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens);
+  body[field] = max_tokens;
+  if (request.thinking_budget > max_tokens) limitReasoning(body, max_tokens);
+}
+
+/** Some servers count what is thought beside the answer. */
+function limitReasoning(body: JsonObject, max_tokens: number): void {
+  const budgets = { reasoning: 'max_tokens', thinking: 'budget_tokens' } as const;
+  for (const [holder, name] of Object.entries(budgets)) {
+    const held = body[holder];
+    if (!isObject(held) || typeof held[name] !== 'number') continue;
+    body[holder] = { ...held, [name]: fitBudget(held[name], max_tokens) };
+  }
+}
+
+function changeMessages(messages: Json | undefined, change: (message: JsonObject) => JsonObject): Json {
+  if (!Array.isArray(messages)) return null;
+  return messages.map((message) => (isObject(message) ? change(message) : message));
+}
+
+function asSystem(message: JsonObject): JsonObject {
+  return message['role'] === 'developer' ? { ...message, role: 'system' } : message;
+}
+
+/** Callers push whole answers back, with the thinking that a model of another provider gave, and its seals. */
+function withoutReasoning(message: JsonObject): JsonObject {
+  const { reasoning_content, reasoning, reasoning_details, ...rest } = unsealed(message);
+  const { tool_calls } = rest;
+  const is_sealed = Array.isArray(tool_calls) && tool_calls.some((call) => isObject(call) && 'extra_content' in call);
+  if (is_sealed) rest['tool_calls'] = tool_calls.map((call) => (isObject(call) ? unsealed(call) : call));
+  const has_any = [reasoning_content, reasoning, reasoning_details].some((field) => field !== undefined);
+  return has_any || is_sealed || 'extra_content' in message ? rest : message;
+}
+
+function unsealed(holder: JsonObject): JsonObject {
+  const { extra_content: _, ...rest } = holder;
+  return rest;
+}
+
+type PassthroughOptions = Parameters<Passthrough['openStream']>[0];
+
+export function sameCompletions(options: PassthroughOptions, state: StreamState): SameStream {
+  /** Answers by their index: how many of `n` have begun, and whether they have ended. */
+  const ended = new Map<Json, boolean>();
+  const own = { id: answerId(options.request_id), model: options.model };
+  const rename = makeRenamer(own);
+  let created: Json = null;
+  /** The `usage` that the caller was sent. */
+  let reported_usage: Json | undefined;
+  /** The caller wants to know, and the upstream did not tell: what was counted here, which is what it pays. */
+  const withUsage = (end: Buffer): Buffer => {
+    const charged = chargedIn(state, options);
+    if (!options.wants_usage || usage_format.reports(reported_usage, charged)) return end;
+    const usage = usage_format.correct(reported_usage, charged);
+    const chunk = { ...own, created, object: 'chat.completion.chunk', choices: [], usage };
+    return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), end]);
+  };
+  const take = (frame: SseFrame): Buffer | undefined => {
+    const { raw, data } = frame;
+    if (data === undefined) return raw;
+    if (data.trim() === '') return undefined; // some servers' sign of life; callers would fail to parse it
+    if (data.startsWith('[DONE]')) return complete(state, withUsage(raw));
+    const chunk = objectOf(data);
+    if (chunk['error'] !== undefined && chunk['error'] !== null) return refuse(state, chunk['error']);
+    learnUsage(state, usage_format.read(chunk['usage']));
+    created = chunk['created'] ?? null;
+    state.upstream_id ??= upstreamIdOf(chunk['id']);
+    const choices = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject) : [];
+    state.has_begun ||= choices.length > 0;
+    for (const choice of choices) {
+      const { index = 0, finish_reason } = choice;
+      ended.set(index, ended.get(index) === true || typeof finish_reason === 'string');
+      noteChoice(state, choice);
+    }
+    state.is_ending ||= ended.size > 0 && [...ended.values()].every(Boolean);
+    if (!options.wants_usage && isObject(chunk['usage'])) {
+      if (choices.length === 0) return undefined;
+      const { usage: _, ...rest } = chunk;
+      return Buffer.from(`data: ${JSON.stringify({ ...rest, ...own })}\n\n`);
+    }
+    if (isObject(chunk['usage'])) {
+      reported_usage = chunk['usage'];
+      const charged = chargedIn(state, options);
+      if (state.is_ending && !usage_format.reports(reported_usage, charged)) {
+        reported_usage = usage_format.correct(reported_usage, charged);
+        return Buffer.from(`data: ${JSON.stringify({ ...chunk, ...own, usage: reported_usage })}\n\n`);
+      }
+    }
+    const named = rename(frame);
+    return options.wants_usage || chunk['usage'] !== null ? named : withoutNull(named);
+  };
+  return {
+    take,
+    end: () => {
+      if (state.is_complete) return undefined;
+      if (ended.size === 0 || [...ended.values()].includes(false))
+        return void fail(state, 'The stream was cut off.', 'cut');
+      state.is_complete = true; // some servers leave [DONE] out
+      return withUsage(Buffer.from('data: [DONE]\n\n'));
+    },
+  };
+}
+
+const null_usages = [Buffer.from(',"usage":null'), Buffer.from(', "usage": null')];
+
+/** The sign that usage comes later, which is told only to those who asked for it. */
+function withoutNull(raw: Buffer): Buffer {
+  for (const sign of null_usages) {
+    const from = raw.indexOf(sign);
+    if (from === -1 || raw.indexOf(sign, from + 1) !== -1) continue; // of two nobody knows which it is
+    return Buffer.concat([raw.subarray(0, from), raw.subarray(from + sign.length)]);
+  }
+  return raw;
+}
+
+function noteChoice(state: StreamState, choice: JsonObject): void {
+  if (typeof choice['finish_reason'] === 'string') state.finish = choice['finish_reason'];
+  const { delta } = choice;
+  if (!isObject(delta)) return;
+  deliver(state, textOf(delta['content']));
+  deliverText(state, delta['refusal']);
+  deliverThought(
+    state,
+    typeof delta['reasoning_content'] === 'string' ? delta['reasoning_content'] : delta['reasoning'],
+  );
+  if (Array.isArray(delta['reasoning_details']) && delta['reasoning_details'].length > 0) {
+    state.has_content = true;
+    state.reasons = true;
+  }
+  if (isObject(delta['audio'])) state.has_content = true;
+  noteArguments(state, delta['function_call']);
+  if (!Array.isArray(delta['tool_calls'])) return;
+  for (const call of delta['tool_calls']) if (isObject(call)) noteArguments(state, call['function'] ?? call['custom']);
+}
+
+function noteArguments(state: StreamState, call: Json | undefined): void {
+  if (!isObject(call)) return;
+  state.has_content = true;
+  deliverText(state, call['name']);
+  deliverText(state, call['arguments'] ?? call['input']);
+}
+
+function deliverThought(state: StreamState, text: Json | undefined): void {
+  if (typeof text !== 'string' || text === '') return;
+  state.reasons = true;
+  deliver(state, text);
+}

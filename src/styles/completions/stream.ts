@@ -1,0 +1,209 @@
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { SseFrame } from '../../net/sse.ts';
+import type { AnswerOptions } from '../codec.ts';
+import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
+import { isObject } from '../fields.ts';
+import { writeExtraContent } from '../seal.ts';
+import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
+import { answerId, readFinish, readThinking, textOf, writeFinish } from './response.ts';
+import { usage_format } from './usage.ts';
+
+/** Only the first choice: the other style has no more. */
+export class CompletionsReader implements StreamReader {
+  readonly #request_id: string;
+  #started = false;
+  #finish: Json | undefined;
+  #is_done = false;
+  #has_content = false;
+  #has_refusal = false;
+  /** By the upstream's index, which some servers leave out, and some give to all calls alike. */
+  readonly #calls = new Map<Json | undefined, Call>();
+  #calls_begun = 0;
+
+  constructor(request_id: string) {
+    this.#request_id = request_id;
+  }
+
+  read({ data, raw }: SseFrame): ChatEvent[] {
+    if (data === undefined || data.trim() === '') return raw.length > 0 ? [{ type: 'ping' }] : [];
+    if (data.startsWith('[DONE]')) return this.#done();
+    const chunk = objectOf(data);
+    if (chunk['error'] !== undefined && chunk['error'] !== null) return [errorEventOf(chunk['error'])];
+    const events: ChatEvent[] = this.#started ? [] : [start(chunk['id'])];
+    this.#started = true;
+    const choice = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject).find(isFirst) : undefined;
+    const choice_events = choice ? this.#readChoice(choice) : [];
+    this.#has_content ||= choice_events.some(({ type }) => type !== 'ending');
+    events.push(...choice_events);
+    const usage = usage_format.read(chunk['usage']);
+    if (usage) events.push({ type: 'usage', usage });
+    return events;
+  }
+
+  end(): ChatEvent[] {
+    if (this.#is_done) return [];
+    return this.#finish === undefined ? [cut] : this.#done(); // some servers leave [DONE] out
+  }
+
+  #done(): ChatEvent[] {
+    if (this.#is_done) return [];
+    this.#is_done = true;
+    if (!this.#has_content && this.#finish === undefined) return [empty];
+    const reason = readFinish(this.#finish, { has_calls: this.#calls_begun > 0, has_refusal: this.#has_refusal });
+    return [{ type: 'finish', reason }, { type: 'end' }];
+  }
+
+  #readChoice(choice: JsonObject): ChatEvent[] {
+    const events: ChatEvent[] = [];
+    const delta = isObject(choice['delta']) ? choice['delta'] : {};
+    for (const part of readThinking(delta)) {
+      if (part.type === 'redacted_thinking') events.push(part);
+      if (part.type !== 'thinking') continue;
+      if (part.text !== '') events.push({ type: 'thinking', text: part.text });
+      if (part.signature !== undefined) events.push({ type: 'signature', signature: part.signature });
+    }
+    const { content, refusal } = delta;
+    const text = textOf(content);
+    if (text !== '') events.push({ type: 'text', text });
+    if (typeof refusal === 'string' && refusal !== '') {
+      this.#has_refusal = true;
+      events.push({ type: 'refusal', text: refusal });
+    }
+    const calls = Array.isArray(delta['tool_calls']) ? delta['tool_calls'] : [];
+    for (const call of calls) if (isObject(call)) events.push(...this.#readCall(call, call['function']));
+    if (isObject(delta['function_call'])) events.push(...this.#readCall({ index: 0 }, delta['function_call']));
+    if (choice['finish_reason'] !== undefined && choice['finish_reason'] !== null) {
+      this.#finish = choice['finish_reason'];
+      events.push({ type: 'ending' });
+    }
+    return events;
+  }
+
+  #readCall(call: JsonObject, given: Json | undefined): ChatEvent[] {
+    const function_part = isObject(given) ? given : {};
+    const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : undefined;
+    const events: ChatEvent[] = [];
+    let open_call = this.#calls.get(call['index']);
+    if (
+      typeof function_part['name'] === 'string' &&
+      function_part['name'] !== '' &&
+      (!open_call || isOther(call, id, open_call))
+    ) {
+      open_call = { index: this.#calls_begun++, id };
+      this.#calls.set(call['index'], open_call);
+      const spare_id = `call_${this.#request_id}_${open_call.index}`;
+      events.push({ type: 'tool_call', index: open_call.index, id: id ?? spare_id, name: function_part['name'] });
+    }
+    const json = isObject(function_part['arguments'])
+      ? JSON.stringify(function_part['arguments'])
+      : function_part['arguments'];
+    if (open_call && typeof json === 'string' && json !== '') {
+      events.push({ type: 'tool_arguments', index: open_call.index, json });
+    }
+    return events;
+  }
+}
+
+type Call = { index: number; id: string | undefined };
+
+/** A name in a further piece begins another call if its id is another one, or nothing tells the calls apart. */
+function isOther(call: JsonObject, id: string | undefined, known: Call): boolean {
+  if (id === undefined) return call['index'] === undefined;
+  return known.id !== undefined && id !== known.id;
+}
+
+function isFirst(choice: JsonObject): boolean {
+  return choice['index'] === undefined || choice['index'] === 0;
+}
+
+/** `legacy_functions`: the caller asked by `functions`, which tools have replaced, and reads `function_call`. */
+type CompletionsWriterOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'created'> & {
+  wants_usage: boolean;
+  legacy_functions: boolean;
+};
+
+/** Renders a stream of chunks. */
+export class CompletionsWriter implements StreamWriter {
+  finish: string | undefined;
+  readonly #options: CompletionsWriterOptions;
+  readonly #id: string;
+  #reason: FinishReason = 'stop';
+  #has_calls = false;
+  #thought = '';
+  #details = 0;
+
+  constructor(options: CompletionsWriterOptions) {
+    this.#options = options;
+    this.#id = answerId(options.request_id);
+  }
+
+  write(event: ChatEvent, usage: () => Usage): string {
+    switch (event.type) {
+      case 'start':
+        return this.#delta({ role: 'assistant', content: '' });
+      case 'text':
+        return this.#delta({ content: event.text });
+      case 'refusal':
+        return this.#delta({ refusal: event.text });
+      case 'thinking':
+        this.#thought += event.text;
+        return this.#delta({ reasoning_content: event.text });
+      case 'signature':
+        return this.#detail({ type: 'reasoning.text', text: this.#thought, signature: event.signature });
+      case 'redacted_thinking':
+        return this.#detail({ type: 'reasoning.encrypted', data: event.data });
+      case 'text_seal':
+        return this.#delta(writeExtraContent(event.seal));
+      case 'tool_call':
+        return this.#call(event);
+      case 'tool_arguments':
+        return this.#arguments(event.index, event.json);
+      case 'finish':
+        this.#reason = event.reason;
+        return '';
+      case 'end':
+        return this.#end(usage);
+      case 'ping':
+        return ': keep-alive\n\n';
+      default:
+        return '';
+    }
+  }
+
+  #call({ index, id, name, seal }: ChatEvent & { type: 'tool_call' }): string {
+    this.#has_calls = true;
+    if (this.#options.legacy_functions)
+      return index === 0 ? this.#delta({ function_call: { name, arguments: '' } }) : '';
+    const called = { name, arguments: '' };
+    return this.#delta({ tool_calls: [{ index, id, type: 'function', function: called, ...writeExtraContent(seal) }] });
+  }
+
+  #arguments(index: number, json: string): string {
+    if (this.#options.legacy_functions) return index === 0 ? this.#delta({ function_call: { arguments: json } }) : '';
+    return this.#delta({ tool_calls: [{ index, function: { arguments: json } }] });
+  }
+
+  /** A block of thinking with its seal, for callers that give it back. */
+  #detail(detail: JsonObject): string {
+    this.#thought = '';
+    const format = 'anthropic-claude-v1';
+    return this.#delta({ reasoning_details: [{ ...detail, format, index: this.#details++ }] });
+  }
+
+  #end(usage: () => Usage): string {
+    this.finish = writeFinish(this.#reason, this.#has_calls, this.#options.legacy_functions);
+    const last = this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: this.finish }]);
+    if (!this.#options.wants_usage) return `${last}data: [DONE]\n\n`;
+    return `${last}${this.#chunk([], usage_format.write(usage()))}data: [DONE]\n\n`;
+  }
+
+  #delta(delta: JsonObject): string {
+    return this.#chunk([{ index: 0, delta, logprobs: null, finish_reason: null }]);
+  }
+
+  #chunk(choices: JsonObject[], usage: JsonObject | null = null): string {
+    const { created, model, wants_usage } = this.#options;
+    const head = { id: this.#id, object: 'chat.completion.chunk', created, model };
+    return `data: ${JSON.stringify({ ...head, choices, ...(wants_usage && { usage }) })}\n\n`;
+  }
+}

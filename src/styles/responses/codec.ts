@@ -1,0 +1,82 @@
+import type { JsonObject } from '../../catalog/model.ts';
+import { completions_errors } from '../completions/errors.ts';
+import type { CallerCodec, ChatRequest } from '../codec.ts';
+import { words } from '../fields.ts';
+import { frameOf } from '../stream.ts';
+import { sameResponses, sameResponsesBody } from './passthrough.ts';
+import { output_min, writeResponses } from './render-request.ts';
+import { readHead, responses_body } from './head.ts';
+import { readResponses } from './request.ts';
+import { answerId, echoOf, finishOf, readResponsesAnswer, writeResponsesAnswer } from './response.ts';
+import { ResponsesReader, ResponsesWriter } from './stream.ts';
+import { usage_format } from './usage.ts';
+
+const name = 'responses';
+
+/** The style of `/v1/responses`. */
+export const responses: CallerCodec = {
+  name,
+  upstream: {
+    renderRequest: writeResponses,
+    parseResponse: (body) => [readResponsesAnswer(body)],
+    openReader: () => new ResponsesReader(),
+    isChosen: (request, quirks, is_usual) => {
+      const { responses: option } = quirks;
+      if (option === false || (!is_usual && option === undefined)) return false;
+      return request.style.name === name || option === 'always' || (option === 'tools' && hasTools(request));
+    },
+    outputMin: ({ responses: option }) => (option === 'tools' || option === 'always' ? output_min : 1),
+  },
+  caller: {
+    endpoint: {
+      path: '/v1/responses',
+      summary: 'Chat in the responses style',
+      description:
+        'Every chat model takes it. Nothing is stored: send the whole conversation in `input`. Tools that a provider would run are not offered.',
+      body: responses_body,
+      examples: { text: { model: 'sandbox/chat', input: 'Hello' } },
+      response: 'The response, or its stream of named events.',
+      count: {
+        path: '/v1/responses/input_tokens',
+        summary: 'Count the tokens of a request in the responses style',
+        response: '`{"object": "response.input_tokens", "input_tokens": N}`',
+        render: (input_tokens) => ({ object: 'response.input_tokens', input_tokens }),
+      },
+    },
+    errors: completions_errors,
+    members: {
+      sdk: words(`
+    access_programs background context_management conversation image include input instructions max_output_tokens
+    max_tool_calls metadata model moderation multi_agent parallel_tool_calls previous_response_id prompt
+    prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream
+    stream_options temperature text tool_choice tools top_logprobs top_p truncation user
+  `),
+      vendor: words('top_k'),
+    },
+    turns_field: 'input',
+    stop_field: 'stop',
+    usage: usage_format,
+    readRequest: readHead,
+    parseRequest: readResponses,
+    renderResponse: ([answer], usage, { body }, options) =>
+      answer ? writeResponsesAnswer(answer, usage, { ...options, echo: echoOf(body) }) : {},
+    openWriter: ({ body }, options) => new ResponsesWriter({ ...options, echo: echoOf(body) }),
+    finishOf,
+    answerId,
+    heartbeat: Buffer.from(': keep-alive\n\n'),
+    errorEvent: ({ type, message, request_id }) => {
+      // SDKs look for the code at the top, or throw what they find in `error`.
+      const error = { message, type, param: null, code: null, request_id };
+      return frameOf('error', { type: 'error', code: type, message, param: null, error });
+    },
+    passthrough: {
+      body: sameResponsesBody,
+      countedBody: ({ body }, { model }): JsonObject => ({ ...body, model }),
+      openStream: sameResponses,
+    },
+  },
+};
+
+function hasTools({ body }: ChatRequest): boolean {
+  return [body['tools'], body['functions']].some((tools) => Array.isArray(tools) && tools.length > 0);
+}
