@@ -211,7 +211,7 @@ create table chat_calls (
   constraint chat_calls_input_tokens_check CHECK ((input_tokens >= 0)),
   constraint chat_calls_output_tokens_check CHECK ((output_tokens >= 0)),
   constraint chat_calls_reasoning_tokens_check CHECK ((reasoning_tokens >= 0)),
-  constraint chat_calls_style_check CHECK ((style = ANY (ARRAY['completions'::text, 'messages'::text, 'responses'::text, 'embeddings'::text])))
+  constraint chat_calls_style_check CHECK ((style ~ '^[a-z][a-z0-9_]{0,31}$'::text))
 );
 CREATE INDEX chat_calls_by_time ON chat_calls USING btree (created_at);
 CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));

@@ -77,7 +77,7 @@ describe('an upstream of messages style', () => {
 
   it('offers chat and no media', () => {
     expect((['chat', 'image', 'video', 'audio'] as const).map(anthropic.serves)).toEqual([true, false, false, false]);
-    expect(open().styles).toEqual(['messages']);
+    expect(open().styles.map(({ name }) => name)).toEqual(['messages']);
   });
 });
 

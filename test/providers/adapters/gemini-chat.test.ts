@@ -4,7 +4,6 @@ import { openGuard } from '../../../src/net/guard.ts';
 import { gemini } from '../../../src/providers/adapters/gemini/adapter.ts';
 import { startChatUpstream, type ChatUpstream } from '../../helpers/chat-upstream.ts';
 import { callOf, configOf, never, secret, textOf } from '../upstreams.ts';
-import { gemini as gemini_style } from '../../../src/styles/gemini/codec.ts';
 
 const guard = openGuard();
 let upstream: ChatUpstream;
@@ -22,7 +21,7 @@ const open = (path = '') => gemini.openChat(configOf('gemini', upstream.url + pa
 describe("an upstream of Gemini's style", () => {
   it('gets the key, the model in the path, and the unchanged body', async () => {
     const provider = open();
-    expect(provider.styles).toEqual([gemini_style]);
+    expect(provider.styles.map(({ name }) => name)).toEqual(['gemini']);
     expect(await textOf(provider, call())).toBe('{"hello":1}');
     const asked = upstream.asked.at(-1);
     expect(asked).toMatchObject({ path: '/v1beta/models/m:generateContent', body });

@@ -74,6 +74,6 @@ describe('an upstream of completions style', () => {
   it('offers chat, images and audio, and counts no tokens', () => {
     expect((['chat', 'image', 'video', 'audio'] as const).map(openai.serves)).toEqual([true, true, false, true]);
     const provider = open('/v1');
-    expect([provider.styles, provider.countTokens]).toEqual([['completions'], undefined]);
+    expect([provider.styles.map(({ name }) => name), provider.countTokens]).toEqual([['completions'], undefined]);
   });
 });
