@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { isLocked, isUnavailable } from '../db/database.ts';
+import { closedHold, type Closed } from '../money/closed.ts';
 import type { CloseRequest, HoldRequest } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { JournalEntry } from '../storage/journal.ts';
@@ -90,7 +91,7 @@ async function replayAll(app: App, entries: readonly JournalEntry[]): Promise<st
   for (const [i, outcome] of outcomes.entries()) {
     const id = entries[i]?.id ?? '';
     if (outcome.status === 'fulfilled') done.push(id);
-    else if (isLocked(outcome.reason)) continue; // only this account has to wait
+    else if (isLocked(outcome.reason) || outcome.reason instanceof NotSettledYet) continue; // only this account waits
     else if (isUnavailable(outcome.reason)) away ??= { error: outcome.reason };
     else {
       refused.add(id);
@@ -102,13 +103,27 @@ async function replayAll(app: App, entries: readonly JournalEntry[]): Promise<st
   throw away.error;
 }
 
-async function replayOne(app: App, { body }: JournalEntry): Promise<void> {
+async function replayOne(app: App, { at, body }: JournalEntry): Promise<void> {
   const entry = body as Unsettled | Unrecorded;
   if (entry.kind === 'end') return replayEnd(app, entry);
-  const { account_id, ref, is_unsettled, record } = entry;
-  // Its hold is closed by now: this changes nothing, and answers what it was closed at.
-  const closed = is_unsettled ? await app.holds.close({ account_id, ref, cost: null }) : undefined;
-  await insertRecord(app.db, record, closed && { cost: closed.charged, upstream_cost: closed.upstream_cost });
+  const closed = entry.is_unsettled ? await closedOf(app, entry, at) : undefined;
+  await insertRecord(app.db, entry.record, closed && { cost: closed.charged, upstream_cost: closed.upstream_cost });
+}
+
+/** The end that this record waits for is in the journal of another process, which has not settled it yet. */
+class NotSettledYet extends Error {
+  override name = 'NotSettledYet';
+}
+
+/** An end that has not come after so long is lost: its file could not be read. */
+const end_lost_after_ms = 24 * 60 * 60_000;
+
+/** What the call was settled at. Never releases a hold whose end may still come. */
+async function closedOf(app: App, { account_id, ref }: Unrecorded, at: string): Promise<Closed> {
+  const closed = await closedHold(app.db, account_id, ref);
+  if (closed) return closed;
+  if (app.clock.now() - Date.parse(at) < end_lost_after_ms) throw new NotSettledYet(ref);
+  return app.holds.close({ account_id, ref, cost: null });
 }
 
 async function replayEnd(app: App, { end, pledge }: Unsettled): Promise<void> {

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/db/database.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { service_rules } from '../../src/chat/books.ts';
+import { replayJournal, unrecordedEntry } from '../../src/chat/unsettled.ts';
 import { readJournals } from '../../src/storage/journal.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -185,6 +186,44 @@ test('a call that fails while the database is away is in the journal, and gives 
   await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 20_000, interval: 50 });
   const entries = await database.db.query(`select type from ledger_entries where ref = $1 and event = 'close'`, [id]);
   expect(entries).toEqual([{ type: 'release' }]);
+  const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
+  expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
+}, 60_000);
+
+test('a record whose end another process still has to settle releases no hold, and is written with the charge once that is known', async () => {
+  const { database, upstream } = await setPlace(400);
+  const service = await startTestApp({ worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: database.url } });
+  onTestFinished(() => service.stop());
+  const { app } = service;
+  const { db } = database;
+  const client = await service.client();
+  const { id: first, rest } = await begin(service.url, client.key);
+  await rest();
+  const rows = () => db.query<{ record: Record<string, unknown> }>('select to_jsonb(c) as record from chat_calls c');
+  await vi.waitFor(async () => expect((await rows()).length).toBe(1), { timeout: 10_000, interval: 50 });
+  const [row] = await rows();
+  const ref = `${first}-2`;
+  const { account_id } = client;
+  await app.holds.hold({
+    account_id,
+    key_id: String(row?.record['key_id']),
+    ref,
+    amount: 3_000_000n,
+    model: 'acme/oai',
+    kind: 'chat',
+    expires_in_ms: 3_600_000,
+  });
+  const record = { ...row?.record, id: ref, cost: '2010000' };
+  await app.journal.write([unrecordedEntry(app, { account_id, ref, is_unsettled: true, record })]);
+
+  expect(await replayJournal(app)).toBe(0);
+  expect(await db.query('select * from ledger_entries where ref = $1 and event <> $2', [ref, 'hold'])).toEqual([]);
+  expect(app.journal.pending().map(({ id }) => id)).toEqual([`record ${ref}`]);
+
+  await app.holds.close({ account_id, ref, cost: 1_500_000n, beyond_hold: true });
+  const recorded = () => db.query('select cost from chat_calls where id = $1', [ref]);
+  await vi.waitFor(async () => expect(await recorded()).toEqual([{ cost: 1_500_000n }]), { timeout: 20_000 });
+  await vi.waitFor(() => expect(app.journal.pending()).toEqual([]), { timeout: 10_000 });
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 }, 60_000);
