@@ -1,5 +1,4 @@
 import type { App } from '../app.ts';
-import { mergeUnits } from '../catalog/merge-units.ts';
 import type { CostRow } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import { upstreamCharge } from '../catalog/upstream-cost.ts';
@@ -10,6 +9,7 @@ import { finish, type Ending, type Grounds } from './finish.ts';
 import { storeOutputs, type Origin } from './outputs.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { tries_max } from './run.ts';
+import { unitsOfRun } from './run-files.ts';
 import { refOf, type Task } from './task.ts';
 
 type Failure = Extract<Ending, { status: 'failed' }>;
@@ -60,7 +60,7 @@ export async function settle(
     return end(app, task, { ...ending, reason: problem, counts: true, attempt: 'failed' }, grounds);
   }
   const { files } = outputs;
-  const units = mergeUnits(state.units ?? {}, task.pricing.input_units ?? {}, outputs.units);
+  const units = unitsOfRun(state.units, task.pricing, files);
   await failpoint('task.stored');
   const ending: Ending = {
     status: 'succeeded',

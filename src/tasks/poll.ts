@@ -6,8 +6,9 @@ import { failpoint } from '../lib/failpoint.ts';
 import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
-import { call_timeout_ms, pace, runContext, stopAttempt, storage_pause_ms, tries_max, troubleOf } from './run.ts';
+import { stopAttempt, storage_pause_ms, tries_max, troubleOf } from './run.ts';
 import { readRef, refOf, type Attempt, type Task } from './task.ts';
+import { call_timeout_ms, isLate, pace, runContext } from './upstream-run.ts';
 
 /** A run that its upstream has accepted. */
 type Accepted = { task: Task; attempt: Attempt; run_ref: string; route: Route };
@@ -35,7 +36,7 @@ async function ask(app: App, accepted: Accepted, provider: Provider, stopped: Ab
   let state: RunState | NotStarted | undefined;
   try {
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(call_timeout_ms)]);
-    state = await provider.poll(runContext(app, task, route), ref, signal);
+    state = await provider.poll(runContext(task, route, app.clock.now()), ref, signal);
   } catch (error) {
     if (error instanceof NotStarted) state = error;
     else app.log.debug({ task_id: task.id, error: String(error) }, 'poll failed, will ask again');
@@ -48,7 +49,7 @@ async function ask(app: App, accepted: Accepted, provider: Provider, stopped: Ab
     return settled === 'done' ? 'done' : { again_after_ms: storage_pause_ms };
   }
   const started_at = task.started_at ?? (state?.phase === 'running' ? new Date(now_ms) : null);
-  if (isLate(accepted, started_at, now_ms)) return expire(app, accepted, started_at, state?.simulated === true);
+  if (isLateNow(accepted, started_at, now_ms)) return expire(app, accepted, started_at, state?.simulated === true);
   if (!state) return { again_after_ms: route.poll.max_ms };
   const again_after_ms = pace(route, state.poll_after_ms);
   const is_news = JSON.stringify(state.ref) !== run_ref || (state.phase === 'running' && task.started_at === null);
@@ -56,10 +57,8 @@ async function ask(app: App, accepted: Accepted, provider: Provider, stopped: Ab
   return { again_after_ms };
 }
 
-/** Whether a run has passed a limit of its route: it did not start in time, or did not end in time. */
-function isLate({ attempt, route }: Accepted, started_at: Date | null, now_ms: number): boolean {
-  const { start, total } = route.timeout_ms;
-  return now_ms - attempt.created_at.getTime() >= (started_at === null ? start : total);
+function isLateNow({ attempt, route }: Accepted, started_at: Date | null, now_ms: number): boolean {
+  return isLate(route, { age_ms: now_ms - attempt.created_at.getTime(), has_started: started_at !== null });
 }
 
 /** The next poll names the link anew, which may work, until the route's time is over. */
@@ -67,7 +66,7 @@ async function fetchAgain(app: App, accepted: Accepted, stopped: AbortSignal): P
   const { task, attempt, route } = accepted;
   const now_ms = app.clock.now();
   const started_at = task.started_at ?? new Date(now_ms);
-  if (stopped.aborted || !isLate(accepted, started_at, now_ms)) return { again_after_ms: route.poll.max_ms };
+  if (stopped.aborted || !isLateNow(accepted, started_at, now_ms)) return { again_after_ms: route.poll.max_ms };
   return outOfReach(app, task, attempt, started_at);
 }
 
@@ -109,7 +108,7 @@ async function dropped(app: App, { task, attempt }: Accepted, error: NotStarted)
 /** A mistake in the configuration may be mended: the run is given up only when its time is over. */
 async function withoutProvider(app: App, accepted: Accepted): Promise<Outcome> {
   const { task, attempt, route } = accepted;
-  if (!isLate(accepted, task.started_at, app.clock.now())) return { again_after_ms: route.poll.max_ms };
+  if (!isLateNow(accepted, task.started_at, app.clock.now())) return { again_after_ms: route.poll.max_ms };
   const ending = failure('internal_error', 'The model was taken out of service before the task could finish.');
   const reason = `the provider ${attempt.provider} is not configured any more`;
   return end(app, task, { ...ending, reason, counts: false, attempt: 'abandoned' }, { attempt });

@@ -18,9 +18,10 @@ import {
   type Claimed,
 } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
-import { pace, runContext, runRequest, stopOrphan, storage_pause_ms, tries_max, troubleOf } from './run.ts';
+import { runRequest, stopOrphan, storage_pause_ms, tries_max, troubleOf } from './run.ts';
 import { withInput, type PreparedInput } from './run-media.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
+import { pace, runContext } from './upstream-run.ts';
 
 /** One try of a route by this worker. */
 type Try = Claimed & {
@@ -187,7 +188,7 @@ async function accept(
   }
   const now = await loadAtWork(app.db, ref);
   const same_run = provider.idempotent === true && now?.open?.number === attempt.number;
-  if (!same_run) await stopOrphan(app, provider, runContext(app, task, route), state.ref, attempt);
+  if (!same_run) await stopOrphan(app, provider, runContext(task, route, app.clock.now()), state.ref, attempt);
   return 'done';
 }
 

@@ -1,28 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JsonObject, Model, ProviderConfig, Route } from '../catalog/model.ts';
-import {
-  estimateUnits,
-  freezePricing,
-  measuredCost,
-  unitsOfOutputs,
-  type MeasuredOutput,
-  type Units,
-} from '../catalog/price.ts';
-import { GuardError, openGuard, type Guard } from '../net/guard.ts';
+import { isMediaKind, type JsonObject, type Model, type ProviderConfig, type Route } from '../catalog/model.ts';
+import { estimateUnits, freezePricing, measuredCost, type MeasuredOutput, type Units } from '../catalog/price.ts';
 import { isDataUrl } from '../lib/data-url.ts';
 import { exact } from '../money/money.ts';
+import { openGuard, type Guard } from '../net/guard.ts';
 import {
   InputRefused,
   NotStarted,
   type Adapter,
+  type Json,
   type Provider,
-  type RunFile,
-  type RunRequest,
+  type RunContext,
   type RunState,
   type UpstreamCost,
 } from '../providers/provider.ts';
-import { textExtension } from '../storage/media-types.ts';
-import { probeAgain } from '../storage/probe.ts';
+import { measureFiles, unitsOfRun, type Measured } from '../tasks/run-files.ts';
+import { call_timeout_ms, isLate, pace, runContext, stopRun } from '../tasks/upstream-run.ts';
 import { TrialError } from './plan.ts';
 
 /** One call of a route by an operator: no account, no hold, no task. */
@@ -63,10 +56,6 @@ export type TrialFile = { bytes: Buffer; extension: string; content_type: string
 
 type Result = Partial<Omit<Trial, 'took_ms' | 'steps'>> & Pick<Trial, 'outcome'>;
 
-const call_limit_ms = 60_000;
-const download_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 30_000, timeout_ms: 300_000, redirects_max: 3 };
-const file_bytes_max = 1_073_741_824;
-
 /** Runs a media model once, from the submit to its files. */
 export async function tryRun(job: TrialJob): Promise<Trial> {
   const guard = openGuard();
@@ -100,28 +89,31 @@ function assertFilesFit({ model, input }: TrialJob, { media = 'either' }: Provid
   }
 }
 
+/** As `src/tasks/start.ts` and `src/tasks/poll.ts` do, without anything written down. */
 async function runOnce(
   job: TrialJob,
   provider: Provider,
   guard: Guard,
   note: (phase: string) => void,
 ): Promise<Result> {
-  const { timeout_ms } = job.route;
-  const give_up_at_ms = performance.now() + timeout_ms.total;
+  const { route, sent } = job;
+  const begun_at_ms = performance.now();
   let state: RunState;
   try {
     note('submit');
-    state = await provider.start(requestOf(job), AbortSignal.timeout(timeout_ms.start));
+    state = await provider.start({ ...contextOf(job), input: sent }, AbortSignal.timeout(route.timeout_ms.start));
   } catch (error) {
     return whyNot(error);
   }
+  let has_started = false;
   while (state.phase === 'waiting' || state.phase === 'running') {
     note(state.phase);
     const { ref, poll_after_ms } = state;
-    if (performance.now() > give_up_at_ms) return giveUp(job, provider, ref);
-    await sleep(Math.min(Math.max(poll_after_ms, 20), job.route.poll.max_ms));
+    has_started ||= state.phase === 'running';
+    if (isLate(route, { age_ms: performance.now() - begun_at_ms, has_started })) return giveUp(job, provider, ref);
+    await sleep(pace(route, poll_after_ms));
     try {
-      state = await provider.poll(requestOf(job), ref, AbortSignal.timeout(call_limit_ms));
+      state = await provider.poll(contextOf(job), ref, AbortSignal.timeout(call_timeout_ms));
     } catch (error) {
       if (error instanceof NotStarted) return whyNot(error);
       note(`asked in vain: ${error instanceof Error ? error.message : String(error)}`);
@@ -132,20 +124,10 @@ async function runOnce(
   return { outcome: 'failed', message: state.phase === 'failed' ? `${state.type}: ${state.message}` : state.phase };
 }
 
-function requestOf({ model, route, sent, task_id }: TrialJob): RunRequest {
+function contextOf({ model, route, task_id }: TrialJob): RunContext {
   const { kind } = model;
-  if (kind === 'chat' || kind === 'embedding') throw new TrialError(`${model.id} makes no files.`);
-  return {
-    task_id,
-    kind,
-    model: route.upstream_model,
-    input: sent,
-    options: route.options,
-    output: route.output,
-    start_limit_ms: route.timeout_ms.start,
-    total_limit_ms: route.timeout_ms.total,
-    now_ms: Date.now(),
-  };
+  if (!isMediaKind(kind)) throw new TrialError(`${model.id} makes no files.`);
+  return runContext({ id: task_id, kind }, route, Date.now());
 }
 
 export function whyNot(error: unknown): Result {
@@ -155,10 +137,8 @@ export function whyNot(error: unknown): Result {
   return { outcome: 'unknown', message: `The provider may have taken it: ${message}` };
 }
 
-async function giveUp(job: TrialJob, provider: Provider, ref: Parameters<Provider['poll']>[1]): Promise<Result> {
-  const stopped = await provider
-    .cancel?.(requestOf(job), ref, AbortSignal.timeout(call_limit_ms))
-    .catch(() => undefined);
+async function giveUp(job: TrialJob, provider: Provider, ref: Json): Promise<Result> {
+  const stopped = await stopRun(provider, contextOf(job), ref, () => undefined);
   const after = stopped === 'stopped' ? 'it was stopped' : 'it may go on and be charged';
   return { outcome: 'failed', message: `It was not ready within the route's time; ${after}.` };
 }
@@ -168,23 +148,27 @@ async function finished(
   guard: Guard,
   state: RunState & { phase: 'done' },
 ): Promise<Result> {
-  const files: TrialFile[] = [];
-  const outputs: MeasuredOutput[] = [];
-  for (const file of state.files) {
-    const saved = await keep(file, guard, provider.allow_private);
-    if (typeof saved === 'string') return { outcome: 'failed', message: saved };
-    files.push(saved.file);
-    if (saved.output) outputs.push(saved.output);
-  }
-  const units = { ...state.units, ...unitsOfOutputs(outputs) };
+  const measured = await measureFiles(state.files, {
+    types: model.output_types,
+    rules: { allow: [], allow_private: provider.allow_private },
+    stopped: new AbortController().signal, // the operator's process ends it
+    fetch: async (url, options) => (await guard.download(url, options)).bytes,
+  });
+  if ('state' in measured) return { outcome: 'failed', message: measured.problem };
   const pricing = freezePricing(model, input, currency, { currencies: new Map([[currency, '1']]) });
+  const units = unitsOfRun(state.units, pricing, measured);
   return {
     outcome: 'done',
-    files,
+    files: measured.map(fileOf),
     units,
     cost: exact(measuredCost(pricing, units, heldOf(model, input))),
     upstream_cost: state.upstream_cost ?? null,
   };
+}
+
+function fileOf({ content, extension, item }: Measured<Buffer>): TrialFile {
+  const { type: _, text: __, ...measures } = item;
+  return { bytes: content, extension, ...measures };
 }
 
 /** What is not measured is charged as it would have been held. */
@@ -194,41 +178,4 @@ function heldOf(model: Model, input: JsonObject): Units {
   } catch {
     return {}; // it depends on how long a file is
   }
-}
-
-type Kept = { file: TrialFile; output?: MeasuredOutput };
-
-/** A file with its measures, or why there is none. */
-async function keep(file: RunFile, guard: Guard, allow_private: boolean): Promise<Kept | string> {
-  if ('text' in file) {
-    const bytes = Buffer.from(file.text);
-    const { content_type } = file;
-    return { file: { bytes, extension: textExtension(content_type), content_type, size_bytes: bytes.length } };
-  }
-  try {
-    const bytes = 'bytes' in file ? file.bytes : await download(file, guard, allow_private);
-    const result = await probeAgain(bytes);
-    if (!result.ok) return `The provider sent a file that cannot be read: ${result.problem}`;
-    const { type, extension, ...measures } = result.probe;
-    return { file: { bytes, extension, ...measures }, output: { type, ...measures } };
-  } catch (error) {
-    if (error instanceof GuardError) return `Its result could not be fetched: ${error.message}`;
-    throw error;
-  }
-}
-
-async function download(
-  { url, credentials }: Extract<RunFile, { url: string }>,
-  guard: Guard,
-  allow_private: boolean,
-): Promise<Buffer> {
-  const may_have_key = credentials && URL.canParse(url) && new URL(url).origin === credentials.origin;
-  const { bytes } = await guard.download(url, {
-    ...download_limits,
-    rules: { allow: [], allow_private },
-    headers: may_have_key ? credentials.headers : {},
-    size_bytes_max: file_bytes_max,
-    signal: AbortSignal.timeout(download_limits.timeout_ms),
-  });
-  return bytes;
 }

@@ -1,0 +1,52 @@
+import type { Route } from '../catalog/model.ts';
+import type { Json, Provider, RunContext } from '../providers/provider.ts';
+
+/** A run as its upstream sees it: for tasks, and for test calls of operators, which have none. */
+
+/** One call to an upstream about a run that exists. */
+export const call_timeout_ms = 15_000;
+
+/** What the adapter is told of a run that exists. */
+export function runContext(task: { id: string; kind: RunContext['kind'] }, route: Route, now_ms: number): RunContext {
+  return {
+    task_id: task.id,
+    kind: task.kind,
+    model: route.upstream_model,
+    options: route.options,
+    output: route.output,
+    start_limit_ms: route.timeout_ms.start,
+    total_limit_ms: route.timeout_ms.total,
+    now_ms,
+  };
+}
+
+const poll_after_min_ms = 20;
+
+/** An adapter's pace as it can be kept: an upstream's word for it may be anything, also NaN. */
+export function pace(route: Route, poll_after_ms: number): number {
+  const { max_ms } = route.poll;
+  if (!(poll_after_ms < max_ms)) return max_ms;
+  return Math.ceil(Math.max(poll_after_ms, poll_after_min_ms));
+}
+
+/** Whether a run has passed a limit of its route: it did not start in time, or did not end in time. */
+export function isLate(route: Route, run: { age_ms: number; has_started: boolean }): boolean {
+  const { start, total } = route.timeout_ms;
+  return run.age_ms >= (run.has_started ? total : start);
+}
+
+/** Asks the upstream to stop a run; `billed` if it cannot, or does not say that it did. `warn` is told of an error. */
+export async function stopRun(
+  provider: Provider,
+  run: RunContext,
+  ref: Json,
+  warn: (error: unknown) => void,
+): Promise<'stopped' | 'billed'> {
+  if (!provider.cancel) return 'billed';
+  try {
+    return await provider.cancel(run, ref, AbortSignal.timeout(call_timeout_ms));
+  } catch (error) {
+    warn(error);
+    return 'billed';
+  }
+}
