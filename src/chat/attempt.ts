@@ -22,7 +22,7 @@ import {
 import { scopeEndUsers } from '../styles/end-users.ts';
 import { hasLongCaches, withoutLongCaches } from '../styles/long-caches.ts';
 import { quirksOf, type Quirks } from '../styles/quirks.ts';
-import { mayReason } from '../styles/reasons.ts';
+import { mayReason } from '../styles/thinking.ts';
 import { openRelay, type Relay } from '../styles/relay.ts';
 import { upstreamBody } from '../styles/request.ts';
 import { headersFor } from './ignored.ts';

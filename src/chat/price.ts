@@ -14,7 +14,7 @@ import { rememberByObject } from '../lib/remember.ts';
 import { divideUp, million, money_max, times, type Money } from '../money/money.ts';
 import type { InputSize } from '../styles/input-size.ts';
 import type { Usage } from '../styles/conversation.ts';
-import { tokensOf } from '../styles/text-size.ts';
+import { tokensOf } from '../styles/usage.ts';
 
 /** Tokens of one picture or document of unknown size, for holds and where the upstream counts nothing. */
 const image_tokens = 1_600;

@@ -5,8 +5,7 @@ import type { AnswerOptions, CallerCodec, ChatRequest, Codec } from './codec.ts'
 import type { ChatAnswer, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { withMembers } from './model-name.ts';
-import { addText, type TextSize } from './text-size.ts';
-import { chargedUsage } from './usage.ts';
+import { addText, type TextSize, chargedUsage } from './usage.ts';
 
 export type RenderedAnswer = {
   bytes: Buffer;

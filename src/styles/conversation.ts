@@ -7,8 +7,8 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 
 export type Source = { type: 'base64'; media_type: string; data: string } | { type: 'url'; url: string };
 
-/** `seal`: Gemini's `thoughtSignature` of this very part, which it wants back with it. */
-export type TextPart = { type: 'text'; text: string; seal?: string; cache_control?: Json };
+/** `thought_signature`: Gemini's `thoughtSignature` of this very part, which it wants back with it. */
+export type TextPart = { type: 'text'; text: string; thought_signature?: string; cache_control?: Json };
 
 /**
  * What a turn is made of. Tool calls and thinking stand in assistant turns, tool results in user turns. `at`
@@ -25,8 +25,8 @@ export type Part =
       at: string;
     }
   | { type: 'audio'; format: string; data: string; at: string }
-  /** `arguments` is the JSON text as it was given; weak models write some that is none. `seal`: as of text. */
-  | { type: 'tool_call'; id: string; name: string; arguments: string; seal?: string }
+  /** `arguments` is the JSON text as it was given; weak models write some that is none. `thought_signature`: as of text. */
+  | { type: 'tool_call'; id: string; name: string; arguments: string; thought_signature?: string }
   | { type: 'tool_result'; id: string; parts: Part[]; is_error: boolean; cache_control?: Json }
   /** Without a signature it cannot be given back to an upstream of messages style. */
   | { type: 'thinking'; text: string; signature?: string }
@@ -104,9 +104,9 @@ export type ChatEvent =
   | { type: 'signature'; signature: string }
   | { type: 'redacted_thinking'; data: string }
   | { type: 'refusal'; text: string }
-  | { type: 'tool_call'; index: number; id: string; name: string; seal?: string }
+  | { type: 'tool_call'; index: number; id: string; name: string; thought_signature?: string }
   /** Gemini's, of the text so far. */
-  | { type: 'text_seal'; seal: string }
+  | { type: 'text_signature'; thought_signature: string }
   | { type: 'tool_arguments'; index: number; json: string }
   /** What is known so far: later values replace earlier ones, they are never added. */
   | { type: 'usage'; usage: Partial<Usage> }

@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { checkShape } from '../lib/json-shape.ts';
 import { memberOf, isObject, mistake, readCount, readText, words, wrongType } from './fields.ts';
 import { withMembers } from './model-name.ts';
-import { addText, type TextSize } from './text-size.ts';
+import { addText, type TextSize } from './usage.ts';
 import { usage_format } from './completions/usage.ts';
 import { cutVectors, vectorNumber, withVectors } from './vectors.ts';
 

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import type { ChatRequest } from './codec.ts';
 import { memberOf, isObject } from './fields.ts';
-import { addText } from './text-size.ts';
+import { addText } from './usage.ts';
 
 /**
  * What the input is made of, for its estimate: bytes of all text, and what is no text. Audio counts among
@@ -15,7 +15,7 @@ export type InputSize = {
   document_bytes: number;
 };
 
-/** Names, hints and seals that reach no model as text. */
+/** Names, hints and signatures that reach no model as text. */
 const unread: ReadonlySet<string> = new Set([
   'model',
   'metadata',

@@ -14,7 +14,7 @@ export type Quirks = {
   developer_role?: boolean;
   /**
    * Chat completions: where thinking is given back to the upstream. `none`: it refuses messages that hold any, or
-   * the seals of calls that Gemini made.
+   * the thought signatures of calls that Gemini made.
    * Without it, translated requests hold none, and others what the caller sends.
    */
   reasoning_field?: 'reasoning_content' | 'reasoning' | 'none';

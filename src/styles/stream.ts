@@ -5,8 +5,7 @@ import type { Line, SseFrame } from '../net/sse.ts';
 import type { ChatEvent, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { edited, memberEdits, type Edit, type OwnMembers } from './model-name.ts';
-import { addText, type TextSize } from './text-size.ts';
-import { chargedUsage } from './usage.ts';
+import { addText, type TextSize, chargedUsage } from './usage.ts';
 
 /** What the streams of all styles have in common: what is noted of them, how they are read, written and relayed. */
 

@@ -1,5 +1,7 @@
-import type { Json } from '../catalog/model.ts';
+import type { Json, JsonObject } from '../catalog/model.ts';
 import type { Effort } from './conversation.ts';
+import { isObject } from './fields.ts';
+import type { Quirks } from './quirks.ts';
 
 /** Less thinking than this no upstream takes. */
 export const budget_tokens_min = 1024;
@@ -36,4 +38,38 @@ export function effortOfBudget(budget_tokens: number): Effort {
 /** As much of a budget as fits into an answer of so many tokens, for upstreams that take any: half of a short one. */
 export function fitBudget(budget_tokens: number, max_tokens: number): number {
   return Math.min(budget_tokens, Math.max(max_tokens - answer_tokens_min, Math.floor(max_tokens / 2)));
+}
+
+/** Capabilities of the catalogue that name a model which thinks. */
+const capabilities_of_thinking: ReadonlySet<string> = new Set(['thinking', 'reasoning']);
+
+/** Bodies of one call: the caller's, and the one that the upstream is sent. */
+type Bodies = { asked: JsonObject; sent: JsonObject };
+
+/**
+ * True if the model may think in this call, by its catalogue, its route or the request: then it bills tokens that
+ * nobody sees until it reports its usage. An upstream that is sent "no thinking" is believed, unless it always thinks.
+ */
+export function mayReason(capabilities: readonly string[], quirks: Quirks, { asked, sent }: Bodies): boolean {
+  if (quirks.thinking === 'always') return true;
+  const wish = thinkingWish(sent);
+  if (wish !== undefined) return wish === 'on';
+  return thinkingWish(asked) === 'on' || capabilities.some((name) => capabilities_of_thinking.has(name));
+}
+
+/**
+ * Undefined where the body says nothing of thinking, in any style or vendor's dialect of one. Where it says both, nobody
+ * knows which of them the upstream reads: then it may think.
+ */
+function thinkingWish(body: JsonObject): 'on' | 'off' | undefined {
+  const { reasoning_effort, reasoning, thinking, enable_thinking, generationConfig } = body;
+  const config = isObject(generationConfig) ? generationConfig['thinkingConfig'] : undefined;
+  const wishes: boolean[] = [];
+  if (typeof reasoning_effort === 'string') wishes.push(reasoning_effort !== 'none');
+  if (isObject(reasoning)) wishes.push(reasoning['effort'] !== 'none' && reasoning['enabled'] !== false);
+  if (isObject(thinking)) wishes.push(thinking['type'] !== 'disabled');
+  if (typeof enable_thinking === 'boolean') wishes.push(enable_thinking);
+  if (isObject(config)) wishes.push(config['thinkingBudget'] !== 0);
+  if (wishes.length === 0) return undefined;
+  return wishes.includes(true) ? 'on' : 'off';
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { mayReason } from '../../src/styles/reasons.ts';
+import { mayReason } from '../../src/styles/thinking.ts';
 
 const plain: string[] = [];
 const thinker = ['thinking'];

@@ -74,9 +74,9 @@ function withText(part: Part, text: string): Part {
 function eventsOf(part: Part, texts: readonly string[], index: number, is_whole: boolean): ChatEvent[] {
   switch (part.type) {
     case 'thinking': {
-      const seal: ChatEvent[] =
+      const signed: ChatEvent[] =
         is_whole && part.signature !== undefined ? [{ type: 'signature', signature: part.signature }] : [];
-      return [...texts.map((text) => ({ type: 'thinking', text }) as const), ...seal];
+      return [...texts.map((text) => ({ type: 'thinking', text }) as const), ...signed];
     }
     case 'tool_call': {
       const { id, name } = part;

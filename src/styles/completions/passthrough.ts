@@ -75,17 +75,17 @@ function asSystem(message: JsonObject): JsonObject {
   return message['role'] === 'developer' ? { ...message, role: 'system' } : message;
 }
 
-/** Callers push whole answers back, with the thinking that a model of another provider gave, and its seals. */
+/** Callers push whole answers back, with the thinking that a model of another provider gave, and its thought signatures. */
 function withoutReasoning(message: JsonObject): JsonObject {
-  const { reasoning_content, reasoning, reasoning_details, ...rest } = unsealed(message);
+  const { reasoning_content, reasoning, reasoning_details, ...rest } = withoutExtraContent(message);
   const { tool_calls } = rest;
-  const is_sealed = Array.isArray(tool_calls) && tool_calls.some((call) => isObject(call) && 'extra_content' in call);
-  if (is_sealed) rest['tool_calls'] = tool_calls.map((call) => (isObject(call) ? unsealed(call) : call));
+  const is_signed = Array.isArray(tool_calls) && tool_calls.some((call) => isObject(call) && 'extra_content' in call);
+  if (is_signed) rest['tool_calls'] = tool_calls.map((call) => (isObject(call) ? withoutExtraContent(call) : call));
   const has_any = [reasoning_content, reasoning, reasoning_details].some((field) => field !== undefined);
-  return has_any || is_sealed || 'extra_content' in message ? rest : message;
+  return has_any || is_signed || 'extra_content' in message ? rest : message;
 }
 
-function unsealed(holder: JsonObject): JsonObject {
+function withoutExtraContent(holder: JsonObject): JsonObject {
   const { extra_content: _, ...rest } = holder;
   return rest;
 }

@@ -21,7 +21,7 @@ import {
   wrongType,
 } from '../fields.ts';
 import { readSource } from '../media.ts';
-import { readExtraContent } from '../seal.ts';
+import { readExtraContent } from '../thought-signatures.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
 
 const choices_max = 128;

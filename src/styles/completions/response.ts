@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { writeExtraContent } from '../seal.ts';
+import { writeExtraContent } from '../thought-signatures.ts';
 import { usage_format } from './usage.ts';
 
 /**
@@ -69,8 +69,8 @@ export function readThinking(message: JsonObject): Part[] {
     const { type, text, summary, signature, data } = detail;
     if (type === 'reasoning.encrypted' && typeof data === 'string') return [{ type: 'redacted_thinking', data }];
     const thought = typeof text === 'string' ? text : typeof summary === 'string' ? summary : '';
-    const seal = typeof signature === 'string' && signature !== '' ? { signature } : {};
-    return thought === '' && !('signature' in seal) ? [] : [{ type: 'thinking', text: thought, ...seal }];
+    const signed = typeof signature === 'string' && signature !== '' ? { signature } : {};
+    return thought === '' && !('signature' in signed) ? [] : [{ type: 'thinking', text: thought, ...signed }];
   });
   if (parts.length > 0) return parts;
   for (const field of ['reasoning_content', 'reasoning']) {
@@ -154,20 +154,20 @@ function writeMessage(parts: readonly Part[], legacy_functions: boolean): JsonOb
   const refusal = parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
   const calls = parts.filter((part) => part.type === 'tool_call');
   const [call] = calls;
-  const sealed = parts.findLast((part) => part.type === 'text' && part.seal !== undefined);
+  const signed = parts.findLast((part) => part.type === 'text' && part.thought_signature !== undefined);
   return {
     role: 'assistant',
     content: text === '' && (call !== undefined || refusal !== '') ? null : text,
     refusal: refusal === '' ? null : refusal,
     ...writeThinking(parts),
     ...(call && legacy_functions && { function_call: { name: call.name, arguments: call.arguments || '{}' } }),
-    ...(call && !legacy_functions && { tool_calls: calls.map(writeSealedCall) }),
-    ...(sealed?.type === 'text' && writeExtraContent(sealed.seal)),
+    ...(call && !legacy_functions && { tool_calls: calls.map(writeSignedCall) }),
+    ...(signed?.type === 'text' && writeExtraContent(signed.thought_signature)),
   };
 }
 
-function writeSealedCall(call: Extract<Part, { type: 'tool_call' }>): JsonObject {
-  return { ...writeCall(call), ...writeExtraContent(call.seal) };
+function writeSignedCall(call: Extract<Part, { type: 'tool_call' }>): JsonObject {
+  return { ...writeCall(call), ...writeExtraContent(call.thought_signature) };
 }
 
 /** A call of a tool as it stands in messages of this style. */

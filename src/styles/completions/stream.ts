@@ -3,7 +3,7 @@ import type { SseFrame } from '../../net/sse.ts';
 import type { AnswerOptions } from '../codec.ts';
 import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { writeExtraContent } from '../seal.ts';
+import { writeExtraContent } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
 import { answerId, readFinish, readThinking, textOf, writeFinish } from './response.ts';
 import { usage_format } from './usage.ts';
@@ -152,8 +152,8 @@ export class CompletionsWriter implements StreamWriter {
         return this.#detail({ type: 'reasoning.text', text: this.#thought, signature: event.signature });
       case 'redacted_thinking':
         return this.#detail({ type: 'reasoning.encrypted', data: event.data });
-      case 'text_seal':
-        return this.#delta(writeExtraContent(event.seal));
+      case 'text_signature':
+        return this.#delta(writeExtraContent(event.thought_signature));
       case 'tool_call':
         return this.#call(event);
       case 'tool_arguments':
@@ -170,12 +170,14 @@ export class CompletionsWriter implements StreamWriter {
     }
   }
 
-  #call({ index, id, name, seal }: ChatEvent & { type: 'tool_call' }): string {
+  #call({ index, id, name, thought_signature }: ChatEvent & { type: 'tool_call' }): string {
     this.#has_calls = true;
     if (this.#options.legacy_functions)
       return index === 0 ? this.#delta({ function_call: { name, arguments: '' } }) : '';
     const called = { name, arguments: '' };
-    return this.#delta({ tool_calls: [{ index, id, type: 'function', function: called, ...writeExtraContent(seal) }] });
+    return this.#delta({
+      tool_calls: [{ index, id, type: 'function', function: called, ...writeExtraContent(thought_signature) }],
+    });
   }
 
   #arguments(index: number, json: string): string {
@@ -183,7 +185,7 @@ export class CompletionsWriter implements StreamWriter {
     return this.#delta({ tool_calls: [{ index, function: { arguments: json } }] });
   }
 
-  /** A block of thinking with its seal, for callers that give it back. */
+  /** A block of thinking with its signature, for callers that give it back. */
   #detail(detail: JsonObject): string {
     this.#thought = '';
     const format = 'anthropic-claude-v1';

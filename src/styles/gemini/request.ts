@@ -7,7 +7,7 @@ import { TurnsWriter } from './turns.ts';
 import { geminiSchema } from './schema.ts';
 import type { Quirks } from '../quirks.ts';
 import { describedSchema, planJson, type JsonPlan } from '../structured.ts';
-import { placeSystem } from '../system-turns.ts';
+import { placeSystem } from '../turns.ts';
 import { budget_tokens_min, budgetOf, effortOfBudget, fitBudget } from '../thinking.ts';
 
 const stops_max = 5;

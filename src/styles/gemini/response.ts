@@ -58,17 +58,18 @@ export function partsOf(candidate: Candidate, call_prefix: string, calls_before:
   let calls = calls_before;
   return list.flatMap((part): Part[] => {
     const { text, thought, thoughtSignature, functionCall } = part;
-    const seal = typeof thoughtSignature === 'string' && thoughtSignature !== '' ? { seal: thoughtSignature } : {};
+    const signed =
+      typeof thoughtSignature === 'string' && thoughtSignature !== '' ? { thought_signature: thoughtSignature } : {};
     if (isObject(functionCall)) {
       const { id, name, args } = functionCall;
       if (typeof name !== 'string' || name === '') return [];
       const own_id = `call_${call_prefix}${calls++}`;
       const call_id = typeof id === 'string' && id !== '' ? id : own_id;
-      return [{ type: 'tool_call', id: call_id, name, arguments: argumentsIn(args), ...seal }];
+      return [{ type: 'tool_call', id: call_id, name, arguments: argumentsIn(args), ...signed }];
     }
     if (typeof text !== 'string') return [];
     if (thought === true) return text === '' ? [] : [{ type: 'thinking', text }];
-    return text === '' && !('seal' in seal) ? [] : [{ type: 'text', text, ...seal }];
+    return text === '' && !('thought_signature' in signed) ? [] : [{ type: 'text', text, ...signed }];
   });
 }
 

@@ -61,13 +61,15 @@ export class GeminiReader implements StreamReader {
           return [{ type: 'thinking', text: part.text }];
         case 'text': {
           const text: ChatEvent[] = part.text === '' ? [] : [{ type: 'text', text: part.text }];
-          return part.seal === undefined ? text : [...text, { type: 'text_seal', seal: part.seal }];
+          return part.thought_signature === undefined
+            ? text
+            : [...text, { type: 'text_signature', thought_signature: part.thought_signature }];
         }
         case 'tool_call': {
           const index = this.#calls++;
-          const { id, name, seal } = part;
+          const { id, name, thought_signature } = part;
           return [
-            { type: 'tool_call', index, id, name, ...(seal !== undefined && { seal }) },
+            { type: 'tool_call', index, id, name, ...(thought_signature !== undefined && { thought_signature }) },
             { type: 'tool_arguments', index, json: part.arguments },
           ];
         }

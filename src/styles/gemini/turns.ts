@@ -5,8 +5,8 @@ import type { Part, Source, Turn } from '../conversation.ts';
 import { mistake } from '../fields.ts';
 import type { Link } from '../codec.ts';
 import type { Quirks } from '../quirks.ts';
-import { no_seal } from '../seal.ts';
-import { opening } from '../system-turns.ts';
+import { no_thought_signature } from '../thought-signatures.ts';
+import { opening } from '../turns.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
@@ -38,27 +38,27 @@ export class TurnsWriter {
 
   #model({ parts }: Turn): Content {
     const calls = parts.filter((part) => part.type === 'tool_call');
-    const is_sealed = this.#isSealing() && calls.every((call) => call.seal === undefined);
+    const is_signed = this.#mustSign() && calls.every((call) => call.thought_signature === undefined);
     const [first] = calls;
     const written = parts.flatMap((part): JsonObject[] => {
       if (part.type === 'tool_call')
-        return [this.#call(part === first && is_sealed ? { ...part, seal: no_seal } : part)];
+        return [this.#call(part === first && is_signed ? { ...part, thought_signature: no_thought_signature } : part)];
       return part.type === 'text' || part.type === 'refusal' ? textPart(part) : [];
     });
     return { role: 'model', parts: written };
   }
 
-  /** Since Gemini 3, which thinks by levels, the first call of each turn must have a seal. */
-  #isSealing(): boolean {
+  /** Since Gemini 3, which thinks by levels, the first call of each turn must have a thought signature. */
+  #mustSign(): boolean {
     return this.#quirks.thinking !== 'budget' && this.#quirks.thinking !== 'none';
   }
 
-  #call({ id, name, arguments: text, seal }: PartOf<'tool_call'>): JsonObject {
+  #call({ id, name, arguments: text, thought_signature }: PartOf<'tool_call'>): JsonObject {
     const own_name = this.#names.forUpstream(name);
     this.#called.set(id, own_name);
     return {
       functionCall: { id, name: own_name, args: inputOf(text) },
-      ...(seal !== undefined && { thoughtSignature: seal }),
+      ...(thought_signature !== undefined && { thoughtSignature: thought_signature }),
     };
   }
 
@@ -129,11 +129,11 @@ export class TurnsWriter {
   }
 }
 
-/** An empty text is refused, but for the seal that it may carry. */
+/** An empty text is refused, but for the thought signature that it may carry. */
 function textPart(part: PartOf<'text'> | PartOf<'refusal'>): JsonObject[] {
-  const seal = part.type === 'text' ? part.seal : undefined;
-  if (part.text === '' && seal === undefined) return [];
-  return [{ text: part.text, ...(seal !== undefined && { thoughtSignature: seal }) }];
+  const thought_signature = part.type === 'text' ? part.thought_signature : undefined;
+  if (part.text === '' && thought_signature === undefined) return [];
+  return [{ text: part.text, ...(thought_signature !== undefined && { thoughtSignature: thought_signature }) }];
 }
 
 function isTextDocument(part: Part): part is PartOf<'document'> & { source: { type: 'text' } } {

@@ -4,7 +4,7 @@ import type { ChatRequest, Passthrough, Target } from '../codec.ts';
 import { isObject } from '../fields.ts';
 import { edited, innerMemberEdits } from '../model-name.ts';
 import { withoutSampling, type Quirks } from '../quirks.ts';
-import { isForeign } from '../seal.ts';
+import { isForeign } from '../thought-signatures.ts';
 import {
   changed,
   chargedIn,
@@ -86,7 +86,7 @@ function limitBudget(body: JsonObject, max_tokens: number): void {
 }
 
 /**
- * Thinking that an upstream of another style gave has no signature, or one that holds seals; this one would
+ * Thinking that an upstream of another style gave has no signature, or one that holds thought signatures; this one would
  * refuse the whole conversation for it. Such blocks are left out, all others stay the objects that they were.
  */
 function withoutUnsigned(messages: Json | undefined): Json {

@@ -6,9 +6,9 @@ import type { AnswerFormat, Conversation, Effort, Part, TextPart, Tool, ToolChoi
 import { mistake, notCarried } from '../fields.ts';
 import { checkImageType } from '../media.ts';
 import type { Quirks } from '../quirks.ts';
-import { isForeign } from '../seal.ts';
+import { isForeign } from '../thought-signatures.ts';
 import { describedSchema, planJson, type JsonPlan } from '../structured.ts';
-import { opening, placeSystem } from '../system-turns.ts';
+import { opening, placeSystem } from '../turns.ts';
 import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget } from '../thinking.ts';
 import { nativeSchema } from './schema.ts';
 

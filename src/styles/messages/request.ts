@@ -19,7 +19,7 @@ import {
 } from '../fields.ts';
 import type { FetchedFile, FoundLink, Replacement } from '../links.ts';
 import { readMessagesSettings } from './settings.ts';
-import { isOfCall, readSignature } from '../seal.ts';
+import { isOfCall, readSignature } from '../thought-signatures.ts';
 import { serverBlock } from './server-blocks.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
 
@@ -175,7 +175,7 @@ function readSearchResult(block: JsonObject, at: string): TextPart {
 
 function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[] {
   const blocks = blocksOf(message['content'] ?? null, `${at}.content`);
-  const seals = sealsIn(blocks.map(([block]) => block));
+  const thought_signatures = thoughtSignaturesIn(blocks.map(([block]) => block));
   return blocks.flatMap(([block, where]): Part[] => {
     switch (block['type']) {
       case 'text':
@@ -185,7 +185,7 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
       case 'redacted_thinking':
         return [{ type: 'redacted_thinking', data: needText(block, 'data', `${where}.data`) }];
       case 'tool_use':
-        return [readToolUse(block, where, calls, seals)];
+        return [readToolUse(block, where, calls, thought_signatures)];
       default: {
         const block_parts = serverBlock(block);
         if (block_parts) return block_parts;
@@ -195,12 +195,12 @@ function readAssistant(message: JsonObject, at: string, calls: OpenCalls): Part[
   });
 }
 
-/** Seals of calls by the ids that the caller knows. */
-function sealsIn(blocks: readonly JsonObject[]): ReadonlyMap<Json | undefined, string> {
+/** Thought signatures of calls by the ids that the caller knows. */
+function thoughtSignaturesIn(blocks: readonly JsonObject[]): ReadonlyMap<Json | undefined, string> {
   const signatures = blocks.flatMap(
     (block) => (block['type'] === 'thinking' && readSignature(block['signature'])) || [],
   );
-  return new Map(signatures.map(({ call_id, seal }) => [call_id, seal]));
+  return new Map(signatures.map(({ call_id, thought_signature }) => [call_id, thought_signature]));
 }
 
 function readThinkingBlock(block: JsonObject, at: string): Part {
@@ -214,14 +214,20 @@ function readToolUse(
   block: JsonObject,
   at: string,
   calls: OpenCalls,
-  seals: ReadonlyMap<Json | undefined, string>,
+  thought_signatures: ReadonlyMap<Json | undefined, string>,
 ): Part {
   const name = needName(block, 'name', `${at}.name`);
   const { input } = block;
   if (input !== undefined && input !== null && !isObject(input)) throw wrongType(`${at}.input`, 'an object', input);
   const id = calls.add(needName(block, 'id', `${at}.id`), name, `${at}.id`);
-  const seal = seals.get(block['id']);
-  return { type: 'tool_call', id, name, arguments: argumentsOf(input), ...(seal !== undefined && { seal }) };
+  const thought_signature = thought_signatures.get(block['id']);
+  return {
+    type: 'tool_call',
+    id,
+    name,
+    arguments: argumentsOf(input),
+    ...(thought_signature !== undefined && { thought_signature }),
+  };
 }
 
 /** The first line that some tools send: it says nothing to a model, and would spoil the cache of everything behind it. */

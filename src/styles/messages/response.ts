@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import { argumentsOf, inputOf, safeId } from '../calls.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { signatureOf } from '../seal.ts';
+import { signatureOf } from '../thought-signatures.ts';
 import { usage_format } from './usage.ts';
 
 /**
@@ -41,8 +41,8 @@ function readBlock(block: Json): Part[] {
       return typeof text === 'string' && text !== '' ? [{ type: 'text', text }] : [];
     case 'thinking': {
       const thought = typeof thinking === 'string' ? thinking : '';
-      const seal = typeof signature === 'string' && signature !== '' ? { signature } : {};
-      return thought === '' && !('signature' in seal) ? [] : [{ type: 'thinking', text: thought, ...seal }];
+      const signed = typeof signature === 'string' && signature !== '' ? { signature } : {};
+      return thought === '' && !('signature' in signed) ? [] : [{ type: 'thinking', text: thought, ...signed }];
     }
     case 'redacted_thinking':
       return typeof data === 'string' ? [{ type: 'redacted_thinking', data }] : [];
@@ -100,12 +100,12 @@ export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: str
   };
 }
 
-/** The seal of a call stands in the signature of what was thought before it; of nothing, if need be. */
+/** The thought signature of a call stands in the signature of what was thought before it; of nothing, if need be. */
 function withSignatures(parts: readonly Part[]): Part[] {
   const signed: Part[] = [];
   for (const part of parts) {
-    if (part.type === 'tool_call' && part.seal !== undefined) {
-      const signature = signatureOf(safeId(part.id), part.seal);
+    if (part.type === 'tool_call' && part.thought_signature !== undefined) {
+      const signature = signatureOf(safeId(part.id), part.thought_signature);
       const at = signed.findLastIndex((each) => each.type === 'thinking');
       const thought = signed[at];
       if (thought?.type === 'thinking' && thought.signature === undefined) signed[at] = { ...thought, signature };

@@ -4,7 +4,7 @@ import { safeId } from '../calls.ts';
 import type { AnswerOptions } from '../codec.ts';
 import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { signatureOf } from '../seal.ts';
+import { signatureOf } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
 import { JsonEnd } from './json-end.ts';
 import { answerId, readStop, writeStop } from './response.ts';
@@ -127,7 +127,7 @@ type Block = {
   json: string;
   end: JsonEnd;
   /** Nothing may be added: it has its signature. */
-  is_sealed?: boolean;
+  is_signed?: boolean;
 };
 
 /** One block at a time is open. What comes while the arguments of a call still run waits behind it. */
@@ -164,7 +164,7 @@ export class MessagesWriter implements StreamWriter {
         return this.#add(newBlock('whole', { type: 'redacted_thinking', data: event.data }));
       case 'tool_call':
         this.#has_calls = true;
-        return this.#seal(event) + this.#add(this.#newCall(event));
+        return this.#signCall(event) + this.#add(this.#newCall(event));
       case 'tool_arguments':
         return this.#arguments(event.index, event.json);
       case 'finish':
@@ -199,7 +199,7 @@ export class MessagesWriter implements StreamWriter {
   /** Goes on with the last block, or begins this one. */
   #say(block: Block, delta: JsonObject): string {
     const last = this.#waiting.at(-1) ?? this.#open;
-    if (last?.kind !== block.kind || last.is_sealed === true) {
+    if (last?.kind !== block.kind || last.is_signed === true) {
       block.deltas.push(delta);
       return this.#add(block);
     }
@@ -211,13 +211,13 @@ export class MessagesWriter implements StreamWriter {
   #sign(signature: string): string {
     const text = this.#say(newThinking(), { type: 'signature_delta', signature });
     const last = this.#waiting.at(-1) ?? this.#open;
-    if (last) last.is_sealed = true;
+    if (last) last.is_signed = true;
     return text;
   }
 
-  /** The seal of a call comes before it, in the signature of what was thought. */
-  #seal({ id, seal }: ChatEvent & { type: 'tool_call' }): string {
-    return seal === undefined ? '' : this.#sign(signatureOf(safeId(id), seal));
+  /** The thought signature of a call comes before it, in the signature of what was thought. */
+  #signCall({ id, thought_signature }: ChatEvent & { type: 'tool_call' }): string {
+    return thought_signature === undefined ? '' : this.#sign(signatureOf(safeId(id), thought_signature));
   }
 
   #arguments(index: number, json: string): string {

@@ -1,14 +1,14 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { Part } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { isOfCall, readSignature } from '../seal.ts';
+import { isOfCall, readSignature } from '../thought-signatures.ts';
 
 /**
  * Items of reasoning in the responses style, as they stand for what an upstream of another style thought. What
  * that upstream wants back (signatures, redacted thoughts) is their `encrypted_content`.
  */
 
-/** What to include so that reasoning comes along, sealed, instead of being stored. */
+/** What to include so that reasoning comes along, encrypted, instead of being stored. */
 export const encrypted_reasoning = 'reasoning.encrypted_content';
 
 const signature_mark = 'signature:';
@@ -18,25 +18,25 @@ export type Thought = Extract<Part, { type: 'thinking' | 'redacted_thinking' }>;
 
 export function writeThought(thought: Thought, id: string): JsonObject {
   const text = thought.type === 'thinking' ? thought.text : '';
-  const seal = sealOf(thought);
+  const encrypted = encryptedContentOf(thought);
   return {
     id,
     type: 'reasoning',
     summary: text === '' ? [] : [{ type: 'summary_text', text }],
-    ...(seal !== undefined && { encrypted_content: seal }),
+    ...(encrypted !== undefined && { encrypted_content: encrypted }),
   };
 }
 
-function sealOf(thought: Thought): string | undefined {
+function encryptedContentOf(thought: Thought): string | undefined {
   if (thought.type === 'redacted_thinking') return redacted_mark + thought.data;
   return thought.signature === undefined ? undefined : signature_mark + thought.signature;
 }
 
-/** Seals that an upstream of the responses style made itself say nothing to one of another style. */
+/** What an upstream of the responses style encrypted itself says nothing to one of another style. */
 export function readThought(item: JsonObject): Thought[] {
-  const seal = item['encrypted_content'];
-  if (typeof seal === 'string' && seal.startsWith(redacted_mark)) {
-    return [{ type: 'redacted_thinking', data: seal.slice(redacted_mark.length) }];
+  const encrypted = item['encrypted_content'];
+  if (typeof encrypted === 'string' && encrypted.startsWith(redacted_mark)) {
+    return [{ type: 'redacted_thinking', data: encrypted.slice(redacted_mark.length) }];
   }
   const text = textsIn(item['summary']) || textsIn(item['content']);
   const signature = signatureIn(item);
@@ -45,23 +45,25 @@ export function readThought(item: JsonObject): Thought[] {
   return [{ type: 'thinking', text, ...(signature !== undefined && { signature }) }];
 }
 
-function signatureIn({ encrypted_content: seal }: JsonObject): string | undefined {
-  return typeof seal === 'string' && seal.startsWith(signature_mark) ? seal.slice(signature_mark.length) : undefined;
+function signatureIn({ encrypted_content: encrypted }: JsonObject): string | undefined {
+  return typeof encrypted === 'string' && encrypted.startsWith(signature_mark)
+    ? encrypted.slice(signature_mark.length)
+    : undefined;
 }
 
-/** Seals of calls, which stand in reasoning before them, by the ids that the caller knows. */
-export function sealsIn(items: readonly Json[]): ReadonlyMap<Json | undefined, string> {
+/** Thought signatures of calls, which stand in reasoning before them, by the ids that the caller knows. */
+export function thoughtSignaturesIn(items: readonly Json[]): ReadonlyMap<Json | undefined, string> {
   const signatures = items.flatMap((item) => {
-    const sealed = isObject(item) && item['type'] === 'reasoning' && readSignature(signatureIn(item));
-    return sealed ? [sealed] : [];
+    const signed = isObject(item) && item['type'] === 'reasoning' && readSignature(signatureIn(item));
+    return signed ? [signed] : [];
   });
-  return new Map(signatures.map(({ call_id, seal }) => [call_id, seal]));
+  return new Map(signatures.map(({ call_id, thought_signature }) => [call_id, thought_signature]));
 }
 
 /** Whether an upstream of the responses style can read this item without having stored it. */
 export function isWhole(item: JsonObject): boolean {
-  const seal = item['encrypted_content'];
-  return typeof seal === 'string' && !seal.startsWith(signature_mark) && !seal.startsWith(redacted_mark);
+  const encrypted = item['encrypted_content'];
+  return typeof encrypted === 'string' && !encrypted.startsWith(signature_mark) && !encrypted.startsWith(redacted_mark);
 }
 
 function textsIn(list: Json | undefined): string {

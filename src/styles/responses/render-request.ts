@@ -6,7 +6,7 @@ import type { Conversation, Part, ToolChoice, Turn } from '../conversation.ts';
 import { mistake, notCarried } from '../fields.ts';
 import type { Quirks } from '../quirks.ts';
 import { encrypted_reasoning } from './reasoning.ts';
-import { readThoughtSeal } from '../seal.ts';
+import { encryptedThoughtIn } from '../thought-signatures.ts';
 import { isStrict, planJson, type JsonPlan } from '../structured.ts';
 import { effortOfBudget } from '../thinking.ts';
 
@@ -65,14 +65,14 @@ function joined(parts: readonly Part[], between: string): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(between);
 }
 
-/** What this upstream thought goes back with its seal; the thoughts of others it would refuse. */
+/** What this upstream thought goes back as it was encrypted; the thoughts of others it would refuse. */
 function writeSaid(part: Part, names: ToolNames): JsonObject[] {
   switch (part.type) {
     case 'text':
     case 'refusal':
       return part.text === '' ? [] : [{ type: 'message', role: 'assistant', content: part.text }];
     case 'thinking': {
-      const encrypted_content = readThoughtSeal(part.signature);
+      const encrypted_content = encryptedThoughtIn(part.signature);
       if (encrypted_content === undefined) return [];
       const summary = part.text === '' ? [] : [{ type: 'summary_text', text: part.text }];
       return [{ type: 'reasoning', summary, encrypted_content }];

@@ -13,7 +13,7 @@ import {
 } from '../fields.ts';
 import { readSource } from '../media.ts';
 import { isReference } from './head.ts';
-import { readThought, sealsIn } from './reasoning.ts';
+import { readThought, thoughtSignaturesIn } from './reasoning.ts';
 import { readResponsesSettings } from './settings.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
 
@@ -31,13 +31,13 @@ export function readResponses(body: JsonObject): Conversation {
 /** Calls and their results are items of their own; calls in a row are one turn of the assistant. */
 function readItems(items: readonly Json[], turns: Turn[]): void {
   const calls = new OpenCalls();
-  const seals = sealsIn(items);
+  const thought_signatures = thoughtSignaturesIn(items);
   for (const [index, value] of items.entries()) {
     const at = `input[${index}]`;
     const item = needObject(value, at);
     if (isReference(item)) continue; // of reasoning; others are refused before
     const type = memberOf(item, 'type') ?? 'message';
-    if (type === 'function_call') addTurn(turns, 'assistant', [readCall(item, at, calls, seals)]);
+    if (type === 'function_call') addTurn(turns, 'assistant', [readCall(item, at, calls, thought_signatures)]);
     else if (type === 'function_call_output') addTurn(turns, 'user', [readResult(item, at, calls)]);
     else if (type === 'reasoning') addTurn(turns, 'assistant', readThought(item));
     else if (type === 'message') readMessage(item, at, turns, calls);
@@ -127,14 +127,25 @@ function readFile(part: JsonObject, at: string): Part {
   return { type: 'document', source: { type: 'text', text }, at: where, ...named };
 }
 
-function readCall(item: JsonObject, at: string, calls: OpenCalls, seals: ReadonlyMap<Json | undefined, string>): Part {
+function readCall(
+  item: JsonObject,
+  at: string,
+  calls: OpenCalls,
+  thought_signatures: ReadonlyMap<Json | undefined, string>,
+): Part {
   const name = needName(item, 'name', `${at}.name`);
   if (memberOf(item, 'namespace') !== undefined) throw notCarried(`${at}.namespace`, 'A namespace of tools');
   const id = calls.add(needName(item, 'call_id', `${at}.call_id`), name, `${at}.call_id`);
   const text = readText(item, 'arguments', `${at}.arguments`) ?? '';
   calls.checkArguments(text, `${at}.arguments`);
-  const seal = seals.get(item['call_id']);
-  return { type: 'tool_call', id, name, arguments: text, ...(seal !== undefined && { seal }) };
+  const thought_signature = thought_signatures.get(item['call_id']);
+  return {
+    type: 'tool_call',
+    id,
+    name,
+    arguments: text,
+    ...(thought_signature !== undefined && { thought_signature }),
+  };
 }
 
 function readResult(item: JsonObject, at: string, calls: OpenCalls): Part {

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { memberOf, isObject } from '../fields.ts';
 import { writeThought } from './reasoning.ts';
-import { signatureOf, thoughtSeal } from '../seal.ts';
+import { signatureOf, signatureOfThought } from '../thought-signatures.ts';
 import { usage_format } from './usage.ts';
 
 /** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
@@ -69,13 +69,13 @@ function readItem(item: JsonObject): Part[] {
   });
 }
 
-function readReasoning({ summary, content, encrypted_content: seal }: JsonObject): Part[] {
+function readReasoning({ summary, content, encrypted_content: encrypted }: JsonObject): Part[] {
   const texts = [...listOf(summary), ...listOf(content)].flatMap(({ text }) =>
     typeof text === 'string' ? [text] : [],
   );
-  const sealed = typeof seal === 'string' && seal !== '' ? { signature: thoughtSeal(seal) } : {};
+  const signed = typeof encrypted === 'string' && encrypted !== '' ? { signature: signatureOfThought(encrypted) } : {};
   const text = texts.join('\n\n');
-  return text === '' && !('signature' in sealed) ? [] : [{ type: 'thinking', text, ...sealed }];
+  return text === '' && !('signature' in signed) ? [] : [{ type: 'thinking', text, ...signed }];
 }
 
 function listOf(value: Json | undefined): JsonObject[] {
@@ -180,7 +180,8 @@ function writeItems(parts: readonly Part[], request_id: string, status: string):
     if (part.type === 'thinking' || part.type === 'redacted_thinking') {
       items.push(writeThought(part, idOf('rs', request_id, items.length)));
     } else if (part.type === 'tool_call') {
-      if (part.seal !== undefined) items.push(writeSeal(part.id, part.seal, idOf('rs', request_id, items.length)));
+      if (part.thought_signature !== undefined)
+        items.push(writeThoughtSignature(part.id, part.thought_signature, idOf('rs', request_id, items.length)));
       const call = { call_id: part.id, name: part.name, arguments: part.arguments || '{}' };
       items.push(writeCallItem(call, idOf('fc', request_id, items.length), status));
     }
@@ -192,9 +193,9 @@ export function idOf(prefix: 'msg' | 'rs' | 'fc', request_id: string, index: num
   return `${prefix}_${request_id}_${index}`;
 }
 
-/** Reasoning without a text, whose seal names the call that it belongs to. */
-export function writeSeal(call_id: string, seal: string, id: string): JsonObject {
-  return writeThought({ type: 'thinking', text: '', signature: signatureOf(call_id, seal) }, id);
+/** Reasoning without a text, whose signature names the call that it belongs to. */
+export function writeThoughtSignature(call_id: string, thought_signature: string, id: string): JsonObject {
+  return writeThought({ type: 'thinking', text: '', signature: signatureOf(call_id, thought_signature) }, id);
 }
 
 export function writeMessage(id: string, content: JsonObject[], status: string): JsonObject {

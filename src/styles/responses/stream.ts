@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
 import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { thoughtSeal } from '../seal.ts';
+import { signatureOfThought } from '../thought-signatures.ts';
 import { cut, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
 import { writeThought } from './reasoning.ts';
 import {
@@ -14,7 +14,7 @@ import {
   writeEnding,
   writeMessage,
   writeResponse,
-  writeSeal,
+  writeThoughtSignature,
   type ResponseOptions,
 } from './response.ts';
 import { usage_format } from './usage.ts';
@@ -83,11 +83,13 @@ export class ResponsesReader implements StreamReader {
     return [{ type: 'tool_arguments', index: call.index, json }];
   }
 
-  /** Some servers tell the arguments at the end only; the seal of a thought always comes there. */
+  /** Some servers send the arguments at the end only; the signature of a thought always comes there. */
   #finishItem(item: JsonObject, place: Json): ChatEvent[] {
     if (item['type'] === 'reasoning') {
-      const { encrypted_content: seal } = item;
-      return typeof seal === 'string' && seal !== '' ? [{ type: 'signature', signature: thoughtSeal(seal) }] : [];
+      const { encrypted_content: encrypted } = item;
+      return typeof encrypted === 'string' && encrypted !== ''
+        ? [{ type: 'signature', signature: signatureOfThought(encrypted) }]
+        : [];
     }
     const call = this.#calls.get(place);
     return call && !call.has_arguments ? this.#arguments(place, item['arguments'] || '{}') : [];
@@ -220,9 +222,10 @@ export class ResponsesWriter implements StreamWriter {
     return this.#event('response.output_item.added', { output_index: index, item }) + this.#itemDone(index, item);
   }
 
-  #call({ index: number, id: call_id, name, seal }: ChatEvent & { type: 'tool_call' }): string {
+  #call({ index: number, id: call_id, name, thought_signature }: ChatEvent & { type: 'tool_call' }): string {
     let events = this.#close();
-    if (seal !== undefined) events += this.#whole((id) => writeSeal(call_id, seal, id));
+    if (thought_signature !== undefined)
+      events += this.#whole((id) => writeThoughtSignature(call_id, thought_signature, id));
     const index = this.#output.length;
     const id = idOf('fc', this.#options.request_id, index);
     this.#calls.set(number, { index, id, call_id, name, json: '' });

@@ -9,8 +9,8 @@ import {
   needText,
   readBoolean,
   readCount,
+  words,
 } from '../../../src/styles/fields.ts';
-import { words } from '../../../src/styles/fields.ts';
 import { completions_errors } from '../../../src/styles/completions/errors.ts';
 import { ToyReader, ToyWriter, openToyStream } from './stream.ts';
 import { usage_format } from './usage.ts';

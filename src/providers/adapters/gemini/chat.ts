@@ -6,7 +6,7 @@ import { InputRefused, type ChatProvider } from '../../provider.ts';
 import { hints } from './hints.ts';
 import { modelPath, pathPrefix } from './paths.ts';
 import { readCount } from '../../http/token-count.ts';
-import { unsealedBody } from './seals.ts';
+import { withoutThoughtSignatures } from './thought-signatures.ts';
 
 const default_base_url = 'https://generativelanguage.googleapis.com';
 
@@ -31,9 +31,9 @@ export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard
         return await client.post(path, headers, sent, options);
       } catch (error) {
         // A conversation goes on after its route has changed, thinking a little anew.
-        const unsealed = error instanceof InputRefused ? unsealedBody(sent, error.message) : undefined;
-        if (!unsealed) throw error;
-        return client.post(path, headers, unsealed, options);
+        const unsigned = error instanceof InputRefused ? withoutThoughtSignatures(sent, error.message) : undefined;
+        if (!unsigned) throw error;
+        return client.post(path, headers, unsigned, options);
       }
     },
     countTokens: async ({ model, body, timeout_ms }, signal) => {
