@@ -4,8 +4,8 @@ import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../net/guard.ts';
 import type { Bytes } from '../lib/read-bytes.ts';
 import type { StopSignal } from '../lib/stop.ts';
+import type { RateClock } from '../concurrency/token-bucket.ts';
 import type { Codec } from '../styles/codec.ts';
-import type { Pacer } from './http/bucket.ts';
 
 /**
  * The contract between a route and the code that speaks an upstream's protocol. An adapter is one
@@ -187,8 +187,8 @@ export type ChatProvider = {
   close?(): Promise<void>;
 };
 
-/** What an adapter is given to work with. `pacer`: the time in which polls are counted; a test has its own. */
-export type AdapterParts = { guard: Guard; pacer?: Pacer };
+/** What an adapter is given to work with. `rate_clock`: the time in which polls are counted; a test has its own. */
+export type AdapterParts = { guard: Guard; rate_clock?: RateClock };
 
 /** The code for one upstream protocol. */
 export type Adapter = {

@@ -2,12 +2,12 @@ import type { Dispatcher } from 'undici';
 import type { Json, JsonObject, ProviderConfig } from '../../catalog/model.ts';
 import type { Guard } from '../../net/guard.ts';
 import { readBytes } from '../../lib/read-bytes.ts';
-import { openBucket, type Bucket, type Pace, type Pacer } from './bucket.ts';
+import { TokenBucket, type RateClock, type RateLimit } from '../../concurrency/token-bucket.ts';
 import { openConnections, readRefusal, unreached, type Connections } from './connections.ts';
 import type { InputRefused, NotStarted, RunState } from '../provider.ts';
 import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } from './refusal.ts';
 
-/** The HTTP of an upstream that makes media: one key, its own hosts, its pace. */
+/** The HTTP of an upstream that makes media: one key, its own hosts, its rate limit. */
 export type Upstream = {
   /**
    * One request; redirects and refusals are answers like any other. Throws NotStarted when a submit was not sent;
@@ -34,8 +34,8 @@ export type UpstreamOptions = {
   /** Hosts beside that of `base_url` which get the key, by https: `api.example.com`, or `*.example.com` for any below. */
   hosts?: readonly string[];
   /** For calls with GET: how often this key may ask. */
-  pace?: Pace;
-  pacer?: Pacer | undefined;
+  rate_limit?: RateLimit;
+  rate_clock?: RateClock | undefined;
 };
 
 export type UpstreamRequest = {
@@ -44,8 +44,8 @@ export type UpstreamRequest = {
   headers?: Record<string, string>;
   /** It is about a run that exists, as every GET is unless this says no: its failure tells nothing of the run. */
   asks?: boolean;
-  /** For one that asks, instead of the upstream's; calls with the same pace share it. */
-  pace?: Pace;
+  /** For one that asks, instead of the upstream's; calls with the same limit share it. */
+  rate_limit?: RateLimit;
   /** One of these three at most. `body` wants a `content-type` header. */
   json?: JsonObject;
   body?: Buffer;
@@ -91,7 +91,7 @@ export function openUpstream(
   const base = new URL(config.base_url);
   const prefix = base.pathname.replace(/\/+$/, '');
   const connections = openConnections(guard, config);
-  const bucketOf = openBuckets(options.pacer);
+  const bucketOf = openBuckets(options.rate_clock);
   const secrets = secretsOf(config.api_key);
   const link = (given: Json | undefined) => ownLink(given, base.origin, options.hosts ?? []);
   return {
@@ -100,7 +100,7 @@ export function openUpstream(
       const target = 'path' in request ? below(base.origin + prefix, request.path) : new URL(request.url);
       if (link(target.href) === undefined) throw new Error('the upstream named an address that is not its own');
       for (const [name, value] of Object.entries(request.query ?? {})) target.searchParams.set(name, value);
-      const bucket = asks ? bucketOf(request.pace ?? options.pace) : undefined;
+      const bucket = asks ? bucketOf(request.rate_limit ?? options.rate_limit) : undefined;
       await bucket?.take(request.signal);
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
       const headers = { ...own, ...request.headers };
@@ -125,13 +125,13 @@ function below(base: string, path: string): URL {
 
 const dots = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
-/** One bucket for each pace: what configuration alone drives may have several. */
-function openBuckets(pacer: Pacer | undefined): (pace: Pace | undefined) => Bucket | undefined {
-  const buckets = new Map<string, Bucket>();
-  return (pace) => {
-    if (pace === undefined) return undefined;
-    const name = `${pace.per_minute} ${pace.burst}`;
-    const bucket = buckets.get(name) ?? openBucket(pace, pacer);
+/** One bucket for each rate limit: what configuration alone drives may have several. */
+function openBuckets(clock: RateClock | undefined): (limit: RateLimit | undefined) => TokenBucket | undefined {
+  const buckets = new Map<string, TokenBucket>();
+  return (limit) => {
+    if (limit === undefined) return undefined;
+    const name = `${limit.per_minute} ${limit.burst}`;
+    const bucket = buckets.get(name) ?? new TokenBucket(limit, clock);
     buckets.set(name, bucket);
     return bucket;
   };
@@ -156,7 +156,7 @@ function fits(hostname: string, host: string): boolean {
   return host.startsWith('*.') ? hostname.endsWith(host.slice(1)) : hostname === host;
 }
 
-/** A poll that was refused for its pace is a word to all polls of this key; without that word there is no pause. */
+/** A poll that was refused for its rate is a word to all polls of this key; without that word there is no pause. */
 function pauseAfter(answer: Answer): number {
   const is_told = answer.status === 429 || answer.headers['retry-after'] !== undefined;
   return is_told ? retryAfter(refusalOf(answer)) : 0;

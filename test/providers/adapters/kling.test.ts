@@ -144,7 +144,7 @@ describe('kling', () => {
   const open = (more: { api_key?: string } = {}) =>
     kling.open(configOf('kling', imitation.url, more), {
       guard: openGuard(),
-      pacer: { now: () => performance.now(), sleep: async () => undefined },
+      rate_clock: { now: () => performance.now(), sleep: async () => undefined },
     });
   const submitted = async (run: Parameters<typeof runOf>[0]): Promise<[string, JsonObject]> => {
     await provider.start(runOf(run), never);

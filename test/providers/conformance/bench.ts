@@ -1,23 +1,23 @@
 import { inspect } from 'node:util';
 import { openGuard } from '../../../src/net/guard.ts';
 import type { Json, Provider, RunFile, RunRequest, RunState } from '../../../src/providers/provider.ts';
-import type { Pacer } from '../../../src/providers/http/bucket.ts';
+import type { RateClock } from '../../../src/concurrency/token-bucket.ts';
 import type { Imitation } from '../imitations/imitation.ts';
-import { jumpingPacer, type JumpingPacer } from '../pacer.ts';
+import { jumpingClock, type JumpingClock } from '../rate-clock.ts';
 import { configOf, never } from '../upstreams.ts';
 import type { Conformance } from './case.ts';
 
 /** An adapter before an imitation of its provider, and a run to ask for. */
-export type Bench = { imitation: Imitation; provider: Provider; pacer: JumpingPacer; run: RunRequest };
+export type Bench = { imitation: Imitation; provider: Provider; rate_clock: JumpingClock; run: RunRequest };
 
 const guard = openGuard();
 /** Outside the test of the pace nobody waits for it. */
-const wide_awake: Pacer = { now: () => performance.now(), sleep: async () => undefined };
+const wide_awake: RateClock = { now: () => performance.now(), sleep: async () => undefined };
 
 export async function openBench(wanted: Conformance): Promise<Bench> {
-  const pacer = jumpingPacer();
-  const imitation = await wanted.imitate(() => pacer.now());
-  return { imitation, provider: openProvider(wanted, imitation.url), pacer, run: runOf(wanted.run) };
+  const rate_clock = jumpingClock();
+  const imitation = await wanted.imitate(() => rate_clock.now());
+  return { imitation, provider: openProvider(wanted, imitation.url), rate_clock, run: runOf(wanted.run) };
 }
 
 export async function closeBench({ imitation, provider }: Bench): Promise<void> {
@@ -28,9 +28,9 @@ export async function closeBench({ imitation, provider }: Bench): Promise<void> 
 export function openProvider(
   { name, adapter, base_path = '' }: Conformance,
   url: string,
-  pacer = wide_awake,
+  rate_clock = wide_awake,
 ): Provider {
-  const provider = adapter.open?.(configOf(name, url + base_path), { guard, pacer });
+  const provider = adapter.open?.(configOf(name, url + base_path), { guard, rate_clock });
   if (!provider) throw new Error(`${name} opens nothing`);
   return provider;
 }

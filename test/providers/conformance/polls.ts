@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import type { RunState } from '../../../src/providers/provider.ts';
 import type { Reply } from '../imitations/imitation.ts';
-import { tick_ms } from '../pacer.ts';
+import { tick_ms } from '../rate-clock.ts';
 import { never, secret, untilClosed } from '../upstreams.ts';
 import { openProvider, pollToEnd, refOf, type Bench } from './bench.ts';
 import type { Conformance } from './case.ts';
@@ -97,8 +97,8 @@ const started_at_once = 20;
 
 export function describePace({ pace = { per_minute: Infinity }, ...wanted }: Conformance, bench: () => Bench): void {
   it(`${runs} runs are polled to their ends at the pace that the provider wants`, { timeout: 120_000 }, async () => {
-    const { imitation, pacer, run } = bench();
-    const provider = openProvider(wanted, imitation.url, pacer);
+    const { imitation, rate_clock, run } = bench();
+    const provider = openProvider(wanted, imitation.url, rate_clock);
     const started: RunState[] = [];
     while (started.length < runs) {
       const some = Array.from({ length: started_at_once }, () => provider.start(run, never));
@@ -109,15 +109,15 @@ export function describePace({ pace = { per_minute: Infinity }, ...wanted }: Con
       let state = first;
       while ('ref' in state) {
         const { ref, poll_after_ms } = state;
-        await pacer.sleep(poll_after_ms, never);
-        const now_ms = run.now_ms + pacer.now();
+        await rate_clock.sleep(poll_after_ms, never);
+        const now_ms = run.now_ms + rate_clock.now();
         const next = await provider.poll({ ...run, now_ms }, ref, never).catch(() => undefined);
         if (next) state = next;
-        else await pacer.sleep(10_000, never); // as the tasks room does
+        else await rate_clock.sleep(10_000, never); // as the tasks room does
       }
       ends.push(state.phase);
     };
-    await pacer.together(started.map((state) => () => watch(state)));
+    await rate_clock.together(started.map((state) => () => watch(state)));
     expect(ends).toEqual(started.map(() => 'done'));
     const at_ms = imitation.asked.filter(({ role }) => role === 'poll' || role === 'result').map((one) => one.at_ms);
     expect(at_ms.length).toBeGreaterThanOrEqual(runs);

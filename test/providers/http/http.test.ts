@@ -213,12 +213,12 @@ describe('connections to an upstream', () => {
 describe('the rate limit of a key', () => {
   it('stops all polls after one is refused with Retry-After, and no submit', async () => {
     let now_ms = 0;
-    const pacer = { now: () => now_ms, sleep: async (wait_ms: number) => void (now_ms += wait_ms) };
+    const rate_clock = { now: () => now_ms, sleep: async (wait_ms: number) => void (now_ms += wait_ms) };
     const imitation = await startImitation({
       roleOf: ({ method }) => (method === 'GET' ? 'poll' : 'submit'),
       answer: () => ({ json: {} }),
     });
-    const upstream = openTo(imitation.url, { pace: { per_minute: 600, burst: 10 }, pacer });
+    const upstream = openTo(imitation.url, { rate_limit: { per_minute: 600, burst: 10 }, rate_clock });
     imitation.instead('poll', { status: 429, headers: { 'retry-after': '30' }, json: {} });
     expect((await upstream.call(get)).status).toBe(429);
     await expect(upstream.call(get)).rejects.toThrow('may not be asked for 30000 ms');

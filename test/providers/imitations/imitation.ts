@@ -17,7 +17,7 @@ export type Asked = {
   body: Buffer;
   /** The body as JSON; empty if it is none. */
   json: JsonObject;
-  /** By the pacer of the test. */
+  /** By the rate_clock of the test. */
   at_ms: number;
   socket: Socket;
 };

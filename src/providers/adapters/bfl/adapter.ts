@@ -44,10 +44,10 @@ export const bfl = {
   open,
 } satisfies Adapter;
 
-function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
   const base_url = withoutVersion(config.base_url ?? default_base_url, /\/v1$/);
   const headers = { accept: 'application/json', ...(config.api_key !== undefined && { 'x-key': config.api_key }) };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, hosts, pace: calls, pacer });
+  const upstream = openUpstream({ ...config, base_url }, guard, { headers, hosts, rate_limit: calls, rate_clock });
   return {
     media: 'either',
     start: (run, signal) => start(upstream, run, signal),

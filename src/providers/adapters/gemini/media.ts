@@ -14,14 +14,14 @@ const default_base_url = 'https://generativelanguage.googleapis.com';
 const hosts = ['generativelanguage.googleapis.com'];
 
 /** No quota of operations is documented; the official clients ask for each film every ten seconds. */
-const pace = { per_minute: 300, burst: 30 };
+const rate_limit = { per_minute: 300, burst: 30 };
 
 /** Pictures, which come in the answer to the submit, and films, which are operations. */
-export function openMedia(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+export function openMedia(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
   const base_url = config.base_url ?? default_base_url;
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   const upstream: GeminiUpstream = {
-    ...openUpstream({ ...config, base_url }, guard, { headers: key, hosts, pace, pacer }),
+    ...openUpstream({ ...config, base_url }, guard, { headers: key, hosts, rate_limit, rate_clock }),
     prefix: pathPrefix(base_url),
     key,
   };

@@ -40,10 +40,10 @@ function checkOptions(options: JsonObject, output: JsonObject): OptionProblem[] 
   return [...readPlan(options).problems, ...outputProblems(output, { required: options['status'] !== undefined })];
 }
 
-function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
   const { base_url, api_key: key } = config;
   if (base_url === undefined) throw new Error(`the provider ${config.name} needs a base_url`);
-  const upstream = openUpstream({ ...config, base_url }, guard, { pacer });
+  const upstream = openUpstream({ ...config, base_url }, guard, { rate_clock });
   const talk = (run: RunContext, signal: AbortSignal): Talk => ({ upstream, key, plan: planOf(run), run, signal });
   return {
     media: 'either',
@@ -197,7 +197,7 @@ async function call(
     query: fillAll(wanted.query, all_words),
     headers,
     signal,
-    pace: plan.poll.pace,
+    rate_limit: plan.poll.rate_limit,
     answer_bytes_max,
     ...(isObject(body) && { json: body }),
   };

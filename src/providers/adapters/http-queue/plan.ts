@@ -1,7 +1,7 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import type { Json, JsonObject, Unit } from '../../../catalog/model.ts';
 import type { AnswerPath } from '../../http/answer-path.ts';
-import type { Pace } from '../../http/bucket.ts';
+import type { RateLimit } from '../../../concurrency/token-bucket.ts';
 import { costProblems } from '../../http/upstream-cost.ts';
 import type { PollPace } from '../../http/watch.ts';
 import { Section } from './section.ts';
@@ -19,7 +19,7 @@ export type Plan = {
   errors: Errors;
   units: { [unit in (typeof told_units)[number]]?: AnswerPath };
   cost: { [kind in (typeof told_costs)[number]]?: AnswerPath };
-  poll: PollPace & { pace: Pace };
+  poll: PollPace & { rate_limit: RateLimit };
 };
 
 export type Call = {
@@ -183,5 +183,5 @@ function readPoll(all: Section): Plan['poll'] {
   const max_ms = section?.duration('max') ?? Math.max(min_ms, poll_usual.max_ms);
   if (min_ms > max_ms) section?.note('min', 'must not be longer than max');
   const per_minute = section?.count('per_minute', per_minute_max) ?? poll_usual.per_minute;
-  return { min_ms, max_ms, pace: { per_minute, burst: Math.max(1, Math.floor(per_minute * burst_share)) } };
+  return { min_ms, max_ms, rate_limit: { per_minute, burst: Math.max(1, Math.floor(per_minute * burst_share)) } };
 }

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
 import { filesAt, idIn, newId, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
-import { systemPacer, type Pacer } from '../../http/bucket.ts';
+import { system_rate_clock, type RateClock } from '../../../concurrency/token-bucket.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { orderOf, type Order } from './order.ts';
 import { optionProblems } from '../../http/options.ts';
@@ -65,14 +65,14 @@ function isEndpoint(value: JsonObject[string]): boolean {
   return typeof value === 'string' && /^[\w-]+$/.test(value);
 }
 
-type Client = { upstream: Upstream; pacer: Pacer; keyed(now_ms: number): Record<string, string> };
+type Client = { upstream: Upstream; rate_clock: RateClock; keyed(now_ms: number): Record<string, string> };
 
-function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
   const base_url = withoutVersion(config.base_url ?? default_base_url, /\/v1$/);
   const headers = { accept: 'application/json' };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, pace: calls, pacer });
+  const upstream = openUpstream({ ...config, base_url }, guard, { headers, rate_limit: calls, rate_clock });
   const keyed = (now_ms: number) => authorizationOf(config.api_key, now_ms);
-  const client = { upstream, pacer: pacer ?? systemPacer, keyed };
+  const client = { upstream, rate_clock: rate_clock ?? system_rate_clock, keyed };
   return {
     media: 'either',
     start: (run, signal) => start(client, run, signal),
@@ -134,7 +134,7 @@ const search_pauses_ms = [0, 1_000, 2_000];
  * repeated; the run is looked for instead, and only a run that is found is an answer.
  */
 async function recover(
-  { upstream, pacer, keyed }: Client,
+  { upstream, rate_clock, keyed }: Client,
   run: RunRequest,
   order: Order,
   error: unknown,
@@ -145,7 +145,7 @@ async function recover(
   const place = placeOf(order.is_new ? undefined : order.path, external_id, 'external_task_ids');
   for (const pause_ms of search_pauses_ms) {
     try {
-      await pacer.sleep(pause_ms, signal);
+      await rate_clock.sleep(pause_ms, signal);
       const answer = await upstream.call({ method: 'GET', ...place, headers: keyed(run.now_ms), signal });
       const task = answer.ok ? taskIn(answer.object()) : {};
       const id = idIn(task, 'id') ?? idIn(task, 'task_id');

@@ -48,14 +48,14 @@ type Dialect = {
   links(told: JsonObject): (string | undefined)[];
 };
 
-function open(config: ProviderConfig, { guard, pacer }: AdapterParts): Provider {
+function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
   const base_url = config.base_url ?? default_base_url;
   const dialect = dream_machine.test(new URL(base_url).pathname) ? dreams : agents;
   const headers = {
     accept: 'application/json',
     ...(config.api_key !== undefined && { authorization: `Bearer ${config.api_key}` }),
   };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, pace: calls, pacer });
+  const upstream = openUpstream({ ...config, base_url }, guard, { headers, rate_limit: calls, rate_clock });
   return {
     media: dialect.media,
     start: (run, signal) => start(upstream, dialect, run, signal),

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Pacer } from '../../src/providers/http/bucket.ts';
+import type { RateClock } from '../../src/concurrency/token-bucket.ts';
 
 /** A time that stands still while anybody works, and jumps when all of them sleep. */
-export type JumpingPacer = Pacer & {
+export type JumpingClock = RateClock & {
   /** Runs all to their end; each may use `sleep`. */
   together(works: (() => Promise<void>)[]): Promise<void>;
 };
@@ -10,7 +10,7 @@ export type JumpingPacer = Pacer & {
 /** Who sleeps until nearly the same time wakes together, some of them late: else all would go one by one. */
 export const tick_ms = 500;
 
-export function jumpingPacer(): JumpingPacer {
+export function jumpingClock(): JumpingClock {
   let now_ms = 0;
   let sleepers: { at_ms: number; wake: () => void }[] = [];
   const sleep = (wait_ms: number) => new Promise<void>((wake) => void sleepers.push({ at_ms: now_ms + wait_ms, wake }));

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { openBucket, type Pacer } from '../../../src/providers/http/bucket.ts';
-import { never } from '../upstreams.ts';
+import { TokenBucket, type RateClock } from '../../src/concurrency/token-bucket.ts';
+import { never } from '../providers/upstreams.ts';
 
 /** A time that jumps to the end of each sleep. */
-function jumping(): Pacer & { jump(ms: number): void } {
+function jumping(): RateClock & { jump(ms: number): void } {
   let now_ms = 0;
   return {
     now: () => now_ms,
@@ -19,17 +19,17 @@ describe('a rate limit', () => {
     [20, 1],
     [6, 2],
   ])('of %i calls a minute, %i of them at once, holds in any minute', async (per_minute, burst) => {
-    const pacer = jumping();
-    const bucket = openBucket({ per_minute, burst }, pacer);
+    const rate_clock = jumping();
+    const bucket = new TokenBucket({ per_minute, burst }, rate_clock);
     const at_ms: number[] = [];
     for (let tries = 0; at_ms.length < per_minute * 3; tries++) {
       const taken = await bucket.take(never).then(
         () => true,
         () => false,
       );
-      if (taken) at_ms.push(pacer.now());
-      else pacer.jump(100);
-      if (tries % 97 === 96) pacer.jump(20_000); // now and then nobody calls, and a burst is saved up
+      if (taken) at_ms.push(rate_clock.now());
+      else rate_clock.jump(100);
+      if (tries % 97 === 96) rate_clock.jump(20_000); // now and then nobody calls, and a burst is saved up
     }
     const minutes_ms = at_ms.slice(per_minute).map((later_ms, index) => later_ms - (at_ms[index] ?? 0));
     expect(Math.min(...minutes_ms)).toBeGreaterThanOrEqual(60_000);
@@ -37,26 +37,26 @@ describe('a rate limit', () => {
   });
 
   it('delays no call for longer than a second: it is refused as too early and takes no slot', async () => {
-    const pacer = jumping();
-    const bucket = openBucket({ per_minute: 7, burst: 1 }, pacer);
+    const rate_clock = jumping();
+    const bucket = new TokenBucket({ per_minute: 7, burst: 1 }, rate_clock);
     await bucket.take(never);
     for (let i = 0; i < 5; i++) await expect(bucket.take(never)).rejects.toThrow('for 10000 ms');
-    pacer.jump(9_500);
+    rate_clock.jump(9_500);
     await bucket.take(never);
-    expect(pacer.now()).toBe(10_000);
+    expect(rate_clock.now()).toBe(10_000);
   });
 
   it('stops while the upstream requires it, also for calls that wait', async () => {
-    const pacer = jumping();
-    const bucket = openBucket({ per_minute: 601, burst: 1 }, pacer);
+    const rate_clock = jumping();
+    const bucket = new TokenBucket({ per_minute: 601, burst: 1 }, rate_clock);
     bucket.pause(30_000);
     await expect(bucket.take(never)).rejects.toThrow('for 30000 ms');
     bucket.pause(1_000); // a shorter word does not end a longer one
-    pacer.jump(29_999);
+    rate_clock.jump(29_999);
     await bucket.take(never);
-    expect(pacer.now()).toBe(30_000);
+    expect(rate_clock.now()).toBe(30_000);
     const sleeping = Promise.withResolvers<void>();
-    const slow = openBucket({ per_minute: 61, burst: 1 }, { now: pacer.now, sleep: () => sleeping.promise });
+    const slow = new TokenBucket({ per_minute: 61, burst: 1 }, { now: rate_clock.now, sleep: () => sleeping.promise });
     await slow.take(never);
     const waiting = slow.take(never);
     slow.pause(60_000);
