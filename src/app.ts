@@ -5,6 +5,7 @@ import package_json from '../package.json' with { type: 'json' };
 import { localUrl } from './app/address.ts';
 import { keys_channel, reload_channel, reloaded_channel, type Reloaded } from './app/channels.ts';
 import { closeAll, openData } from './app/data.ts';
+import { openLimits, type Limits } from './app/limits.ts';
 import { openProviders, type Providers } from './app/providers.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
@@ -25,7 +26,6 @@ import type { Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
 import { Stop, type StopSignal } from './lib/stop.ts';
-import { AtOnce } from './limits/at-once.ts';
 import { memoryBackoff, type Backoff } from './limits/backoff.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher } from './money/holds.ts';
@@ -34,11 +34,11 @@ import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
 import type { Adapter } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
-import { makeChatProbes, type ChatProbes } from './routing/probes.ts';
 import type { Codec } from './styles/codec.ts';
 import { styles as built_in_styles } from './styles/index.ts';
 import { openDiskStorage } from './storage/disk.ts';
 import { openJournal, type Journal } from './storage/journal.ts';
+import { openProber, type Prober } from './storage/probe.ts';
 import type { Storage } from './storage/storage.ts';
 import { makePlaces, type Places } from './webhooks/places.ts';
 
@@ -61,11 +61,13 @@ export type App = {
   /** Wire formats of chat. */
   readonly styles: readonly Codec[];
   readonly health: RouteHealth;
-  readonly probes: ChatProbes;
   readonly windows: Windows;
+  /** Semaphores. */
+  readonly limits: Limits;
+  /** Measures files. */
+  readonly prober: Prober;
   /** Guesses of passwords. */
   readonly tries: Backoff;
-  readonly atOnce: AtOnce;
   readonly authenticator: Authenticator;
   /** Who has signed in to the dashboard. */
   readonly login: Login;
@@ -190,14 +192,12 @@ async function openParts(
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening = { host: config.host, port: config.port };
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
-  const mailer = openMail({ catalog, log }, onStop);
-  const counters = openCounters();
-  const login = openLogin({ db, secret, base_url, now: () => new Date(clock.now()), mailer, log, ...counters });
-  onStop(() => login.close());
+  const limits = openLimits({ catalog });
+  const windows = memoryWindows();
+  const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, windows }, onStop);
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
-  const providers = openProviders(catalog, adapters, guard);
-  onStop(() => providers.close());
+  const upstreams = openUpstreams(catalog, adapters, { guard, limits }, onStop);
   const stopping = new Stop();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
 
@@ -213,17 +213,18 @@ async function openParts(
     ...money,
     catalog,
     overrides,
-    providers,
+    ...upstreams,
     styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
-    ...counters,
+    windows,
+    tries: memoryBackoff(),
+    limits,
     authenticator,
     guard,
     places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
     secret,
     local_url: () => localUrl(listening),
-    login,
-    mailer,
+    ...people,
     base_url,
     setListening: (address) => (listening = address),
     addressRules: () => rulesOf(config, catalog),
@@ -241,20 +242,38 @@ async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
   return clock;
 }
 
-function openMail({ catalog, log }: Pick<App, 'catalog' | 'log'>, onStop: App['onStop']): Mailer {
-  const mailer = openMailer({ settings: () => catalog.current.settings.mail, log });
+/** Opens what people sign in with, and the mail to them. */
+function openPeople(
+  parts: Pick<App, 'db' | 'secret' | 'base_url' | 'clock' | 'catalog' | 'log' | 'limits' | 'windows'>,
+  onStop: App['onStop'],
+): Pick<App, 'mailer' | 'login'> {
+  const { db, secret, base_url, clock, catalog, log, limits, windows } = parts;
+  const mailer = openMailer({ settings: () => catalog.current.settings.mail, log, limit: limits.mails });
   onStop(() => mailer.close());
-  return mailer;
+  const now = () => new Date(clock.now());
+  const hashing_limit = limits.password_hashes;
+  const login = openLogin({ db, secret, base_url, now, mailer, log, windows, hashing_limit });
+  onStop(() => login.close());
+  return { mailer, login };
+}
+
+/** Opens the providers, and what measures their files. */
+function openUpstreams(
+  catalog: CatalogHolder,
+  adapters: Record<string, Adapter>,
+  { guard, limits }: Pick<App, 'guard' | 'limits'>,
+  onStop: App['onStop'],
+): Pick<App, 'prober' | 'providers'> {
+  const prober = openProber(limits);
+  onStop(() => prober.close());
+  const providers = openProviders(catalog, adapters, { guard, prober });
+  onStop(() => providers.close());
+  return { prober, providers };
 }
 
 /** Which addresses a caller or an upstream may name now. */
 function rulesOf({ allow_private }: Config, { current }: Pick<App, 'catalog'>['catalog']): AddressRules {
   return { allow: current.settings.net_allow, allow_private, own: ownAddresses() };
-}
-
-/** What this process counts in its own memory. */
-function openCounters(): Pick<App, 'probes' | 'windows' | 'tries' | 'atOnce'> {
-  return { probes: makeChatProbes(), windows: memoryWindows(), tries: memoryBackoff(), atOnce: new AtOnce() };
 }
 
 /** Opens the NOTIFY connections. */

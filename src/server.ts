@@ -121,6 +121,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
       return admitPerson({ db, login, clock, origin: new URL(app.base_url()).origin }, request, asked);
     },
     windows: app.windows,
+    body_memory: app.limits.body_memory,
     limits: () => {
       const { generate_per_minute, chat_per_minute, other_per_minute } = app.catalog.current.settings.limits;
       return { generate: generate_per_minute, chat: chat_per_minute, other: other_per_minute };

@@ -3,6 +3,7 @@ import { removeOldLoginLinks } from './accounts/login-links.ts';
 import type { App } from './app.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from './billing/notices.ts';
+import type { Semaphore } from './concurrency/semaphore.ts';
 import { patient } from './db/database.ts';
 import type { Handler } from './queue/queue.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
@@ -12,16 +13,9 @@ import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
-import { Turns } from './tasks/turns.ts';
+import { FairQueue } from './tasks/fair-queue.ts';
 import { removeOldDeliveries, rescueDeliveries } from './webhooks/rescue.ts';
 import { sendDelivery } from './webhooks/send.ts';
-
-/**
- * Jobs that wait for somebody else share a node freely; the database sets the pace before this does. An upstream that
- * answers at once keeps a start waiting for minutes, and a result that comes slowly its poll.
- */
-const start_slots = 1_024;
-const poll_slots = 256;
 
 /**
  * An attempt that hangs costs its slot for 10 s and nobody else anything, until this many do at once: 200
@@ -39,8 +33,8 @@ const add_up_every_ms = 15_000;
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
   const upkeep: App = { ...app, db: patient(app.db) }; // nobody waits for what a duty asks the database
-  workInTurns(app, 'task.start', start_slots, (job) => startTask(app, job));
-  workInTurns(app, 'task.poll', poll_slots, (job) => pollTask(app, job));
+  workFairly(app, 'task.start', app.limits.start_slots, (job) => startTask(app, job));
+  workFairly(app, 'task.poll', app.limits.poll_slots, (job) => pollTask(app, job));
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   await app.engine.schedule('tasks.sweep', rescue_every_ms, async () => {
@@ -67,10 +61,10 @@ export async function startWorker(app: App): Promise<void> {
 }
 
 /** Works on a queue of tasks in such a way that no account has all its slots. */
-function workInTurns(app: App, queue: string, slots: number, handler: Handler): void {
-  const turns = new Turns(app.engine, queue, slots, handler);
-  app.engine.work(queue, { slots, handler: (job) => turns.take(job) });
-  app.onStop(() => turns.stop());
+function workFairly(app: App, queue: string, slots: Semaphore, handler: Handler): void {
+  const fair_queue = new FairQueue(app.engine, queue, slots, handler);
+  app.engine.work(queue, { slots: slots.bound, handler: (job) => fair_queue.take(job) });
+  app.onStop(() => fair_queue.stop());
 }
 
 /** Without an issuer there are none. */

@@ -1,6 +1,7 @@
 /** Hashes of passwords: made in threads of their own, few at once, and the backlog has an end. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
+import { Semaphore } from '../concurrency/semaphore.ts';
 import type { HashJob, HashResult } from './hashing-thread.ts';
 
 /** Each takes a core for 60 ms and 32 MB: more at once would take the cores that serve everybody else. */
@@ -8,7 +9,11 @@ const threads_max = 2;
 
 /** Beyond these, and after this time, a sign-in is refused for now. */
 export const backlog_max = 64;
-const usual_patience_ms = 10_000;
+const usual_timeout_ms = 10_000;
+
+export function hashingLimit(): Semaphore {
+  return new Semaphore({ name: 'Hashes of passwords', bound: threads_max, queue_bound: backlog_max });
+}
 
 /** So many passwords are waiting that this one is not looked at. */
 export class HashingBusy extends Error {
@@ -23,15 +28,9 @@ export type Hashing = {
   close(): Promise<void>;
 };
 
-type Waiting = {
-  job: HashJob;
-  resolve: (key: string) => void;
-  reject: (reason: Error) => void;
-  /** Gives up what has not begun. */
-  timer: NodeJS.Timeout;
-};
+type Work = { job: HashJob; resolve: (key: string) => void; reject: (reason: Error) => void };
 
-type Thread = { worker: Worker; current: Waiting | undefined };
+type Thread = { worker: Worker; current: Work | undefined };
 
 const thread_file = new URL(
   import.meta.url.endsWith('.ts') ? './hashing-thread.ts' : './hashing-thread.js',
@@ -39,8 +38,8 @@ const thread_file = new URL(
 );
 
 /** Starts its threads when there is something to hash. */
-export function openHashing(patience_ms = usual_patience_ms): Hashing {
-  const pool = new HashingPool(patience_ms);
+export function openHashing(limit = hashingLimit(), timeout_ms = usual_timeout_ms): Hashing {
+  const pool = new HashingPool(limit, timeout_ms);
   return {
     hash: async (password) => {
       const salt = randomBytes(16).toString('hex');
@@ -78,51 +77,39 @@ export async function passwordsOf(hashing: Hashing) {
 
 class HashingPool {
   readonly #threads: Thread[] = [];
-  readonly #backlog: Waiting[] = [];
+  readonly #limit: Semaphore;
+  readonly #timeout_ms: number;
+  readonly #closing = new AbortController();
   #ids = 0;
-  #is_closed = false;
-  readonly #patience_ms: number;
 
-  constructor(patience_ms: number) {
-    this.#patience_ms = patience_ms;
+  constructor(limit: Semaphore, timeout_ms: number) {
+    this.#limit = limit;
+    this.#timeout_ms = timeout_ms;
   }
 
-  derive(password: string, salt: string): Promise<string> {
-    if (this.#is_closed || this.#backlog.length >= backlog_max) return Promise.reject(new HashingBusy());
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const giveUp = () => {
-      const at = this.#backlog.indexOf(waiting);
-      if (at === -1) return;
-      this.#backlog.splice(at, 1);
-      reject(new HashingBusy());
-    };
-    const timer = setTimeout(giveUp, this.#patience_ms);
-    const waiting: Waiting = { job: { id: ++this.#ids, password, salt }, resolve, reject, timer };
-    this.#backlog.push(waiting);
-    this.#begin();
-    return promise;
-  }
-
-  async close(): Promise<void> {
-    this.#is_closed = true;
-    for (const waiting of this.#backlog.splice(0)) refuse(waiting, new HashingBusy());
-    await Promise.all(this.#threads.splice(0).map((thread) => end(thread, new HashingBusy())));
-  }
-
-  #begin(): void {
-    for (let thread = this.#free(); thread && this.#backlog.length > 0; thread = this.#free()) {
-      const next = this.#backlog.shift();
-      if (!next) return;
-      clearTimeout(next.timer);
-      thread.current = next;
-      thread.worker.ref();
-      thread.worker.postMessage(next.job, []);
+  async derive(password: string, salt: string): Promise<string> {
+    const { signal } = this.#closing;
+    const permit = await this.#limit.acquire('', { timeout_ms: this.#timeout_ms, signal });
+    try {
+      if (!permit || signal.aborted) throw new HashingBusy();
+      return await this.#hash({ id: ++this.#ids, password, salt });
+    } finally {
+      permit?.release();
     }
   }
 
-  #free(): Thread | undefined {
-    const idle = this.#threads.find(({ current }) => current === undefined);
-    return idle ?? (this.#threads.length < threads_max ? this.#start() : undefined);
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#threads.splice(0).map((thread) => end(thread, new HashingBusy())));
+  }
+
+  #hash(job: HashJob): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const thread = this.#threads.find(({ current }) => current === undefined) ?? this.#start();
+      thread.current = { job, resolve, reject };
+      thread.worker.ref();
+      thread.worker.postMessage(job, []);
+    });
   }
 
   #start(): Thread {
@@ -132,7 +119,6 @@ class HashingPool {
       if (at === -1) return;
       this.#threads.splice(at, 1);
       void end(thread, new Error('a hashing thread ended', { cause }));
-      this.#begin();
     };
     thread.worker.on('message', (result: HashResult) => this.#take(thread, result));
     thread.worker.on('error', died);
@@ -148,13 +134,7 @@ class HashingPool {
     thread.worker.unref(); // idle: keeps no process alive
     if ('key' in result) current.resolve(result.key);
     else current.reject(new Error(`a password cannot be hashed: ${result.error}`));
-    this.#begin();
   }
-}
-
-function refuse({ timer, reject }: Waiting, reason: Error): void {
-  clearTimeout(timer);
-  reject(reason);
 }
 
 async function end(thread: Thread, reason: Error): Promise<void> {

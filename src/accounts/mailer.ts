@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type * as Nodemailer from 'nodemailer';
 import type { Logger } from 'pino';
+import { Semaphore } from '../concurrency/semaphore.ts';
 import { resolveSecret } from '../config.ts';
 import { isRecord } from '../lib/is-record.ts';
 
@@ -31,13 +32,15 @@ type Options = {
   /** Undefined: there is none. Asked each time, since the configuration may be read anew. */
   settings(): MailSettings | undefined;
   log: Logger;
+  limit?: Semaphore;
   retry_delays_ms?: readonly number[];
   /** For one try, whatever the server does meanwhile. */
   timeout_ms?: number;
 };
 
-const at_once_max = 4;
-const waiting_max = 1000;
+export function mailLimit(): Semaphore {
+  return new Semaphore({ name: 'Mails', bound: 4, queue_bound: 1_000 });
+}
 
 /** A mail that a server refuses for good, such as one to nobody: no use trying it again. */
 export function isRefusal(error: unknown): boolean {
@@ -61,38 +64,36 @@ function saidIn(error: unknown): Record<string, unknown> {
 }
 
 /** Opens nothing yet: the library is loaded for the first mail. */
-export function openMailer({ settings, log, retry_delays_ms = [5_000, 60_000], timeout_ms = 30_000 }: Options): Mailer {
-  const waiting: { mail: Mail; tries: number }[] = [];
+export function openMailer({ settings, log, limit = mailLimit(), ...times }: Options): Mailer {
+  const { retry_delays_ms = [5_000, 60_000], timeout_ms = 30_000 } = times;
   const timers = new Set<NodeJS.Timeout>();
-  let at_once = 0;
-  let closed = false;
+  const closing = new AbortController();
 
   const send = async (mail: Mail) => {
     const { createTransport } = await import('nodemailer');
     await sendOne(createTransport, settings(), mail, timeout_ms);
   };
-  const next = (): void => {
-    const job = closed || at_once >= at_once_max ? undefined : waiting.shift();
-    if (!job) return;
-    at_once++;
-    void send(job.mail)
-      .catch((error: unknown) => again(job, error))
-      .finally(() => {
-        at_once--;
-        next();
-      });
-    next();
+  const attempt = async (mail: Mail, tries: number): Promise<void> => {
+    const permit = await limit.acquire('', { signal: closing.signal });
+    if (closing.signal.aborted) return permit?.release();
+    if (!permit) return log.error({ subject: mail.subject }, 'too many mails wait: one was lost');
+    try {
+      await send(mail);
+    } catch (error) {
+      retry(mail, tries, error);
+    } finally {
+      permit.release();
+    }
   };
-  const again = ({ mail, tries }: { mail: Mail; tries: number }, error: unknown): void => {
-    const delay_ms = isRefusal(error) || closed ? undefined : retry_delays_ms[tries];
+  const retry = (mail: Mail, tries: number, error: unknown): void => {
+    const delay_ms = isRefusal(error) || closing.signal.aborted ? undefined : retry_delays_ms[tries];
     // Never its text: the links in it are as good as passwords.
     const details = { subject: mail.subject, err: error };
     if (delay_ms === undefined) return log.error(details, 'a mail could not be sent');
     log.warn({ ...details, delay_ms }, 'a mail could not be sent, and will be tried again');
     const timer = setTimeout(() => {
       timers.delete(timer);
-      waiting.push({ mail, tries: tries + 1 });
-      next();
+      void attempt(mail, tries + 1);
     }, delay_ms);
     timers.add(timer.unref());
   };
@@ -100,15 +101,11 @@ export function openMailer({ settings, log, retry_delays_ms = [5_000, 60_000], t
   return {
     ready: () => urlOf(settings()) !== undefined,
     post: (mail) => {
-      if (closed || urlOf(settings()) === undefined) return;
-      if (waiting.length >= waiting_max)
-        return log.error({ subject: mail.subject }, 'too many mails wait: one was lost');
-      waiting.push({ mail: { id: randomUUID(), ...mail }, tries: 0 });
-      next();
+      if (urlOf(settings()) !== undefined) void attempt({ id: randomUUID(), ...mail }, 0);
     },
     send,
     close: () => {
-      closed = true;
+      closing.abort();
       for (const timer of timers) clearTimeout(timer);
     },
   };

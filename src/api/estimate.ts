@@ -1,6 +1,6 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
-import { withCallerSpool } from '../files/caller-spool.ts';
+import { withTempFiles } from '../files/temp-files.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
 import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
 import type { Funds } from '../money/pledges.ts';
@@ -39,7 +39,7 @@ export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacl
 
 /** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
 export async function weigh(app: App, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<Weighed> {
-  const order = await withCallerSpool(app, caller.account.id, call, (spool) =>
+  const order = await withTempFiles(app, caller.account.id, call, (spool) =>
     readOrder(app, caller, call.body ?? {}, { spool }),
   );
   const paused = await pausedUntil(

@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import { withCallerSpool } from '../files/caller-spool.ts';
+import { withTempFiles } from '../files/temp-files.ts';
 import { createTask, readOrder, type Created } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import { untilFinal } from '../tasks/wait.ts';
@@ -67,7 +67,7 @@ async function handleGenerate(
 
 function create(app: App, call: Call, idempotency_key: string | undefined): Promise<Created> {
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
-  return withCallerSpool(app, call.caller.account.id, call, async (spool) => {
+  return withTempFiles(app, call.caller.account.id, call, async (spool) => {
     const order = await readOrder(app, call.caller, call.body ?? {}, { spool });
     return createTask(app, call.caller, order, idempotency);
   });

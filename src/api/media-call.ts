@@ -3,7 +3,7 @@ import { own } from '../catalog/input-schema.ts';
 import type { MediaKind, Model } from '../catalog/model.ts';
 import { wrongKind } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
-import { withCallerSpool, type CallerSpool } from '../files/caller-spool.ts';
+import { withTempFiles, type RequestTempFiles } from '../files/temp-files.ts';
 import { exact } from '../money/money.ts';
 import { offerOf, type Carried } from '../styles/media-parameters/offer.ts';
 import { carry, type Parameters } from '../styles/media-parameters/parameters.ts';
@@ -79,7 +79,7 @@ function beginWith(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
   };
   refuseBlocked(call.caller);
   if (!call.readForm) {
-    return withCallerSpool(app, call.caller.account.id, call, (spool) =>
+    return withTempFiles(app, call.caller.account.id, call, (spool) =>
       create(app, call, wanted, givenInJson(call), { ...wishes, spool }),
     );
   }
@@ -95,7 +95,7 @@ async function create(
   call: Call,
   wanted: MediaCall,
   given: Given,
-  { idempotency_key, wait_s, spool }: { idempotency_key: string | undefined; wait_s: number; spool: CallerSpool },
+  { idempotency_key, wait_s, spool }: { idempotency_key: string | undefined; wait_s: number; spool: RequestTempFiles },
 ): Promise<Begun> {
   const model = modelOf(app, wanted, given);
   for (const name of wanted.required) {
@@ -130,7 +130,7 @@ async function orderOf(
   app: App,
   call: Call,
   wanted: MediaCall,
-  { model, given, spool }: { model: Model; given: Given; spool: CallerSpool },
+  { model, given, spool }: { model: Model; given: Given; spool: RequestTempFiles },
 ): Promise<Order> {
   const { parameters } = given;
   const offer = offerOf(model, wanted.kind);
@@ -142,16 +142,16 @@ async function orderOf(
     webhook_url: parameters['webhook_url'],
   };
   try {
-    return await readOrder(app, call.caller, body, { attachments: await attachmentsOf(call, given), spool });
+    return await readOrder(app, call.caller, body, { attachments: await attachmentsOf(app, call, given), spool });
   } catch (error) {
     throw error instanceof ApiError ? inTheirWords(error, carried) : error;
   }
 }
 
-async function attachmentsOf(call: Call, { files }: Given): Promise<Attachments> {
+async function attachmentsOf(app: App, call: Call, { files }: Given): Promise<Attachments> {
   const attachments = new Map<string, Attachment>();
   for (const [text, { path, parameter }] of files) {
-    attachments.set(text, { path, probe: await measureFile(call, path, parameter) });
+    attachments.set(text, { path, probe: await measureFile(app, call, path, parameter) });
   }
   return attachments;
 }

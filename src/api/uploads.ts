@@ -63,7 +63,7 @@ async function keep(app: App, call: Call, form: Form<string>): Promise<CallerFil
   const { keep_ms, account_bytes_max, account_files_max } = app.catalog.current.settings.files;
   const { purpose, expires_after_ms } = readFields(form, keep_ms);
   const { caller } = call;
-  const probe = await measureFile(call, file.value, 'file');
+  const probe = await measureFile(app, call, file.value, 'file');
   const now = new Date(app.clock.now());
   const stored_file = await keepFile(
     app,

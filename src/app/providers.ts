@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ProviderConfig } from '../catalog/model.ts';
-import type { Guard } from '../net/guard.ts';
-import type { Adapter, ChatProvider, Provider } from '../providers/provider.ts';
+import type { Adapter, AdapterParts, ChatProvider, Provider } from '../providers/provider.ts';
 
 /** The configured upstreams, by name. They follow the catalogue. */
 export type Providers = {
@@ -26,7 +25,7 @@ export const retire_after_ms = 15 * 60_000;
 export function openProviders(
   catalog: { readonly current: Pick<Catalog, 'providers'> },
   adapters: Record<string, Adapter>,
-  guard: Guard,
+  parts: AdapterParts,
 ): Providers & { close(): Promise<void> } {
   let opened_for: ReadonlyMap<string, ProviderConfig> | undefined;
   let opened = new Map<string, OpenProvider>();
@@ -34,7 +33,7 @@ export function openProviders(
 
   const open = (config: ProviderConfig): OpenProvider => {
     const adapter = adapters[config.adapter];
-    return { config, media: adapter?.open?.(config, { guard }), chat: adapter?.openChat?.(config, { guard }) };
+    return { config, media: adapter?.open?.(config, parts), chat: adapter?.openChat?.(config, parts) };
   };
   const retire = (provider: OpenProvider) => {
     retired.add(provider);

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
+import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
-import type { Share } from '../lib/budget.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { abortSignal, type StopSignal } from '../lib/stop.ts';
 import { refusalError } from '../providers/http/refusal.ts';
@@ -191,7 +191,7 @@ function forget(sent: UpstreamBody): void {
 }
 
 /** What files have of the memory for them, or why there are none. */
-type Files = Share | { problem: RouteFailure };
+type Files = Permit | { problem: RouteFailure };
 
 /** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
 async function fillLinks({ app, order, watch }: Trial, links: readonly Link[]): Promise<Files> {

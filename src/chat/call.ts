@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
+import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms } from '../routing/health.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
@@ -41,7 +42,7 @@ export async function runCall<Order extends CallOrder>(
   caller: ChatCaller,
   outlet: Outlet,
 ): Promise<ChatResult> {
-  enter(app, order);
+  const permit = enter(app, order);
   const end = app.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
   let routing: Routing | undefined;
   try {
@@ -84,7 +85,7 @@ export async function runCall<Order extends CallOrder>(
     return { whole, charged: settled.charged };
   } finally {
     routing?.leaveProbe?.();
-    app.atOnce.leave(order.caller.key.id);
+    permit.release();
     end();
   }
 }
@@ -102,10 +103,11 @@ function leavingProbe(caller: ChatCaller, { leaveProbe }: Routing): ChatCaller {
 /** What a caller waits before it tries again; nobody knows when one of its calls ends. */
 const retry_after_s = 1;
 
-/** Takes one of the places that a key has. Throws ApiError 429. */
-function enter(app: App, { caller }: CallOrder): void {
+/** Takes one of the permits that a key has. Throws ApiError 429. */
+function enter(app: App, { caller }: CallOrder): Permit {
+  const permit = app.limits.chat_calls.tryAcquire(caller.key.id);
+  if (permit) return permit;
   const { chat_at_once } = app.catalog.current.settings.limits;
-  if (app.atOnce.enter(caller.key.id, chat_at_once)) return;
   const message = `Too many calls at once with this key: at most ${chat_at_once} may be under way. Let one of them end first.`;
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }

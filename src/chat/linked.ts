@@ -1,8 +1,8 @@
 import type { App } from '../app.ts';
 import type { LinkPolicy, Route } from '../catalog/model.ts';
+import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { Stop, abortSignal, type StopSignal } from '../lib/stop.ts';
-import type { Share } from '../lib/budget.ts';
 import { mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type FoundLink } from '../styles/links.ts';
 import type { Link } from '../styles/codec.ts';
@@ -39,17 +39,17 @@ export async function attemptWithLinks(
   if (policy !== 'fetch') return attemptRoute(app, order, route, caller, outcome, outlet);
   const files = await fetchAll(app, order, route, caller.gone);
   if ('problem' in files) return failed(files.problem);
-  const { share, body } = files;
+  const { permit, body } = files;
   const fetched: ChatOrder = { ...order, ask: { ...order.ask, body }, links: [] };
   const releaseBody = () => {
     order.ask.body = {};
-    share.release();
+    permit.release();
     caller.releaseBody();
   };
   try {
     return await attemptRoute(app, fetched, route, { ...caller, releaseBody }, outcome, outlet);
   } finally {
-    share.release();
+    permit.release();
   }
 }
 
@@ -75,7 +75,7 @@ function refused(refusal: ApiError): RouteFailure {
   return { cause: 'upstream_error', reason: refusal.message, refusal };
 }
 
-type Fetched = { share: Share; body: ChatOrder['ask']['body'] } | { problem: RouteFailure };
+type Fetched = { permit: Permit; body: ChatOrder['ask']['body'] } | { problem: RouteFailure };
 
 /** Within the time that the route has for its first byte: nothing is asked before the files are here. */
 async function fetchAll(
@@ -97,10 +97,10 @@ async function fetchAll(
   if (signals.some(({ aborted }) => aborted)) listener.handleEvent();
   const inlined = links.map(({ url, at }): Link => ({ url, at, inline: { mimeType: '', data: '' } }));
   try {
-    const share = await fetchLinks(app, caller.account.id, inlined, abortSignal(stop));
-    if (share instanceof ApiError) return { problem: refused(share) };
+    const permit = await fetchLinks(app, caller.account.id, inlined, abortSignal(stop));
+    if (permit instanceof ApiError) return { problem: refused(permit) };
     const files = links.map((link, index) => ({ link, file: inlined[index]?.inline ?? { mimeType: '', data: '' } }));
-    return { share, body: withFiles(ask.body, files, ask.style.caller.replaceLink) };
+    return { permit, body: withFiles(ask.body, files, ask.style.caller.replaceLink) };
   } catch (error) {
     if (!stop.aborted) throw error;
     const reason = is_late ? 'its files did not come in time' : 'the caller left before its files came';

@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
+import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
-import { makeFairBudget, type Share } from '../lib/budget.ts';
 import { GuardError } from '../net/guard.ts';
 import { mistake } from '../styles/fields.ts';
 import type { Link } from '../styles/codec.ts';
@@ -9,13 +9,10 @@ import { sniff, sniff_bytes, type Container } from '../storage/sniff.ts';
 const links_max = 32;
 const file_bytes_max = 20_971_520;
 
-/** Of all links of a request together: as base64 they stand in one body, which upstreams take up to 100 MB of. */
+/** Of all links of a request together (`link_memory` has eight times as much): as base64 they stand in one body, which upstreams take up to 100 MB of. */
 const files_bytes_max = 67_108_864;
 
 const at_once = 4;
-
-/** Of all files on their way to upstreams: each is in memory three times, as bytes, base64 and JSON, until it is sent. */
-const budget = makeFairBudget(8 * files_bytes_max);
 
 const limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 10_000, timeout_ms: 30_000, redirects_max: 5 };
 
@@ -29,18 +26,20 @@ export async function fetchLinks(
   account_id: string,
   links: readonly Link[],
   signal: AbortSignal,
-): Promise<Share | ApiError> {
+): Promise<Permit | ApiError> {
   if (links.length > links_max) {
     return mistake(links[links_max]?.at ?? 'messages', `is one link too many: this model takes ${links_max}`);
   }
-  const share = await budget.take(account_id, Math.min(links.length * file_bytes_max, files_bytes_max), signal);
+  const weight = Math.min(links.length * file_bytes_max, files_bytes_max);
+  const permit = await app.limits.link_memory.acquire(account_id, { weight, signal });
+  if (!permit) throw signal.reason;
   let fetched: number | ApiError = 0;
   try {
     fetched = await fetchAll(app, links, signal);
   } finally {
-    share.shrink(fetched instanceof ApiError ? 0 : fetched);
+    permit.shrink(fetched instanceof ApiError ? 0 : fetched);
   }
-  return fetched instanceof ApiError ? fetched : share;
+  return fetched instanceof ApiError ? fetched : permit;
 }
 
 /** How many bytes all files have together. */

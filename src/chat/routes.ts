@@ -4,7 +4,6 @@ import { unavailableText } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
 import { rememberByObject } from '../lib/remember.ts';
 import { routeName, type Blocked } from '../routing/health.ts';
-import { enterProbe } from '../routing/probes.ts';
 import type { CallOrder } from './order.ts';
 
 /** A route under its name in health, attempts and logs. */
@@ -29,8 +28,7 @@ async function usableRoutes(app: App, order: CallOrder, { names, by_name }: Name
   const blocked = await app.health.blocked(names, account_id);
   if (!blocked) return { routes: await inOrder() };
   if (names.length === 0) throw unavailable(order.model, blocked);
-  const limit_ms = Math.max(...order.model.routes.map((route) => route.timeout_ms.first_byte));
-  const leaveProbe = await enterProbe(app.probes, `${account_id} ${order.model.id}`, limit_ms);
+  const leaveProbe = await enterProbe(app, account_id, order.model);
   if (!leaveProbe) throw unavailable(order.model, blocked);
   try {
     const is_still_blocked = await app.health.blocked(names, account_id);
@@ -40,6 +38,20 @@ async function usableRoutes(app: App, order: CallOrder, { names, by_name }: Name
     leaveProbe();
     throw error;
   }
+}
+
+/** A call beyond the one that probes waits so long for the probe to end. */
+const probe_wait_ms = 2_000;
+
+/** Resolves to the end of the probe, which ends by itself when no route can begin any more; undefined if another still probes. */
+async function enterProbe(app: App, account_id: string, { id, routes }: Model): Promise<(() => void) | undefined> {
+  const permit = await app.limits.route_probes.acquire(`${account_id} ${id}`, { timeout_ms: probe_wait_ms });
+  if (!permit) return undefined;
+  const timer = setTimeout(permit.release, Math.max(...routes.map((route) => route.timeout_ms.first_byte)));
+  return () => {
+    clearTimeout(timer);
+    permit.release();
+  };
 }
 
 function unavailable(model: Model, { retry_after_ms }: Blocked): ApiError {

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { JsonObject } from '../catalog/model.ts';
+import { openProber } from '../storage/probe.ts';
 import { planTrial, TrialError } from '../trials/plan.ts';
 import type { Trial } from '../trials/run.ts';
 import { tryRoute } from '../trials/trial.ts';
@@ -40,8 +41,13 @@ async function testOne(id: string, options: Options): Promise<Said> {
     ];
     return { json: { ...plan, real: false }, text: lines.join('\n') };
   }
-  const trial = await tryRoute({ model, route, provider, settings }, { input, ...costs });
-  return report({ ...plan, real: true }, trial, options.out ?? '.');
+  const prober = openProber();
+  try {
+    const trial = await tryRoute({ model, route, provider, settings }, { input, ...costs }, prober);
+    return await report({ ...plan, real: true }, trial, options.out ?? '.');
+  } finally {
+    prober.close();
+  }
 }
 
 /** What was asked wrongly is usage. */

@@ -6,8 +6,8 @@ import type { App } from '../app.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { withDatabase } from '../app/data.ts';
 import { readCommandConfig } from '../app/running.ts';
+import { Semaphore } from '../concurrency/semaphore.ts';
 import { checkUserUrl } from '../net/address.ts';
-import { makeGate } from '../lib/gate.ts';
 import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';
 import { resend, sendTest } from '../webhooks/by-hand.ts';
@@ -90,6 +90,7 @@ async function listenFor(options: { port?: string; count?: string; json?: boolea
     options.count === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.count, '--count', 1, 1_000_000);
   const received: Received[] = [];
   const { promise: enough, resolve: stop } = Promise.withResolvers<void>();
+  const lookups = new Semaphore({ name: 'lookups', bound: 2 }); // each is a connection, which the service must not lack
   const server = createServer((request, response) => {
     const take = (one: Received) => {
       response.writeHead(one.verified ? 204 : 401).end();
@@ -101,7 +102,7 @@ async function listenFor(options: { port?: string; count?: string; json?: boolea
       response.destroy();
       say(`A request was lost: ${error.message}`);
     };
-    receive(request).then(take, lose);
+    receive(request, lookups).then(take, lose);
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -116,19 +117,16 @@ async function listenFor(options: { port?: string; count?: string; json?: boolea
   return { json: { received }, text: `${received.length} received, ${verified} verified` };
 }
 
-async function receive(request: IncomingMessage): Promise<Received> {
+async function receive(request: IncomingMessage, lookups: Semaphore): Promise<Received> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const bytes = Buffer.concat(chunks);
   const header = (name: string) => String(request.headers[name] ?? '');
   const delivery = header('x-service-delivery');
-  const account = isId('dlv', delivery) ? await looks.run('', () => receiverOf(delivery)) : undefined;
+  const account = isId('dlv', delivery) ? await lookups.run('', () => receiverOf(delivery)) : undefined;
   const verified = account !== undefined && hasSignature(bytes, header('x-service-signature'), account.webhook_secret);
   return { delivery, event: header('x-service-event'), verified, body: asJson(bytes) };
 }
-
-/** Each is a connection of its own, which the service must not lack. */
-const looks = makeGate({ at_once: 2, at_once_per_name: 2 });
 
 /** Whose delivery it is. */
 async function receiverOf(delivery: string): Promise<Account | undefined> {

@@ -60,7 +60,7 @@ type Key = { readonly name: string; in_use: number; readonly queue: Request[] };
 export class Semaphore {
   readonly name: string;
   readonly #unit: 'bytes' | null;
-  readonly #bound: number;
+  readonly bound: number;
   readonly #key_bound: SemaphoreOptions['key_bound'];
   readonly #queue_bound: number;
   readonly #keys = new Map<string, Key>();
@@ -72,7 +72,7 @@ export class Semaphore {
   constructor({ name, unit, bound = Infinity, key_bound, queue_bound = Infinity }: SemaphoreOptions) {
     this.name = name;
     this.#unit = unit ?? null;
-    this.#bound = bound;
+    this.bound = bound;
     this.#key_bound = key_bound;
     this.#queue_bound = queue_bound;
   }
@@ -81,7 +81,7 @@ export class Semaphore {
   tryAcquire(name: string, weight = 1): Permit | undefined {
     assert(weight > 0, 'a permit has a weight');
     const key = this.#keys.get(name) ?? { name, in_use: 0, queue: [] };
-    const amount = Math.min(weight, this.#bound);
+    const amount = Math.min(weight, this.bound);
     const blocked = this.#round.size > 0 ? this.#firstBlocked() : undefined;
     if (key.queue.length > 0 || !this.#fits(key, amount, blocked)) return undefined;
     return this.#grant(key, amount, blocked);
@@ -93,7 +93,7 @@ export class Semaphore {
     if (signal?.aborted) return undefined;
     const permit = this.tryAcquire(name, weight);
     if (permit || this.#waiting >= this.#queue_bound) return permit;
-    return this.#wait(name, Math.min(weight, this.#bound), options);
+    return this.#wait(name, Math.min(weight, this.bound), options);
   }
 
   /** Does `work` with a permit, however long it has to wait for one. */
@@ -107,9 +107,14 @@ export class Semaphore {
     }
   }
 
-  /** Cancels what waits under this key now. */
+  /** Cancels what waits under this key now, in its order. */
   cancelWaiting(name: string): void {
-    for (const { end } of this.#keys.get(name)?.queue.toReversed() ?? []) end(undefined); // so that none gets a permit
+    const key = this.#keys.get(name);
+    if (!key) return;
+    const requests = key.queue.splice(0);
+    this.#waiting -= requests.length;
+    for (const { end } of requests) end(undefined);
+    this.#leave(key);
   }
 
   /** The number of requests that wait, of one key or of all. */
@@ -124,7 +129,7 @@ export class Semaphore {
       in_use: this.#in_use,
       waiting: this.#waiting,
       keys: this.#keys.size,
-      bound: Number.isFinite(this.#bound) ? this.#bound : null,
+      bound: Number.isFinite(this.bound) ? this.bound : null,
       key_bound: (typeof this.#key_bound === 'function' ? this.#key_bound() : this.#key_bound) ?? null,
     };
   }
@@ -136,9 +141,13 @@ export class Semaphore {
         clearTimeout(timer);
         signal?.removeEventListener('abort', cancel);
         resolve(permit);
-        if (!permit) this.#leave(key, request);
       };
-      const cancel = () => end(undefined);
+      const cancel = () => {
+        key.queue.splice(key.queue.indexOf(request), 1);
+        this.#waiting -= 1;
+        end(undefined);
+        this.#leave(key);
+      };
       const request: Request = { weight, overtaken: 0, end };
       const timer = timeout_ms === undefined ? undefined : setTimeout(cancel, timeout_ms);
       signal?.addEventListener('abort', cancel);
@@ -149,12 +158,10 @@ export class Semaphore {
     });
   }
 
-  #leave(key: Key, request: Request): void {
-    key.queue.splice(key.queue.indexOf(request), 1);
-    this.#waiting -= 1;
+  #leave(key: Key): void {
     if (key.queue.length === 0) this.#round.delete(key);
     this.#forget(key);
-    this.#admit(); // it may have been in the way
+    this.#admit(); // what is gone may have been in the way
   }
 
   #grant(key: Key, weight: number, blocked: Request | undefined): Permit {
@@ -203,13 +210,13 @@ export class Semaphore {
   }
 
   #fits(key: Key, weight: number, blocked: Request | undefined): boolean {
-    if (weight > this.#bound - this.#in_use || !this.#isWithinItsBound(key, weight)) return false;
+    if (weight > this.bound - this.#in_use || !this.#isWithinItsBound(key, weight)) return false;
     return !blocked || (key.in_use === 0 && blocked.overtaken + weight <= blocked.weight);
   }
 
   #isWithinItsBound({ in_use }: Key, weight: number): boolean {
     if (this.#key_bound === undefined) return true;
-    if (this.#key_bound === 'fair') return in_use === 0 || in_use + weight <= this.#bound - this.#in_use - weight;
+    if (this.#key_bound === 'fair') return in_use === 0 || in_use + weight <= this.bound - this.#in_use - weight;
     return in_use + weight <= (typeof this.#key_bound === 'function' ? this.#key_bound() : this.#key_bound);
   }
 }

@@ -94,7 +94,7 @@ function isRunning({ trial, failure }: Kept): boolean {
 /** The log keeps what came of it, for the day on which the provider's bill comes. */
 async function finish(app: App, call: SessionCall, made: Kept, wanted: TrialRoute, plan: TrialPlan): Promise<void> {
   try {
-    const trial = await tryRoute(wanted, plan);
+    const trial = await tryRoute(wanted, plan, app.prober);
     const too_large = trial.files.reduce((sum, { size_bytes }) => sum + size_bytes, 0) > files_bytes_max;
     made.trial = too_large ? { ...trial, files: [], message: 'It made files that are too large to show here.' } : trial;
     const { outcome, took_ms, message, cost, upstream_cost } = trial;

@@ -7,7 +7,7 @@ import type { App } from '../app.ts';
 import { readOrder as readChatOrder } from '../chat/order.ts';
 import { planHold } from '../chat/plan.ts';
 import { ApiError } from '../errors.ts';
-import { withCallerSpool } from '../files/caller-spool.ts';
+import { withTempFiles } from '../files/temp-files.ts';
 import { createTask, readOrder } from '../tasks/create.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { playgroundCaller, takeWindow } from './playground-key.ts';
@@ -54,7 +54,7 @@ async function handleGenerate(app: App, call: AccountCall) {
   const caller = await playgroundCaller(app, call.account);
   await takeWindow(app, caller, 'generate');
   refuseBlocked(caller);
-  const { ref } = await withCallerSpool(app, caller.account.id, call, async (spool) => {
+  const { ref } = await withTempFiles(app, caller.account.id, call, async (spool) => {
     const order = await readOrder(app, caller, call.body ?? {}, { spool });
     return createTask(app, caller, order, undefined);
   });

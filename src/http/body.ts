@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
-import type { Share } from '../lib/budget.ts';
-import { Gathered } from '../lib/gathered.ts';
+import { ChunkBuffer } from '../lib/chunk-buffer.ts';
 
 export const megabyte = 1_000_000;
 
@@ -15,7 +15,7 @@ export type BodyReading = {
   idle_ms: number;
   sendContinue: () => void;
   /** Waits for the memory of a body that may have so many bytes. Rejects with ApiError where there is none. */
-  makeRoom: (bytes: number) => Promise<Share>;
+  takeMemory: (bytes: number) => Promise<Permit>;
 };
 
 /**
@@ -39,9 +39,9 @@ export function readBody(raw: IncomingMessage, reading: BodyReading): Promise<Bu
 
 /** Nothing of it is read before there is room for it, so that the sender waits. */
 async function receiveLarge(raw: IncomingMessage, length_bytes: number, reading: BodyReading): Promise<Buffer> {
-  const room = await reading.makeRoom(length_bytes);
+  const permit = await reading.takeMemory(length_bytes);
   reading.sendContinue();
-  return collect(raw, { ...reading, makeRoom: async () => room });
+  return collect(raw, { ...reading, takeMemory: async () => permit });
 }
 
 /** What came in one piece with its head is here as soon as Node has parsed that piece, behind this turn's own work. */
@@ -86,21 +86,21 @@ function checkType(header: string | undefined): void {
 }
 
 /** Waits in the middle where a body of unknown length turns out to be large. */
-async function collect(raw: IncomingMessage, { limit_bytes, idle_ms, makeRoom }: BodyReading): Promise<Buffer> {
+async function collect(raw: IncomingMessage, { limit_bytes, idle_ms, takeMemory }: BodyReading): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const gathered = new Gathered();
-  let room: Promise<Share> | undefined;
+  const chunks = new ChunkBuffer();
+  let memory: Promise<Permit> | undefined;
   const timer = setTimeout(() => reject(new ApiError('invalid_request', 'The body arrives too slowly.')), idle_ms);
   const onData = (chunk: Buffer) => {
     timer.refresh();
-    if (gathered.size_bytes + chunk.length > limit_bytes) return reject(tooLarge(limit_bytes));
-    gathered.push(chunk);
-    if (room || gathered.size_bytes <= large_bytes) return;
+    if (chunks.size_bytes + chunk.length > limit_bytes) return reject(tooLarge(limit_bytes));
+    chunks.push(chunk);
+    if (memory || chunks.size_bytes <= large_bytes) return;
     raw.pause();
-    room = makeRoom(limit_bytes);
-    room.then(() => raw.resume(), reject);
+    memory = takeMemory(limit_bytes);
+    memory.then(() => raw.resume(), reject);
   };
-  const onEnd = () => resolve(gathered.whole());
+  const onEnd = () => resolve(chunks.whole());
   const onClose = () => {
     // Comes after every `end` too, and before the promise has gone on.
     if (!raw.complete) reject(new ApiError('invalid_request', 'The connection ended before the body did.'));
@@ -108,7 +108,7 @@ async function collect(raw: IncomingMessage, { limit_bytes, idle_ms, makeRoom }:
   raw.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   try {
     const bytes = await promise;
-    (await room)?.shrink(bytes.length);
+    (await memory)?.shrink(bytes.length);
     return bytes;
   } finally {
     clearTimeout(timer);

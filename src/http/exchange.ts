@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { Person } from '../accounts/person.ts';
 import { service_errors, type ErrorFormat } from '../errors.ts';
-import type { Share } from '../lib/budget.ts';
+import type { Permit } from '../concurrency/semaphore.ts';
 import type { Headers } from './answer.ts';
 import { no_bytes } from './body.ts';
 import type { Query } from './endpoint.ts';
@@ -30,8 +30,8 @@ export class Exchange {
   query: Query = no_query;
   body: Record<string, unknown> | undefined;
   body_bytes: Buffer = no_bytes;
-  /** What a large body has of the memory for such. */
-  room?: Share;
+  /** For the memory of a large body. */
+  memory?: Permit;
   /** Who may still have a large body in hand: whoever writes the answer, and the endpoint, which goes on when a caller leaves. */
   holders = 2;
   readForm?: FormReader;
@@ -81,6 +81,6 @@ export class Exchange {
   /** One of those who have the body in hand has done with it. */
   letGo(): void {
     this.holders -= 1;
-    if (this.holders === 0) this.room?.release();
+    if (this.holders === 0) this.memory?.release();
   }
 }

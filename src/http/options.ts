@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
 import type { Asked, Person } from '../accounts/person.ts';
+import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { WindowName, Windows } from '../limits/window.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -31,8 +32,8 @@ export type PipelineOptions<App> = {
   /** The time, which ids of requests begin with; without it, the system's. */
   now_ms?: () => number;
   timeouts?: Partial<Timeouts>;
-  /** What all large bodies may have together; without it, as much as the machine has room for. */
-  bodies_bytes_max?: number;
+  /** Memory of all large bodies together. */
+  body_memory: Semaphore;
 };
 
 export type PersonRequest = { method: string; headers: IncomingHttpHeaders };
@@ -44,7 +45,7 @@ export type Timeouts = {
   request_ms: number;
   body_idle_ms: number;
   /** How long a large body waits for others to be done with. */
-  room_ms: number;
+  body_memory_ms: number;
   keep_alive_ms: number;
   /** How long the body of a refused request may still arrive. */
   discard_ms: number;
@@ -58,7 +59,7 @@ export const default_timeouts: Timeouts = {
   headers_ms: 30_000,
   request_ms: 300_000,
   body_idle_ms: 30_000,
-  room_ms: 10_000,
+  body_memory_ms: 10_000,
   keep_alive_ms: 72_000,
   discard_ms: 15_000,
   check_every_ms: 5_000,

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import makeRouter, { type HTTPMethod } from 'find-my-way';
 import { ApiError } from '../errors.ts';
-import { bodiesBytesMax, openBodyRooms } from './body-rooms.ts';
 import { listen, type Listening } from './listen.ts';
 import { default_timeouts, type PipelineOptions } from './options.ts';
 import { compileRoutes, routerPath } from './routes.ts';
@@ -42,7 +41,6 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
     routes: compileRoutes(options.endpoints),
     draining: drain.signal,
     socketErrors: makeSocketErrors((fields, message) => options.log.info(fields, message), options.transport_security),
-    rooms: openBodyRooms(options.bodies_bytes_max ?? bodiesBytesMax(), timeouts.room_ms),
     expecting: new WeakSet(),
   };
   const server = makeServer(context);

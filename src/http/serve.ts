@@ -8,8 +8,8 @@ import { newId } from '../lib/ids.ts';
 import { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
 import { sendAnswer, sendBytes } from './answer.ts';
-import type { BodyRooms } from './body-rooms.ts';
 import { closed_policy } from './browser-headers.ts';
+import { takeBodyMemory } from './body-memory.ts';
 import { discardRest, megabyte, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query, SessionEndpoint } from './endpoint.ts';
@@ -37,7 +37,6 @@ export type Context<App> = PipelineOptions<App> & {
   routes: RouteTable<App>;
   draining: AbortSignal;
   socketErrors: SocketErrors;
-  rooms: BodyRooms;
   /** Requests that wait for `100 Continue` before they send their body. */
   expecting: WeakSet<IncomingMessage>;
 };
@@ -275,7 +274,10 @@ function readRequest<App>(
     limit_bytes: endpoint.body_limit_bytes ?? default_body_limit_bytes,
     idle_ms: context.timeouts.body_idle_ms,
     sendContinue,
-    makeRoom: async (bytes) => (exchange.room = await context.rooms.take(senderOf(exchange), bytes, response)),
+    takeMemory: async (bytes) => {
+      const waiting = { response, timeout_ms: context.timeouts.body_memory_ms };
+      return (exchange.memory = await takeBodyMemory(context.body_memory, senderOf(exchange), bytes, waiting));
+    },
   });
 }
 
@@ -351,7 +353,7 @@ class ReceivedCall implements PublicCall {
 
   releaseBody(): void {
     this.#exchange.forgetBody();
-    this.#exchange.room?.release();
+    this.#exchange.memory?.release();
   }
 
   get gone(): Stop {

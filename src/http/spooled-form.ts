@@ -1,11 +1,10 @@
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import { takePlace, type CallerSpool } from '../files/caller-spool.ts';
+import { takeTempFiles, type RequestTempFiles } from '../files/temp-files.ts';
 import { withSpool } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
 import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
-import { probeForCaller } from '../storage/probe.ts';
 import type { Call } from './endpoint.ts';
 import type { Form, FormLimits } from './form.ts';
 
@@ -16,18 +15,18 @@ export async function withForm<T>(
   app: App,
   call: Call,
   limits: FormLimits,
-  use: (form: Form<string>, spool: CallerSpool) => Promise<T>,
+  use: (form: Form<string>, spool: RequestTempFiles) => Promise<T>,
 ): Promise<T> {
   const { caller, readForm } = call;
   assert(readForm, 'an endpoint with a form can read it');
-  const leave = await takePlace(app, caller.account.id); // before the body is asked for
+  const permit = takeTempFiles(app, caller.account.id); // before the body is asked for
   try {
     return await withSpool(app.config.data_dir, async (spool) => {
       const form = await readForm(limits, (stream) => spool.add((file) => pipeline(stream, file)));
       return use(form, { open: async () => spool, gone: call.gone });
     });
   } finally {
-    leave();
+    permit.release();
   }
 }
 
@@ -42,8 +41,8 @@ const complaints: Record<ProbeFailure, string> = {
 };
 
 /** What a file of a form is by its bytes. Throws ApiError 422 naming its field. */
-export async function measureFile({ caller }: Call, path: string, field: string): Promise<Probe> {
-  const result = await probeForCaller(caller.account.id, path);
+export async function measureFile(app: App, { caller }: Call, path: string, field: string): Promise<Probe> {
+  const result = await app.prober.probeForCaller(caller.account.id, path);
   if (result.ok) return result.probe;
   throw new ApiError('invalid_input', `${field} ${complaints[result.reason]}`, { param: field });
 }

@@ -1,4 +1,4 @@
-import { Gathered } from './gathered.ts';
+import { ChunkBuffer } from './chunk-buffer.ts';
 
 /** The bytes of a body, in pieces. `takeWhole` gives all of it, if all of it is here already. */
 export type Bytes = AsyncIterable<Buffer> & { takeWhole?(): Buffer | undefined };
@@ -13,12 +13,12 @@ export function readBytes(body: Bytes, bytes_max: number): Promise<Buffer> | Buf
 
 /** Rejects with what the body throws, too. */
 async function collect(body: Bytes, bytes_max: number): Promise<Buffer> {
-  const gathered = new Gathered();
+  const chunks = new ChunkBuffer();
   for await (const piece of body) {
-    gathered.push(piece);
-    checkSize(gathered.size_bytes, bytes_max);
+    chunks.push(piece);
+    checkSize(chunks.size_bytes, bytes_max);
   }
-  return gathered.whole();
+  return chunks.whole();
 }
 
 function checkSize(size_bytes: number, bytes_max: number): void {

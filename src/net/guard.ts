@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { addressAllowed, checkUserUrl, hostOf, isLocalName, type AddressRules } from './address.ts';
-import { Gathered } from '../lib/gathered.ts';
+import { ChunkBuffer } from '../lib/chunk-buffer.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
 
 /** In which phase a guarded request failed. `answer`: the status was not the wanted one. */
@@ -118,15 +118,15 @@ async function send(resolve: Resolve, url: string, options: SendOptions): Promis
 }
 
 async function download(resolve: Resolve, url: string, options: DownloadOptions): Promise<Downloaded> {
-  const gathered = new Gathered();
+  const chunks = new ChunkBuffer();
   const memory = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
-      gathered.push(chunk);
+      chunks.push(chunk);
       done();
     },
   });
   const { content_type } = await save(resolve, url, memory, options);
-  return { bytes: gathered.whole(), content_type };
+  return { bytes: chunks.whole(), content_type };
 }
 
 async function save(resolve: Resolve, first: string, file: Writable, options: DownloadOptions): Promise<Saved> {
@@ -202,12 +202,12 @@ async function* limited(
 }
 
 async function readUpTo(response: IncomingMessage, bytes_max: number, clock: Clock): Promise<Buffer> {
-  const gathered = new Gathered();
+  const chunks = new ChunkBuffer();
   for await (const chunk of arriving(response, clock)) {
-    gathered.push(chunk);
-    if (gathered.size_bytes >= bytes_max) break;
+    chunks.push(chunk);
+    if (chunks.size_bytes >= bytes_max) break;
   }
-  return gathered.whole().subarray(0, bytes_max);
+  return chunks.whole().subarray(0, bytes_max);
 }
 
 /** The body's chunks as they come; the connection is closed in any case. */

@@ -1,4 +1,5 @@
 import { openGuard } from '../net/guard.ts';
+import { openProber } from '../storage/probe.ts';
 import type { Adapter } from './provider.ts';
 
 /**
@@ -8,7 +9,7 @@ import type { Adapter } from './provider.ts';
 export function takesMedia(adapter: Adapter | undefined): boolean {
   if (!adapter?.open) return false;
   const config = { name: 'unset', adapter: 'unset', base_url: 'https://unset.invalid', allow_private: false };
-  const provider = adapter.open({ ...config, api_key: 'unset:unset' }, { guard: openGuard() });
+  const provider = adapter.open({ ...config, api_key: 'unset:unset' }, { guard: openGuard(), prober: openProber() });
   void provider.close?.();
   return provider.media !== undefined;
 }

@@ -6,6 +6,7 @@ import type { Bytes } from '../lib/read-bytes.ts';
 import type { StopSignal } from '../lib/stop.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
 import type { Codec } from '../styles/codec.ts';
+import type { Prober } from '../storage/probe.ts';
 
 /**
  * The contract between a route and the code that speaks an upstream's protocol. An adapter is one
@@ -187,8 +188,8 @@ export type ChatProvider = {
   close?(): Promise<void>;
 };
 
-/** What an adapter is given to work with. `rate_clock`: the time in which polls are counted; a test has its own. */
-export type AdapterParts = { guard: Guard; rate_clock?: RateClock };
+/** What an adapter works with. `prober` measures files; `rate_clock` is the time in which polls are counted: a test has its own. */
+export type AdapterParts = { guard: Guard; prober: Prober; rate_clock?: RateClock };
 
 /** The code for one upstream protocol. */
 export type Adapter = {
@@ -201,5 +202,5 @@ export type Adapter = {
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig, parts: AdapterParts): Provider;
   /** For models of the kinds chat and embedding. */
-  openChat?(config: ProviderConfig, parts: { guard: Guard }): ChatProvider;
+  openChat?(config: ProviderConfig, parts: AdapterParts): ChatProvider;
 };

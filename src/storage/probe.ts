@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
+import { Semaphore, type Permit } from '../concurrency/semaphore.ts';
 import { assert } from '../lib/assert.ts';
-import { makeGate } from '../lib/gate.ts';
 import { socket_descriptor } from './byte-source.ts';
 import { startConfined } from './confined.ts';
 import { failed, type ProbeResult } from './probe-result.ts';
@@ -20,54 +20,68 @@ const crashed = failed('crashed', 'The parser crashed or ran out of memory.');
 /** So that one hostile file does not hold up all others: 3 s each, and callers can send sixty a minute. */
 const processes_max = 3;
 
-/** What callers send never has all processes, and what one account sends never all of those: results must be measured. */
-const callers = makeGate({ at_once: processes_max - 1, at_once_per_name: 1 });
+export type ProbeLimits = { measuring_processes: Semaphore; caller_files: Semaphore };
+
+/** Files of callers never have all processes, and those of one account never all of the others: results must be measured. */
+export function probeLimits(): ProbeLimits {
+  return {
+    measuring_processes: new Semaphore({ name: 'Processes that measure files', bound: processes_max }),
+    caller_files: new Semaphore({ name: 'Measurements of input files', bound: processes_max - 1, key_bound: 1 }),
+  };
+}
+
+/** Measures files, in processes of its own. */
+export type Prober = {
+  /**
+   * Type, size, width, height and duration of a file, from its bytes (or those at a path, of which
+   * only what is needed is read), never from its name. Files that cannot be measured answer with a
+   * reason, within 1.5 s and what a process needs to start, whatever is in them. Rejects if the path
+   * cannot be read.
+   */
+  probe(origin: string | Uint8Array): Promise<ProbeResult>;
+  /** The same, once more when it took too long or crashed: a busy machine does that, too. */
+  probeAgain(origin: string | Uint8Array): Promise<ProbeResult>;
+  /** The same for a file of a caller's, in the turn of its account. */
+  probeForCaller(account_id: string, origin: string | Uint8Array): Promise<ProbeResult>;
+  close(): void;
+};
 
 /**
- * Type, size, width, height and duration of a file, from its bytes (or those at a path, of which
- * only what is needed is read), never from its name. Files that cannot be measured answer with a
- * reason, within 1.5 s and what a process needs to start, whatever is in them. Throws if the path
- * cannot be read.
- *
- * It runs in processes of its own, which know no secrets of ours, open no files and have no network
- * (confined.ts): they are sent the bytes that they ask for. The parsers can be led into endless loops
- * (43 bytes of FLAC do it) and endless lists, and V8 ends the whole process when a heap, even that
- * of a limited thread, overflows at once.
+ * The processes know no secrets of ours, open no files and have no network (confined.ts): they are sent the bytes that
+ * they ask for. The parsers can be led into endless loops (43 bytes of FLAC do it) and endless lists, and V8 ends the
+ * whole process when a heap, even that of a limited thread, overflows at once.
  */
-export async function probeMedia(origin: string | Uint8Array): Promise<ProbeResult> {
-  const file = await openReadable(origin);
-  try {
-    // Each of the idle ones may be dead, and so may what others have put in their place meanwhile.
-    for (let tries = 0; tries <= 2 * processes_max; tries++) {
-      const measured = await measureInProcess(file);
-      if (measured !== 'dead') return measured;
+export function openProber({ measuring_processes, caller_files }: ProbeLimits = probeLimits()): Prober {
+  const processes = new Processes(measuring_processes);
+  const probe = async (origin: string | Uint8Array): Promise<ProbeResult> => {
+    const file = await openReadable(origin);
+    try {
+      // Each of the idle ones may be dead, and so may what others have put in their place meanwhile.
+      for (let tries = 0; tries <= 2 * processes_max; tries++) {
+        const measured = await measureInProcess(processes, file);
+        if (measured !== 'dead') return measured;
+      }
+      return crashed;
+    } finally {
+      await file.close();
     }
-    return crashed;
-  } finally {
-    await file.close();
-  }
-}
-
-/** The same, once more when it took too long or crashed: a busy machine does that, too. */
-export async function probeAgain(origin: string | Uint8Array): Promise<ProbeResult> {
-  const first = await probeMedia(origin);
-  const uncertain = !first.ok && (first.reason === 'timeout' || first.reason === 'crashed');
-  return uncertain ? probeMedia(origin) : first;
-}
-
-/** The same for what a caller gave, in the turn of its account. */
-export function probeForCaller(account_id: string, origin: string | Uint8Array): Promise<ProbeResult> {
-  return callers.run(account_id, () => probeAgain(origin));
-}
-
-/** How many files that an account gave wait for their turn. */
-export function waitingOf(account_id: string): number {
-  return callers.waiting(account_id);
+  };
+  const probeAgain = async (origin: string | Uint8Array) => {
+    const first = await probe(origin);
+    const uncertain = !first.ok && (first.reason === 'timeout' || first.reason === 'crashed');
+    return uncertain ? probe(origin) : first;
+  };
+  return {
+    probe,
+    probeAgain,
+    probeForCaller: (account_id, origin) => caller_files.run(account_id, () => probeAgain(origin)),
+    close: () => processes.close(),
+  };
 }
 
 /** `dead`: the process never took the file; somebody killed it while it rested. */
-async function measureInProcess(file: Readable): Promise<ProbeResult | 'dead'> {
-  const child = await takeProcess();
+async function measureInProcess(processes: Processes, file: Readable): Promise<ProbeResult | 'dead'> {
+  const { child, giveBack } = await processes.take();
   let reusable = false;
   let stopReads = () => {};
   try {
@@ -83,7 +97,7 @@ async function measureInProcess(file: Readable): Promise<ProbeResult | 'dead'> {
     return result;
   } finally {
     stopReads();
-    giveBack(child, reusable);
+    giveBack(reusable);
   }
 }
 
@@ -94,43 +108,53 @@ function socketOf(child: ChildProcess): Socket {
   return socket;
 }
 
-/** Processes without work, some still starting; together with those at work, `processes_max`. */
-const idle: Promise<ChildProcess>[] = [];
-const waiting: (() => void)[] = [];
-let taken = 0;
+class Processes {
+  readonly #limit: Semaphore;
+  /** Processes without work, some still starting. */
+  readonly #idle: Promise<ChildProcess>[] = [];
+  #closed = false;
 
-/** An idle process, or a new one; waits while as many as there may be are at work. */
-async function takeProcess(): Promise<ChildProcess> {
-  if (taken >= processes_max) await new Promise<void>((resolve) => waiting.push(resolve));
-  else taken += 1;
-  try {
-    const ready = await idle.shift()?.catch(() => undefined);
-    const child = ready?.connected ? ready : await startProcess();
-    keepAlive(child, true);
-    return child;
-  } catch (error) {
-    passOn();
-    throw error;
+  constructor(limit: Semaphore) {
+    this.#limit = limit;
+  }
+
+  /** An idle process, or a new one; waits while as many as there may be are at work. */
+  async take(): Promise<{ child: ChildProcess; giveBack: (reusable: boolean) => void }> {
+    const permit = await this.#limit.acquire('');
+    assert(permit, 'a process that measures files can be waited for');
+    try {
+      const ready = await this.#idle.shift()?.catch(() => undefined);
+      const child = ready?.connected ? ready : await startProcess();
+      keepAlive(child, true);
+      return { child, giveBack: (reusable) => this.#giveBack(child, permit, reusable) };
+    } catch (error) {
+      permit.release();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const child of this.#idle.splice(0)) void child.then(end, () => {});
+  }
+
+  /** One that cannot be used again is replaced at once, so that the next file need not wait for it. */
+  #giveBack(child: ChildProcess, permit: Permit, reusable: boolean): void {
+    if (!reusable || this.#closed) end(child);
+    if (!this.#closed) {
+      const successor = reusable ? Promise.resolve(child) : startProcess();
+      this.#idle.push(successor);
+      successor.then(
+        (ready) => keepAlive(ready, false),
+        () => {}, // whoever takes it tries again
+      );
+    }
+    permit.release();
   }
 }
 
-/** One that cannot be used again is replaced at once, so that the next file need not wait for it. */
-function giveBack(child: ChildProcess, reusable: boolean): void {
-  if (!reusable) child.kill('SIGKILL');
-  const successor = reusable ? Promise.resolve(child) : startProcess();
-  idle.push(successor);
-  successor.then(
-    (ready) => keepAlive(ready, false),
-    () => {}, // whoever takes it tries again
-  );
-  passOn();
-}
-
-/** The place of a process goes to the next who waits. */
-function passOn(): void {
-  const next = waiting.shift();
-  if (next) next();
-  else taken -= 1;
+function end(child: ChildProcess): void {
+  child.kill('SIGKILL');
 }
 
 /** An idle process does not keep the service alive. */

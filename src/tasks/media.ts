@@ -5,15 +5,13 @@ import type { JsonObject, MediaField, Model } from '../catalog/model.ts';
 import type { Durations } from '../catalog/price.ts';
 import { ApiError } from '../errors.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
-import type { CallerSpool } from '../files/caller-spool.ts';
+import type { RequestTempFiles } from '../files/temp-files.ts';
 import { checkUserUrl } from '../net/address.ts';
 import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
-import { makeGate } from '../lib/gate.ts';
 import { GuardError } from '../net/guard.ts';
 import { isId } from '../lib/ids.ts';
-import { takeTurn } from '../lib/turn.ts';
+import { abortSignal } from '../lib/stop.ts';
 import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
-import { probeForCaller, waitingOf } from '../storage/probe.ts';
 import { keepInput } from './inputs.ts';
 import { inline_bytes_max } from './run-media.ts';
 
@@ -35,7 +33,7 @@ export type Beside = {
   /** By the texts that stand for them in the input. */
   attachments?: Attachments;
   /** For files that are fetched: they lie in it until the task is created, which keeps them. */
-  spool: CallerSpool;
+  spool: RequestTempFiles;
 };
 
 export type Attachments = ReadonlyMap<string, Attachment>;
@@ -107,11 +105,11 @@ async function readInline(app: App, caller: Caller, { text, place, model }: Aske
   if (dataUrlBytesMax(text) > size_bytes_max) throw tooLarge(place, size_bytes_max);
   const inline = readDataUrl(text, size_bytes_max);
   if (!inline) throw wrong(place, 'is not a valid data URL.');
-  if (waitingOf(caller.account.id) >= waiting_max) {
+  if (app.limits.caller_files.waiting(caller.account.id) >= waiting_max) {
     const message = 'Too many files of this account wait to be measured. Try again in a moment.';
     throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
   }
-  return { type: 'bytes', content: inline.bytes, probe: await measure(caller, inline.bytes, place) };
+  return { type: 'bytes', content: inline.bytes, probe: await measure(app, caller, inline.bytes, place) };
 }
 
 async function findUpload(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
@@ -129,28 +127,26 @@ function largest(app: App, { routes }: Model): number {
   return only_inline ? Math.min(inline_bytes_max, file_bytes_max) : file_bytes_max;
 }
 
-/** A few at a time, of which one account has two. */
-const fetches = makeGate({ at_once: 8, at_once_per_name: 2 });
-
 /** A minute is what a caller may have to wait for. */
 const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, timeout_ms: 60_000, redirects_max: 3 };
 
 async function fetchLink(app: App, caller: Caller, asked: Asked): Promise<Source> {
   const { text, place, model, beside, left_bytes } = asked;
   const size_bytes_max = largest(app, model);
-  const spool = await beside.spool.open(); // before its turn: those who have a place wait for theirs
-  const endTurn = await takeTurn(fetches, caller.account.id, Infinity, beside.spool.gone);
-  if (!endTurn) throw wrong(place, 'was not fetched: the connection ended before its turn came.');
+  const spool = await beside.spool.open(); // first: those who have its permit wait for this one
+  const signal = abortSignal(beside.spool.gone);
+  const permit = await app.limits.input_downloads.acquire(caller.account.id, { signal });
+  if (!permit) throw wrong(place, 'was not fetched: the connection ended before its turn came.');
   const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
   try {
     const path = await spool.add((file) => app.guard.save(text, file, limits));
-    return { type: 'bytes', content: path, probe: await measure(caller, path, place) };
+    return { type: 'bytes', content: path, probe: await measure(app, caller, path, place) };
   } catch (error) {
     if (!(error instanceof GuardError)) throw error;
     if (error.code !== 'too_large') throw wrong(place, `cannot be fetched: ${error.message}`);
     throw left_bytes < size_bytes_max ? tooMuch(app, place) : tooLarge(place, size_bytes_max);
   } finally {
-    endTurn();
+    permit.release();
   }
 }
 
@@ -164,8 +160,8 @@ const complaints: Record<ProbeFailure, string> = {
   crashed: 'could not be measured.',
 };
 
-async function measure({ account }: Caller, content: Buffer | string, place: string): Promise<Probe> {
-  const result = await probeForCaller(account.id, content);
+async function measure(app: App, { account }: Caller, content: Buffer | string, place: string): Promise<Probe> {
+  const result = await app.prober.probeForCaller(account.id, content);
   if (result.ok) return result.probe;
   throw wrong(place, complaints[result.reason]);
 }

@@ -37,6 +37,7 @@ function readingOf(app: App, task: Task, { provider, stopped }: Origin, spool: S
   const rules = app.addressRules();
   const trusted = app.catalog.current.providers.get(provider)?.allow_private ?? false;
   return {
+    prober: app.prober,
     types: outputTypes(app, task),
     rules: { ...rules, allow_private: rules.allow_private || trusted },
     stopped,

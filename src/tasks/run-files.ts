@@ -5,7 +5,7 @@ import { GuardError, type DownloadOptions } from '../net/guard.ts';
 import type { RemoteFile, RunFile, TextFile } from '../providers/provider.ts';
 import { mediaType, textExtension, type Extension } from '../storage/media-types.ts';
 import { failed } from '../storage/probe-result.ts';
-import { probeAgain } from '../storage/probe.ts';
+import type { Prober } from '../storage/probe.ts';
 import type { StoredFile } from './task.ts';
 
 /** The files of a run: fetched and measured, for tasks and for test calls of operators. */
@@ -17,6 +17,7 @@ export type Measured<Place> = { content: Buffer | Place; extension: Extension; i
 export type NoFiles = { state: 'unusable' | 'unfetched'; problem: string };
 
 export type Reading<Place> = {
+  prober: Pick<Prober, 'probeAgain'>;
   /** What the model makes. */
   types: readonly string[];
   /** Which addresses result links may have. */
@@ -98,7 +99,7 @@ async function readMedia<Place extends string | Buffer>(
   const content = 'bytes' in file ? file.bytes : await download(file, reading, bytes_max);
   if (typeof content === 'object' && 'state' in content) return content;
   const too_large = Buffer.isBuffer(content) && content.length > bytes_max;
-  const result = too_large ? failed('too_large', 'more than a gigabyte') : await probeAgain(content);
+  const result = too_large ? failed('too_large', 'more than a gigabyte') : await reading.prober.probeAgain(content);
   if (!result.ok) return unusable(`the upstream returned a file that cannot be read: ${result.problem}`);
   const { extension, ...item } = result.probe;
   return { content, extension, item };

@@ -1,10 +1,10 @@
 import type { App } from '../app.ts';
 import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
 import type { JsonObject, MediaField, Route } from '../catalog/model.ts';
+import type { Permit } from '../concurrency/semaphore.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
 import { keepInput } from './inputs.ts';
 import { checkUserUrl } from '../net/address.ts';
-import { makeBudget } from '../lib/budget.ts';
 import { isDataUrl, writeDataUrl } from '../lib/data-url.ts';
 import { GuardError } from '../net/guard.ts';
 import { isId } from '../lib/ids.ts';
@@ -12,16 +12,12 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused, NotStarted, type Provider } from '../providers/provider.ts';
 import { makeLink } from '../storage/links.ts';
 import type { Probe } from '../storage/probe-result.ts';
-import { probeForCaller } from '../storage/probe.ts';
 import type { Task } from './task.ts';
 
 /** Files of an input in the form that the provider of a route takes. */
 
-/** Of all files that go into one request together: base64 and JSON make five times of it while it is sent. */
+/** Of all files that go into one request together (`input_memory` has eight times as much): base64 and JSON make five times of it while it is sent. */
 export const inline_bytes_max = 32_000_000;
-
-/** Of all requests that a node is sending together. */
-const inline_budget = makeBudget(8 * inline_bytes_max);
 
 /** Where an upstream takes both, larger files are linked: many refuse or slow down longer requests. */
 const inline_preferred_bytes_max = 262_144;
@@ -66,15 +62,21 @@ export async function withInput<T>(
   if (planned instanceof Error) return work(planned);
   const fetches = [...planned.plans.values()].some((plan) => plan.type === 'fetch');
   const bytes = fetches ? inline_bytes_max : planned.inline_bytes;
-  const share = bytes > 0 ? await inline_budget.take(bytes) : undefined;
+  const permit = bytes > 0 ? await takeMemory(run, bytes) : undefined;
   try {
     const fetching = { ...run, fetch_until_ms: performance.now() + (wanted.fetch_ms ?? fetch_ms) }; // there is room now
     const resolved = await orProblem(run, () => give(fetching, plain, fields, planned));
-    if (!(resolved instanceof Error)) share?.shrink(resolved.inline_bytes);
+    if (!(resolved instanceof Error)) permit?.shrink(resolved.inline_bytes);
     return await work(resolved instanceof Error ? resolved : resolved.input);
   } finally {
-    share?.release();
+    permit?.release();
   }
+}
+
+async function takeMemory({ app, task, stopped }: Run, weight: number): Promise<Permit> {
+  const permit = await app.limits.input_memory.acquire(task.account_id, { weight, signal: stopped });
+  if (!permit) throw stopped.reason;
+  return permit;
 }
 
 async function orProblem<T>(
@@ -200,7 +202,7 @@ async function fetchLink(
   { field, place, left_bytes }: { field: MediaField; place: string; left_bytes: number },
 ) {
   const bytes = await download(run, url, place, left_bytes);
-  const probed = await probeForCaller(run.task.account_id, bytes);
+  const probed = await run.app.prober.probeForCaller(run.task.account_id, bytes);
   if (!probed.ok || probed.probe.type !== field.kind) {
     const actual = probed.ok ? probed.probe.content_type : 'no file that can be read';
     throw new InputRefused(

@@ -14,6 +14,7 @@ import {
   type RunState,
   type UpstreamCost,
 } from '../providers/provider.ts';
+import type { Prober } from '../storage/probe.ts';
 import { measureFiles, unitsOfRun, type Measured } from '../tasks/run-files.ts';
 import { call_timeout_ms, isLate, pace, runContext, stopRun } from '../tasks/upstream-run.ts';
 import { TrialError } from './plan.ts';
@@ -25,6 +26,7 @@ export type TrialJob = {
   route: Route;
   provider: ProviderConfig;
   adapter: Adapter;
+  prober: Prober;
   /** As a caller would give it, with defaults. */
   input: JsonObject;
   /** The same in the upstream's words. */
@@ -59,7 +61,7 @@ type Result = Partial<Omit<Trial, 'took_ms' | 'steps'>> & Pick<Trial, 'outcome'>
 /** Runs a media model once, from the submit to its files. */
 export async function tryRun(job: TrialJob): Promise<Trial> {
   const guard = openGuard();
-  const provider = job.adapter.open?.(job.provider, { guard });
+  const provider = job.adapter.open?.(job.provider, { guard, prober: job.prober });
   if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} makes no ${job.model.kind}.`);
   assertFilesFit(job, provider);
   const begun_at_ms = performance.now();
@@ -144,11 +146,12 @@ async function giveUp(job: TrialJob, provider: Provider, ref: Json): Promise<Res
 }
 
 async function finished(
-  { model, input, provider, currency }: TrialJob,
+  { model, input, provider, currency, prober }: TrialJob,
   guard: Guard,
   state: RunState & { phase: 'done' },
 ): Promise<Result> {
   const measured = await measureFiles(state.files, {
+    prober,
     types: model.output_types,
     rules: { allow: [], allow_private: provider.allow_private },
     stopped: new AbortController().signal, // the operator's process ends it

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { hashPassword } from 'better-auth/crypto';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { backlog_max, HashingBusy, openHashing } from '../../src/accounts/hashing.ts';
+import { backlog_max, HashingBusy, hashingLimit, openHashing } from '../../src/accounts/hashing.ts';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { ownerOf } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -53,7 +53,7 @@ it('a password that the login library hashed still works, and a wrong one does n
 });
 
 it('passwords beyond the backlog are refused, those in it are hashed, and so are the next ones', async () => {
-  const hashing = openHashing(120_000); // also where hashing is slow
+  const hashing = openHashing(hashingLimit(), 120_000); // also where hashing is slow
   onTestFinished(() => hashing.close());
   const outcomes = await Promise.allSettled(Array.from({ length: backlog_max + 20 }, () => hashing.hash(password)));
   const refused = outcomes.filter(({ status }) => status === 'rejected');
@@ -64,7 +64,7 @@ it('passwords beyond the backlog are refused, those in it are hashed, and so are
 }, 120_000);
 
 it('a password that waits too long is given up, and the one that is being hashed is not', async () => {
-  const hashing = openHashing(1);
+  const hashing = openHashing(hashingLimit(), 1);
   onTestFinished(() => hashing.close());
   const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => hashing.hash(password)));
   expect(outcomes.map(({ status }) => status)).toEqual([...Array(2).fill('fulfilled'), ...Array(8).fill('rejected')]);

@@ -3,6 +3,7 @@ import { request } from 'undici';
 import type { Caller } from '../../src/accounts/authenticate.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { PipelineOptions } from '../../src/http/options.ts';
+import { Semaphore } from '../../src/concurrency/semaphore.ts';
 import { makePipeline, type Pipeline } from '../../src/http/pipeline.ts';
 import { ApiError } from '../../src/errors.ts';
 import { memoryWindows } from '../../src/limits/window.ts';
@@ -74,6 +75,7 @@ export async function startHarness(
       return authenticate(headers);
     },
     windows: memoryWindows(),
+    body_memory: new Semaphore({ name: 'Memory for large request bodies', bound: 512_000_000, key_bound: 'fair' }),
     limits: () => ({ generate: 60, chat: 600, other: 600 }),
     cors_origins: () => [],
     trusted_proxies: () => [],

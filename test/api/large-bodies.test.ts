@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
+import { Semaphore } from '../../src/concurrency/semaphore.ts';
 import type { Answer, Call, Endpoint } from '../../src/http/endpoint.ts';
 import { type Harness, type SendOptions, startHarness, type TestApp } from './harness.ts';
 import { completions_errors } from '../../src/styles/completions/errors.ts';
 
 // Of 10 MB for all large bodies one account has what is left: half of it, if it is alone.
 const bodies_bytes_max = 10_000_000;
-const room_ms = 400;
+const body_memory_ms = 400;
 
 /** Calls that have been read and are not answered yet. */
 let open: { call: Call; answer: () => void }[] = [];
@@ -32,8 +33,11 @@ afterEach(async () => {
   open = [];
 });
 
-async function start(options: { room_ms?: number } = {}): Promise<void> {
-  harness = await startHarness(endpoints, { bodies_bytes_max, timeouts: { room_ms, ...options } });
+async function start(options: { body_memory_ms?: number } = {}): Promise<void> {
+  harness = await startHarness(endpoints, {
+    body_memory: new Semaphore({ name: 'x', bound: bodies_bytes_max, key_bound: 'fair' }),
+    timeouts: { body_memory_ms, ...options },
+  });
 }
 
 function send(megabytes: number, options: SendOptions = {}): ReturnType<Harness['send']> {
@@ -48,7 +52,7 @@ function end(at: number): void {
 }
 
 test('a large body waits for others of its account, and those of another account do not', async () => {
-  await start({ room_ms: 60_000 });
+  await start({ body_memory_ms: 60_000 });
   const held = [send(2.5), send(2.5)];
   await untilOpen(2);
   const third = send(2.5);
@@ -126,7 +130,7 @@ test('a body without a length that is small waits for nothing, and a large one w
 });
 
 test('memory stays reserved while the endpoint goes on, also without its caller', async () => {
-  await start({ room_ms: 60_000 });
+  await start({ body_memory_ms: 60_000 });
   const leaving = new AbortController();
   const held = [1, 2].map(() =>
     fetch(`http://127.0.0.1:${harness.port}/v1/chat/completions`, {
@@ -154,7 +158,7 @@ test.each([
   ['while it is sent', 0],
   ['while it is answered', 1],
 ])('a sender who disconnects %s leaves no memory reserved', async (_, before) => {
-  await start({ room_ms: 60_000 });
+  await start({ body_memory_ms: 60_000 });
   const held = Array.from({ length: before }, () => send(2.5));
   await untilOpen(before);
   const socket = connect(harness.port, '127.0.0.1').on('error', () => {});

@@ -3,6 +3,7 @@ import { openProviders, retire_after_ms } from '../../src/app/providers.ts';
 import type { ProviderConfig } from '../../src/catalog/model.ts';
 import { openGuard } from '../../src/net/guard.ts';
 import type { Adapter, Provider } from '../../src/providers/provider.ts';
+import { prober } from '../helpers/prober.ts';
 
 afterEach(() => vi.useRealTimers());
 
@@ -36,7 +37,7 @@ function openWith(...configs: ProviderConfig[]) {
       return { providers: providers_now };
     },
   };
-  const providers = openProviders(catalog, { recording: adapter }, openGuard());
+  const providers = openProviders(catalog, { recording: adapter }, { guard: openGuard(), prober });
   const change = (...after: ProviderConfig[]) => (providers_now = byName(...after));
   return { providers, events, change };
 }

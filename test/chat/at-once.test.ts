@@ -73,7 +73,7 @@ test('a key with too many calls at once gets 429 rate_limit in each style with R
   await expect
     .poll(async () => (await post('chat/completions', { model: 'acme/oai' }, client)).status, patience)
     .toBe(200);
-  await expect.poll(() => stage.test.app.atOnce.size(), patience).toBe(0);
+  await expect.poll(() => stage.test.app.limits.chat_calls.state.in_use, patience).toBe(0);
 });
 
 function stall(client: Client): Socket {
@@ -96,7 +96,7 @@ test('a caller who reads nothing holds its upstream for at most twice the idle t
   await expect.poll(() => stage.upstream.open(), patience).toBe(at_once);
   expect((await post('chat/completions', { model: 'acme/oai' }, client)).status).toBe(429);
   await expect.poll(() => stage.upstream.open(), patience).toBe(0);
-  await expect.poll(() => stage.test.app.atOnce.size(), patience).toBe(0);
+  await expect.poll(() => stage.test.app.limits.chat_calls.state.in_use, patience).toBe(0);
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
   const statuses = async () => {
     const of_account = 'select status from chat_calls where account_id = $1';

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { makePipeline, type Pipeline } from '../../src/http/pipeline.ts';
+import { Semaphore } from '../../src/concurrency/semaphore.ts';
 import type { App } from '../../src/app.ts';
 import { memoryWindows } from '../../src/limits/window.ts';
 import { listEndpoints } from '../../src/server.ts';
@@ -25,8 +26,8 @@ beforeAll(async () => {
     cors_origins: () => [],
     trusted_proxies: () => [],
     log: app.log,
-    bodies_bytes_max: 500_000, // of which one account has half
-    timeouts: { room_ms: 300 },
+    body_memory: new Semaphore({ name: 'x', unit: 'bytes', bound: 500_000, key_bound: 'fair' }), // one account has half
+    timeouts: { body_memory_ms: 300 },
   });
   const { port } = await pipeline.listen({ host: '127.0.0.1', port: 0 });
   url = `http://127.0.0.1:${port}/v1/chat/completions`;

@@ -136,9 +136,9 @@ test("a whole response that never comes ends with its route's total time, and ho
   leave.abort();
   await asked;
   expect(Number((await client.call('GET', '/v1/balance')).json.held.exact)).toBeGreaterThan(0);
-  expect(stage.test.app.atOnce.size()).toBe(1);
+  expect(stage.test.app.limits.chat_calls.state.in_use).toBe(1);
   expect(await recordOf(client)).toMatchObject({ status: 499, cost: 0n, attempts: [{ outcome: 'failed' }] });
-  expect(stage.test.app.atOnce.size()).toBe(0);
+  expect(stage.test.app.limits.chat_calls.state.in_use).toBe(0);
   expect(stage.upstream.open()).toBe(0);
 });
 
@@ -155,7 +155,7 @@ test.each([true, false])(
     await expect.poll(() => stage.upstream.open()).toBe(1);
     if (stream) await (await asked).body?.getReader().read();
     leave.abort();
-    await expect.poll(() => node.app.atOnce.size()).toBe(1);
+    await expect.poll(() => node.app.limits.chat_calls.state.in_use).toBe(1);
     const begun_at = performance.now();
     await node.stop();
     expect(performance.now() - begun_at).toBeLessThan(8_000);

@@ -173,11 +173,13 @@ describe('a request for a permit', () => {
   it('is cancelled with all others of its key', async () => {
     const { semaphore, order, take } = watched({ name: 'x', bound: 2 });
     const first = await take('a', 1);
-    const cancelled = [semaphore.acquire('a', { weight: 2 }), semaphore.acquire('a')];
+    const ended: number[] = [];
+    const cancelled = [2, 1].map((weight) => semaphore.acquire('a', { weight }).finally(() => ended.push(weight)));
     const other = take('b', 2);
     semaphore.cancelWaiting('a'); // the second would fit as soon as the first is gone
     semaphore.cancelWaiting('none');
     expect(await Promise.all(cancelled)).toEqual([undefined, undefined]);
+    expect(ended).toEqual([2, 1]);
     first.release();
     (await other).release();
     expect(order).toEqual(['a1', 'b2']);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { embeddedConnection } from '../../src/embedded-postgres/embedded.ts';
-import { probeMedia } from '../../src/storage/probe.ts';
+import { probeMedia } from '../helpers/prober.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { ask } from '../helpers/embedded.ts';
 import { Checkout } from './checkout.ts';

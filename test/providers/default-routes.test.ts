@@ -24,6 +24,7 @@ import { startOpenai } from './imitations/openai.ts';
 import { startReplicate } from './imitations/replicate.ts';
 import { startRunway } from './imitations/runway.ts';
 import { configOf } from './upstreams.ts';
+import { prober } from '../helpers/prober.ts';
 
 /** The default catalogue names the fields that an adapter wants: a slip of the pen there is a mistake of every call. */
 
@@ -62,7 +63,7 @@ beforeAll(async () => {
   for (const [name, imitate] of Object.entries(imitations)) {
     const imitation = await imitate(() => 0);
     const config = configOf(name, imitation.url + (base_paths[name] ?? ''));
-    const provider = adapters[defaultProviders()[name]?.adapter ?? '']?.open?.(config, { guard });
+    const provider = adapters[defaultProviders()[name]?.adapter ?? '']?.open?.(config, { guard, prober });
     if (!provider) throw new Error(`${name} opens nothing`);
     started.set(name, { imitation, provider });
   }

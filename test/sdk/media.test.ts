@@ -2,7 +2,7 @@ import OpenAI6, { toFile as toFile6 } from 'openai-6';
 import OpenAI7, { toFile as toFile7 } from 'openai-7';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { probeMedia } from '../../src/storage/probe.ts';
+import { probeMedia } from '../helpers/prober.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { picture, wav } from '../storage/samples.ts';
 

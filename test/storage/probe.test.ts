@@ -7,16 +7,22 @@ import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { probeForCaller, probeMedia, waitingOf } from '../../src/storage/probe.ts';
+import { openProber, probeLimits } from '../../src/storage/probe.ts';
 import * as samples from './samples.ts';
 import { depth } from '../helpers/depth.ts';
+
+const limits = probeLimits();
+const { probe: probeMedia, probeForCaller, close } = openProber(limits);
 
 let folder = '';
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'medley-probe-test-'));
   await probeMedia(samples.wav(1)); // the first one waits for a process to start
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  close();
+  await rm(folder, { recursive: true, force: true });
+});
 
 /** A file of each kind, and what it measures. */
 const kinds = {
@@ -79,7 +85,7 @@ async function put(name: string, bytes: Uint8Array): Promise<string> {
 /** A service of its own: a process that runs this script. */
 function startService(script: string) {
   const module = new URL('../../src/storage/probe.ts', import.meta.url).href;
-  const code = `import { probeMedia } from ${JSON.stringify(module)};${script}`;
+  const code = `import { openProber } from ${JSON.stringify(module)}; const { probe: probeMedia } = openProber();${script}`;
   const service = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -324,10 +330,10 @@ describe('a hostile file', () => {
     const started = performance.now();
     const count = depth(2, 4);
     const hanging = Array.from({ length: count }, () => probeForCaller('acct_1', endless));
-    expect(waitingOf('acct_1')).toBe(count - 1);
+    expect(limits.caller_files.waiting('acct_1')).toBe(count - 1);
     expect((await probeForCaller('acct_2', samples.wav(1))).ok).toBe(true);
     expect((await probeMedia(samples.wav(1))).ok).toBe(true);
-    expect(waitingOf('acct_1')).toBe(count - 1); // the first hangs still
+    expect(limits.caller_files.waiting('acct_1')).toBe(count - 1); // the first hangs still
     const results = await Promise.all(hanging);
     expect(results.map((result) => result.ok)).toEqual(hanging.map(() => false));
     expect(performance.now() - started).toBeGreaterThan(count * 3_000 - 100); // one behind the other

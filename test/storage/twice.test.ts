@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { probeMedia } from '../../src/storage/probe.ts';
+import { probeMedia } from '../helpers/prober.ts';
 import * as samples from './samples.ts';
 
 /** How long it is: as long as all that plays, or refused. */

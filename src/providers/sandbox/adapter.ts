@@ -6,6 +6,7 @@ import { assert } from '../../lib/assert.ts';
 import { isRecord } from '../../lib/is-record.ts';
 import {
   type Adapter,
+  type AdapterParts,
   InputRefused,
   type Json,
   NotStarted,
@@ -13,6 +14,7 @@ import {
   type RunRequest,
   type RunState,
 } from '../provider.ts';
+import type { Prober } from '../../storage/probe.ts';
 import { openSandboxChat } from './chat.ts';
 import { embed } from './embedding.ts';
 import { videoAvailable } from './encoder.ts';
@@ -39,16 +41,16 @@ type Run = { order: Order | TranscriptOrder; ending: Ending; started_at_ms: numb
 export const sandbox = {
   serves: (kind) => kind !== 'video' || videoAvailable(),
   open: openSandbox,
-  openChat: () => ({ ...openSandboxChat(), embed }),
+  openChat: (_config: unknown, { prober }: Pick<AdapterParts, 'prober'>) => ({ ...openSandboxChat(prober), embed }),
 } satisfies Adapter;
 
-function openSandbox(): Provider {
+function openSandbox(_config: unknown, { prober }: Pick<AdapterParts, 'prober'>): Provider {
   const maker = new Maker();
   return {
     idempotent: true,
     media: 'data',
     start: async (request, signal) => {
-      const run = await openRun(request);
+      const run = await openRun(prober, request);
       try {
         return await stateOf(maker, run, request.now_ms, signal);
       } catch {
@@ -62,13 +64,13 @@ function openSandbox(): Provider {
 }
 
 /** A new run, unless its script refuses it before the start. */
-async function openRun({ kind, model, input, options, now_ms }: RunRequest): Promise<Run> {
+async function openRun(prober: Prober, { kind, model, input, options, now_ms }: RunRequest): Promise<Run> {
   const prompt = input['prompt'] ?? '';
   if (typeof prompt !== 'string') throw new InputRefused('invalid_request', 'The sandbox needs prompt to be a text.');
   const script = readScript(prompt, options);
   const order =
     model === 'transcript'
-      ? await listen(input, script.text)
+      ? await listen(prober, input, script.text)
       : readOrder(kind, { ...input, ...pictureSeed(input) }, script.text);
   if (script.refuse) {
     throw new NotStarted('refused', 'The sandbox refused the run before its start, as it was told to.', {

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { ChatAnswer, Conversation, Part, Tool } from '../../styles/conversation.ts';
 import { rememberByObject } from '../../lib/remember.ts';
+import type { Prober } from '../../storage/probe.ts';
 import { describeMedia, quoted, textOf } from './chat-media.ts';
 import type { ChatScript, ScriptedCall } from './chat-script.ts';
 import { instanceOf } from './json-instance.ts';
@@ -26,18 +27,18 @@ export function momentOf({ turns }: Conversation): Moment {
   };
 }
 
+type AnswerParts = { moment: Moment; script: ChatScript; seed: number; prober: Prober };
+
 /** An answer before it is cut to size; `seed` makes the several answers to one request differ. */
-export async function answerTo(
-  conversation: Conversation,
-  { moment, script, seed }: { moment: Moment; script: ChatScript; seed: number },
-): Promise<ChatAnswer> {
+export async function answerTo(conversation: Conversation, asked: AnswerParts): Promise<ChatAnswer> {
+  const { moment, script } = asked;
   const thoughts = isThinking(conversation, script) ? [thoughtAbout(script.text)] : [];
   const calls = callsOf(conversation, moment, script);
   if (calls.length > 0) {
     const parts = calls.map((call, index) => toolCall(conversation, call, index));
     return { parts: [...thoughts, ...parts], finish: { reason: 'tool_calls' } };
   }
-  const text = await textFor(conversation, moment, script, seed);
+  const text = await textFor(conversation, asked);
   return { parts: [...thoughts, { type: 'text', text }], finish: { reason: 'stop' } };
 }
 
@@ -101,12 +102,13 @@ const digestOf = rememberByObject(({ turns }: Conversation) => hash('sha256', JS
 /** Without max_tokens; more than that nobody hears. */
 const tokens_max = 16_384;
 
-async function textFor(conversation: Conversation, moment: Moment, script: ChatScript, seed: number): Promise<string> {
+async function textFor(conversation: Conversation, asked: AnswerParts): Promise<string> {
+  const { script, seed } = asked;
   if (script.tokens !== undefined) {
     const limit = conversation.max_tokens ?? tokens_max;
     return wordsOf(Math.min(script.tokens, limit + 1), `${seed} ${script.text}`);
   }
-  const text = await sentences(conversation, moment, script, seed);
+  const text = await sentences(conversation, asked);
   const { format } = conversation;
   if (!format) return text;
   return JSON.stringify(format.type === 'json' ? { answer: text } : instanceOf(format.schema));
@@ -114,9 +116,7 @@ async function textFor(conversation: Conversation, moment: Moment, script: ChatS
 
 async function sentences(
   conversation: Conversation,
-  { results }: Moment,
-  script: ChatScript,
-  seed: number,
+  { moment: { results }, script, seed, prober }: AnswerParts,
 ): Promise<string> {
   const { turns, tools } = conversation;
   const messages = turns.filter(({ role }) => role === 'user').length;
@@ -126,7 +126,7 @@ async function sentences(
     results.length === 0 ? 'This is the sandbox of Medley, which no model is behind.' : '',
     ...results.map((result) => `The tool ${result.is_error ? 'failed' : 'answered'}: ${quoted(textOf(result.parts))}`),
     results.length === 0 && script.text !== '' ? `You said: ${quoted(script.text)}` : '',
-    ...(await describeMedia(conversation)),
+    ...(await describeMedia(conversation, prober)),
     system === '' ? '' : `Your system prompt says: ${quoted(system)}`,
     messages > 1 ? `We are at turn ${messages} of yours.` : '',
     missing ? `There is no tool ${missing.name} in this request.` : '',

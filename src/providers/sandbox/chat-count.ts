@@ -1,6 +1,7 @@
 /** How many tokens the sandbox says that a conversation and its answer have. */
 import type { JsonObject } from '../../catalog/model.ts';
 import type { Conversation, Part, Turn, Usage } from '../../styles/conversation.ts';
+import type { Prober } from '../../storage/probe.ts';
 import { imageSize } from './chat-media.ts';
 import { TokenCounter } from './tokens.ts';
 
@@ -27,6 +28,7 @@ export type InputCount = Pick<Usage, 'input_tokens' | 'cached_input_tokens'>;
  * `caches_marked`: only for callers who mark something for the cache.
  */
 export async function countInput(
+  prober: Prober,
   conversation: Conversation,
   { caches_marked }: { caches_marked: boolean },
   body: JsonObject,
@@ -37,7 +39,7 @@ export async function countInput(
   if (format?.type === 'json_schema') definitions.push(JSON.stringify(format.schema));
   const texts = new TokenCounter();
   const frame = (await texts.count(definitions.join('\n'))) + tool_tokens * tools.length + answer_tokens;
-  const counter = new PartCounter(texts);
+  const counter = new PartCounter(prober, texts);
   const before = frame + (await counter.countTurns(turns.slice(0, Math.max(0, last_answer))));
   const total = before + (await counter.countTurns(turns.slice(Math.max(0, last_answer))));
   const may_cache = last_answer > 0 && (!caches_marked || isMarked(conversation, body));
@@ -46,10 +48,12 @@ export async function countInput(
 }
 
 class PartCounter {
+  readonly #prober: Prober;
   readonly #texts: TokenCounter;
   #images_left = measured_images_max;
 
-  constructor(texts: TokenCounter) {
+  constructor(prober: Prober, texts: TokenCounter) {
+    this.#prober = prober;
     this.#texts = texts;
   }
 
@@ -76,7 +80,7 @@ class PartCounter {
       case 'tool_result':
         return this.#countAll(part.parts);
       case 'image': {
-        const size = this.#images_left-- > 0 ? await imageSize(part.source) : undefined;
+        const size = this.#images_left-- > 0 ? await imageSize(this.#prober, part.source) : undefined;
         return size
           ? Math.min(Math.ceil((size.width * size.height) / pixels_per_token), medium_tokens_max)
           : medium_tokens_max;

@@ -1,5 +1,5 @@
 /** What the sandbox sees of the texts, images and documents in a chat. */
-import { probeForCaller } from '../../storage/probe.ts';
+import type { Prober } from '../../storage/probe.ts';
 import type { Conversation, Part, Source } from '../../styles/conversation.ts';
 
 /** The text of some parts. */
@@ -18,10 +18,15 @@ export function quoted(text: string): string {
 const described_max = 16;
 
 /** A sentence for each image, document and sound of the last turn. */
-export async function describeMedia({ turns }: Conversation): Promise<string[]> {
+export async function describeMedia({ turns }: Conversation, prober: Prober): Promise<string[]> {
   const last = turns.findLast(({ role }) => role === 'user')?.parts ?? [];
   const parts = last.flatMap((part) => (part.type === 'tool_result' ? part.parts : [part]));
-  const sentences = await Promise.all(parts.filter(isMedia).slice(0, described_max).map(describe));
+  const sentences = await Promise.all(
+    parts
+      .filter(isMedia)
+      .slice(0, described_max)
+      .map((part) => describe(prober, part)),
+  );
   return sentences.filter((sentence) => sentence !== '');
 }
 
@@ -29,7 +34,7 @@ function isMedia({ type }: Part): boolean {
   return type === 'image' || type === 'document' || type === 'audio';
 }
 
-async function describe(part: Part): Promise<string> {
+async function describe(prober: Prober, part: Part): Promise<string> {
   if (part.type === 'audio') return `There is a sound (${part.format}, ${bytesOf(part.data)} bytes).`;
   if (part.type === 'document') {
     const title = part.title === undefined ? '' : ` ${quoted(part.title).slice(0, -1)}`;
@@ -37,7 +42,7 @@ async function describe(part: Part): Promise<string> {
     return `There is a document${title} (${sizeOf(part.source)}).`;
   }
   if (part.type !== 'image') return '';
-  const size = await imageSize(part.source);
+  const size = await imageSize(prober, part.source);
   return size
     ? `There is an image of ${size.width} × ${size.height} pixels (${sizeOf(part.source)}).`
     : `There is an image (${sizeOf(part.source)}).`;
@@ -59,17 +64,17 @@ type Size = { width: number; height: number };
 const sizes = new WeakMap<Source, Promise<Size | undefined>>();
 
 /** In pixels; undefined for links, and for what is no image. */
-export function imageSize(source: Source): Promise<Size | undefined> {
+export function imageSize(prober: Prober, source: Source): Promise<Size | undefined> {
   const cached = sizes.get(source);
   if (cached) return cached;
-  const size = measure(source);
+  const size = measure(prober, source);
   sizes.set(source, size);
   return size;
 }
 
-async function measure(source: Source): Promise<Size | undefined> {
+async function measure(prober: Prober, source: Source): Promise<Size | undefined> {
   if (source.type === 'url') return undefined;
-  const probed = await probeForCaller('sandbox', Buffer.from(source.data, 'base64')); // whose it is is not told here
+  const probed = await prober.probeForCaller('sandbox', Buffer.from(source.data, 'base64')); // whose it is is not told here
   if (!probed.ok) return undefined;
   const { width, height } = probed.probe;
   return width === undefined || height === undefined ? undefined : { width, height };

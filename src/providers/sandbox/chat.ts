@@ -8,6 +8,7 @@ import type { Conversation, Usage } from '../../styles/conversation.ts';
 import { echoOf } from '../../styles/responses/response.ts';
 import { refusalError } from '../http/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../provider.ts';
+import type { Prober } from '../../storage/probe.ts';
 import { answerTo, hasForgedThinking, momentOf } from './chat-answer.ts';
 import { countInput } from './chat-count.ts';
 import { serve, type Served } from './chat-pieces.ts';
@@ -25,13 +26,14 @@ const answers_max = 8;
 const stops_max = 64;
 
 /** Makes the chat of the sandbox. It remembers nothing. */
-export function openSandboxChat(): ChatProvider {
+export function openSandboxChat(prober: Prober): ChatProvider {
   return {
     styles: voices.map(({ style }) => style),
-    send: answer,
+    send: (call, stop) => answer(prober, call, stop),
     countTokens: async ({ style, body }) => {
       const voice = voiceOf(style);
-      const { input_tokens, cached_input_tokens } = await countInput(readConversation(voice, body), voice, body);
+      const conversation = readConversation(voice, body);
+      const { input_tokens, cached_input_tokens } = await countInput(prober, conversation, voice, body);
       return input_tokens + cached_input_tokens;
     },
   };
@@ -44,7 +46,7 @@ function voiceOf(style: Codec): Voice {
   return voice;
 }
 
-async function answer(call: ChatCall, stop: StopSignal): Promise<ChatReply> {
+async function answer(prober: Prober, call: ChatCall, stop: StopSignal): Promise<ChatReply> {
   const signal = abortSignal(stop);
   const { body, options } = call;
   const voice = voiceOf(call.style);
@@ -59,9 +61,9 @@ async function answer(call: ChatCall, stop: StopSignal): Promise<ChatReply> {
   const count = answersWanted(body);
   const served: Served[] = [];
   for (let seed = 0; seed < count; seed++) {
-    served.push(await serve(await answerTo(conversation, { moment, script, seed }), conversation));
+    served.push(await serve(await answerTo(conversation, { moment, script, seed, prober }), conversation));
   }
-  const usage = script.tells_usage ? await usageOf(conversation, call, served) : undefined;
+  const usage = script.tells_usage ? await usageOf(prober, conversation, call, served) : undefined;
   const wire = { ...wireOptions(call), usage };
   signal.throwIfAborted();
   if (!call.stream) return { body: oneChunk(voice.whole(served, wire)) };
@@ -120,8 +122,13 @@ function errorOf(status: number): NotStarted | InputRefused {
     : new InputRefused(error.type, error.message, { simulated: true });
 }
 
-async function usageOf(conversation: Conversation, call: ChatCall, served: readonly Served[]): Promise<Usage> {
-  const input = await countInput(conversation, voiceOf(call.style), call.body);
+async function usageOf(
+  prober: Prober,
+  conversation: Conversation,
+  call: ChatCall,
+  served: readonly Served[],
+): Promise<Usage> {
+  const input = await countInput(prober, conversation, voiceOf(call.style), call.body);
   const sum = (field: 'output_tokens' | 'reasoning_tokens') => served.reduce((total, one) => total + one[field], 0);
   return {
     ...input,

@@ -1,6 +1,7 @@
 /** Transcripts without ears: what the hint says was said, from the first to the last moment of the recording. */
 import { assert } from '../../lib/assert.ts';
 import { secondsOf } from '../http/listening.ts';
+import type { Prober } from '../../storage/probe.ts';
 import { InputRefused, type Json, type TextFile } from '../provider.ts';
 
 const forms = ['text', 'json', 'verbose_json', 'srt', 'vtt'] as const;
@@ -17,8 +18,8 @@ export type TranscriptOrder = {
 type Input = { [key: string]: Json };
 
 /** The order of `input`, with `hint` as what is heard. Throws InputRefused if there is no recording. */
-export async function listen(input: Input, hint: string): Promise<TranscriptOrder> {
-  const seconds = await secondsOf(input['audio']);
+export async function listen(prober: Prober, input: Input, hint: string): Promise<TranscriptOrder> {
+  const seconds = await secondsOf(prober, input['audio']);
   if (seconds === undefined) throw new InputRefused('invalid_request', 'The sandbox needs audio to be a recording.');
   const heard = hint.replaceAll(/\s+/g, ' ').trim();
   const text = heard === '' ? `A recording of ${seconds} seconds.` : heard;

@@ -6,6 +6,7 @@ import { bytesOf, conformance, expectOutcome, runOf, runToEnd } from '../conform
 import { startBfl } from '../imitations/bfl.ts';
 import type { Imitation, Reply } from '../imitations/imitation.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const status = (word: string, more: object = {}): { poll: Reply[] } => ({
   poll: [{ json: { id: 'picture-1', status: word, result: null, progress: null, details: null, ...more } }],
@@ -78,7 +79,7 @@ describe('bfl', () => {
   let provider: Provider;
   beforeEach(async () => {
     imitation = await startBfl();
-    provider = bfl.open(configOf('bfl', `${imitation.url}/v1/`), { guard: openGuard() });
+    provider = bfl.open(configOf('bfl', `${imitation.url}/v1/`), { guard: openGuard(), prober });
   });
   afterEach(async () => {
     await imitation.stop();

@@ -3,7 +3,7 @@ import { writeDataUrl } from '../../../src/lib/data-url.ts';
 import { openGuard } from '../../../src/net/guard.ts';
 import { elevenlabs } from '../../../src/providers/adapters/elevenlabs/adapter.ts';
 import type { Provider, RunRequest } from '../../../src/providers/provider.ts';
-import { probeMedia } from '../../../src/storage/probe.ts';
+import { prober, probeMedia } from '../../helpers/prober.ts';
 import { wav } from '../../storage/samples.ts';
 import { bytesOf, conformance, expectOutcome, runOf, type Conformance } from '../conformance.ts';
 import { refusal, startElevenlabs, transcript } from '../imitations/elevenlabs.ts';
@@ -132,7 +132,7 @@ let provider: Provider;
 
 beforeAll(async () => {
   upstream = await startElevenlabs(() => 0);
-  provider = elevenlabs.open(configOf('elevenlabs', upstream.url), { guard });
+  provider = elevenlabs.open(configOf('elevenlabs', upstream.url), { guard, prober });
 });
 afterAll(async () => {
   await upstream.stop();

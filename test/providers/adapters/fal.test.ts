@@ -6,6 +6,7 @@ import { conformance, runOf, runToEnd } from '../conformance.ts';
 import { startFal, submitted } from '../imitations/fal.ts';
 import type { Imitation, Reply } from '../imitations/imitation.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const input = { prompt: 'A quiet bay', image_size: { width: 64, height: 64 } };
 const id = '80e732af-660e-45cd-bd63-000000000000';
@@ -153,7 +154,7 @@ describe('fal', () => {
   let provider: Provider;
   beforeAll(async () => {
     imitation = await startFal();
-    provider = fal.open(configOf('fal', imitation.url), { guard: openGuard() });
+    provider = fal.open(configOf('fal', imitation.url), { guard: openGuard(), prober });
   });
   afterAll(async () => {
     await imitation.stop();

@@ -7,6 +7,7 @@ import { bytesOf, conformance, expectOutcome, runOf, type Conformance } from '..
 import { answerOf, done, drawn, operation, reason, refusal, retryIn, startGemini } from '../imitations/gemini.ts';
 import { sampleFile, type Imitation } from '../imitations/imitation.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const key = { 'x-goog-api-key': secret };
 const painting = { kind: 'image', model: 'gemini-2.5-flash-image', input: { prompt: 'A bay' } } as const;
@@ -200,7 +201,7 @@ let provider: Provider;
 
 beforeAll(async () => {
   upstream = await startGemini(() => 0);
-  provider = gemini.open(configOf('gemini', upstream.url), { guard });
+  provider = gemini.open(configOf('gemini', upstream.url), { guard, prober });
 });
 afterAll(async () => {
   await upstream.stop();

@@ -13,6 +13,7 @@ import { conformance, expectOutcome, runOf, runToEnd } from '../conformance.ts';
 import { startImitation, type Imitation, type Reply } from '../imitations/imitation.ts';
 import { startJobs, startPredictions } from '../imitations/queues.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const facts = { ...adapterFacts(adapters), secret: () => secret };
 const examples = readDocument('docs/http-queue.md').blocks.filter(({ language }) => language === 'yaml');
@@ -149,7 +150,8 @@ conformance({
 describe('http-queue', () => {
   let imitation: Imitation;
   afterEach(() => imitation.stop());
-  const provider = (url: string) => http_queue.open(configOf('http-queue', `${url}/v1`), { guard: openGuard() });
+  const provider = (url: string) =>
+    http_queue.open(configOf('http-queue', `${url}/v1`), { guard: openGuard(), prober });
 
   /** Answers the first request, and then the others, in the order of `replies`. */
   async function imitate(...replies: ((url: string) => Reply)[]): Promise<Imitation> {

@@ -8,6 +8,7 @@ import { conformance, expectOutcome, runOf, runToEnd } from '../conformance.ts';
 import type { Imitation, Reply } from '../imitations/imitation.ts';
 import { startKling } from '../imitations/kling.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const headers = { authorization: `Bearer ${secret}` };
 const refused = (status: number, code: number, message: string): Reply => ({
@@ -144,6 +145,7 @@ describe('kling', () => {
   const open = (more: { api_key?: string } = {}) =>
     kling.open(configOf('kling', imitation.url, more), {
       guard: openGuard(),
+      prober,
       rate_clock: { now: () => performance.now(), sleep: async () => undefined },
     });
   const submitted = async (run: Parameters<typeof runOf>[0]): Promise<[string, JsonObject]> => {

@@ -6,6 +6,7 @@ import { conformance, runOf, runToEnd } from '../conformance.ts';
 import type { Imitation, Reply } from '../imitations/imitation.ts';
 import { startLuma } from '../imitations/luma.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const headers = { authorization: `Bearer ${secret}` };
 const told = (state: string, more: object = {}): { poll: Reply[] } => ({
@@ -129,7 +130,7 @@ describe('luma', () => {
   });
   afterEach(() => imitation.stop());
 
-  const opened = (path: string) => luma.open(configOf('luma', imitation.url + path), { guard: openGuard() });
+  const opened = (path: string) => luma.open(configOf('luma', imitation.url + path), { guard: openGuard(), prober });
   const bodyOf = async (path: string, run: Parameters<typeof runOf>[0]): Promise<JsonObject | undefined> => {
     const provider = opened(path);
     await provider.start(runOf(run), never);

@@ -6,6 +6,7 @@ import { conformance, expectOutcome, runOf, runToEnd } from '../conformance.ts';
 import type { Imitation, Reply } from '../imitations/imitation.ts';
 import { startMinimax } from '../imitations/minimax.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const headers = { authorization: `Bearer ${secret}` };
 const base = (status_code: number, status_msg: string) => ({ base_resp: { status_code, status_msg } });
@@ -190,7 +191,7 @@ describe('minimax', () => {
   let provider: Provider;
   beforeEach(async () => {
     imitation = await startMinimax();
-    provider = minimax.open(configOf('minimax', `${imitation.url}/v1`), { guard: openGuard() });
+    provider = minimax.open(configOf('minimax', `${imitation.url}/v1`), { guard: openGuard(), prober });
   });
   afterEach(async () => {
     await imitation.stop();

@@ -3,7 +3,7 @@ import { writeDataUrl } from '../../../src/lib/data-url.ts';
 import { openGuard } from '../../../src/net/guard.ts';
 import { openai } from '../../../src/providers/adapters/openai/adapter.ts';
 import type { Provider, RunRequest, RunState } from '../../../src/providers/provider.ts';
-import { probeMedia } from '../../../src/storage/probe.ts';
+import { prober, probeMedia } from '../../helpers/prober.ts';
 import { wav } from '../../storage/samples.ts';
 import { bytesOf, conformance, expectOutcome, runOf } from '../conformance.ts';
 import { sampleFile, type Imitation } from '../imitations/imitation.ts';
@@ -109,7 +109,7 @@ let provider: Provider;
 
 beforeAll(async () => {
   upstream = await startOpenai(() => 0);
-  provider = openai.open(configOf('openai', `${upstream.url}/v1`), { guard });
+  provider = openai.open(configOf('openai', `${upstream.url}/v1`), { guard, prober });
 });
 afterAll(async () => {
   await upstream.stop();

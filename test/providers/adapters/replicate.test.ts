@@ -7,6 +7,7 @@ import { conformance, runOf, runToEnd } from '../conformance.ts';
 import type { Imitation } from '../imitations/imitation.ts';
 import { prediction, startReplicate } from '../imitations/replicate.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const input = { prompt: 'A quiet bay' };
 const id = `run${'0'.repeat(23)}`;
@@ -123,7 +124,7 @@ describe('replicate', () => {
   let provider: Provider;
   beforeAll(async () => {
     imitation = await startReplicate();
-    provider = replicate.open(configOf('replicate', `${imitation.url}/v1`), { guard: openGuard() });
+    provider = replicate.open(configOf('replicate', `${imitation.url}/v1`), { guard: openGuard(), prober });
   });
   afterAll(async () => {
     await imitation.stop();

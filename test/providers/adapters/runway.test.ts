@@ -6,6 +6,7 @@ import { conformance, expectOutcome, runOf, runToEnd } from '../conformance.ts';
 import type { Imitation, Reply } from '../imitations/imitation.ts';
 import { startRunway } from '../imitations/runway.ts';
 import { configOf, never, secret } from '../upstreams.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const film = {
   kind: 'video',
@@ -110,7 +111,7 @@ describe('runway', () => {
   let provider: Provider;
   beforeEach(async () => {
     imitation = await startRunway();
-    provider = runway.open(configOf('runway', imitation.url), { guard: openGuard() });
+    provider = runway.open(configOf('runway', imitation.url), { guard: openGuard(), prober });
   });
   afterEach(async () => {
     await imitation.stop();

@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { openGuard } from '../../../src/net/guard.ts';
 import type { Json, Provider, RunFile, RunRequest, RunState } from '../../../src/providers/provider.ts';
 import type { RateClock } from '../../../src/concurrency/token-bucket.ts';
+import { prober } from '../../helpers/prober.ts';
 import type { Imitation } from '../imitations/imitation.ts';
 import { jumpingClock, type JumpingClock } from '../rate-clock.ts';
 import { configOf, never } from '../upstreams.ts';
@@ -30,7 +31,7 @@ export function openProvider(
   url: string,
   rate_clock = wide_awake,
 ): Provider {
-  const provider = adapter.open?.(configOf(name, url + base_path), { guard, rate_clock });
+  const provider = adapter.open?.(configOf(name, url + base_path), { guard, prober, rate_clock });
   if (!provider) throw new Error(`${name} opens nothing`);
   return provider;
 }

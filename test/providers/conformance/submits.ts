@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { NotStarted } from '../../../src/providers/provider.ts';
-import { probeMedia } from '../../../src/storage/probe.ts';
+import { probeMedia } from '../../helpers/prober.ts';
 import type { Reply } from '../imitations/imitation.ts';
 import { never, secret, untilClosed } from '../upstreams.ts';
 import { bytesOf, filesOf, type Bench } from './bench.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { wrapInWav } from '../../../src/providers/http/wav.ts';
-import { probeMedia } from '../../../src/storage/probe.ts';
+import { probeMedia } from '../../helpers/prober.ts';
 import { wav } from '../../storage/samples.ts';
 
 describe('samples in a WAV file', () => {

@@ -12,8 +12,9 @@ import {
   type RunState,
 } from '../../../src/providers/provider.ts';
 import { sandbox } from '../../../src/providers/sandbox/adapter.ts';
+import { prober } from '../../helpers/prober.ts';
 
-const provider = sandbox.open();
+const provider = sandbox.open(undefined, { prober });
 const { signal } = new AbortController();
 const now_ms = 1_000_000;
 
@@ -45,7 +46,7 @@ function start(kind: RunRequest['kind'], prompt: string, more?: Partial<RunReque
 
 /** The state `after_ms` after the start, as another process sees it that knows the stored ref only. */
 async function later(state: RunState, after_ms: number): Promise<RunState> {
-  const other = sandbox.open();
+  const other = sandbox.open(undefined, { prober });
   const stored: Json = JSON.parse(JSON.stringify(refOf(state)));
   try {
     return await other.poll(request('image', '', { now_ms: now_ms + after_ms }), stored, signal);
@@ -204,7 +205,7 @@ describe('the sandbox without the optional video encoder', () => {
         return resolve.call(Module, name, ...rest);
       };
       const { sandbox } = await import(${JSON.stringify(module)});
-      const provider = sandbox.open();
+      const provider = sandbox.open(undefined, { prober });
       const start = (request) => provider.start(request, new AbortController().signal).catch((error) => error);
       const film = await start(${JSON.stringify(request('video', 'x'))});
       const picture = await start(${JSON.stringify(request('image', 'x'))});

@@ -5,13 +5,14 @@ import type { Json, JsonObject } from '../../../src/catalog/model.ts';
 import { SseSplitter } from '../../../src/net/sse.ts';
 import { InputRefused, NotStarted, type ChatCall } from '../../../src/providers/provider.ts';
 import { sandbox } from '../../../src/providers/sandbox/adapter.ts';
+import { prober } from '../../helpers/prober.ts';
 import { countTokens } from '../../../src/providers/sandbox/tokens.ts';
 import { readCompletionsAnswers } from '../../../src/styles/completions/response.ts';
 import type { ChatAnswer, ChatEvent } from '../../../src/styles/conversation.ts';
 import { readMessagesAnswer } from '../../../src/styles/messages/response.ts';
 import { callerNamed, type Style } from '../../styles/by-name.ts';
 
-const provider = sandbox.openChat();
+const provider = sandbox.openChat(undefined, { prober });
 const never = new AbortController().signal;
 const styles: Style[] = ['completions', 'messages'];
 

@@ -6,6 +6,7 @@ import { openSandboxChat } from '../../../src/providers/sandbox/chat.ts';
 import { instanceOf } from '../../../src/providers/sandbox/json-instance.ts';
 import { workedMs } from '../../helpers/work.ts';
 import { completions } from '../../../src/styles/completions/codec.ts';
+import { prober } from '../../helpers/prober.ts';
 
 const timeout_ms = { connect: 1_000, first_byte: 1_000, idle: 1_000, start: 1_000, total: 1_000 };
 const call = { request_id: 'r', style: completions, model: 'chat', headers: {}, timeout_ms, options: {} } as const;
@@ -20,7 +21,7 @@ async function tookMs(content: string, more: JsonObject = {}): Promise<number> {
   const body = { model: 'chat', max_tokens: 100, messages: [{ role: 'user', content }], tools, ...more };
   const asked: ChatCall = { ...call, body, stream: false };
   const started = workedMs();
-  await openSandboxChat().send(asked, new AbortController().signal);
+  await openSandboxChat(prober).send(asked, new AbortController().signal);
   return workedMs() - started;
 }
 
@@ -78,7 +79,7 @@ it('directives at the beginning and at the end of a long text are followed', asy
     stream: false,
     body: { model: 'chat', messages: [{ role: 'user', content: `${'many words '.repeat(50_000)}[[tokens 3]]` }] },
   };
-  const { body } = await openSandboxChat().send(asked, new AbortController().signal);
+  const { body } = await openSandboxChat(prober).send(asked, new AbortController().signal);
   const bytes = await readBytes(body, 100_000);
   expect(JSON.parse(bytes.toString())).toMatchObject({ usage: { completion_tokens: 3 } });
 });

@@ -5,10 +5,11 @@ import { openSandboxChat } from '../../../src/providers/sandbox/chat.ts';
 import { beginningOf, countTokens, piecesOf } from '../../../src/providers/sandbox/tokens.ts';
 import { workedMs } from '../../helpers/work.ts';
 import { messages } from '../../../src/styles/messages/codec.ts';
+import { prober } from '../../helpers/prober.ts';
 
 /** Counts several requests at once, and how often the event loop went round meanwhile. */
 async function countWithTurns(contents: readonly Json[]): Promise<{ tokens: number; turns: number }> {
-  const provider = openSandboxChat();
+  const provider = openSandboxChat(prober);
   const counted = { turns: 0, is_done: false };
   const turn = () => {
     counted.turns += 1;

@@ -46,13 +46,13 @@ export const elevenlabs = {
   open,
 } satisfies Adapter;
 
-function open(config: ProviderConfig, { guard }: AdapterParts): Provider {
+function open(config: ProviderConfig, { guard, prober }: AdapterParts): Provider {
   const headers: Record<string, string> = config.api_key === undefined ? {} : { 'xi-api-key': config.api_key };
   const upstream = openUpstream({ ...config, base_url: config.base_url ?? default_base_url }, guard, { headers });
   return {
     media: 'data',
     start: async (run, signal) => {
-      const work = operationOf(run) === 'speech-to-text' ? transcribe : makeSound;
+      const work = operationOf(run) === 'speech-to-text' ? transcribe(prober) : makeSound;
       const state = await work(upstream, run, signal);
       if ('phase' in state) return state;
       assertNotLost(state);

@@ -4,29 +4,37 @@ import { appendFields, appendFile } from '../../http/multipart.ts';
 import type { RunFile, RunRequest, RunState } from '../../provider.ts';
 import { objectsIn, textIn } from '../../http/reading.ts';
 import { creditCost, decimalOf } from '../../http/upstream-cost.ts';
+import type { Prober } from '../../../storage/probe.ts';
 import { bodyOf, loggingOf, type Work } from './work.ts';
 
 /** Words of ten hours with their times. */
 const answer_bytes_max = 134_217_728;
 
 /** Writes down what is said in `file`. */
-export const transcribe: Work = async (upstream, run, signal) => {
-  const form = new FormData();
-  appendFields(form, bodyOf(run, ['file', 'format', 'webhook']), (name) => name);
-  if (isSubtitle(run)) form.append('additional_formats', JSON.stringify([{ format: 'srt' }]));
-  appendFile(form, 'file', 'file', run.input['file']);
-  const request = { path: '/v1/speech-to-text', query: loggingOf(run), form };
-  const answer = await upstream.call({ method: 'POST', ...request, signal, answer_bytes_max });
-  if (!answer.ok) return answer;
-  return readTranscript(run, answer.object(), answer.headers['character-cost']);
-};
+export const transcribe =
+  (prober: Prober): Work =>
+  async (upstream, run, signal) => {
+    const form = new FormData();
+    appendFields(form, bodyOf(run, ['file', 'format', 'webhook']), (name) => name);
+    if (isSubtitle(run)) form.append('additional_formats', JSON.stringify([{ format: 'srt' }]));
+    appendFile(form, 'file', 'file', run.input['file']);
+    const request = { path: '/v1/speech-to-text', query: loggingOf(run), form };
+    const answer = await upstream.call({ method: 'POST', ...request, signal, answer_bytes_max });
+    if (!answer.ok) return answer;
+    return readTranscript(prober, run, answer.object(), answer.headers['character-cost']);
+  };
 
 function isSubtitle({ input }: RunRequest): boolean {
   return input['format'] === 'srt' || input['format'] === 'vtt';
 }
 
-async function readTranscript(run: RunRequest, transcript: JsonObject, credits: string | undefined): Promise<RunState> {
-  const seconds = decimalOf(transcript['audio_duration_secs']) ?? (await secondsOf(run.input['file']));
+async function readTranscript(
+  prober: Prober,
+  run: RunRequest,
+  transcript: JsonObject,
+  credits: string | undefined,
+): Promise<RunState> {
+  const seconds = decimalOf(transcript['audio_duration_secs']) ?? (await secondsOf(prober, run.input['file']));
   const cost = creditCost(credits, run.options);
   return {
     phase: 'done',

@@ -33,7 +33,7 @@ export const openai = {
   serves: (kind) => kind !== 'video',
   checkChatOptions: chatOptionProblems,
   checkOptions: mediaOptionProblems,
-  open: (config, { guard }): Provider => openMedia({ ...config, base_url: config.base_url ?? default_base_url }, guard),
+  open: (config, parts): Provider => openMedia({ ...config, base_url: config.base_url ?? default_base_url }, parts),
   openChat,
 } satisfies Adapter;
 

@@ -1,23 +1,23 @@
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
-import type { Guard } from '../../../net/guard.ts';
 import { assertNotLost } from '../../http/gateways.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
-import type { Provider, RunRequest, RunState } from '../../provider.ts';
+import type { AdapterParts, Provider, RunRequest, RunState } from '../../provider.ts';
 import { objectIn, textIn } from '../../http/reading.ts';
+import type { Prober } from '../../../storage/probe.ts';
 import { makeImages } from './images.ts';
 import { speak } from './speech.ts';
 import { transcribe } from './transcription.ts';
 import type { Work } from './work.ts';
 
 /** Pictures, speech and transcripts: the upstream answers a submit with the result, and keeps nothing. */
-export function openMedia(config: ProviderConfig & { base_url: string }, guard: Guard): Provider {
+export function openMedia(config: ProviderConfig & { base_url: string }, { guard, prober }: AdapterParts): Provider {
   const headers: Record<string, string> =
     config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
   const upstream = openUpstream(config, guard, { headers });
   return {
     media: 'data',
     start: async (run, signal) => {
-      const answer = await workOf(run)(upstream, run, signal);
+      const answer = await workOf(run, prober)(upstream, run, signal);
       return 'phase' in answer ? answer : refused(upstream, answer);
     },
     poll: async () => {
@@ -27,10 +27,10 @@ export function openMedia(config: ProviderConfig & { base_url: string }, guard: 
   };
 }
 
-function workOf({ kind, input, options }: RunRequest): Work {
+function workOf({ kind, input, options }: RunRequest, prober: Prober): Work {
   if (kind !== 'audio') return makeImages;
   const operation = options['operation'] ?? ('file' in input ? 'transcription' : 'speech');
-  return operation === 'transcription' ? transcribe : speak;
+  return operation === 'transcription' ? transcribe(prober) : speak;
 }
 
 /** Content that was found unfit when the picture was there is a run that failed; else the run did not start. */

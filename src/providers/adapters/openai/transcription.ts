@@ -4,6 +4,7 @@ import { appendFields, appendFile } from '../../http/multipart.ts';
 import type { RunRequest, RunState } from '../../provider.ts';
 import { textIn } from '../../http/reading.ts';
 import { decimalOf } from '../../http/upstream-cost.ts';
+import type { Prober } from '../../../storage/probe.ts';
 import { bodyOf, usageOf, type Work } from './work.ts';
 import { readTokens } from './tokens.ts';
 
@@ -11,20 +12,28 @@ import { readTokens } from './tokens.ts';
 const answer_bytes_max = 67_108_864;
 
 /** Writes down what is said in `file`. */
-export const transcribe: Work = async (upstream, run, signal) => {
-  const format = formatOf(run);
-  const form = new FormData();
-  appendFields(form, bodyOf(run, ['file', 'stream', 'response_format']));
-  form.append('response_format', format.asked);
-  appendFile(form, 'file', 'file', run.input['file']);
-  const answer = await upstream.call({ method: 'POST', path: '/audio/transcriptions', form, signal, answer_bytes_max });
-  if (!answer.ok) return answer;
-  const { content_type } = format;
-  const result =
-    content_type === undefined ? readJson(run, answer) : { files: [{ text: answer.text(), content_type }] };
-  const second = result.units?.second ?? (await secondsOf(run.input['file']));
-  return { phase: 'done', ...result, units: { ...result.units, ...(second !== undefined && { second }) } };
-};
+export const transcribe =
+  (prober: Prober): Work =>
+  async (upstream, run, signal) => {
+    const format = formatOf(run);
+    const form = new FormData();
+    appendFields(form, bodyOf(run, ['file', 'stream', 'response_format']));
+    form.append('response_format', format.asked);
+    appendFile(form, 'file', 'file', run.input['file']);
+    const answer = await upstream.call({
+      method: 'POST',
+      path: '/audio/transcriptions',
+      form,
+      signal,
+      answer_bytes_max,
+    });
+    if (!answer.ok) return answer;
+    const { content_type } = format;
+    const result =
+      content_type === undefined ? readJson(run, answer) : { files: [{ text: answer.text(), content_type }] };
+    const second = result.units?.second ?? (await secondsOf(prober, run.input['file']));
+    return { phase: 'done', ...result, units: { ...result.units, ...(second !== undefined && { second }) } };
+  };
 
 type Format = { asked: string; content_type?: string };
 

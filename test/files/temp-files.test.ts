@@ -2,17 +2,19 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { takePlace, withCallerSpool } from '../../src/files/caller-spool.ts';
+import { Semaphore } from '../../src/concurrency/semaphore.ts';
+import { takeTempFiles, withTempFiles, type TempFileParts } from '../../src/files/temp-files.ts';
 import { Stop } from '../../src/lib/stop.ts';
 
 let data_dir: string;
-let parts: { config: { data_dir: string } };
+let parts: TempFileParts;
 /** Who has a place, and who was refused. */
 let events: string[];
 
 beforeEach(async () => {
   data_dir = await mkdtemp(join(tmpdir(), 'medley-places-'));
-  parts = { config: { data_dir } };
+  const temp_files = new Semaphore({ name: 'Requests with files', bound: 64, key_bound: 8 });
+  parts = { config: { data_dir }, limits: { temp_files } };
   events = [];
 });
 afterEach(async () => {
@@ -23,7 +25,7 @@ afterEach(async () => {
 /** A request that opens its spool and keeps it; answers how it ends. */
 function request(name: string, { account = 'acc', call = { gone: new Stop() } } = {}): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const over = withCallerSpool(parts, account, call, async (spool) => {
+  const over = withTempFiles(parts, account, call, async (spool) => {
     await spool.open();
     await spool.open(); // for its second file
     events.push(name);
@@ -47,20 +49,20 @@ test('a ninth request of an account waits for a slot, others do not, and an uplo
   const endNinth = request('9');
   const endOther = request('other', { account: 'another' });
   expect(await first(9)).toEqual([...eight, 'other']);
-  await expect(takePlace(parts, 'acc')).rejects.toThrow('Too many requests with files');
-  (await takePlace(parts, 'another'))();
+  expect(() => takeTempFiles(parts, 'acc')).toThrow('Too many requests with files');
+  takeTempFiles(parts, 'another').release();
   await endFirst?.();
   expect(await first(10)).toEqual([...eight, 'other', '9']);
   await Promise.all([...ends, endNinth, endOther].map((end) => end()));
-  (await takePlace(parts, 'acc'))();
+  takeTempFiles(parts, 'acc').release();
 });
 
 test('uploads share the slots of requests', async () => {
-  const leaves = await Promise.all(eight.map(() => takePlace(parts, 'acc')));
+  const permits = eight.map(() => takeTempFiles(parts, 'acc'));
   const end = request('9');
-  await expect(takePlace(parts, 'acc')).rejects.toThrow('Too many requests with files');
+  expect(() => takeTempFiles(parts, 'acc')).toThrow('Too many requests with files');
   expect(events).toEqual([]);
-  leaves[0]?.();
+  permits[0]?.release();
   expect(await first(1)).toEqual(['9']);
   await end();
 });
@@ -90,5 +92,5 @@ test('a request whose caller disconnects ends at once and takes no slot when its
   await endFirst?.();
   expect(await first(11)).toEqual([...eight, 'left: Too many', 'left before: Too many', 'next']);
   await Promise.all([...ends, endNext].map((end) => end()));
-  await Promise.all(eight.map(() => takePlace(parts, 'acc'))); // all of them are free
+  for (const _ of eight) takeTempFiles(parts, 'acc'); // all of them are free
 });

@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readBody } from '../../src/http/body.ts';
-import { Gathered } from '../../src/lib/gathered.ts';
+import { ChunkBuffer } from '../../src/lib/chunk-buffer.ts';
 import { readBytes } from '../../src/lib/read-bytes.ts';
 
 /** What is still held, once everything else was thrown away. */
@@ -23,10 +23,10 @@ const count = 500_000; // pieces of a byte, which took 80 MB and more
 it('a chunk buffer returns all pieces in their order', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 3 }), { maxLength: 3_000, size: 'max' }), (given) => {
-      const gathered = new Gathered();
-      for (const piece of given) gathered.push(Buffer.from(piece));
-      expect(gathered.whole()).toEqual(Buffer.concat(given));
-      expect(gathered.size_bytes).toBe(Buffer.concat(given).length);
+      const chunks = new ChunkBuffer();
+      for (const piece of given) chunks.push(Buffer.from(piece));
+      expect(chunks.whole()).toEqual(Buffer.concat(given));
+      expect(chunks.size_bytes).toBe(Buffer.concat(given).length);
     }),
     { numRuns: 20 },
   );
@@ -55,7 +55,7 @@ it('a request that arrives byte by byte takes no extra memory', async () => {
       limit_bytes: count,
       idle_ms: 60_000,
       sendContinue: () => {},
-      makeRoom: async () => ({ shrink: () => {}, release: () => {} }),
+      takeMemory: async () => ({ shrink: () => {}, release: () => {} }),
     });
     const before_mb = heldMb();
     const watch = async () => {

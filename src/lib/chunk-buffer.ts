@@ -2,7 +2,7 @@
 const pieces_max = 1_024;
 
 /** Bytes that come in pieces, however small. */
-export class Gathered {
+export class ChunkBuffer {
   #blocks: Buffer[] = [];
   #pieces: Buffer[] = [];
   #size_bytes = 0;

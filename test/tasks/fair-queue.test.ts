@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Engine, Job } from '../../src/queue/queue.ts';
-import { Turns } from '../../src/tasks/turns.ts';
+import { FairQueue } from '../../src/tasks/fair-queue.ts';
+import { Semaphore } from '../../src/concurrency/semaphore.ts';
 import { testEngine, until } from '../queue/engine.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 
@@ -16,19 +17,21 @@ afterAll(() => database.drop());
 
 type Work = (task_id: string, job: Job) => Promise<void>;
 
+const slotsOf = (bound: number) => new Semaphore({ name: 'slots', bound, key_bound: 'fair' });
+
 /** Works on a queue as worker.ts does; `account` has half of the slots, and each job takes as long as `work`. */
 async function inTurns(queue: string, slots: number, work: Work) {
   const engine = await testEngine(database.db, [queue]);
   const begun: string[] = [];
-  const turns = new Turns(engine, queue, slots, async (job) => {
+  const fair_queue = new FairQueue(engine, queue, slotsOf(slots), async (job) => {
     const task_id = String(job.data['task_id']);
     begun.push(task_id);
     await work(task_id, job);
     return 'done';
   });
-  engine.work(queue, { slots, handler: (job) => turns.take(job) });
+  engine.work(queue, { slots, handler: (job) => fair_queue.take(job) });
   const stop = async () => {
-    turns.stop();
+    fair_queue.stop();
     await engine.stop({ grace_ms: 0 });
   };
   return { engine, begun, stop };
@@ -109,13 +112,13 @@ it('a slot is reserved for the task that is called, also while its job is deferr
     return new Set(hastened.length === 1 ? [] : keys); // at first it is not there: not written down yet
   };
   const places: (() => void)[] = [];
-  const turns = new Turns({ hasten }, 'q', 4, async () => {
+  const fair_queue = new FairQueue({ hasten }, 'q', slotsOf(4), async () => {
     await new Promise<void>((free) => places.push(free));
     return 'done';
   });
   const take = (task_id: string) => {
     const data = { account_id: 'a', task_id };
-    return turns.take({ id: task_id, queue: 'q', data, attempt: 0, signal: AbortSignal.timeout(60_000) });
+    return fair_queue.take({ id: task_id, queue: 'q', data, attempt: 0, signal: AbortSignal.timeout(60_000) });
   };
   const running = [take('a0'), take('a1')];
   const put_back = { put_back_ms: expect.any(Number) };
@@ -126,7 +129,7 @@ it('a slot is reserved for the task that is called, also while its job is deferr
   running.push(take('a2'));
   expect(places).toHaveLength(3);
   places[1]?.();
-  turns.stop();
+  fair_queue.stop();
   for (const free of places) free();
   expect(await Promise.all(running)).toEqual(['done', 'done', 'done']);
   await sleep(100);
