@@ -38,8 +38,6 @@ export type SemaphoreState = {
   in_use: number;
   /** Requests. */
   waiting: number;
-  /** Those that hold something or wait. */
-  keys: number;
   bound: number | null;
   key_bound: number | 'fair' | null;
 };
@@ -117,9 +115,14 @@ export class Semaphore {
     this.#leave(key);
   }
 
-  /** The number of requests that wait, of one key or of all. */
-  waiting(name?: string): number {
-    return name === undefined ? this.#waiting : (this.#keys.get(name)?.queue.length ?? 0);
+  /** The number of requests of this key that wait. */
+  waiting(name: string): number {
+    return this.#keys.get(name)?.queue.length ?? 0;
+  }
+
+  /** The number of keys that hold something or wait: all that is remembered. */
+  get size(): number {
+    return this.#keys.size;
   }
 
   get state(): SemaphoreState {
@@ -128,7 +131,6 @@ export class Semaphore {
       unit: this.#unit,
       in_use: this.#in_use,
       waiting: this.#waiting,
-      keys: this.#keys.size,
       bound: Number.isFinite(this.bound) ? this.bound : null,
       key_bound: (typeof this.#key_bound === 'function' ? this.#key_bound() : this.#key_bound) ?? null,
     };

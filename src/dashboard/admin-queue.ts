@@ -20,7 +20,7 @@ export function isAlive({ silent_ms }: NodeView): boolean {
   return silent_ms < silent_max_ms;
 }
 
-/** Jobs that wait and jobs that run, by their queue; the processes; jobs in trouble. */
+/** Jobs that wait and jobs that run, by their queue; the processes; jobs in trouble; the limits of this process. */
 export const admin_queue = session_endpoint('GET', '/dash/admin/queue', 'operator', async (app) => {
   const [queues, nodes, troubled] = await Promise.all([
     app.engine.backlog(),
@@ -46,6 +46,7 @@ export const admin_queue = session_endpoint('GET', '/dash/admin/queue', 'operato
     troubled: troubled.map(({ started_at, due_at, ...job }) => {
       return { ...job, started_at: started_at?.toISOString() ?? null, due_at: due_at.toISOString() };
     }),
+    limits: Object.values(app.limits).map(({ state }) => state),
   };
   return { status: 200, body: view };
 });

@@ -157,6 +157,8 @@ test('an operator sees the workers and pauses one', limit, async () => {
   await page.getByText('Paused', { exact: true }).waitFor();
   await page.getByRole('button', { name: /^Go on/ }).click();
   await page.getByText('Takes work').waitFor();
+  const limits = page.getByRole('region', { name: 'Limits in this process' });
+  expect(await limits.getByRole('row', { name: 'Requests with files 0 0 64 8' }).count()).toBe(1);
   expect(complaints).toEqual([]);
 });
 

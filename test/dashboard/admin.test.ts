@@ -377,6 +377,21 @@ describe("the service on the operator's pages", () => {
     expect(nodes[0]?.name).toContain(String(process.pid));
   });
 
+  it('lists the limits of its process with what is in use and what waits', async () => {
+    const { limits } = await queue();
+    expect(limits).toHaveLength(Object.keys(test.app.limits).length);
+    expect(new Set(limits.map(({ name }) => name)).size).toBe(limits.length);
+    const files = { name: 'Requests with files', unit: null, in_use: 0, waiting: 0, bound: 64, key_bound: 8 };
+    expect(limits).toContainEqual(files);
+    const chat_calls = { name: 'Chat calls and embeddings', bound: null, key_bound: 200 };
+    expect(limits).toContainEqual(expect.objectContaining(chat_calls));
+    const permits = Array.from({ length: 8 }, () => test.app.limits.temp_files.tryAcquire('acc'));
+    const waiting = test.app.limits.temp_files.acquire('acc');
+    expect((await queue()).limits).toContainEqual({ ...files, in_use: 8, waiting: 1 });
+    for (const permit of [...permits, await (permits[0]?.release(), waiting)]) permit?.release();
+    expect((await queue()).limits).toContainEqual(files);
+  });
+
   it('pauses a worker, which takes nothing until it is resumed', async () => {
     const id = (await queue()).nodes[0]?.id;
     const pause = (paused: boolean) => operator.post(`/dash/admin/nodes/${id}/pause`, { paused });

@@ -139,6 +139,20 @@ export type AdminQueue = {
   /** The newest first; those that stopped in good order are not there. */
   nodes: AdminNode[];
   troubled: AdminJob[];
+  /** Of the process that answers. */
+  limits: AdminLimit[];
+};
+
+/** Something that a process does only so much of at once, in numbers or in bytes. */
+export type AdminLimit = {
+  name: string;
+  unit: 'bytes' | null;
+  in_use: number;
+  /** Requests. */
+  waiting: number;
+  bound: number | null;
+  /** For one account, or one key; `fair`: as much as is left free. */
+  key_bound: number | 'fair' | null;
 };
 
 /** A process of the service. */

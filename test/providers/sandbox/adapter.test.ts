@@ -205,7 +205,7 @@ describe('the sandbox without the optional video encoder', () => {
         return resolve.call(Module, name, ...rest);
       };
       const { sandbox } = await import(${JSON.stringify(module)});
-      const provider = sandbox.open(undefined, { prober });
+      const provider = sandbox.open(undefined, {});
       const start = (request) => provider.start(request, new AbortController().signal).catch((error) => error);
       const film = await start(${JSON.stringify(request('video', 'x'))});
       const picture = await start(${JSON.stringify(request('image', 'x'))});

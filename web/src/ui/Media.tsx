@@ -105,7 +105,7 @@ export function fileText({ width, height, duration, size_bytes }: FileView): str
   return parts.filter((part) => part !== undefined).join(', ');
 }
 
-function sizeText(size_bytes: number): string {
+export function sizeText(size_bytes: number): string {
   if (size_bytes < 1_000) return `${size_bytes} B`;
   if (size_bytes < 1_000_000) return `${Math.round(size_bytes / 1_000)} kB`;
   return `${(size_bytes / 1_000_000).toFixed(1)} MB`;

@@ -6,6 +6,7 @@ import { ListTable } from '../../ui/ListTable.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
+import { Limits } from './Limits.tsx';
 import { Nodes } from './Nodes.tsx';
 import { Troubled } from './Troubled.tsx';
 
@@ -21,7 +22,7 @@ export function QueuePage() {
   return (
     <Page title="Queue & workers" about="What there is to do and who does it, as it is now.">
       <Loaded query={query} height={320}>
-        {({ queues, nodes, troubled }) => (
+        {({ queues, nodes, troubled, limits }) => (
           <Stack gap="lg">
             {queues.length === 0 ? (
               <Empty title="There is nothing to do">Jobs appear here as soon as somebody makes something.</Empty>
@@ -35,6 +36,7 @@ export function QueuePage() {
                 <QueueTable queues={queues} />
               </Card>
             )}
+            <Limits limits={limits} />
           </Stack>
         )}
       </Loaded>
