@@ -8,6 +8,7 @@ import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
+import { depth } from '../helpers/depth.ts';
 
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
@@ -172,7 +173,7 @@ test('a viewer sees the keys and why creating them is not possible', { timeout: 
   await context.close();
 });
 
-test.each(['light', 'dark'] as const)(
+test.each(depth(['dark'] as const, ['light', 'dark'] as const))(
   'the webhook setup and every tab of the settings fit a phone in %s',
   { timeout: 240_000 },
   async (scheme) => {

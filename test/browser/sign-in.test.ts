@@ -101,17 +101,21 @@ test('the right password leads from the address of a page to that page with its 
   await heading('Activity').waitFor();
 });
 
-test.each([
-  '//evil.example/x',
-  '/\\evil.example',
-  'https://evil.example',
-  '/x/..//evil.example',
-  '/sign-in?next=/keys',
-  'keys',
-])('an address that asks to be led to %s leads to Home', limit, async (next) => {
-  await page.goto(`${service.url}/sign-in?next=${encodeURIComponent(next)}`);
-  await givePassword();
-  await expectHomeOf('Anna');
+test('an address that asks to be led somewhere else leads to Home', limit, async () => {
+  const others = [
+    '//evil.example/x',
+    '/\\evil.example',
+    'https://evil.example',
+    '/x/..//evil.example',
+    '/sign-in?next=/keys',
+    'keys',
+  ];
+  for (const next of others) {
+    await context.clearCookies();
+    await page.goto(`${service.url}/sign-in?next=${encodeURIComponent(next)}`);
+    await givePassword();
+    await expectHomeOf('Anna');
+  }
 });
 
 test('a person whose session ended in an open tab signs in and is on the requested page', limit, async () => {
@@ -119,7 +123,8 @@ test('a person whose session ended in an open tab signs in and is on the request
   await givePassword();
   await expectHomeOf('Anna');
   await service.app.db.query('delete from auth.session where "userId" = $1', [anna.user_id]);
-  await page.getByRole('link', { name: 'API keys' }).first().click();
+  // At once: the page asks for news by itself, learns that nobody is signed in, and would be another when it is clicked.
+  await page.getByRole('link', { name: 'API keys' }).first().dispatchEvent('click');
   await givePassword();
   await heading('API keys').waitFor();
   expect(place()).toBe('/keys');

@@ -20,7 +20,7 @@ export async function admin(sql: string): Promise<void> {
   }
 }
 
-const drop_tries_max = 20;
+const drop_tries_max = 50;
 
 /** An autovacuum that has just begun belongs to the cluster's superuser, whom a test's role may not end: it is over soon. */
 export async function dropDatabase(name: string): Promise<void> {
@@ -30,7 +30,7 @@ export async function dropDatabase(name: string): Promise<void> {
     } catch (error) {
       const is_busy = error instanceof Error && /permission denied to terminate process/.test(error.message);
       if (!is_busy || tries >= drop_tries_max) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 250));
+      await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
 }

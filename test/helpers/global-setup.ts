@@ -24,11 +24,20 @@ export default async function setUp(): Promise<() => Promise<void>> {
   };
 }
 
+/** Autovacuum would look into one of some sixty databases each second, all of which are soon gone. */
+const settings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_connections: '300',
+  shared_buffers: '256MB',
+  autovacuum_naptime: '10min',
+};
+
 async function startCluster(): Promise<() => Promise<void>> {
   const folder = clusterFolder();
   const embedded = await startEmbedded({
     data_dir: `${folder}/data`,
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300', shared_buffers: '256MB' },
+    settings,
   });
   process.env['MEDLEY_TEST_CLUSTER'] = embedded.url;
   return async () => {

@@ -106,7 +106,7 @@ const fault_of_focus = `(element) => {
   return null;
 }`;
 
-/** What fades, or was opened by the focus that has gone on, gets a moment. */
+/** What fades, or was opened by the focus that has gone on, gets a second. */
 const faults_of_page = `async (faultOf) => {
   const places = 'a[href], button, input, select, textarea, summary, video[controls], audio[controls], [tabindex]';
   const isSeen = (each) => each.checkVisibility({ visibilityProperty: true });
@@ -114,7 +114,7 @@ const faults_of_page = `async (faultOf) => {
   const faults = [];
   for (const element of [...document.querySelectorAll(places)].filter(canHaveFocus)) {
     element.focus();
-    if (faultOf(element) !== null) await new Promise((done) => setTimeout(done, 400));
+    for (let tries = 0; faultOf(element) !== null && tries < 20; tries++) await new Promise((done) => setTimeout(done, 50));
     const fault = document.activeElement === element ? faultOf(element) : 'cannot be had';
     if (fault === null || !element.isConnected) continue; // a list that was read anew has others by now
     faults.push('the focus ' + fault + ': ' + element.outerHTML.slice(0, 160));

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { runCampaign, showFinding } from './campaign.ts';
 import { campaign_yaml, makePlace, type Place } from './world.ts';
+import { depth } from '../helpers/depth.ts';
 
 let service: TestApp;
 let place: Place;
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const count = 2_000;
+const count = depth(700, 2_000);
 
 /** Another one in each run, so that many runs together are a long campaign; a failure names it. */
 const seed = Number(process.env['HOSTILE_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

@@ -5,6 +5,7 @@ import { withMembers } from '../../src/styles/model-name.ts';
 import type { Relay } from '../../src/styles/relay.ts';
 import { framings, onWire, saidBy, scripts, upstream_model, type Said, type WireStyle } from './wire.ts';
 import { openRelay, type NamedRelayOptions, type Style } from './by-name.ts';
+import { depth } from '../helpers/depth.ts';
 
 const model = 'acme/水';
 
@@ -149,7 +150,7 @@ describe.each(cells)('a stream for a caller of %s style from an upstream of %s s
         expect(sent).toBe(caller === upstream ? untouched : sentFor(relayOf(caller, upstream), bytes));
         expect(relay.usage).toMatchObject({ input_tokens: 10, output_tokens: 5 });
       }),
-      { numRuns: 100 },
+      { numRuns: depth(30, 100) },
     );
   });
 
@@ -186,7 +187,7 @@ describe.each(cells)('a stream for a caller of %s style from an upstream of %s s
         }
         throw new Error('a stream with content has shown none');
       }),
-      { numRuns: 50 },
+      { numRuns: depth(15, 50) },
     );
   });
 
@@ -208,7 +209,7 @@ describe.each(cells)('a stream for a caller of %s style from an upstream of %s s
           expect(eventsIn(whole).slice(0, eventsIn(sent).length)).toEqual(eventsIn(sent));
         }
       }),
-      { numRuns: 6 },
+      { numRuns: depth(3, 6) },
     );
   });
 

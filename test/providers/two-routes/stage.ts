@@ -123,7 +123,7 @@ async function pauseIsOver({ service }: Stage, { model, failing }: Phase): Promi
       [`${model}#${failing}`],
     );
     if (open.length === 0) return;
-    await sleep(500);
+    await sleep(100);
   }
 }
 
@@ -133,7 +133,7 @@ async function generate({ clients }: Stage, model: string, prompt: string, curre
   let answer = await client.call('POST', '/v1/generate?wait=60', { model, input: { prompt } });
   const made = answer.status;
   while (['queued', 'running'].includes(answer.json.status)) {
-    await sleep(1_000);
+    await sleep(100);
     answer = await client.call('GET', `/v1/tasks/${answer.json.id}`);
   }
   const { id, status, cost, error } = answer.json;
