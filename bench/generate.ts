@@ -124,7 +124,7 @@ async function measureCreates(bench: Bench, api: ChildProcess): Promise<string[]
   const rows = cases.map(({ name }, i) => [name, show(medians[i])]);
   rows.push(['memory of the API process after that', `${residentMegabytes(api)} MB`]);
   if (pgbench) {
-    rows.push(['pgbench, create_task for one task, 64 clients', `${median(theirs).toFixed(0)}/s`]);
+    rows.push(['pgbench, insert_task for one task, 64 clients', `${median(theirs).toFixed(0)}/s`]);
     rows.push(['ours : pgbench', `${((100 * (medians[0]?.rate ?? 0)) / median(theirs)).toFixed(0)} %`]);
   } else rows.push(['pgbench', 'not installed here']);
   return rows;
@@ -199,9 +199,11 @@ function runPgbench(bench: Bench, clients: number): number {
   writeFileSync(
     script,
     `\\set n random(1, ${bench.keys.length})
-select c.* from bench_keys k, create_task(now(), k.account_id, k.key_id, 'task_0' || left(translate(gen_random_uuid()::text, '-', ''), 25),
-  'sandbox/image', 'image', '{"prompt":"bench"}', '{}', null, 'USD', '${pricing}', '{"image":"1"}', 10000,
-  now() + interval '1 hour', 25, null, null) c where k.n = :n;\n`,
+select c.* from bench_keys k, insert_task(jsonb_build_object('account_id', k.account_id, 'key_id', k.key_id,
+  'id', 'task_0' || left(translate(gen_random_uuid()::text, '-', ''), 25), 'model', 'sandbox/image', 'kind', 'image',
+  'metadata', '{}', 'currency', 'USD', 'pricing', '${pricing}'::jsonb, 'held_units', '{"image":"1"}'::jsonb,
+  'estimate', 10000, 'created_at', now(), 'deadline_at', now() + interval '1 hour'),
+  '{"prompt":"bench"}', 25, null) c where k.n = :n;\n`,
   );
   const { host, port: database_port, user, password, database } = bench.connection;
   const words = ['-n', '-M', 'prepared', '-f', script, '-c', String(clients), '-j', '2', '-T', String(measured_s)];

@@ -213,10 +213,12 @@ function runPgbench({ pgbench, folder, embedded }: Bench, each: Case): Round | u
     script,
     `\\set n random(1, ${accounts})
 \\set r random(1, 1000000000000000000)
-select h.* from bench_wallets w, money_hold(now(), w.account_id, w.key_id, 'chat_0123456' || :r, 20000,
-  'bench/assistant', 'chat', now() + interval '15 min') h where w.n = ${n};
-select c.* from bench_wallets w, money_close(now(), w.account_id, 'chat_0123456' || :r, 12345, true,
-  '{"input_token":"1234","output_token":"567"}') c where w.n = ${n};\n`,
+select h.* from bench_wallets w, hold_money(now(), now(), jsonb_build_object('account_id', w.account_id, 'key_id', w.key_id,
+  'ref', 'chat_0123456' || :r, 'amount', 20000, 'model', 'bench/assistant', 'kind', 'chat', 'expires_in_ms', 900000), null) h
+  where w.n = ${n};
+select c.* from bench_wallets w, close_hold(now(), jsonb_build_object('account_id', w.account_id,
+  'ref', 'chat_0123456' || :r, 'cost', 12345, 'beyond_hold', true,
+  'units', '{"input_token":"1234","output_token":"567"}'::jsonb)) c where w.n = ${n};\n`,
   );
   const { host, port, user, password, database } = embedded.connection;
   // Its clock runs while it connects: 256 clients take seconds for that on a busy machine.

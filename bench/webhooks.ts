@@ -89,13 +89,16 @@ async function measureBacklog({ db, service, keys, receiver }: Bench): Promise<s
     const rows = Array.from({ length: Math.min(500, backlog - i) }, (_, k) => {
       const account_id = keys[(i + k) % accounts]?.account_id ?? '';
       const url = `${receiver.url}/healthy/${(i + k) % receivers}`;
-      return { account_id, url, ...newDelivery(account_id, url, Date.now()), host: `host-${(i + k) % receivers}` };
+      return {
+        account_id,
+        event: 'task.failed',
+        url,
+        body,
+        ...newDelivery(account_id, url, Date.now()),
+        host: `host-${(i + k) % receivers}`,
+      };
     });
-    await db.query(
-      `select queue_delivery($1, r.account_id, r.id, null, 'task.failed', r.url, $2, r.lane, r.host)
-         from jsonb_to_recordset($3) as r (account_id text, id text, url text, lane text, host text)`,
-      [new Date(), body, JSON.stringify(rows)],
-    );
+    await db.query('select add_delivery($1, r) from jsonb_array_elements($2) r', [new Date(), JSON.stringify(rows)]);
   }
   const worker = await startService('worker', service);
   const started_ms = performance.now();

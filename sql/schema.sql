@@ -834,26 +834,36 @@ begin
 end $function$;
 
 -- function accept_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_seen_ref text, p_run_ref text, p_running boolean, p_poll_after_ms integer) returns boolean
+-- function add_delivery(p_now timestamptz, p_delivery jsonb) returns void
 -- function add_file(p_now timestamptz, p_account text, p_id text, p_key text, p_task text, p_filename text, p_purpose text, p_storage_key text, p_kind text, p_content_type text, p_size_bytes bigint, p_width integer, p_height integer, p_duration_ms integer, p_expires_at timestamptz, p_count_max integer, p_size_bytes_max bigint) returns text
+-- function add_test_delivery(p_now timestamptz, p_delivery jsonb, p_claim text, p_timeout_ms double precision) returns void
 -- function add_units(a jsonb, b jsonb) returns jsonb
 -- function add_up_usage(p_account text, p_limit bigint) returns bigint
 -- function begin_deliveries(p_now timestamptz, p_items jsonb) returns TABLE(account_id text, id text, answer text, number integer, event text, url text, body text, webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz)
 -- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean
 -- function close_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_state text, p_reason text, p_message text, p_send_start boolean) returns boolean
+-- function close_hold(p_now timestamptz, p_end jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT upstream bigint) returns record
+-- function commit_hold(p_now timestamptz, p_call jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT remaining bigint, OUT upstream bigint) returns record
 -- function create_task(p_now timestamptz, p_account text, p_key text, p_id text, p_model text, p_kind text, p_input text, p_metadata text, p_webhook_url text, p_currency text, p_pricing jsonb, p_held_units jsonb, p_estimate bigint, p_deadline timestamptz, p_failures_max integer, p_idempotency_key text, p_body_hash bytea, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function create_tasks(p_now timestamptz, p_account text[], p_key text[], p_id text[], p_model text[], p_kind text[], p_input text[], p_metadata text[], p_webhook_url text[], p_currency text[], p_pricing jsonb[], p_held_units jsonb[], p_estimate bigint[], p_created_at timestamptz[], p_deadline timestamptz[], p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
 -- function delete_account(p_account_id text) returns text
 -- function end_attempt(p_account text, p_id text, p_ended_at timestamptz, p_delivered boolean, p_delays_ms double precision[]) returns deliveries
 -- function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms double precision[]) returns TABLE(account_id text, id text, state text, next_at timestamptz)
 -- function end_sessions() returns trigger
+-- function end_task(p_now timestamptz, p_end jsonb, p_body text) returns text
 -- function engine_live_keys() returns TABLE(key text)
 -- function engine_send(p_queue text, p_data jsonb, p_start_after timestamptz DEFAULT NULL::timestamptz, p_key text DEFAULT NULL::text) returns uuid
 -- function engine_send_many(p_queue text, p_data jsonb[], p_key text[]) returns void
 -- function entry_near(p_account text, p_at timestamptz, p_later boolean) returns bigint
 -- function expired_holds(p_now timestamptz, p_silent interval, p_late interval, p_count integer) returns TABLE(account_id text, ref text)
+-- function fail_attempt(p_now timestamptz, p_attempt jsonb, p_send_start boolean) returns boolean
 -- function finish_task(p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz, p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text, p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text, p_delivery jsonb, p_upstream jsonb DEFAULT NULL::jsonb) returns text
 -- function hand_on(p_host text, p_now timestamptz) returns void
+-- function hold_money(p_now timestamptz, p_clock timestamptz, p_hold jsonb, p_node text, OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
 -- function host_has_room(p_host text, p_retry boolean) returns boolean
+-- function insert_file(p_file jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
+-- function insert_task(p_task jsonb, p_input text, p_failures_max integer, p_once jsonb, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
+-- function insert_tasks(p_now timestamptz, p_tasks jsonb, p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
 -- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean
 -- function lock_hosts(p_hosts text[]) returns void
 -- function money_batch(p_now timestamptz, p_verb text[], p_account text[], p_key text[], p_ref text[], p_amount bigint[], p_model text[], p_kind text[], p_expires timestamptz[], p_beyond boolean[], p_units jsonb[], p_upstream jsonb[] DEFAULT NULL::jsonb[], p_pledge bigint[] DEFAULT NULL::bigint[], p_node text DEFAULT NULL::text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
@@ -865,7 +875,10 @@ end $function$;
 -- function money_upstream(p_now timestamptz, p_account text, p_ref text, p_number text, p_provider text, p_route text, p_model text, p_kind text, p_basis text) returns void
 -- function month_of(p_now timestamptz) returns date
 -- function move_lines(p_host text, p_now timestamptz) returns void
+-- function move_money(p_now timestamptz, p_clock timestamptz, p_members jsonb, p_node text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
 -- function note_caller_change() returns trigger
+-- function note_run(p_now timestamptz, p_run jsonb) returns boolean
+-- function note_upstream(p_now timestamptz, p_attempt jsonb, p_basis text) returns void
 -- function open_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_route text, p_provider text, p_settings text) returns boolean
 -- function open_test_delivery(p_now timestamptz, p_account text, p_id text, p_url text, p_body text, p_lane text, p_host text, p_claim text, p_timeout_ms double precision) returns void
 -- function paused_until(p_now timestamptz, p_account text, p_failures_max integer) returns timestamptz

@@ -57,7 +57,7 @@ insert into callers_version default values;
 
 -- One lock guards all money of an account: its row in balances. Every function takes it first, in a
 -- statement of its own, and reads budgets, holds and entries in later statements, whose snapshots
--- then show all that earlier owners of the lock committed. Only money_batch takes several such locks,
+-- then show all that earlier owners of the lock committed. Only move_money takes several such locks,
 -- in the order of their ids. So no two of these functions can wait for each other in a circle.
 --
 -- Holds and entries have no foreign keys: the functions refuse an account or key that is not there,

@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import { recordText } from '../db/record.ts';
 import { newId } from '../lib/ids.ts';
 import { storageKey } from '../storage/key.ts';
 import type { Probe } from '../storage/probe-result.ts';
@@ -91,31 +92,31 @@ async function addRow(
   limits: AccountLimits,
   now: Date,
 ): Promise<'added' | 'too_many' | 'too_much'> {
-  const { probe } = file;
+  const { account_id, id, key_id, task_id, filename, purpose, storage_key, expires_at, probe } = file;
+  const { type: kind, content_type, size_bytes, width, height, duration } = probe;
+  const row = {
+    account_id,
+    id,
+    key_id,
+    task_id,
+    filename,
+    purpose,
+    storage_key,
+    created_at: now,
+    expires_at,
+    kind,
+    content_type,
+    size_bytes,
+    width,
+    height,
+    duration_ms: duration === undefined ? null : Math.round(duration * 1e3),
+  };
   const rows = await db.query<{ outcome: 'added' | 'too_many' | 'too_much' }>(
-    'select add_file($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) as outcome',
-    [
-      now,
-      file.account_id,
-      file.id,
-      file.key_id,
-      file.task_id,
-      file.filename,
-      file.purpose,
-      file.storage_key,
-      probe.type,
-      probe.content_type,
-      probe.size_bytes,
-      probe.width ?? null,
-      probe.height ?? null,
-      probe.duration === undefined ? null : Math.round(probe.duration * 1000),
-      file.expires_at,
-      limits.files_max,
-      limits.bytes_max,
-    ],
+    'select insert_file($1, $2, $3) as outcome',
+    [recordText(row), limits.files_max, limits.bytes_max],
   );
   const outcome = rows[0]?.outcome;
-  if (outcome === undefined) throw new Error('add_file answered nothing');
+  if (outcome === undefined) throw new Error('insert_file answered nothing');
   return outcome;
 }
 

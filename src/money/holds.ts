@@ -4,7 +4,7 @@ import { oneRow } from '../db/one-row.ts';
 import { assert } from '../lib/assert.ts';
 import { lockedBy } from './locked.ts';
 import { money_max, type Money } from './money.ts';
-import { useText, type UpstreamUse } from './upstream.ts';
+import { useRecord, type UpstreamUse } from './upstream.ts';
 
 /** What is to be reserved, and for what. `ref` (a task or a chat call) has one hold, ever. */
 export type HoldRequest = {
@@ -101,7 +101,7 @@ export type HoldBatcher = {
 };
 
 /**
- * Collects what arrives while a call is under way and sends it as one money_batch; a member alone is
+ * Collects what arrives while a call is under way and sends it as one move_money; a member alone is
  * sent as the plain call. Calls under way at the same time have different accounts, so that they never wait for
  * each other's rows: a slow one is overtaken, and an account whose row somebody else has locked waits by itself. All
  * verbs happen once per ref, so a call whose answer was lost is repeated. `node_id` answers for the holds: the sweep
@@ -191,38 +191,44 @@ async function callBatch(
   return members.map((member, i) => answerOf(member, answer, i));
 }
 
-/** A request as the money functions take it. */
+/** A request as the money functions take it: amounts are texts, since a JSON number of sixteen digits would not survive. */
 type HoldRow = {
   account_id: string;
   key_id: string;
   ref: string;
-  amount: Money;
+  amount: string;
   model: string;
   kind: string;
-  expires_in_ms: number | null;
+  expires_in_ms?: number;
 };
 type CloseRow = {
   account_id: string;
   ref: string;
-  cost: Money | null;
+  cost: string | null;
   beyond_hold: boolean;
-  units: string | null;
-  upstream: string | null;
+  units: CloseRequest['units'];
+  upstream: object | null;
 };
-type KeepRow = CloseRow & { key_id: string; pledge: Money; model: string; kind: string };
+type KeepRow = CloseRow & { key_id: string; pledge: string; model: string; kind: string };
 
-function rowOfHold(request: HoldRequest): HoldRow {
-  assert(request.amount >= 0n, 'a hold is never below zero');
+function rowOfHold({ account_id, key_id, ref, amount, model, kind, expires_in_ms }: HoldRequest): HoldRow {
+  assert(amount >= 0n, 'a hold is never below zero');
   // Nobody has more than money_max, so the answer is the same, and the number fits a bigint column.
-  const amount = request.amount > money_max ? money_max + 1n : request.amount;
-  return { ...request, amount, expires_in_ms: request.expires_in_ms ?? null };
+  const amount_text = String(amount > money_max ? money_max + 1n : amount);
+  const row = { account_id, key_id, ref, amount: amount_text, model, kind };
+  return expires_in_ms === undefined ? row : { ...row, expires_in_ms };
 }
 
-function rowOfClose(request: CloseRequest): CloseRow {
-  const { account_id, ref, cost, beyond_hold = false, units, upstream } = request;
+function rowOfClose({ account_id, ref, cost, beyond_hold = false, units, upstream }: CloseRequest): CloseRow {
   assert(cost === null || (cost >= 0n && cost <= money_max), 'a cost is from zero to money_max');
-  const units_text = units === undefined ? null : JSON.stringify(units);
-  return { account_id, ref, cost, beyond_hold, units: units_text, upstream: useText(upstream) };
+  return {
+    account_id,
+    ref,
+    cost: cost === null ? null : String(cost),
+    beyond_hold,
+    units,
+    upstream: useRecord(upstream),
+  };
 }
 
 function rowOfKeep({ pledge, end }: KeepRequest): KeepRow {
@@ -234,19 +240,16 @@ function rowOfKeep({ pledge, end }: KeepRequest): KeepRow {
 /** `column` is selected beside the answer. */
 type HoldOptions = { column: string; node_id: string | null };
 
-/** By the database's clock, which money functions take as a parameter like all time: a node's may be wrong. */
-const expiry = (ms: string) => `now() + ${ms}::float8 * interval '1 ms'`;
-
+/** now() is the time from which a hold expires, by the clock of the database: a node's may be wrong. */
 async function holdRow(
   db: Queryable,
   row: HoldRow,
   now: Date,
   { column, node_id }: HoldOptions = { column: '', node_id: null },
 ): Promise<HoldAnswer> {
-  const { account_id, key_id, ref, amount, model, kind, expires_in_ms } = row;
   const rows = await db.query<HoldAnswer>(
-    `select ${column}outcome, available, remaining from money_hold($1, $2, $3, $4, $5, $6, $7, ${expiry('$8')}, $9)`,
-    [now, account_id, key_id, ref, amount, model, kind, expires_in_ms, node_id],
+    `select ${column}outcome, available, remaining from hold_money($1, now(), $2, $3)`,
+    [now, JSON.stringify(row), node_id],
     'brief',
   );
   const { outcome, available, remaining } = oneRow(rows);
@@ -254,28 +257,26 @@ async function holdRow(
 }
 
 async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseAnswer> {
-  const { account_id, ref, cost, beyond_hold, units, upstream } = row;
   const rows = await db.query<CloseAnswer>(
     `select outcome, state, coalesce(charged, 0) as charged, available, upstream as upstream_cost
-       from money_close($1, $2, $3, $4, $5, $6, $7)`,
-    [now, account_id, ref, cost, beyond_hold, units, upstream],
+       from close_hold($1, $2)`,
+    [now, JSON.stringify(row)],
     'brief',
   );
   return oneRow(rows);
 }
 
 async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnswer> {
-  const { account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream } = row;
   const rows = await db.query<KeepAnswer>(
     `select outcome, state, coalesce(charged, 0) as charged, available, remaining, upstream as upstream_cost
-       from money_keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-    [now, account_id, key_id, ref, pledge, model, kind, cost, beyond_hold, units, upstream],
+       from commit_hold($1, $2)`,
+    [now, JSON.stringify(row)],
     'brief',
   );
   return oneRow(rows);
 }
 
-/** What money_batch answers: member i's answer is at i; empty for none. */
+/** What move_money answers: member i's answer is at i; empty for none. */
 type BatchRow = {
   outcome: string[];
   state: string[];
@@ -293,24 +294,8 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date, node
     `select ${column}array_to_string(outcome, ',') as outcome, array_to_string(state, ',', '') as state,
             array_to_string(charged, ',', '') as charged, array_to_string(available, ',') as available,
             array_to_string(remaining, ',', '') as remaining, array_to_string(upstream, ',', '') as upstream
-       from money_batch($1, $2, $3, $4, $5, $6::bigint[], $7, $8, array(select ${expiry('unnest($9::float8[])')}),
-         $10::boolean[], $11::jsonb[], $12::jsonb[], $13::bigint[], $14)`,
-    [
-      now,
-      plainArray(batch, (member) => member.verb),
-      plainArray(batch, (member) => member.row.account_id),
-      plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.key_id)),
-      plainArray(batch, (member) => member.row.ref),
-      plainArray(batch, (member) => (member.verb === 'hold' ? member.row.amount : member.row.cost)),
-      plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.model)),
-      plainArray(batch, (member) => (member.verb === 'close' ? null : member.row.kind)),
-      plainArray(batch, (member) => (member.verb === 'hold' ? member.row.expires_in_ms : null)),
-      plainArray(batch, (member) => member.verb !== 'hold' && member.row.beyond_hold),
-      jsonArray(batch, (member) => (member.verb === 'hold' ? null : member.row.units)),
-      jsonArray(batch, (member) => (member.verb === 'hold' ? null : member.row.upstream)),
-      plainArray(batch, (member) => (member.verb === 'keep' ? member.row.pledge : null)),
-      node_id,
-    ],
+       from move_money($1, now(), $2, $3)`,
+    [now, JSON.stringify(batch.map(({ verb, row }) => ({ verb, ...row }))), node_id],
     'brief',
   );
   const { outcome, state, charged, available, remaining, upstream } = oneRow(rows);
@@ -322,37 +307,6 @@ async function batchRow(db: Queryable, batch: readonly Member[], now: Date, node
     remaining: remaining.split(','),
     upstream: upstream.split(','),
   };
-}
-
-/**
- * An array, as PostgreSQL reads it where nothing in it needs quotes: ids, numbers and words of ours. The driver quotes
- * everything, which was a tenth of what a chat call allocates.
- */
-function plainArray(
-  batch: readonly Member[],
-  of: (member: Member) => string | bigint | number | boolean | null,
-): unknown {
-  const values = batch.map(of);
-  if (!values.every(isPlain)) return values;
-  return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
-}
-
-function isPlain(value: string | bigint | number | boolean | null): boolean {
-  return (
-    typeof value !== 'string' || (/^[\w.:+/-]+$/.test(value) && !(value.length === 4 && value.toUpperCase() === 'NULL'))
-  );
-}
-
-/**
- * An array of texts that JSON.stringify made: what it puts around one more is what an array wants around an element,
- * since there are no control characters left in it. The driver's regular expressions took 3 % of what a call allocates.
- */
-function jsonArray(batch: readonly Member[], of: (member: Member) => string | null): string {
-  return `{${batch.map((member) => inArray(of(member))).join(',')}}`;
-}
-
-function inArray(json: string | null): string {
-  return json === null ? 'NULL' : JSON.stringify(json);
 }
 
 function answerOf(member: Member, answer: BatchRow, i: number): Answer {

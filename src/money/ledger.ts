@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../db/database.ts';
+import { recordText } from '../db/record.ts';
 import { assert } from '../lib/assert.ts';
 import { money_max, type Money } from './money.ts';
 
@@ -239,14 +240,5 @@ export type LostTry = {
 
 /** Notes for the operator that the upstream of a try may have charged something, nobody knows what. */
 export async function noteUnknownCost(db: Queryable, lost: LostTry, now: Date): Promise<void> {
-  await db.query(`select money_upstream($1, $2, $3, $4, $5, $6, $7, $8, 'unknown')`, [
-    now,
-    lost.account_id,
-    lost.ref,
-    String(lost.number),
-    lost.provider,
-    lost.route,
-    lost.model,
-    lost.kind,
-  ]);
+  await db.query(`select note_upstream($1, $2, 'unknown')`, [now, recordText(lost)]);
 }

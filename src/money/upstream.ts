@@ -19,8 +19,8 @@ export type UpstreamCharge =
 /** A charge, and whose. */
 export type UpstreamUse = UpstreamCharge & { provider: string; route: string };
 
-/** As money_close takes it. Amounts are texts: a JSON number of sixteen digits would not survive. */
-export function useText(use: UpstreamCharge | UpstreamUse | undefined): string | null {
+/** As close_hold takes it. Amounts are texts: a JSON number of sixteen digits would not survive. */
+export function useRecord(use: UpstreamCharge | UpstreamUse | undefined): object | null {
   if (use === undefined) return null;
-  return JSON.stringify(use.basis === 'unknown' ? use : { ...use, cost: String(use.cost), base: String(use.base) });
+  return use.basis === 'unknown' ? use : { ...use, cost: String(use.cost), base: String(use.base) };
 }

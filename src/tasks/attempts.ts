@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import type { Queryable } from '../db/database.ts';
+import { recordText } from '../db/record.ts';
 import { randomBase62 } from '../lib/ids.ts';
 import type { RunState } from '../providers/provider.ts';
 import { task_columns, tidyText, type Attempt, type AttemptState, type Task, type TaskRef } from './task.ts';
@@ -75,17 +76,16 @@ export async function acceptAttempt(
   state: RunState & { phase: 'waiting' | 'running' },
   poll_after_ms: number,
 ): Promise<boolean> {
-  return isApplied(app, 'select accept_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9) as said', [
-    new Date(app.clock.now()),
-    ref.account_id,
-    ref.task_id,
-    attempt.number,
-    attempt.claim,
-    attempt.seen_ref,
-    JSON.stringify(state.ref),
-    state.phase === 'running',
+  const run = {
+    ...ref,
+    number: attempt.number,
+    claim: attempt.claim,
+    seen_ref: attempt.seen_ref,
+    run_ref: JSON.stringify(state.ref),
+    running: state.phase === 'running',
     poll_after_ms,
-  ]);
+  };
+  return isApplied(app, 'select note_run($1, $2) as said', [new Date(app.clock.now()), recordText(run)]);
 }
 
 /**
@@ -99,17 +99,16 @@ export async function closeAttempt(
   end: { state: AttemptState; reason: string; message: string },
   options: { send_start: boolean } = { send_start: false },
 ): Promise<boolean> {
-  return isApplied(app, 'select close_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9) as said', [
-    new Date(app.clock.now()),
-    ref.account_id,
-    ref.task_id,
-    attempt.number,
-    attempt.claim,
-    end.state,
-    tidyText(end.reason),
-    tidyText(end.message),
-    options.send_start,
-  ]);
+  const closed = {
+    ...ref,
+    number: attempt.number,
+    claim: attempt.claim,
+    state: end.state,
+    reason: tidyText(end.reason),
+    message: tidyText(end.message),
+  };
+  const values = [new Date(app.clock.now()), recordText(closed), options.send_start];
+  return isApplied(app, 'select fail_attempt($1, $2, $3) as said', values);
 }
 
 /** Attempts of a task that ended without them, and whose runs are to be stopped. */
@@ -144,7 +143,7 @@ export async function setStopped(app: App, ref: TaskRef, attempt: Claimed): Prom
   ]);
 }
 
-/** Calls one of the functions of 0003_tasks.sql, all of which may be repeated. */
+/** Calls one of the functions of attempts, all of which may be repeated. */
 async function isApplied(app: App, call: string, values: readonly unknown[]): Promise<boolean> {
   const rows = await whileAway(() => app.db.query<{ said: boolean }>(call, values));
   return rows[0]?.said === true;

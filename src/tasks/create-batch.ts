@@ -1,11 +1,12 @@
 import type { App } from '../app.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import { oneRow } from '../db/one-row.ts';
+import { recordText } from '../db/record.ts';
 import { lockedBy } from '../money/locked.ts';
 import type { Money } from '../money/money.ts';
 import { loadTask } from './task.ts';
 
-/** A task as create_task and create_tasks take it; JSON is text. */
+/** A task as insert_task and insert_tasks take it: the columns of its row. */
 export type NewTask = {
   account_id: string;
   key_id: string;
@@ -16,8 +17,8 @@ export type NewTask = {
   metadata: string;
   webhook_url: string | null;
   currency: string;
-  pricing: string;
-  held_units: string;
+  pricing: object;
+  held_units: object;
   estimate: Money;
   created_at: Date;
   deadline_at: Date;
@@ -101,34 +102,20 @@ function batchersOf(app: App): { together: Inserts; alone: Inserts } {
   return pair;
 }
 
-async function callAlone(app: App, task: NewTask, once?: KeyOnce): Promise<CreateAnswer> {
+async function callAlone(app: App, { input, ...task }: NewTask, once?: KeyOnce): Promise<CreateAnswer> {
   const rows = await app.db.query<CreateAnswer>(
-    'select * from create_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)',
-    [
-      task.created_at,
-      task.account_id,
-      task.key_id,
-      task.id,
-      task.model,
-      task.kind,
-      task.input,
-      task.metadata,
-      task.webhook_url,
-      task.currency,
-      task.pricing,
-      task.held_units,
-      task.estimate,
-      task.deadline_at,
-      app.catalog.current.settings.limits.failed_per_24h,
-      once?.key ?? null,
-      once?.body_hash ?? null,
-    ],
+    'select * from insert_task($1, $2, $3, $4)',
+    [recordText(task), input, app.catalog.current.settings.limits.failed_per_24h, once ? onceText(once) : null],
     'brief',
   );
   return oneRow(rows);
 }
 
-/** What create_tasks answers: member i's answer is at i. Numbers come as text, which pg gives as it is. */
+function onceText({ key, body_hash }: KeyOnce): string {
+  return recordText({ key, body_hash: `\\x${body_hash.toString('hex')}` });
+}
+
+/** What insert_tasks answers: member i's answer is at i. Numbers come as text, which pg gives as it is. */
 type BatchRow = {
   outcome: CreateAnswer['outcome'][];
   retry_after: (number | null)[];
@@ -138,27 +125,8 @@ type BatchRow = {
 
 async function callTogether(app: App, tasks: readonly NewTask[]): Promise<CreateAnswer[]> {
   const rows = await app.db.query<BatchRow>(
-    `select outcome, retry_after, available::text[], remaining::text[]
-       from create_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb[], $12::jsonb[], $13::bigint[],
-                         $14::timestamptz[], $15::timestamptz[], $16)`,
-    [
-      new Date(app.clock.now()),
-      tasks.map((task) => task.account_id),
-      tasks.map((task) => task.key_id),
-      tasks.map((task) => task.id),
-      tasks.map((task) => task.model),
-      tasks.map((task) => task.kind),
-      tasks.map((task) => task.input),
-      tasks.map((task) => task.metadata),
-      tasks.map((task) => task.webhook_url),
-      tasks.map((task) => task.currency),
-      tasks.map((task) => task.pricing),
-      tasks.map((task) => task.held_units),
-      tasks.map((task) => task.estimate),
-      tasks.map((task) => task.created_at),
-      tasks.map((task) => task.deadline_at),
-      app.catalog.current.settings.limits.failed_per_24h,
-    ],
+    'select outcome, retry_after, available::text[], remaining::text[] from insert_tasks($1, $2, $3)',
+    [new Date(app.clock.now()), recordText(tasks), app.catalog.current.settings.limits.failed_per_24h],
     'brief',
   );
   const answer = oneRow(rows);

@@ -211,8 +211,8 @@ async function callCreate(
     metadata: JSON.stringify(order.metadata),
     webhook_url: order.webhook_url,
     currency: account.currency,
-    pricing: JSON.stringify(order.pricing),
-    held_units: JSON.stringify(order.held_units),
+    pricing: order.pricing,
+    held_units: order.held_units,
     estimate: order.estimate,
     created_at: task.created_at,
     deadline_at,
@@ -224,7 +224,7 @@ function hashOf({ body }: Idempotency): Buffer {
   return createHash('sha256').update(body).digest();
 }
 
-/** What create_task would answer to a key that it has seen; a retry need not wait for a route to heal. */
+/** What insert_task would answer to a key that it has seen; a retry need not wait for a route to heal. */
 async function findReplay(app: App, caller: Caller, idempotency: Idempotency, now: Date) {
   const rows = await app.db.query<CreateAnswer>(
     `select case when body_hash = $4 then 'replayed' else 'mismatched' end as outcome, task_id,
@@ -306,6 +306,6 @@ function refusal(app: App, caller: Caller, order: Order, answer: CreateAnswer): 
         },
       );
     default:
-      throw new Error(`create_task answered ${answer.outcome}`);
+      throw new Error(`insert_task answered ${answer.outcome}`);
   }
 }

@@ -3,7 +3,7 @@ import { chargeAmount, measuredCost, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { exact } from '../money/money.ts';
 import { lockedBy } from '../money/locked.ts';
-import { useText, type UpstreamCharge } from '../money/upstream.ts';
+import { useRecord, type UpstreamCharge } from '../money/upstream.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
@@ -22,6 +22,7 @@ import {
   type TaskRef,
 } from './task.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
+import { recordText } from '../db/record.ts';
 import { whileAway } from '../db/while-away.ts';
 
 /** How a task ends. Nothing else may end one. */
@@ -108,31 +109,37 @@ async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds)
     started_at,
     completed_at,
   });
-  const values = [
-    completed_at,
-    task.account_id,
-    task.id,
-    grounds.attempt === 'none' ? '' : (grounds.attempt?.claim ?? null),
-    task.started_at,
+  const end = {
+    account_id: task.account_id,
+    id: task.id,
+    claim: grounds.attempt === 'none' ? '' : (grounds.attempt?.claim ?? null),
+    seen_started_at: task.started_at,
     started_at,
-    ending.status,
+    status: ending.status,
     cost,
-    succeeded ? measuredCost(task.pricing, ending.units, task.held_units) : null,
-    succeeded ? JSON.stringify(ending.units) : null,
-    succeeded ? null : ending.type,
     error_message,
-    succeeded ? false : ending.counts === 'if started' ? started_at !== null : ending.counts,
-    body,
-    JSON.stringify(succeeded ? ending.files : []),
-    succeeded ? 'done' : ending.attempt,
-    succeeded ? null : tidyText(ending.reason),
-    costText(ending),
-    task.webhook_url === null
-      ? null
-      : JSON.stringify(newDelivery(task.account_id, task.webhook_url, completed_at.getTime())),
-    useText(ending.upstream),
-  ];
+    ...(succeeded ? endOfSuccess(task, ending) : endOfFailure(ending, started_at !== null)),
+    upstream: useRecord(ending.upstream),
+    upstream_cost: costText(ending),
+    delivery: task.webhook_url === null ? null : newDelivery(task.account_id, task.webhook_url, completed_at.getTime()),
+  };
+  const values = [completed_at, recordText(end), body];
   return whileAway(() => finisherOf(app)({ account_id: task.account_id, values }));
+}
+
+function endOfSuccess(task: Task, { units, files }: Ending & { status: 'succeeded' }) {
+  const measured = measuredCost(task.pricing, units, task.held_units);
+  return { measured, units, files, counts_as_failure: false, attempt_state: 'done' };
+}
+
+function endOfFailure({ type, counts, attempt, reason }: Ending & { status: 'failed' }, has_started: boolean) {
+  return {
+    error_type: type,
+    files: [],
+    counts_as_failure: counts === 'if started' ? has_started : counts,
+    attempt_state: attempt,
+    attempt_reason: tidyText(reason),
+  };
 }
 
 type Finish = { account_id: string; values: readonly unknown[] };
@@ -161,13 +168,11 @@ function finisherOf(app: App): Finisher {
 async function callFinish(app: App, values: readonly unknown[]): Promise<Finished | 'changed'> {
   const rows = await app.db.query<{ outcome: Finished | 'changed' }>(finish_statement, values, 'brief');
   const outcome = rows[0]?.outcome;
-  if (outcome === undefined) throw new Error('finish_task answered nothing');
+  if (outcome === undefined) throw new Error('end_task answered nothing');
   return outcome;
 }
 
-const finish_statement = `select finish_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-  $19, $20)
-  as outcome`;
+const finish_statement = 'select end_task($1, $2, $3) as outcome';
 
 /** For the operator's eyes: as the upstream said it, else as its cost rows come to. */
 function costText({ upstream, upstream_cost }: UpstreamSide): string | null {

@@ -2,7 +2,7 @@ import type { Queryable } from '../db/database.ts';
 
 /**
  * When an account may create tasks again, if `failures_max` of its runs failed within 24 hours; the
- * rule itself stands in create_task and create_tasks.
+ * rule itself stands in insert_task and insert_tasks.
  */
 export async function pausedUntil(
   db: Queryable,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Account } from '../accounts/accounts.ts';
 import type { Db } from '../db/database.ts';
+import { recordText } from '../db/record.ts';
 import { newId } from '../lib/ids.ts';
 import { targetOf, type Delivery } from './delivery.ts';
 import type { Ended } from './places.ts';
@@ -38,14 +39,10 @@ export async function sendTest(
   const id = newId('dlv', now_ms);
   const claim = randomUUID();
   const { lane, host } = targetOf(account.id, url);
-  await app.db.query('select open_test_delivery($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+  const delivery = { account_id: account.id, id, url, body, lane, host };
+  await app.db.query('select add_test_delivery($1, $2, $3, $4)', [
     new Date(now_ms),
-    account.id,
-    id,
-    url,
-    body,
-    lane,
-    host,
+    recordText(delivery),
     claim,
     app.catalog.current.settings.webhooks.timeout_ms,
   ]);

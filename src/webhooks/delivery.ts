@@ -46,7 +46,7 @@ export function targetOf(account_id: string, url: string): Target {
   return { lane, host };
 }
 
-/** The delivery of a task that ends, for `finish_task`, which writes it in its transaction. */
+/** The delivery of a task that ends, for `end_task`, which writes it in its transaction. */
 export function newDelivery(account_id: string, url: string, now_ms: number): Target & { id: string } {
   return { id: newId('dlv', now_ms), ...targetOf(account_id, url) };
 }

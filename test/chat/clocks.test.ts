@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { recordText } from '../../src/db/record.ts';
 import { releaseForgotten } from '../../src/chat/sweep.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { hello, setStage, type Stage } from './setup.ts';
@@ -69,11 +70,9 @@ test('a hold that cannot be released keeps the sweep from no other hold', async 
   onTestFinished(() => stage.stop());
   const { app } = stage.test;
   const other = await stage.test.client();
+  const left = { ref: 'req_left', amount: 1000, model: 'acme/oai', kind: 'chat', expires_in_ms: -7_200_000 };
   for (const { account_id, key_id } of [stage.client, other]) {
-    await app.db.query(
-      `select money_hold(now(), $1, $2, 'req_left', 1000, 'acme/oai', 'chat', now() - interval '2 hours')`,
-      [account_id, key_id],
-    );
+    await app.db.query('select hold_money(now(), now(), $1, null)', [recordText({ account_id, key_id, ...left })]);
   }
   const close = app.holds.close.bind(app.holds);
   vi.spyOn(app.holds, 'close').mockImplementation((request) =>

@@ -10,16 +10,30 @@ import { testDatabase, type TestDatabase } from '../helpers/database.ts';
  * next ones go on. The outcome must be that of the sessions one after the other, in one of the orders.
  */
 const verbs: Record<string, string> = {
-  hold: `select outcome from money_hold('2026-11-15', $1, $2, 'x', 40, 'm', 'chat', null)`,
-  settle: `select outcome, charged from money_close('2026-11-15', $1, 'open', 50, true, null) where $2 <> ''`,
-  release: `select outcome, state from money_close('2026-11-15', $1, 'open', null, false, null) where $2 <> ''`,
+  hold: `select outcome from ${holding('2026-11-15', '$1', '$2', 'x', 40)}`,
+  settle: `select outcome, charged from ${closing('2026-11-15', '$1', 'open', `'cost', 50, 'beyond_hold', true`)} where $2 <> ''`,
+  release: `select outcome, state from ${closing('2026-11-15', '$1', 'open', `'cost', null`)} where $2 <> ''`,
   top_up: `select outcome from money_credit('2026-11-15', $1, 'topup', 25, 'paid', 'r') where $2 <> ''`,
   limit: `select money_limit($2, 90) where $1 <> ''`,
-  next_month: `select outcome from money_hold('2026-12-01', $1, $2, 'y', 45, 'm', 'chat', null)`,
-  keep: `select outcome, charged from money_keep('2026-11-15', $1, $2, 'z', 70, 'm', 'chat', 75, true, null, null)`,
-  batch: `select outcome from money_batch('2026-11-15', '{hold,close}', array[$1, $1], array[$2, null], '{z,open}', '{30,10}',
-            '{m,null}', '{chat,null}', '{null,null}', '{false,false}', '{null,null}')`,
+  next_month: `select outcome from ${holding('2026-12-01', '$1', '$2', 'y', 45)}`,
+  keep: `select outcome, charged from commit_hold('2026-11-15', jsonb_build_object('account_id', $1::text, 'key_id', $2::text,
+           'ref', 'z', 'pledge', 70, 'model', 'm', 'kind', 'chat', 'cost', 75, 'beyond_hold', true))`,
+  batch: `select outcome from move_money('2026-11-15', null, jsonb_build_array(
+            jsonb_build_object('verb', 'hold', 'account_id', $1::text, 'key_id', $2::text, 'ref', 'z', 'amount', 30,
+              'model', 'm', 'kind', 'chat'),
+            jsonb_build_object('verb', 'close', 'account_id', $1::text, 'ref', 'open', 'cost', 10)), null)`,
 };
+
+/** The call of SQL that reserves; account and key are SQL, too. */
+function holding(now: string, account: string, key: string, ref: string, amount: number): string {
+  return `hold_money('${now}', null, jsonb_build_object('account_id', ${account}::text, 'key_id', ${key}::text, 'ref', '${ref}',
+    'amount', ${amount}, 'model', 'm', 'kind', 'chat'), null)`;
+}
+
+/** The call of SQL that ends a hold. */
+function closing(now: string, account: string, ref: string, end: string): string {
+  return `close_hold('${now}', jsonb_build_object('account_id', ${account}::text, 'ref', '${ref}', ${end}))`;
+}
 
 /** Each has 80 available, 30 held by `open`, and a key with a limit of 80, of which 20 are spent. */
 const make_wallets = `
@@ -28,9 +42,9 @@ const make_wallets = `
   insert into balances select id, 'USD' from accounts;
   insert into budgets select id, account_id, 80, '2026-11-01' from api_keys;
   select count(money_credit('2026-11-01', id, 'topup', 130, 'first', 'r')) from accounts;
-  select count(money_hold('2026-11-01', account_id, id, 'spent', 20, 'm', 'chat', null)) from api_keys;
-  select count(money_close('2026-11-01', id, 'spent', 20, false, null)) from accounts;
-  select count(money_hold('2026-11-01', account_id, id, 'open', 30, 'm', 'chat', null)) from api_keys`;
+  select count(${holding('2026-11-01', 'account_id', 'id', 'spent', 20)}) from api_keys;
+  select count(${closing('2026-11-01', 'id', 'spent', `'cost', 20`)}) from accounts;
+  select count(${holding('2026-11-01', 'account_id', 'id', 'open', 30)}) from api_keys`;
 
 const outcome_of = `
   select b.amount, b.held, k.limit_month, k.spent, k.held, k.month::text,

@@ -24,8 +24,9 @@ const make_accounts = `
 const grow = `
   do $$ begin
     for i in 10001 .. 15000 loop
-      perform money_hold('2026-11-15', '${busy.account_id}', '${busy.key_id}', 'chat_${tail}' || i, 1, 'm', 'chat', null);
-      perform money_close('2026-11-15', '${busy.account_id}', 'chat_${tail}' || i, 1, false, null);
+      perform hold_money('2026-11-15', null, jsonb_build_object('account_id', '${busy.account_id}', 'key_id', '${busy.key_id}',
+        'ref', 'chat_${tail}' || i, 'amount', 1, 'model', 'm', 'kind', 'chat'), null);
+      perform close_hold('2026-11-15', jsonb_build_object('account_id', '${busy.account_id}', 'ref', 'chat_${tail}' || i, 'cost', 1));
     end loop;
   end $$`;
 

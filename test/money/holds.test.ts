@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { recordText } from '../../src/db/record.ts';
 import { deleteKey } from '../../src/accounts/keys.ts';
 import { close, hold } from '../../src/money/holds.ts';
 import { credit, setLimit } from '../../src/money/ledger.ts';
@@ -69,7 +70,7 @@ describe('a hold', () => {
     const other = await openWallet(db, { credit: 100n });
     await expect(hold(db, holdOf(wallet, 'a', -1n), noon)).rejects.toThrow('never below zero');
     await expect(
-      db.query(`select money_hold($1, $2, $3, 'a', -1, 'm', 'chat', null)`, [noon, wallet.account_id, wallet.key_id]),
+      db.query('select hold_money($1, null, $2, null)', [noon, JSON.stringify({ ...wallet, ref: 'a', amount: -1 })]),
     ).rejects.toThrow('a hold of -1 is not an amount');
     for (const wrong of [
       { ...wallet, account_id: 'acct_none' },
@@ -182,7 +183,7 @@ describe('closing a hold', () => {
     }
     for (const cost of [-1n, money_max + 1n]) {
       await expect(
-        db.query('select money_close($1, $2, $3, $4, false, null)', [noon, wallet.account_id, 'a', cost]),
+        db.query('select close_hold($1, $2)', [noon, recordText({ ...wallet, ref: 'a', cost })]),
       ).rejects.toThrow(`a cost of ${cost} is not an amount`);
     }
     await expect(close(db, closeOf({ ...wallet, account_id: 'acct_none' }, 'a', 1n), noon)).rejects.toThrow(

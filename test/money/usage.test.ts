@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordText } from '../../src/db/record.ts';
 import { hold, close } from '../../src/money/holds.ts';
 import { listEntries } from '../../src/money/ledger.ts';
 import { addUpUsage, chargesOf, usageOf, type UsageGroup, type UsageRow } from '../../src/money/usage.ts';
@@ -132,11 +133,12 @@ async function allOf<T>(rows: AsyncIterable<T>): Promise<T[]> {
 
 /** Charges one minute after the other, many in a call. */
 async function fill(wallet: Wallet, count: number): Promise<void> {
+  const end = { account_id: wallet.account_id, cost: 7, units: { input_token: '3' } };
   await database.db.query(
-    `select count(money_hold(t, $1, $2, 'f' || i, 10, 'a/one', 'chat', null)),
-            count(money_close(t, $1, 'f' || i, 7, false, '{"input_token": "3"}'))
+    `select count(hold_money(t, null, $1::jsonb || jsonb_build_object('ref', 'f' || i), null)),
+            count(close_hold(t, $2::jsonb || jsonb_build_object('ref', 'f' || i)))
        from generate_series(1, $3::int) i, lateral (select $4::timestamptz + i * interval '1 minute' as t) s`,
-    [wallet.account_id, wallet.key_id, count, new Date(begin_ms)],
+    [recordText({ ...wallet, amount: 10, model: 'a/one', kind: 'chat' }), recordText(end), count, new Date(begin_ms)],
   );
 }
 

@@ -39,8 +39,8 @@ describe('a batch of tasks', () => {
       metadata: '{}',
       webhook_url: null,
       currency: 'USD',
-      pricing: '{"currency":"USD","rate":"1","rows":[]}',
-      held_units: '{"image":"1"}',
+      pricing: { currency: 'USD', rate: '1', rows: [] },
+      held_units: { image: '1' },
       estimate: 10_000n,
       created_at: new Date(clock.now()),
       deadline_at: new Date(clock.now() + 3_600_000),
@@ -52,7 +52,7 @@ describe('a batch of tasks', () => {
   function watched(app: App): { app: App; calls: string[] } {
     const calls: string[] = [];
     const query = <T>(text: string, values?: readonly unknown[]) => {
-      calls.push(/\bcreate_tasks?\b/.exec(text)?.[0] ?? 'other');
+      calls.push(/\binsert_tasks?\b/.exec(text)?.[0] ?? 'other');
       return app.db.query<T>(text, values);
     };
     return { app: { ...app, db: { ...app.db, query } }, calls };
@@ -121,7 +121,7 @@ describe('a batch of tasks', () => {
         for (const task of single) expected.push(await insertTask(service.app, task));
         const { app, calls } = watched(service.app);
         const got = await creates(app, batch);
-        expect(calls.filter((call) => call !== 'other')).toEqual(['create_tasks']);
+        expect(calls.filter((call) => call !== 'other')).toEqual(['insert_tasks']);
         expect(got).toEqual(expected.map((answer) => ({ ...answer, task_id: null })));
         expect(await stateOf(joined, batch)).toBe(await stateOf(apart, single));
       }),
@@ -137,7 +137,7 @@ describe('a batch of tasks', () => {
     const tasks = [paused, fine, paused, fine].map((client) => taskOf(client));
     const { app, calls } = watched(service.app);
     const answers = await creates(app, tasks);
-    expect(calls[0]).toBe('create_tasks');
+    expect(calls[0]).toBe('insert_tasks');
     expect(answers).toMatchObject([
       { outcome: 'paused', retry_after: 23 * 3_600, available: null },
       { outcome: 'created', available: 99_990_000n },
@@ -167,7 +167,7 @@ describe('a batch of tasks', () => {
       { key_id: stranger.key_id },
       { account_id: 'acct_none' },
       { currency: 'NUL \0' },
-      { pricing: '{' },
+      { pricing: { text: '\0' } },
       { estimate: -1n },
       { estimate: 2n ** 70n },
     ];
@@ -186,7 +186,7 @@ describe('a batch of tasks', () => {
     const keyed = taskOf(client);
     const answers = await Promise.all([...tasks.map((task) => insertTask(app, task)), insertTask(app, keyed, once)]);
     expect(outcomes(answers)).toEqual(Array(5).fill('created'));
-    expect(calls.toSorted()).toEqual(['create_task', 'create_task', 'create_tasks']);
+    expect(calls.toSorted()).toEqual(['insert_task', 'insert_task', 'insert_tasks']);
     expect(await insertTask(app, taskOf(client), once)).toMatchObject({ outcome: 'replayed', task_id: keyed.id });
   });
 

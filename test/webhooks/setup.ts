@@ -1,3 +1,4 @@
+import { recordText } from '../../src/db/record.ts';
 import type { App } from '../../src/app.ts';
 import type { Queryable } from '../../src/db/database.ts';
 import {
@@ -57,8 +58,8 @@ export async function queueDelivery(
 ): Promise<string> {
   const id = `dlv_${++queued}`;
   const { lane, host } = targetOf(account_id, url);
-  const values = [new Date(clock.now()), account_id, id, null, 'task.failed', url, '{}', lane, host];
-  await db.query('select queue_delivery($1, $2, $3, $4, $5, $6, $7, $8, $9)', values);
+  const delivery = { account_id, id, event: 'task.failed', url, body: '{}', lane, host };
+  await db.query('select add_delivery($1, $2)', [new Date(clock.now()), recordText(delivery)]);
   return id;
 }
 

@@ -9,7 +9,8 @@ begin
     returning provider, route into stopped;
   if found and exists (select from ledger_entries e where e.ref = p_id and e.event = 'close'
       and e.account_id is not distinct from p_account and e.upstream_unknown = 1) then
-    perform money_upstream(p_now, p_account, p_id, p_number::text, stopped.provider, stopped.route, t.model, t.kind, 'stopped')
+    perform note_upstream(p_now, jsonb_build_object('account_id', p_account, 'ref', p_id, 'number', p_number,
+        'provider', stopped.provider, 'route', stopped.route, 'model', t.model, 'kind', t.kind), 'stopped')
       from tasks t where t.account_id = p_account and t.id = p_id;
   end if;
 end $$;

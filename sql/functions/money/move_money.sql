@@ -1,11 +1,10 @@
--- Holds (p_verb hold), closes (close) and keeps (keep) for many callers, as money_hold, money_close and money_keep
--- would one after the other in the order of the members; but an error (an account that is not there, an amount below
--- zero) fails all. Locks the balances in the order of the accounts' ids. Returns arrays: member i's answer is at i.
+-- Does many movements of many callers, as hold_money (verb hold), close_hold (close) and commit_hold (keep) would one
+-- after the other in the order of the members; but an error (an account that is not there, an amount below zero) fails
+-- all. Locks the balances in the order of the accounts' ids. Returns arrays: member i's answer is at i.
 --
--- Member i has its values at i of each array; p_amount is the hold's amount or the cost (null to release), p_pledge
--- what was promised to a keep. No two members may have the same account and ref. The members are walked account by
--- account with the sums so far, so that a refused one does not count against those after it; then everything is written
--- at once.
+-- p_members is an array of what those functions take, each with its verb. No two members may have the same account and
+-- ref. They are walked account by account with the sums so far, so that a refused one does not count against those
+-- after it; then everything is written at once.
 --
 -- 256 members took 72 µs of the server's time each over 1,000 accounts when the rows were found by joins, and 40 since
 -- (bench/results/money.md). Hence: "lateral … offset 0" makes each row an index probe whatever the planner believes of
@@ -15,26 +14,27 @@
 -- known, as a row of the table with all columns in their order: eight arrays took 0.9 µs a member to fill, the rows
 -- take 0.6; to read 18 arrays side by side in "from" takes 2.7, the rows 0.3. What an account has at the end is what
 -- its last entry says.
-create or replace function money_batch(
-  p_now timestamptz, p_verb text[], p_account text[], p_key text[], p_ref text[], p_amount bigint[],
-  p_model text[], p_kind text[], p_expires timestamptz[], p_beyond boolean[], p_units jsonb[],
-  p_upstream jsonb[] default null, p_pledge bigint[] default null, p_node text default null,
+create or replace function move_money(
+  p_now timestamptz, p_clock timestamptz, p_members jsonb, p_node text,
   out outcome text[], out state text[], out charged bigint[], out available bigint[], out remaining bigint[],
   out upstream bigint[]
 ) language plpgsql
   set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-  no_numbers constant bigint[] := array_fill(null::bigint, array[cardinality(p_ref)]);
-  no_texts constant text[] := array_fill(null::text, array[cardinality(p_ref)]);
+  v_count constant int := jsonb_array_length(p_members);
+  no_numbers constant bigint[] := array_fill(null::bigint, array[v_count]);
+  no_texts constant text[] := array_fill(null::text, array[v_count]);
   this_month constant date := month_of(p_now);
   -- What is written: the entries, the holds that open, and where those are that close.
   entry ledger_entries[]; n int := 0;
   opened open_holds[];
   closed_tid tid[];
+  -- The accounts of the members, and the refs of those that hold something.
+  v_accounts text[]; v_refs text[];
   -- The accounts as they were locked, and which entry is the last of each.
   a int := 0; a_tid tid[]; a_id text[]; a_currency text[]; a_amount bigint[]; a_held bigint[]; a_entries bigint[];
-  a_last int[] := array_fill(null::int, array[cardinality(p_ref)]);
+  a_last int[] := array_fill(null::int, array[v_count]);
   -- The budgets that something was written for.
   k int := 0; k_tid tid[]; k_id text[]; k_month date[]; k_spent bigint[]; k_held bigint[];
   repeated boolean; -- some member asks for a hold, or keeps a pledge, that was booked before
@@ -54,20 +54,24 @@ declare
 begin
   outcome := no_texts; state := no_texts; charged := no_numbers; available := no_numbers; remaining := no_numbers;
   upstream := no_numbers;
+  select array_agg(u.account_id), array_agg(u.ref) filter (where u.verb <> 'close') into v_accounts, v_refs
+    from jsonb_to_recordset(p_members) u (verb text, account_id text, ref text);
   select array_agg(tid), array_agg(account_id), array_agg(currency), array_agg(amount), array_agg(held),
          array_agg(entries)
     into a_tid, a_id, a_currency, a_amount, a_held, a_entries
-    from (select ctid as tid, * from balances where account_id = any (p_account) order by account_id for update) b;
-  repeated := exists (select from ledger_entries e where e.event = 'hold'
-    and e.ref = any (array(
-      select u.ref from (select unnest(p_verb) as verb, unnest(p_ref) as ref) u where u.verb <> 'close')));
+    from (select ctid as tid, * from balances where account_id = any (v_accounts) order by account_id for update) b;
+  repeated := exists (select from ledger_entries e where e.event = 'hold' and e.ref = any (v_refs));
   for m in
-    select u.i, u.verb, u.account_id, u.ref, u.amount, u.beyond, coalesce(h.key_id, u.key_id) as key_id,
+    select u.i, u.verb, u.account_id, u.ref, case u.verb when 'hold' then u.amount else u.cost end as amount, u.beyond,
+           u.pledge, u.model as call_model, u.kind as call_kind, u.expires_in_ms, u.units, u.upstream,
+           coalesce(h.key_id, u.key_id) as key_id,
            k.ctid as k_tid, k.key_id as k_key, k.shares, k.limit_month, k.spent, k.held as k_held, k.month as k_month,
            h.ctid as h_tid, h.amount as hold, h.model, h.kind
-      from (select generate_subscripts(p_ref, 1) as i, unnest(p_verb) as verb, unnest(p_account) as account_id,
-                   unnest(p_key) as key_id, unnest(p_ref) as ref, unnest(p_amount) as amount,
-                   unnest(p_beyond) as beyond) u
+      from rows from (jsonb_to_recordset(p_members) as (verb text, account_id text, key_id text, ref text,
+             amount bigint, pledge bigint, cost bigint, beyond_hold boolean, model text, kind text,
+             expires_in_ms float8, units jsonb, upstream jsonb))
+           with ordinality u (verb, account_id, key_id, ref, amount, pledge, cost, beyond, model, kind, expires_in_ms,
+             units, upstream, i)
       left join lateral (select ctid, * from open_holds h
         where u.verb <> 'hold' and h.account_id = u.account_id and h.ref = u.ref offset 0) h on true
       left join lateral (select ctid, * from budgets k
@@ -88,8 +92,8 @@ begin
         using errcode = 'foreign_key_violation';
     elsif m.amount < 0 or m.amount is null and m.verb = 'hold' or m.amount > 1000000000000000 and m.verb <> 'hold' then
       raise exception 'a % of % is not an amount', m.verb, m.amount using errcode = 'numeric_value_out_of_range';
-    elsif m.verb = 'keep' and coalesce(p_pledge[m.i], -1) < 0 then
-      raise exception 'a pledge of % is not an amount', p_pledge[m.i] using errcode = 'numeric_value_out_of_range';
+    elsif m.verb = 'keep' and coalesce(m.pledge, -1) < 0 then
+      raise exception 'a pledge of % is not an amount', m.pledge using errcode = 'numeric_value_out_of_range';
     end if;
     is_new := m.h_tid is null;
     if is_new and repeated and m.verb <> 'close' then
@@ -157,10 +161,11 @@ begin
       v_key_held := v_key_held + m.amount;
       n := n + 1;
       entry := entry || row(m.account_id, v_entries, 'hold', m.ref, 'hold', v_currency, -m.amount, m.amount, 0, 0, 0, 0,
-        v_available, v_held, m.key_id, p_model[m.i], p_kind[m.i], null, null, v_month, p_now,
+        v_available, v_held, m.key_id, m.call_model, m.call_kind, null, null, v_month, p_now,
         null, null, 0, 0, null, null, null, 0)::ledger_entries;
       opened := opened
-        || row(m.account_id, m.ref, m.key_id, m.amount, p_model[m.i], p_kind[m.i], p_now, p_expires[m.i], p_node)::open_holds;
+        || row(m.account_id, m.ref, m.key_id, m.amount, m.call_model, m.call_kind, p_now,
+          p_clock + m.expires_in_ms * interval '1 ms', p_node)::open_holds;
     elsif m.h_tid is null and not is_late and not (m.verb = 'keep' and is_new) then
       outcome[m.i] := 'closed';
       available[m.i] := v_available;
@@ -174,13 +179,13 @@ begin
         v_hold := 0;
         v_free := v_remaining;
       elsif m.h_tid is null then -- a pledge: its hold is booked now
-        v_hold := greatest(least(p_pledge[m.i], v_available, v_remaining), 0);
+        v_hold := greatest(least(m.pledge, v_available, v_remaining), 0);
         v_free := v_remaining - v_hold;
         v_available := v_available - v_hold;
         v_entries := v_entries + 1;
         n := n + 1;
         entry := entry || row(m.account_id, v_entries, 'hold', m.ref, 'hold', v_currency, -v_hold, v_hold, 0, 0, 0, 0,
-          v_available, v_held + v_hold, m.key_id, p_model[m.i], p_kind[m.i], null, null, v_month, p_now,
+          v_available, v_held + v_hold, m.key_id, m.call_model, m.call_kind, null, null, v_month, p_now,
           null, null, 0, 0, null, null, null, 0)::ledger_entries;
       else
         v_hold := m.hold;
@@ -199,16 +204,16 @@ begin
       v_entries := v_entries + 1;
       v_spent := v_spent + v_charged;
       remaining[m.i] := m.limit_month - v_spent - v_key_held;
-      v_upstream := p_upstream[m.i];
+      v_upstream := m.upstream;
       v_owed := coalesce((v_upstream ->> 'cost')::bigint, 0);
       v_basis := v_upstream ->> 'basis';
       upstream[m.i] := case when v_basis <> 'unknown' then v_owed end;
       n := n + 1;
       entry := entry || row(m.account_id, v_entries, case when m.amount is null then 'release' else 'settle' end,
-        m.ref, case when is_late then 'late' else 'close' end, v_currency, v_hold - v_charged, -v_hold, 0, coalesce(m.amount, 0),
-        v_charged - coalesce(m.amount, 0), 0,
-        v_available, v_held, m.key_id, coalesce(m.model, p_model[m.i]), coalesce(m.kind, p_kind[m.i]),
-        case when m.amount is not null then p_units[m.i] end, null,
+        m.ref, case when is_late then 'late' else 'close' end, v_currency, v_hold - v_charged, -v_hold, 0,
+        coalesce(m.amount, 0), v_charged - coalesce(m.amount, 0), 0,
+        v_available, v_held, m.key_id, coalesce(m.model, m.call_model), coalesce(m.kind, m.call_kind),
+        case when m.amount is not null then m.units end, null,
         v_month, p_now, v_upstream ->> 'provider', v_upstream ->> 'route', v_owed, -v_owed, v_basis,
         (v_upstream ->> 'base')::bigint, v_upstream ->> 'currency',
         case v_basis when 'unknown' then 1 else 0 end)::ledger_entries;

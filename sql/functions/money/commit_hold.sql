@@ -1,0 +1,72 @@
+-- Holds what a node has promised to a call, and ends the hold at once, as hold_money and close_hold would: p_call has
+-- what both take, with pledge as the amount of the hold. What the account no longer has, or the key may no longer
+-- spend, is not held. Locks the account's balance. Returns outcome, state and charged as close_hold does, remaining as
+-- hold_money.
+--
+-- If the hold was written meanwhile, that one is ended.
+create or replace function commit_hold(
+  p_now timestamptz, p_call jsonb,
+  out outcome text, out state text, out charged bigint, out available bigint, out remaining bigint, out upstream bigint
+) language plpgsql set enable_seqscan = off as $$
+declare
+  c record;
+  b balances;
+  k budgets;
+  v_key text;
+  v_hold bigint;
+  v_free bigint; -- what the account has and its key may spend
+  v_owed bigint;
+begin
+  select * into c from jsonb_to_record(p_call) as x (account_id text, key_id text, ref text, pledge bigint, model text,
+    kind text, cost bigint, beyond_hold boolean, units jsonb, upstream jsonb);
+  select * into b from balances where account_id = c.account_id for update;
+  select * into k from budgets where key_id = c.key_id and account_id = c.account_id;
+  if k.shares is not null then
+    select * into strict k from budgets where key_id = k.shares;
+  end if;
+  if b.account_id is null or k.key_id is null then
+    raise exception 'there is no account % with a key %', c.account_id, c.key_id using errcode = 'foreign_key_violation';
+  elsif c.pledge is null or c.pledge < 0 then
+    raise exception 'a pledge of % is not an amount', c.pledge using errcode = 'numeric_value_out_of_range';
+  elsif c.cost not between 0 and 1000000000000000 then
+    raise exception 'a cost of % is not an amount', c.cost using errcode = 'numeric_value_out_of_range';
+  end if;
+  select key_id into v_key from ledger_entries
+    where ref = c.ref and event = 'hold' and account_id is not distinct from c.account_id;
+  if found then
+    select e.outcome, e.state, e.charged, e.available, e.upstream into outcome, state, charged, available, upstream
+      from close_hold(p_now, p_call) e;
+    select limit_month - case when month < month_of(p_now) then 0 else spent end - held into remaining
+      from budgets where key_id = case when v_key = c.key_id then k.key_id
+        else (select coalesce(shares, key_id) from budgets where key_id = v_key) end;
+    return;
+  end if;
+  if k.month < month_of(p_now) then
+    k.month := month_of(p_now);
+    k.spent := 0;
+  end if;
+  v_free := greatest(least(b.amount - b.held, k.limit_month - k.spent - k.held), 0);
+  v_hold := least(c.pledge, v_free);
+  outcome := case when c.cost is null then 'released' else 'settled' end;
+  state := outcome;
+  charged := least(coalesce(c.cost, 0), case when c.beyond_hold then v_free else v_hold end);
+  v_owed := coalesce((c.upstream ->> 'cost')::bigint, 0);
+  upstream := case when c.upstream ->> 'basis' <> 'unknown' then v_owed end;
+  available := b.amount - b.held - charged;
+  remaining := k.limit_month - k.spent - charged - k.held;
+  update balances set amount = b.amount - charged, entries = b.entries + 2 where account_id = c.account_id;
+  update budgets set month = k.month, spent = k.spent + charged where key_id = k.key_id;
+  insert into ledger_entries (account_id, number, type, ref, event, currency, available, held, revenue, loss,
+      available_after, held_after, key_id, model, kind, units, month, created_at,
+      provider, route, upstream_cost, upstream_owed, upstream_basis, upstream_base, base_currency, upstream_unknown)
+    values (c.account_id, b.entries + 1, 'hold', c.ref, 'hold', b.currency, -v_hold, v_hold, 0, 0,
+      b.amount - b.held - v_hold, b.held + v_hold, c.key_id, c.model, c.kind, null, k.month, p_now,
+      null, null, 0, 0, null, null, null, 0),
+    (c.account_id, b.entries + 2, case outcome when 'settled' then 'settle' else 'release' end, c.ref, 'close',
+      b.currency, v_hold - charged, -v_hold, coalesce(c.cost, 0), charged - coalesce(c.cost, 0),
+      available, b.held, c.key_id, c.model, c.kind,
+      case outcome when 'settled' then c.units end, k.month, p_now,
+      c.upstream ->> 'provider', c.upstream ->> 'route', v_owed, -v_owed,
+      c.upstream ->> 'basis', (c.upstream ->> 'base')::bigint, c.upstream ->> 'currency',
+      case c.upstream ->> 'basis' when 'unknown' then 1 else 0 end);
+end $$;

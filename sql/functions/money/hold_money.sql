@@ -1,0 +1,53 @@
+-- Reserves money for a task or a chat call: p_hold has account_id, key_id, ref, amount, model and kind. Locks the
+-- account's balance. Returns outcome held; exists (this ref had a hold before: nothing new happened); insufficient
+-- (402); over_limit (403).
+--
+-- p_node answers for the hold until expires_in_ms, if p_hold has that, after p_clock, the time of the database. A node
+-- whose clock (p_now) is behind counts in the budget's month, never back in an earlier one.
+create or replace function hold_money(
+  p_now timestamptz, p_clock timestamptz, p_hold jsonb, p_node text,
+  out outcome text, out available bigint, out remaining bigint
+) language plpgsql set enable_seqscan = off as $$
+declare
+  h constant open_holds := jsonb_populate_record(null::open_holds, p_hold);
+  b balances;
+  k budgets;
+begin
+  select * into b from balances where account_id = h.account_id for update;
+  select * into k from budgets where key_id = h.key_id and account_id = h.account_id;
+  if k.shares is not null then
+    select * into strict k from budgets where key_id = k.shares;
+  end if;
+  if b.account_id is null or k.key_id is null then
+    raise exception 'there is no account % with a key %', h.account_id, h.key_id using errcode = 'foreign_key_violation';
+  elsif h.amount is null or h.amount < 0 then
+    raise exception 'a hold of % is not an amount', h.amount using errcode = 'numeric_value_out_of_range';
+  end if;
+  if k.month < month_of(p_now) then
+    k.month := month_of(p_now);
+    k.spent := 0;
+  end if;
+  available := b.amount - b.held;
+  remaining := k.limit_month - k.spent - k.held;
+  if exists (select from ledger_entries
+      where ref = h.ref and event = 'hold' and account_id is not distinct from h.account_id) then
+    outcome := 'exists';
+  elsif available < h.amount then
+    outcome := 'insufficient';
+  elsif remaining < h.amount then
+    outcome := 'over_limit';
+  else
+    outcome := 'held';
+    available := available - h.amount;
+    remaining := remaining - h.amount;
+    update balances set held = b.held + h.amount, entries = b.entries + 1 where account_id = h.account_id;
+    update budgets set month = k.month, spent = k.spent, held = k.held + h.amount where key_id = k.key_id;
+    insert into open_holds (account_id, ref, key_id, amount, model, kind, created_at, expires_at, node_id)
+      values (h.account_id, h.ref, h.key_id, h.amount, h.model, h.kind, p_now,
+        p_clock + (p_hold ->> 'expires_in_ms')::float8 * interval '1 ms', p_node);
+    insert into ledger_entries (account_id, number, type, ref, event, currency, available, held,
+        available_after, held_after, key_id, model, kind, month, created_at)
+      values (h.account_id, b.entries + 1, 'hold', h.ref, 'hold', b.currency, -h.amount, h.amount,
+        available, b.held + h.amount, h.key_id, h.model, h.kind, k.month, p_now);
+  end if;
+end $$;
