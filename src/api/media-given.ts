@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { isObject } from '../catalog/input-schema.ts';
-import type { Json, JsonObject } from '../catalog/model.ts';
+import { isObject, type Json, type JsonObject } from '../catalog/model.ts';
 import type { Call } from '../http/endpoint.ts';
 import type { Form } from '../http/form.ts';
 

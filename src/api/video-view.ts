@@ -1,5 +1,4 @@
-import { isObject } from '../catalog/input-schema.ts';
-import type { Json, JsonObject } from '../catalog/model.ts';
+import { isObject, type Json, type JsonObject } from '../catalog/model.ts';
 import { sizeAsked } from '../styles/media-parameters/size.ts';
 import type { TaskStatus } from '../tasks/task.ts';
 import type { VideoTask } from '../tasks/videos.ts';

@@ -1,8 +1,8 @@
 import { stringify } from 'yaml';
 import { fragmentAt } from '../lib/json-pointer.ts';
-import { compileSchema, isObject, schemaMistakes } from './input-schema.ts';
+import { compileSchema, schemaMistakes } from './input-schema.ts';
 import { media_keyword } from './media-fields.ts';
-import type { Json, JsonObject, MediaKind } from './model.ts';
+import { isObject, type Json, type JsonObject, type MediaKind } from './model.ts';
 
 /** A provider's own description of a model, made into a block of a `medley.yaml` that an operator finishes. */
 

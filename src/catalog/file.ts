@@ -1,3 +1,4 @@
+import { isObject } from './model.ts';
 import { valueAt } from '../lib/json-pointer.ts';
 import { checkModels, type KnownProvider } from './check-models.ts';
 import {
@@ -9,7 +10,6 @@ import {
   sandbox_name,
   type Surroundings,
 } from './check-settings.ts';
-import { isObject } from './input-schema.ts';
 import type { Problem } from './problem.ts';
 import { makeReport, type Report } from './report.ts';
 import type { CatalogFile, ProviderEntry } from './schema.ts';

@@ -1,9 +1,8 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { isRecord } from '../lib/is-record.ts';
 import { fragmentAt, pointerKeys, valueAt } from '../lib/json-pointer.ts';
 import { complaint } from '../json-schema/validation-messages.ts';
-import type { Json, JsonObject } from './model.ts';
+import { isObject, type Json, type JsonObject } from './model.ts';
 import type { Path } from './problem.ts';
 
 /** A JSON Schema that operators bring along for a model's input: may it be used, and what are its fields? */
@@ -236,10 +235,6 @@ function referred(part: JsonObject, root: JsonObject): Json | undefined {
   const reference = own(part, '$ref');
   const target = typeof reference === 'string' ? fragmentAt(root, reference) : undefined;
   return isObject(target) ? target : undefined;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return isRecord(value);
 }
 
 function objectsIn(values: readonly unknown[]): JsonObject[] {

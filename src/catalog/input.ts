@@ -1,6 +1,6 @@
 import { fieldErrors } from '../json-schema/sentences.ts';
-import { compileSchema, fillDefaults, isObject } from './input-schema.ts';
-import type { InputCheck, Json, JsonObject, Route } from './model.ts';
+import { compileSchema, fillDefaults } from './input-schema.ts';
+import { isObject, type InputCheck, type Json, type JsonObject, type Route } from './model.ts';
 
 /** Values in an input up to which all of its mistakes are told; of a larger one only the first. */
 const values_told_max = 2_000;

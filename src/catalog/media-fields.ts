@@ -1,5 +1,5 @@
-import { isObject, own } from './input-schema.ts';
-import type { Json, JsonObject, MediaField, MediaKind } from './model.ts';
+import { own } from './input-schema.ts';
+import { isObject, type Json, type JsonObject, type MediaField, type MediaKind } from './model.ts';
 import type { Path } from './problem.ts';
 
 /** Fields of an input that take files of the caller's. */

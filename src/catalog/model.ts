@@ -1,10 +1,16 @@
 import type { Issuer } from '../billing/invoice.ts';
 import type { FieldError } from '../errors.ts';
+import { isRecord } from '../lib/is-record.ts';
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export type JsonObject = { [key: string]: Json };
+
+/** Of what came out of JSON. */
+export function isObject(value: unknown): value is JsonObject {
+  return isRecord(value);
+}
 
 export const kinds = ['chat', 'embedding', 'image', 'video', 'audio'] as const;
 

@@ -1,6 +1,6 @@
-import { fieldsOf, isObject } from './input-schema.ts';
+import { fieldsOf } from './input-schema.ts';
 import { media_keyword } from './media-fields.ts';
-import type { Json, JsonObject, MediaKind, Model } from './model.ts';
+import { isObject, type Json, type JsonObject, type MediaKind, type Model } from './model.ts';
 
 /** A file for a field that takes one. */
 export type SampleFile = (kind: MediaKind) => string;

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import { takeTempFiles, type RequestTempFiles } from '../files/temp-files.ts';
 import { withSpool } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
-import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
+import { probe_complaints, type Probe } from '../storage/probe-result.ts';
 import type { Call } from './endpoint.ts';
 import type { Form, FormLimits } from './form.ts';
 
@@ -30,19 +30,9 @@ export async function withForm<T>(
   }
 }
 
-const complaints: Record<ProbeFailure, string> = {
-  empty: 'is empty.',
-  unrecognized: 'is of no known image, audio or video format.',
-  truncated: 'is cut off: it ends before its own structure does.',
-  damaged: 'is damaged: it cannot be read.',
-  too_large: 'says that more of it must be held in memory than any honest file needs.',
-  timeout: 'took too long to be measured.',
-  crashed: 'could not be measured.',
-};
-
 /** What a file of a form is by its bytes. Throws ApiError 422 naming its field. */
 export async function measureFile(app: App, { caller }: Call, path: string, field: string): Promise<Probe> {
   const result = await app.prober.probeForCaller(caller.account.id, path);
   if (result.ok) return result.probe;
-  throw new ApiError('invalid_input', `${field} ${complaints[result.reason]}`, { param: field });
+  throw new ApiError('invalid_input', `${field} ${probe_complaints[result.reason]}`, { param: field });
 }

@@ -1,7 +1,6 @@
 import { defaultProviders, keyName } from '../catalog/default.ts';
 import { cleanInput, type Draft } from '../catalog/draft.ts';
-import { isObject } from '../catalog/input-schema.ts';
-import type { Json, JsonObject, MediaKind } from '../catalog/model.ts';
+import { isObject, type Json, type JsonObject, type MediaKind } from '../catalog/model.ts';
 import { resolveSecret } from '../config.ts';
 import { fragmentAt } from '../lib/json-pointer.ts';
 

@@ -16,6 +16,7 @@ import {
   type Storage,
   type StoredFile,
 } from './storage.ts';
+import { syncFolder } from './sync-folder.ts';
 
 /** `files` holds `aa/bb/<key>`; `incoming` what is still being written, on the same disk. */
 type Folders = { files: string; incoming: string };
@@ -112,17 +113,6 @@ async function moveIntoPlace(temporary: string, path: string, root: string): Pro
   }
   for (let folder = dirname(path); folder.length >= root.length; folder = dirname(folder)) {
     await orAbsent(syncFolder(folder));
-  }
-}
-
-/** A new name in a folder is on the disk only once the folder is. Windows cannot, and need not. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

@@ -3,6 +3,7 @@ import { mkdir, open, readdir, readFile, rename, stat, unlink, utimes, type File
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { syncFolder } from './sync-folder.ts';
 
 /** Something that must happen once the database is back; `id` names it, whoever writes it down again. */
 export type JournalEntry = { id: string; at: string; body: unknown };
@@ -301,16 +302,5 @@ function isRunning(pid: number): boolean {
     return true;
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}
-
-/** A new name in a folder is on the disk only once the folder is. Not on Windows, where a folder cannot be opened. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

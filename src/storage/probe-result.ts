@@ -26,3 +26,14 @@ export type ProbeResult = { ok: true; probe: Probe } | { ok: false; reason: Prob
 export function failed(reason: ProbeFailure, problem: string): ProbeResult {
   return { ok: false, reason, problem: problem.replaceAll(/\s+/g, ' ').trim().slice(0, 300) };
 }
+
+/** What is wrong with a file, behind its name. */
+export const probe_complaints: Readonly<Record<ProbeFailure, string>> = {
+  empty: 'is empty.',
+  unrecognized: 'is of no known image, audio or video format.',
+  truncated: 'is cut off: it ends before its own structure does.',
+  damaged: 'is damaged: it cannot be read.',
+  too_large: 'says that more of it must be held in memory than any honest file needs.',
+  timeout: 'took too long to be measured.',
+  crashed: 'could not be measured.',
+};

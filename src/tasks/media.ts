@@ -11,7 +11,7 @@ import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
 import { GuardError } from '../net/guard.ts';
 import { isId } from '../lib/ids.ts';
 import { abortSignal } from '../lib/stop.ts';
-import type { Probe, ProbeFailure } from '../storage/probe-result.ts';
+import { probe_complaints, type Probe } from '../storage/probe-result.ts';
 import { keepInput } from './inputs.ts';
 import { inline_bytes_max } from './run-media.ts';
 
@@ -150,15 +150,7 @@ async function fetchLink(app: App, caller: Caller, asked: Asked): Promise<Source
   }
 }
 
-const complaints: Record<ProbeFailure, string> = {
-  empty: 'is an empty file.',
-  unrecognized: 'is of no known image, audio or video format.',
-  truncated: 'is cut off: it ends before its own structure does.',
-  damaged: 'is damaged: it cannot be read.',
-  too_large: 'says that more of it must be held in memory than any honest file needs.',
-  timeout: 'took too long to be measured.',
-  crashed: 'could not be measured.',
-};
+const complaints = { ...probe_complaints, empty: 'is an empty file.' };
 
 async function measure(app: App, { account }: Caller, content: Buffer | string, place: string): Promise<Probe> {
   const result = await app.prober.probeForCaller(account.id, content);

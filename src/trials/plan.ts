@@ -1,7 +1,7 @@
 import { mapInput } from '../catalog/input.ts';
-import { isObject } from '../catalog/input-schema.ts';
 import {
   isMediaKind,
+  isObject,
   type JsonObject,
   type MediaKind,
   type Model,

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openCatalog } from '../../src/catalog/catalog.ts';
 import { defaultProviders, keyName } from '../../src/catalog/default.ts';
-import { isObject } from '../../src/catalog/input-schema.ts';
-import { isMediaKind, type Json, type JsonObject, type Model } from '../../src/catalog/model.ts';
+import { isMediaKind, isObject, type Json, type JsonObject, type Model } from '../../src/catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, measuredCost, type Units } from '../../src/catalog/price.ts';
 import { sampleInput } from '../../src/catalog/sample.ts';
 import { upstreamCharge, fitCosts } from '../../src/catalog/upstream-cost.ts';

@@ -1,3 +1,4 @@
+import type { Json, JsonObject } from '../../catalog/model.ts';
 import package_json from '../../../package.json' with { type: 'json' };
 import { service_errors } from '../../errors.ts';
 import { completions_errors } from '../../styles/completions/errors.ts';
@@ -10,9 +11,6 @@ import { isObjectSchema } from '../../http/query.ts';
 import * as bodies from '../schemas.ts';
 
 export type { MediaModel } from './inputs.ts';
-
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-type JsonObject = { [key: string]: Json };
 
 export type OpenApiOptions = {
   base_url: string;

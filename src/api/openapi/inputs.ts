@@ -1,5 +1,4 @@
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-type JsonObject = { [key: string]: Json };
+import type { Json, JsonObject } from '../../catalog/model.ts';
 
 /** What the document says of a model that POST /v1/generate takes. */
 export type MediaModel = { id: string; name: string; description: string; input_schema: JsonObject };

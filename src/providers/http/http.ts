@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Json, JsonObject, ProviderConfig } from '../../catalog/model.ts';
+import { isObject, type Json, type JsonObject, type ProviderConfig } from '../../catalog/model.ts';
 import type { Guard } from '../../net/guard.ts';
 import { readBytes } from '../../lib/read-bytes.ts';
 import { TokenBucket, type RateClock, type RateLimit } from '../../concurrency/token-bucket.ts';
@@ -204,7 +204,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
     json,
     object: () => {
       const value = json();
-      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+      if (isObject(value)) return value;
       throw new Error('the answer is no JSON object');
     },
   };

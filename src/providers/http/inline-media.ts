@@ -1,6 +1,5 @@
-import type { Json, JsonObject } from '../../catalog/model.ts';
+import { isObject, type Json, type JsonObject } from '../../catalog/model.ts';
 import { isDataUrl, readDataUrl, type DataUrl } from '../../lib/data-url.ts';
-import { isObject } from './reading.ts';
 
 /** A file of the caller's that stands in the input as a data URL; undefined for any other value. */
 export function inlineMedia(value: Json | undefined): DataUrl | undefined {

@@ -1,11 +1,6 @@
-import type { Json, JsonObject } from '../../catalog/model.ts';
-import { isRecord } from '../../lib/is-record.ts';
+import { isObject, type Json, type JsonObject } from '../../catalog/model.ts';
 
 /** Reading answers of upstreams, whose members may be missing, null, or anything else. */
-
-export function isObject(value: Json | undefined): value is JsonObject {
-  return isRecord(value);
-}
 
 /** The member if it is an object, else an empty one. */
 export function objectIn(object: JsonObject, name: string): JsonObject {

@@ -1,8 +1,7 @@
 import type { OptionProblem } from '../../catalog/check-settings.ts';
-import type { Json, JsonObject } from '../../catalog/model.ts';
+import { isObject, type Json, type JsonObject } from '../../catalog/model.ts';
 import { plus, rational, times, zero, type Rational } from '../../money/money.ts';
 import type { UpstreamCost } from '../provider.ts';
-import { isObject } from './reading.ts';
 
 /**
  * What an upstream charged us, in exact decimals. It tells an amount, or credits that the route's option

@@ -1,7 +1,6 @@
-import type { Json, JsonObject } from '../../catalog/model.ts';
+import { isObject, type Json, type JsonObject } from '../../catalog/model.ts';
 import { assert } from '../../lib/assert.ts';
 import type { RunState } from '../provider.ts';
-import { isObject } from './reading.ts';
 
 /** What every `ref` of a run that is polled has, beside what its adapter puts there. */
 export type Watch = JsonObject & {

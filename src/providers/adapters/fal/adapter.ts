@@ -1,5 +1,5 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
-import type { Json, JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import { isObject, type Json, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
 import { inPath, newId, statusIn, unanswered } from '../../http/answers.ts';
 import type { Answer, Upstream } from '../../http/http.ts';
 import { openUpstream } from '../../http/http.ts';
@@ -14,7 +14,7 @@ import {
   type RunRequest,
   type RunState,
 } from '../../provider.ts';
-import { isObject, objectIn, objectsIn, textIn } from '../../http/reading.ts';
+import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
 import { toldBy, type Hints } from '../../http/refusal.ts';
 import { fileOf, outputProblems, resultsOf } from '../../http/results.ts';
 import { costProblems, creditCost } from '../../http/upstream-cost.ts';

@@ -1,8 +1,8 @@
-import type { Json, JsonObject } from '../../../catalog/model.ts';
+import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
 import { newId, unanswered } from '../../http/answers.ts';
 import type { Upstream } from '../../http/http.ts';
 import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.ts';
-import { isObject, objectIn, objectsIn, textIn, textsOf } from '../../http/reading.ts';
+import { objectIn, objectsIn, textIn, textsOf } from '../../http/reading.ts';
 import { goingOn, readWatch, unknownRun } from '../../http/watch.ts';
 import { media_hints } from './hints.ts';
 import { bytesIn, inlinePicture, otherFields, pathOf, type GeminiUpstream, type Work } from './work.ts';

@@ -1,5 +1,5 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
-import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
 import type { Units } from '../../../catalog/price.ts';
 import { firstAt } from '../../http/answer-path.ts';
 import { idIn, inPath, unanswered } from '../../http/answers.ts';
@@ -18,7 +18,6 @@ import {
   type RunState,
   type UpstreamCost,
 } from '../../provider.ts';
-import { isObject } from '../../http/reading.ts';
 import { outputProblems, resultsOf } from '../../http/results.ts';
 import { costOf, creditCost, decimalOf } from '../../http/upstream-cost.ts';
 import { goingOn, readWatch, unknownRun, type Watch } from '../../http/watch.ts';

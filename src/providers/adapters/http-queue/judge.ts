@@ -1,8 +1,8 @@
-import type { JsonObject } from '../../../catalog/model.ts';
+import { isObject, type JsonObject } from '../../../catalog/model.ts';
 import { firstAt, type AnswerPath } from '../../http/answer-path.ts';
 import { refusedAs } from '../../http/answers.ts';
 import type { Answer } from '../../http/http.ts';
-import { isObject, textIn } from '../../http/reading.ts';
+import { textIn } from '../../http/reading.ts';
 import { meanings, type Errors, type Meaning } from './plan.ts';
 
 /** What an answer says to be wrong: its code and its words, and what the route's options say that they mean. */

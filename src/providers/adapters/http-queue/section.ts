@@ -1,9 +1,8 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
-import type { Json, JsonObject } from '../../../catalog/model.ts';
+import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
 import type { Path } from '../../../catalog/problem.ts';
 import { parseDuration } from '../../../lib/duration.ts';
 import { readPath, type AnswerPath } from '../../http/answer-path.ts';
-import { isObject } from '../../http/reading.ts';
 import { unknownInBody, unknownWords, type Word } from './template.ts';
 
 /** Reads a part of the options member by member, and notes what is wrong with it; what is wrong is left out. */

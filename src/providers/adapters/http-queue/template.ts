@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../../catalog/model.ts';
-import { isObject } from '../../http/reading.ts';
+import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
 
 /** What a text of the options may name, as `$name`; `$$` is a dollar sign. Nothing else is evaluated. */
 export type Words = { readonly [word in Word]?: string | undefined };

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
 import { filesAt, idIn, newId, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
 import { system_rate_clock, type RateClock } from '../../../concurrency/token-bucket.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
@@ -7,7 +7,7 @@ import { orderOf, type Order } from './order.ts';
 import { optionProblems } from '../../http/options.ts';
 import { InputRefused, NotStarted, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
 import type { RunContext, RunRequest, RunState, UpstreamCost } from '../../provider.ts';
-import { isObject, objectIn, objectsIn, textIn } from '../../http/reading.ts';
+import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
 import type { Hints } from '../../http/refusal.ts';
 import { costProblems, creditCost, decimalOf } from '../../http/upstream-cost.ts';
 import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';

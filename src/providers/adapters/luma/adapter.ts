@@ -1,11 +1,11 @@
-import type { Json, JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import { isObject, type Json, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
 import { filesAt, idIn, newId, statusIn, unanswered } from '../../http/answers.ts';
 import { openUpstream, type Upstream } from '../../http/http.ts';
 import { inlineMedia, withoutHollow } from '../../http/inline-media.ts';
 import { optionProblems } from '../../http/options.ts';
 import { NotStarted, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
 import type { RunContext, RunRequest, RunState } from '../../provider.ts';
-import { isObject, objectIn, objectsIn, textIn } from '../../http/reading.ts';
+import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
 import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
 
 /** The API of Ray 3 and Uni. Its predecessor, Dream Machine, is told by the path of `base_url`. */

@@ -1,11 +1,11 @@
-import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
+import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
 import { filesAt, idIn, newId, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { withoutHollow } from '../../http/inline-media.ts';
 import { optionProblems } from '../../http/options.ts';
 import { NotStarted, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
 import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.ts';
-import { countIn, isObject, objectIn, textIn } from '../../http/reading.ts';
+import { countIn, objectIn, textIn } from '../../http/reading.ts';
 import type { Hints } from '../../http/refusal.ts';
 import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
 

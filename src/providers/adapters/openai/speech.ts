@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from '../../../catalog/model.ts';
+import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
 import { SseSplitter } from '../../../net/sse.ts';
 import type { Answer } from '../../http/http.ts';
-import { charactersIn, isObject, textIn } from '../../http/reading.ts';
+import { charactersIn, textIn } from '../../http/reading.ts';
 import { wrapInWav } from '../../http/wav.ts';
 import { bodyOf, usageOf, type Work } from './work.ts';
 import { readTokens } from './tokens.ts';

@@ -1,7 +1,6 @@
-import type { JsonObject } from '../../../catalog/model.ts';
+import { isObject, type JsonObject } from '../../../catalog/model.ts';
 import type { Answer, Upstream } from '../../http/http.ts';
 import type { RunRequest, RunState } from '../../provider.ts';
-import { isObject } from '../../http/reading.ts';
 
 /** One call to the upstream: what it made, or the answer that it gave instead. */
 export type Work = (upstream: Upstream, run: RunRequest, signal: AbortSignal) => Promise<RunState | Answer>;
