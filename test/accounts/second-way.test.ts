@@ -27,12 +27,14 @@ const elsewhere = () => ({ 'x-forwarded-for': `198.18.${Math.floor(++place / 250
 const signIn = (browser: Browser, email: string, word: string, from: Record<string, string>) =>
   browser.post('/auth/sign-in/email', { email, password: word }, from);
 
-/** So many wrong tries that the address is refused from everywhere. */
+/**
+ * So many wrong tries that the address is refused from everywhere. At once: they count for a minute, and to look at a
+ * hundred passwords takes longer than that on a busy machine, which looks at those that fit into its backlog.
+ */
 async function attack(email: string): Promise<void> {
   const guess = (number: number) => signIn(browserOf(test.url), email, `a guess number ${number}`, elsewhere());
-  for (let round = 0; round < 11; round++) {
-    await Promise.all(Array.from({ length: 10 }, (_, index) => guess(round * 10 + index)));
-  }
+  const answers = await Promise.all(Array.from({ length: 110 }, (_, number) => guess(number)));
+  expect([401, 429, 503]).toEqual(expect.arrayContaining(answers.map(({ status }) => status)));
   expect((await signIn(browserOf(test.url), email, password, elsewhere())).status).toBe(429);
 }
 

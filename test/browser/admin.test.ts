@@ -141,7 +141,7 @@ test('an operator tests a route, drains one and switches a model off, and custom
   const takesWork = page.getByRole('switch', { name: `${model} takes new work` });
   await takesWork.focus();
   await page.keyboard.press('Space');
-  await dialog.getByRole('button', { name: 'Switch off' }).waitFor();
+  await dialog.getByRole('button', { name: 'Switch off' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Enter');
   await dialog.waitFor({ state: 'hidden' });
   expect(await status()).toBe('unavailable');
