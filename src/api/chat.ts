@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { ChatCaller } from '../chat/attempt.ts';
 import { runCall, type AttemptRoute } from '../chat/call.ts';
 import { countTokens } from '../chat/count.ts';
-import { readOrder, type CallOrder, type ChatOrder } from '../chat/order.ts';
+import { priceChatRequest, type PricedRequest, type PricedChatRequest } from '../chat/priced-request.ts';
 import { Outlet } from '../chat/outlet.ts';
 import { ignoredHeader } from '../chat/ignored.ts';
 import { attemptWithLinks } from '../chat/linked.ts';
@@ -125,10 +125,12 @@ export const chat_record: Endpoint<App> = {
 /** A call of a chat, in any style: whole or streamed. */
 export function answerChat(app: App, style: CallerCodec, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
-  const order = readOrder(app, style, call);
+  const priced = priceChatRequest(app, style, call);
   const caller = callerOf(style.caller, call);
-  const ignored = ignoredHeader(order, caller);
-  const answer = order.ask.stream ? streamed(app, order, caller) : answerWhole(app, order, attemptWithLinks, caller);
+  const ignored = ignoredHeader(priced, caller);
+  const answer = priced.request.stream
+    ? streamed(app, priced, caller)
+    : answerWhole(app, priced, attemptWithLinks, caller);
   if (!ignored) return answer;
   return answer.then(({ headers, ...rest }) => ({ ...rest, headers: { ...headers, ...ignored } }));
 }
@@ -144,16 +146,16 @@ export function callerOf(style: Pick<CallerHalf, 'headers'>, call: Call): ChatCa
 }
 
 /** The answer to a call that is not streamed, with its cost. */
-export function answerWhole<Order extends CallOrder>(
+export function answerWhole<Priced extends PricedRequest>(
   app: App,
-  order: Order,
-  attempt: AttemptRoute<Order>,
+  priced: Priced,
+  attempt: AttemptRoute<Priced>,
   caller: ChatCaller,
 ): Promise<Answer> {
   const outlet = new Outlet();
-  const running = runCall(app, order, attempt, caller, outlet);
+  const running = runCall(app, priced, attempt, caller, outlet);
   return running.then(({ whole: body = '', charged }) => {
-    const cost = { 'x-cost-amount': exact(charged), 'x-cost-currency': order.caller.account.currency };
+    const cost = { 'x-cost-amount': exact(charged), 'x-cost-currency': priced.caller.account.currency };
     const headers = { ...outlet.headers, ...cost };
     return { status: 200, headers, body };
   });
@@ -166,9 +168,9 @@ const stream_headers = {
 };
 
 /** Answers as soon as there is content, or the caller has to hear that we are alive; until then errors are HTTP errors. */
-async function streamed(app: App, order: ChatOrder, caller: ChatCaller): Promise<Answer> {
+async function streamed(app: App, priced: PricedChatRequest, caller: ChatCaller): Promise<Answer> {
   const outlet = new Outlet();
-  const running = runCall(app, order, attemptWithLinks, caller, outlet);
+  const running = runCall(app, priced, attemptWithLinks, caller, outlet);
   void running.catch(() => undefined).finally(() => outlet.end());
   await Promise.race([outlet.opened, running]);
   return { status: 200, headers: { ...stream_headers, ...outlet.headers }, body: outlet };

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { attemptEmbedding, readEmbeddingOrder } from '../chat/embed.ts';
+import { attemptEmbedding, priceEmbeddingRequest } from '../chat/embed.ts';
 import { refuseBlocked } from './blocked.ts';
 import { embeddings_answer, embeddings_body } from './call-schemas.ts';
 import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
@@ -35,6 +35,6 @@ export const embeddings: Endpoint<App> = {
   },
   handle: (app, call) => {
     refuseBlocked(call.caller);
-    return answerWhole(app, readEmbeddingOrder(app, call), attemptEmbedding, callerOf({}, call));
+    return answerWhole(app, priceEmbeddingRequest(app, call), attemptEmbedding, callerOf({}, call));
   },
 };

@@ -27,13 +27,13 @@ import { openRelay, type Relay } from '../styles/relay.ts';
 import { upstreamBody } from '../styles/request.ts';
 import { headersFor } from './ignored.ts';
 import { fetchLinks } from './links.ts';
-import type { ChatOrder } from './order.ts';
+import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { hasHourPrice } from './price.ts';
 import { Watch, type Leaving, type Phase } from './watch.ts';
 
-/** What a call knows of whoever made it, beyond its order. */
+/** What a call knows of whoever made it, beyond its request. */
 export type ChatCaller = {
   /** Versions and betas of the messages style, for an upstream of the same style. */
   headers: Record<string, string>;
@@ -56,8 +56,8 @@ export type RouteFailure = {
   simulated?: boolean | undefined;
   /** It was asked, and nobody knows whether it charges for that. */
   may_cost?: boolean;
-  /** What the caller may be told of it. */
-  told?: string;
+  /** Its reason as the caller may read it. */
+  public_message?: string;
   /** What was asked for cannot be carried to this upstream; another one may take it. */
   refusal?: ApiError;
 };
@@ -75,7 +75,7 @@ export const answer_bytes_max = 67_108_864;
 
 type Trial = {
   app: App;
-  order: ChatOrder;
+  priced: PricedChatRequest;
   route: Route;
   provider: ChatProvider;
   style: Codec;
@@ -95,7 +95,7 @@ type Trial = {
  */
 export async function attemptRoute(
   app: App,
-  order: ChatOrder,
+  priced: PricedChatRequest,
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
@@ -104,28 +104,31 @@ export async function attemptRoute(
   const provider = app.providers.chat(route.provider);
   if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });
   const quirks = quirksOf(route.options);
-  const style = styleFor(order.ask, provider, quirks);
+  const style = styleFor(priced.request, provider, quirks);
   if (style === undefined) return failed({ cause: 'upstream_error', reason: `${route.provider} speaks no style` });
   const target = {
     style,
     model: route.upstream_model,
-    max_tokens: order.max_tokens,
+    max_tokens: priced.max_tokens,
     quirks,
   };
   const allowance = allowanceOf(route.options);
   let sent: UpstreamBody;
   try {
-    refuseFields(order.ask.body, allowance);
-    sent = upstreamBody(style === order.ask.style ? allowedRequest(order.ask, allowance) : order.ask, target);
+    refuseFields(priced.request.body, allowance);
+    sent = upstreamBody(
+      style === priced.request.style ? allowedRequest(priced.request, allowance) : priced.request,
+      target,
+    );
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
-  outcome.writes_for_an_hour = limitCaches(order, style, allowance, sent);
-  sent.body = scopeEndUsers(sent.body, { account_id: order.caller.account.id, secret: app.secret });
-  const watch = new Watch(route.timeout_ms, order.ask.stream, caller.gone, app.stopping);
-  const reasons = mayReason(order.model.capabilities, quirks, { asked: order.ask.body, sent: sent.body });
-  const trial: Trial = { app, order, route, provider, style, sent, caller, outcome, watch, reasons };
+  outcome.writes_for_an_hour = limitCaches(priced, style, allowance, sent);
+  sent.body = scopeEndUsers(sent.body, { account_id: priced.caller.account.id, secret: app.secret });
+  const watch = new Watch(route.timeout_ms, priced.request.stream, caller.gone, app.stopping);
+  const reasons = mayReason(priced.model.capabilities, quirks, { asked: priced.request.body, sent: sent.body });
+  const trial: Trial = { app, priced, route, provider, style, sent, caller, outcome, watch, reasons };
   let files: Files | undefined;
   try {
     files = sent.links && (await fillLinks(trial, sent.links));
@@ -138,7 +141,7 @@ export async function attemptRoute(
     forget(sent); // it was sent
     files?.release();
     if ('answered' in reply) return reply;
-    if (order.ask.stream) return await relayStream(trial, reply, outlet);
+    if (priced.request.stream) return await relayStream(trial, reply, outlet);
     const whole = readWhole(trial, reply);
     return whole instanceof Promise ? await whole : whole;
   } finally {
@@ -151,7 +154,7 @@ export async function attemptRoute(
  * Marks for an hour go on to upstreams that report what they have written for an hour, if the model has a price for that
  * or the route says so; else they are for five minutes. True if any go on.
  */
-function limitCaches({ model }: ChatOrder, style: Codec, allowance: Allowance, sent: UpstreamBody): boolean {
+function limitCaches({ model }: PricedChatRequest, style: Codec, allowance: Allowance, sent: UpstreamBody): boolean {
   if (!hasLongCaches(sent.body)) return false;
   if (allowance.pass.has('cache_ttl') || (style.upstream.reports_hour_caches && hasHourPrice(model))) return true;
   sent.body = withoutLongCaches(sent.body);
@@ -169,17 +172,17 @@ const unasked: RouteFailure = {
  * request any more. A stream goes on if the upstream may still tell of tokens that it bills and nobody has seen.
  */
 function leavingOf(trial: Trial): Leaving {
-  const { order, caller, outcome, reasons } = trial;
+  const { priced, caller, outcome, reasons } = trial;
   return {
     onLeave: () => {
       if (trial.relay?.is_complete) return; // many leave at the last event
       outcome.is_gone = true;
-      order.ask.body = {};
+      priced.request.body = {};
       caller.releaseBody();
     },
     isReadOn: () => {
       const { relay } = trial;
-      if (!order.ask.stream || !relay?.has_begun) return true;
+      if (!priced.request.stream || !relay?.has_begun) return true;
       return relay.is_complete || relay.is_ending || reasons || relay.reasons;
     },
   };
@@ -194,9 +197,9 @@ function forget(sent: UpstreamBody): void {
 type Files = Permit | { problem: RouteFailure };
 
 /** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
-async function fillLinks({ app, order, watch }: Trial, links: readonly Link[]): Promise<Files> {
+async function fillLinks({ app, priced, watch }: Trial, links: readonly Link[]): Promise<Files> {
   try {
-    const files = await fetchLinks(app, order.caller.account.id, links, abortSignal(watch.signal));
+    const files = await fetchLinks(app, priced.caller.account.id, links, abortSignal(watch.signal));
     if (!(files instanceof ApiError)) return files;
     return { problem: { cause: 'upstream_error', reason: files.message, refusal: files } };
   } catch (error) {
@@ -210,14 +213,15 @@ export function failed(failure: RouteFailure): Attempted {
 }
 
 /** What the upstream is asked. */
-function callOf({ order, route, style, sent, caller }: Trial): ChatCall {
+function callOf({ priced, route, style, sent, caller }: Trial): ChatCall {
   return {
-    request_id: order.request_id,
+    request_id: priced.request_id,
     style,
     model: route.upstream_model,
     body: sent.body,
-    stream: order.ask.stream,
-    headers: style === order.ask.style ? headersFor(order.ask.style, order.model, route.options, caller) : {},
+    stream: priced.request.stream,
+    headers:
+      style === priced.request.style ? headersFor(priced.request.style, priced.model, route.options, caller) : {},
     timeout_ms: route.timeout_ms,
     options: route.options,
   };
@@ -273,8 +277,15 @@ export function failureOf(error: unknown, watch: Watch): RouteFailure {
   };
 }
 
-function unfinished(told: string): RouteFailure {
-  return { cause: 'upstream_error', reason: told, told, is_blameless: true, is_spent: true, may_cost: true };
+function unfinished(message: string): RouteFailure {
+  return {
+    cause: 'upstream_error',
+    reason: message,
+    public_message: message,
+    is_blameless: true,
+    is_spent: true,
+    may_cost: true,
+  };
 }
 
 function lateness(phase: Phase): string {
@@ -283,9 +294,9 @@ function lateness(phase: Phase): string {
 
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
 async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Promise<Attempted> {
-  const { app, order, style, outcome, watch } = trial;
+  const { app, priced, style, outcome, watch } = trial;
   const { simulated = false, secrets = [] } = reply;
-  const relay = openRelay(order.ask, style, { ...renderOptions(trial), line_bytes_max });
+  const relay = openRelay(priced.request, style, { ...renderOptions(trial), line_bytes_max });
   trial.relay = relay;
   let problem: string | undefined;
   try {
@@ -312,7 +323,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
     if (relay.failure && !outcome.is_gone) throwIfCallersMistake(relay.failure, secrets);
     return failed({ ...emptyStream(relay.failure, problem, watch), simulated });
   }
-  const facts = { request_id: order.request_id, route: trial.route.id, problem: withoutWords(problem) };
+  const facts = { request_id: priced.request_id, route: trial.route.id, problem: withoutWords(problem) };
   app.log.warn(facts, 'a chat stream broke off');
   outcome.error = watch.timed_out
     ? new ApiError('timeout', 'The model stopped answering in the middle of its answer.')
@@ -365,10 +376,10 @@ async function untilRoom(full: Promise<void>, watch: Watch, outlet: Outlet): Pro
 }
 
 /** From here on no other route is asked, so nobody needs what was asked: a stream may go on for minutes. */
-function noteContent({ order, outcome, caller }: Trial): void {
+function noteContent({ priced, outcome, caller }: Trial): void {
   if (outcome.first_content_ms !== undefined) return;
   outcome.first_content_ms = since(outcome);
-  order.ask.body = {};
+  priced.request.body = {};
   caller.releaseBody();
 }
 
@@ -388,12 +399,12 @@ function keep(answer: Kept, outcome: ChatOutcome): void {
 type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish' | 'upstream_id'>;
 
 /** What whoever writes the answer has to know, whole or streamed. */
-function renderOptions({ app, order, sent, outcome }: Trial): AnswerOptions {
+function renderOptions({ app, priced, sent, outcome }: Trial): AnswerOptions {
   return {
-    model: order.model.id,
-    request_id: order.request_id,
+    model: priced.model.id,
+    request_id: priced.request_id,
     created: Math.floor(app.clock.now() / 1000),
-    input_tokens_estimated: order.input_tokens_counted, // what is charged, unlike the hold's estimate
+    input_tokens_estimated: priced.input_tokens_counted, // what is charged, unlike the hold's estimate
     writes_for_an_hour: outcome.writes_for_an_hour,
     ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
     ...(sent.tool_names && { tool_names: sent.tool_names }),
@@ -413,8 +424,8 @@ function readWhole(trial: Trial, reply: ChatReply): Attempted | Promise<Attempte
 }
 
 function takeAnswer(trial: Trial, bytes: Buffer): Attempted {
-  const { order, style, outcome } = trial;
-  const answer = renderAnswer(order.ask, style, bytes, renderOptions(trial));
+  const { priced, style, outcome } = trial;
+  const answer = renderAnswer(priced.request, style, bytes, renderOptions(trial));
   keep(answer, outcome);
   outcome.is_complete = true;
   outcome.first_content_ms ??= since(outcome);

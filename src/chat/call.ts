@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts';
 import { credentials_pause_ms } from '../routing/health.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { takeHold } from './hold.ts';
-import type { CallOrder } from './order.ts';
+import type { PricedRequest } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { withoutWords } from '../lib/without-words.ts';
@@ -21,9 +21,9 @@ const heartbeat_ms = 15_000;
 export type ChatResult = { whole: Buffer | undefined; charged: Settled['charged'] };
 
 /** Asks one route. Throws ApiError 400 for the caller's own mistake: no other route is tried then. */
-export type AttemptRoute<Order extends CallOrder> = (
+export type AttemptRoute<Priced extends PricedRequest> = (
   app: App,
-  order: Order,
+  priced: Priced,
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
@@ -35,53 +35,54 @@ export type AttemptRoute<Order extends CallOrder> = (
  * routes, the hold is ended once, behind them. Throws ApiError if nothing has been sent yet; once the answer has begun,
  * its last event tells the error.
  */
-export async function runCall<Order extends CallOrder>(
+export async function runCall<Priced extends PricedRequest>(
   app: App,
-  order: Order,
-  attemptRoute: AttemptRoute<Order>,
+  priced: Priced,
+  attemptRoute: AttemptRoute<Priced>,
   caller: ChatCaller,
   outlet: Outlet,
 ): Promise<ChatResult> {
-  const permit = enter(app, order);
+  const permit = enter(app, priced);
   const end = app.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
   let routing: Routing | undefined;
   try {
     const created_at = new Date(app.clock.now());
     const outcome = newOutcome();
-    const usable = routesOf(app, order);
+    const usable = routesOf(app, priced);
     routing = usable instanceof Promise ? await usable : usable;
     const { routes } = routing;
-    const held = reserve(app, order, routes);
+    const held = reserve(app, priced, routes);
     const max_tokens = typeof held === 'number' ? held : await held;
-    if (max_tokens < order.output.wanted) outlet.headers['x-max-tokens'] = String(max_tokens);
-    const paid_order = max_tokens === order.max_tokens ? order : { ...order, max_tokens };
-    const beat = order.ask.stream ? startHeartbeat(order, outlet, caller) : undefined;
+    if (max_tokens < priced.output.wanted) outlet.headers['x-max-tokens'] = String(max_tokens);
+    const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
+    const beat = priced.request.stream ? startHeartbeat(priced, outlet, caller) : undefined;
     let whole: Buffer | undefined;
     try {
       const reader = leavingProbe(caller, routing);
-      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid_order, route, reader, outcome, outlet);
-      whole = await tryRoutes(app, paid_order, routes, attempt, caller, outcome);
+      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid, route, reader, outcome, outlet);
+      whole = await tryRoutes(app, paid, routes, attempt, caller, outcome);
     } catch (error) {
-      outcome.error = error instanceof ApiError ? error : unexpected(app, order, error);
+      outcome.error = error instanceof ApiError ? error : unexpected(app, priced, error);
     }
     beat?.stop();
-    outcome.is_gone ||= caller.gone.aborted && !(order.ask.stream && outcome.is_complete); // many leave at [DONE]
-    const charge = chargeOf(order, outcome);
+    outcome.is_gone ||= caller.gone.aborted && !(priced.request.stream && outcome.is_complete); // many leave at [DONE]
+    const charge = chargeOf(priced, outcome);
     let settled: Settled;
     try {
-      settled = await settle(app, order, charge, useOf(app, order, outcome, charge));
+      settled = await settle(app, priced, charge, useOf(app, priced, outcome, charge));
     } catch (error) {
-      app.log.error({ request_id: order.request_id, err: error }, 'a chat call could not be settled');
+      app.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
       if (!outcome.is_complete) outlet.cut(); // nobody is told an error any more: it must not look like an end
       throw error;
     }
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
-    writeRecord(app, order, { outcome, charge, ...settled, created_at, total_ms });
+    writeRecord(app, priced, { outcome, charge, ...settled, created_at, total_ms });
     const { error } = outcome;
     if (outcome.is_gone) outlet.cut();
     if (error && !outlet.is_open) throw error;
-    const { caller: words } = order.ask.style;
-    if (error && words) void outlet.write(words.errorEvent({ ...typeAndMessage(error), request_id: order.request_id }));
+    const { caller: words } = priced.request.style;
+    if (error && words)
+      void outlet.write(words.errorEvent({ ...typeAndMessage(error), request_id: priced.request_id }));
     return { whole, charged: settled.charged };
   } finally {
     routing?.leaveProbe?.();
@@ -104,7 +105,7 @@ function leavingProbe(caller: ChatCaller, { leaveProbe }: Routing): ChatCaller {
 const retry_after_s = 1;
 
 /** Takes one of the permits that a key has. Throws ApiError 429. */
-function enter(app: App, { caller }: CallOrder): Permit {
+function enter(app: App, { caller }: PricedRequest): Permit {
   const permit = app.limits.chat_calls.tryAcquire(caller.key.id);
   if (permit) return permit;
   const { chat_at_once } = app.catalog.current.settings.limits;
@@ -116,8 +117,8 @@ function typeAndMessage({ type, message }: ApiError): { type: string; message: s
   return { type, message };
 }
 
-function unexpected(app: App, order: CallOrder, error: unknown): ApiError {
-  app.log.error({ request_id: order.request_id, err: error }, 'a chat call failed');
+function unexpected(app: App, priced: PricedRequest, error: unknown): ApiError {
+  app.log.error({ request_id: priced.request_id, err: error }, 'a chat call failed');
   return new ApiError(
     'internal_error',
     'The service could not finish this call; what was not delivered costs nothing.',
@@ -125,20 +126,20 @@ function unexpected(app: App, order: CallOrder, error: unknown): ApiError {
 }
 
 /** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
-function reserve(app: App, order: CallOrder, [first]: readonly NamedRoute[]): number | Promise<number> {
-  const held = takeHold(app, order);
+function reserve(app: App, priced: PricedRequest, [first]: readonly NamedRoute[]): number | Promise<number> {
+  const held = takeHold(app, priced);
   if (typeof held === 'number') return held;
   return held.catch(async (error: unknown) => {
-    if (first) await app.health.releaseProbe(first.name, order.caller.account.id);
+    if (first) await app.health.releaseProbe(first.name, priced.caller.account.id);
     // The hold may be there all the same: only its answer was lost.
-    if (!(error instanceof ApiError)) app.track(settle(app, order, undefined));
+    if (!(error instanceof ApiError)) app.track(settle(app, priced, undefined));
     throw error;
   });
 }
 
 async function tryRoutes(
   app: App,
-  order: CallOrder,
+  priced: PricedRequest,
   routes: readonly NamedRoute[],
   attempt: (route: NamedRoute) => Promise<Attempted>,
   caller: ChatCaller,
@@ -150,7 +151,7 @@ async function tryRoutes(
     const begun_at_ms = performance.now();
     const since_ms = () => Math.round(performance.now() - begun_at_ms);
     if (caller.gone.aborted) {
-      await app.health.releaseProbe(name, order.caller.account.id);
+      await app.health.releaseProbe(name, priced.caller.account.id);
       return undefined;
     }
     let attempted;
@@ -159,7 +160,7 @@ async function tryRoutes(
     } catch (error) {
       // The caller's own mistake says nothing about the route.
       outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });
-      await app.health.releaseProbe(name, order.caller.account.id);
+      await app.health.releaseProbe(name, priced.caller.account.id);
       throw error;
     }
     if (attempted.answered) {
@@ -171,52 +172,52 @@ async function tryRoutes(
         ...(upstream_id !== undefined && { upstream_id }),
         duration_ms: since_ms(),
       });
-      const noting = noteAnswer(app, order, name, outcome, attempted.is_blameless);
+      const noting = noteAnswer(app, priced, name, outcome, attempted.is_blameless);
       if (noting) await noting;
       return attempted.whole;
     }
     const { failure } = attempted;
     failures.push(failure);
     outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, duration_ms: since_ms() });
-    if (failure.may_cost) app.track(noteLost(app, order, route, outcome.attempts.length));
+    if (failure.may_cost) app.track(noteLost(app, priced, route, outcome.attempts.length));
     if (caller.gone.aborted) {
-      await app.health.releaseProbe(name, order.caller.account.id);
+      await app.health.releaseProbe(name, priced.caller.account.id);
       return undefined;
     }
     // Perhaps a setting is missing, or it is down: these words are our own, and say what to do.
     const is_unreachable = failure.reason.startsWith('unreachable:');
     const reason = is_unreachable ? failure.reason : withoutWords(failure.reason);
     const level = is_unreachable ? 'warn' : 'info';
-    app.log[level]({ request_id: order.request_id, route: name, reason }, 'a route gave no answer');
-    await noteFailure(app, order, name, failure);
+    app.log[level]({ request_id: priced.request_id, route: name, reason }, 'a route gave no answer');
+    await noteFailure(app, priced, name, failure);
   }
-  throw allFailed(order, failures);
+  throw allFailed(priced, failures);
 }
 
 /** What an answer says of its route; a promise if that has to be written down. */
 function noteAnswer(
   app: App,
-  order: CallOrder,
+  priced: PricedRequest,
   name: string,
   { error, is_complete }: ChatOutcome,
   is_blameless = false,
 ): Promise<void> | undefined {
-  const account_id = order.caller.account.id;
+  const account_id = priced.caller.account.id;
   if (error && !is_blameless)
     return app.health.failed(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
   return is_complete ? app.health.succeeded(name, account_id) : app.health.releaseProbe(name, account_id);
 }
 
-async function noteFailure(app: App, order: CallOrder, name: string, failure: RouteFailure): Promise<void> {
-  const account_id = order.caller.account.id;
+async function noteFailure(app: App, priced: PricedRequest, name: string, failure: RouteFailure): Promise<void> {
+  const account_id = priced.caller.account.id;
   if (failure.simulated || failure.refusal || failure.is_blameless) return app.health.releaseProbe(name, account_id);
   const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
   await app.health.failed(name, account_id, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
 }
 
 /** What the caller is told when no route gave an answer: never an upstream's own words about us. */
-function allFailed(order: CallOrder, failures: readonly RouteFailure[]): ApiError {
-  const { id } = order.model;
+function allFailed(priced: PricedRequest, failures: readonly RouteFailure[]): ApiError {
+  const { id } = priced.model;
   const [refusal] = failures.map((failure) => failure.refusal);
   if (refusal && failures.every((failure) => failure.refusal)) return refusal;
   const last = failures.at(-1);
@@ -227,13 +228,13 @@ function allFailed(order: CallOrder, failures: readonly RouteFailure[]): ApiErro
   const all_limited = waits_ms.every((wait_ms) => wait_ms !== undefined);
   const least_ms = Math.min(...waits_ms.map((wait_ms) => wait_ms ?? 0));
   const headers = { ...repeat, ...(all_limited && least_ms > 0 && { 'retry-after': retryAfter(least_ms) }) };
-  const message = last?.told ?? `${id} could not be reached on any route. Try again shortly.`;
+  const message = last?.public_message ?? `${id} could not be reached on any route. Try again shortly.`;
   return new ApiError('upstream_error', message, { headers });
 }
 
 /** Tells the caller of a silent stream that it is alive; the first time also that it has begun. */
-function startHeartbeat(order: CallOrder, outlet: Outlet, { gone }: ChatCaller): { stop(): void } {
-  const bytes = order.ask.style.caller?.heartbeat;
+function startHeartbeat(priced: PricedRequest, outlet: Outlet, { gone }: ChatCaller): { stop(): void } {
+  const bytes = priced.request.style.caller?.heartbeat;
   const timer = setInterval(() => {
     if (bytes && !gone.aborted && !outlet.is_full && performance.now() - outlet.written_at_ms >= heartbeat_ms)
       void outlet.write(bytes);

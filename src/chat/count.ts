@@ -11,7 +11,7 @@ import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
 import type { ChatCaller } from './attempt.ts';
 import { headersFor } from './ignored.ts';
 import { checkPolicy, linkPolicy } from './linked.ts';
-import { findModel } from './order.ts';
+import { findModel } from './priced-request.ts';
 import { countInput } from './price.ts';
 
 const upstream_patience_ms = 10_000;
@@ -26,9 +26,9 @@ export async function countTokens(
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
   caller: ChatCaller,
 ): Promise<number> {
-  const ask = readChatRequest(style, call.body ?? {}, 'count');
-  const model = findModel(app, ask.model, 'chat');
-  const links = findLinks(ask.body);
+  const request = readChatRequest(style, call.body ?? {}, 'count');
+  const model = findModel(app, request.model, 'chat');
+  const links = findLinks(request.body);
   judgeLinks(links, app.addressRules());
   for (const route of model.routes) {
     const provider = app.providers.chat(route.provider);
@@ -37,7 +37,7 @@ export async function countTokens(
     if (!counted) continue;
     try {
       if (links.length > 0) checkCounted(links, linkPolicy(app, route));
-      const allowed = allowedRequest(ask, allowanceOf(route.options));
+      const allowed = allowedRequest(request, allowanceOf(route.options));
       return await provider.countTokens(
         {
           request_id: call.request_id,
@@ -54,7 +54,7 @@ export async function countTokens(
       app.log.info({ request_id: call.request_id, route: route.id, error: String(error) }, 'an upstream did not count');
     }
   }
-  return countInput(inputSize(ask));
+  return countInput(inputSize(request));
 }
 
 /** Files are not fetched for a count. Throws where they would have to be. */

@@ -6,7 +6,7 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused } from '../providers/provider.ts';
 import { allowanceOf, allowedBody, refuseFields } from '../styles/allowed.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
-import { embeddings, readEmbeddingAsk, renderEmbeddings, type EmbeddingAsk } from '../styles/embeddings.ts';
+import { embeddings, readEmbeddingRequest, renderEmbeddings, type EmbeddingRequest } from '../styles/embeddings.ts';
 import {
   abandoned,
   answer_bytes_max,
@@ -16,33 +16,33 @@ import {
   type Attempted,
   type ChatCaller,
 } from './attempt.ts';
-import { findModel, type CallOrder } from './order.ts';
+import { findModel, type PricedRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 import { Watch } from './watch.ts';
 
 /** A request for embeddings that has passed all checks that need no database. */
-export type EmbeddingOrder = CallOrder & { ask: EmbeddingAsk };
+export type PricedEmbeddingRequest = PricedRequest & { request: EmbeddingRequest };
 
 /** Reads a body of POST /v1/embeddings. Throws ApiError: 400 naming the field, 404 for the model. */
-export function readEmbeddingOrder(
+export function priceEmbeddingRequest(
   app: App,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
-): EmbeddingOrder {
-  const ask = readEmbeddingAsk(call.body ?? {});
-  const model = findModel(app, ask.model, 'embedding');
+): PricedEmbeddingRequest {
+  const request = readEmbeddingRequest(call.body ?? {});
+  const model = findModel(app, request.model, 'embedding');
   const pricing = pricingOf(model, call.caller.account.currency, app.catalog.current.settings);
-  const size = { ...ask.text_size, images: 0, documents: 0, document_bytes: 0 };
+  const size = { ...request.text_size, images: 0, documents: 0, document_bytes: 0 };
   return {
     caller: call.caller,
     request_id: call.request_id,
-    ask,
+    request,
     model,
     pricing,
     hold_pricing: pricing,
-    input_tokens_estimated: estimateInput(size) + ask.tokens,
-    input_tokens_most: mostInput(size) + ask.tokens,
-    input_tokens_counted: countInput(size) + ask.tokens,
+    input_tokens_estimated: estimateInput(size) + request.tokens,
+    input_tokens_most: mostInput(size) + request.tokens,
+    input_tokens_counted: countInput(size) + request.tokens,
     output: { wanted: 0, most: 0, usual: 0, least: 0, sent_min: 0 },
     max_tokens: 0,
   };
@@ -51,18 +51,18 @@ export function readEmbeddingOrder(
 /** Asks one route for the vectors. Throws ApiError 400 for what is the caller's own mistake. */
 export async function attemptEmbedding(
   app: App,
-  order: EmbeddingOrder,
+  priced: PricedEmbeddingRequest,
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
 ): Promise<Attempted> {
   const provider = app.providers.chat(route.provider);
   if (!provider?.embed) return failed({ cause: 'upstream_error', reason: `${route.provider} makes no embeddings` });
-  const { ask, request_id } = order;
+  const { request, request_id } = priced;
   const { timeout_ms, options, upstream_model } = route;
   let body: JsonObject;
   try {
-    body = scopeEndUsers(bodyFor(ask, route), { account_id: order.caller.account.id, secret: app.secret });
+    body = scopeEndUsers(bodyFor(request, route), { account_id: priced.caller.account.id, secret: app.secret });
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
@@ -87,7 +87,7 @@ export async function attemptEmbedding(
     const reply = await provider.embed(asked, watch.signal);
     is_simulated = reply.simulated;
     const bytes = await readBytes(reply.body, answer_bytes_max);
-    const answer = await renderEmbeddings(ask, bytes, order.model.id, order.input_tokens_counted);
+    const answer = await renderEmbeddings(request, bytes, priced.model.id, priced.input_tokens_counted);
     const { input_tokens } = answer;
     outcome.usage = { output_tokens: 0, ...(input_tokens !== undefined && { input_tokens }) };
     outcome.is_complete = true;
@@ -108,9 +108,9 @@ export async function attemptEmbedding(
 const vectors_as_text_max = 256;
 
 /** Throws ApiError 400 for what costs more than tokens. */
-function bodyFor(ask: EmbeddingAsk, { options, upstream_model }: Route): JsonObject {
+function bodyFor(request: EmbeddingRequest, { options, upstream_model }: Route): JsonObject {
   const allowance = allowanceOf(options);
-  refuseFields(ask.body, allowance);
-  const body = { ...allowedBody(embeddings.members, ask.body, allowance), model: upstream_model };
-  return ask.count > vectors_as_text_max ? { ...body, encoding_format: 'base64' } : body;
+  refuseFields(request.body, allowance);
+  const body = { ...allowedBody(embeddings.members, request.body, allowance), model: upstream_model };
+  return request.count > vectors_as_text_max ? { ...body, encoding_format: 'base64' } : body;
 }

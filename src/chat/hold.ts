@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import type { HoldRequest } from '../money/holds.ts';
 import { balanceView, estimateView } from '../money/money.ts';
 import type { Funds } from '../money/pledges.ts';
-import type { CallOrder } from './order.ts';
+import type { PricedRequest } from './priced-request.ts';
 import { planHold, shortageOf, type HoldPlan, type Shortage } from './plan.ts';
 
 /** A hold may be cut down because of money that somebody else takes in the same moment. */
@@ -17,21 +17,21 @@ const grace_ms = 300_000;
  * the hold is pledged: upstreams are sent that, or a hundred calls at once would each write what the balance pays once.
  * Rejects with ApiError 402 or 403.
  */
-export function takeHold(app: App, order: CallOrder): number | Promise<number> {
-  const { account } = order.caller;
-  const funds = app.holds.funds(account.id, keyNameOf(order));
-  const plan = funds && planHold(order, funds);
+export function takeHold(app: App, priced: PricedRequest): number | Promise<number> {
+  const { account } = priced.caller;
+  const funds = app.holds.funds(account.id, keyNameOf(priced));
+  const plan = funds && planHold(priced, funds);
   // A smaller hold, or none, has to be true of this moment: the account may have been topped up since.
-  if (!plan || 'outcome' in plan || !plan.is_full) return holdWhatIsThere(app, order);
-  return app.holds.pledge(requestOf(app, order, plan)) ? plan.max_tokens : holdWhatIsThere(app, order, plan);
+  if (!plan || 'outcome' in plan || !plan.is_full) return holdWhatIsThere(app, priced);
+  return app.holds.pledge(requestOf(app, priced, plan)) ? plan.max_tokens : holdWhatIsThere(app, priced, plan);
 }
 
-function requestOf(app: App, order: CallOrder, { amount, cost_max }: HoldPlan): HoldRequest {
-  const { caller, request_id, model } = order;
+function requestOf(app: App, priced: PricedRequest, { amount, cost_max }: HoldPlan): HoldRequest {
+  const { caller, request_id, model } = priced;
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
   return {
     account_id: caller.account.id,
-    ...keyNameOf(order),
+    ...keyNameOf(priced),
     ref: request_id,
     amount,
     cost_max,
@@ -41,39 +41,39 @@ function requestOf(app: App, order: CallOrder, { amount, cost_max }: HoldPlan): 
   };
 }
 
-async function holdWhatIsThere(app: App, order: CallOrder, first?: HoldPlan): Promise<number> {
-  let plan = first ?? planNow(app, order, await readFunds(app, order));
+async function holdWhatIsThere(app: App, priced: PricedRequest, first?: HoldPlan): Promise<number> {
+  let plan = first ?? planNow(app, priced, await readFunds(app, priced));
   for (let tries = 1; ; tries++) {
-    if ('outcome' in plan) throw refusal(order, plan);
-    const answer = await app.holds.hold(requestOf(app, order, plan));
+    if ('outcome' in plan) throw refusal(priced, plan);
+    const answer = await app.holds.hold(requestOf(app, priced, plan));
     const { outcome } = answer;
     if (outcome === 'held' || outcome === 'exists') return plan.max_tokens;
-    if (tries === tries_max) throw refusal(order, { ...shortageOf(order, answer), outcome });
-    plan = planNow(app, order, answer);
+    if (tries === tries_max) throw refusal(priced, { ...shortageOf(priced, answer), outcome });
+    plan = planNow(app, priced, answer);
   }
 }
 
 /** Others may have been answered along with this one, and have taken their part by now. */
-function planNow(app: App, order: CallOrder, answered: Funds): HoldPlan | Shortage {
-  return planHold(order, app.holds.funds(order.caller.account.id, keyNameOf(order)) ?? answered);
+function planNow(app: App, priced: PricedRequest, answered: Funds): HoldPlan | Shortage {
+  return planHold(priced, app.holds.funds(priced.caller.account.id, keyNameOf(priced)) ?? answered);
 }
 
-function keyNameOf({ caller }: CallOrder): Pick<HoldRequest, 'key_id' | 'budget_id'> {
+function keyNameOf({ caller }: PricedRequest): Pick<HoldRequest, 'key_id' | 'budget_id'> {
   return { key_id: caller.key.id, budget_id: caller.key.budget_id };
 }
 
-function readFunds(app: App, order: CallOrder): Promise<Funds> {
-  const { caller, request_id, model } = order;
+function readFunds(app: App, priced: PricedRequest): Promise<Funds> {
+  const { caller, request_id, model } = priced;
   return app.holds.readFunds({
     account_id: caller.account.id,
-    ...keyNameOf(order),
+    ...keyNameOf(priced),
     ref: request_id,
     model: model.id,
     kind: model.kind,
   });
 }
 
-function refusal({ caller }: CallOrder, { outcome, least, affordable }: Shortage): ApiError {
+function refusal({ caller }: PricedRequest, { outcome, least, affordable }: Shortage): ApiError {
   const { currency } = caller.account;
   const needed = `${estimateView(least, currency).amount} ${currency}`;
   const left = `${balanceView(affordable, currency).amount} ${currency}`;

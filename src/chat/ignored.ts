@@ -1,7 +1,7 @@
 import type { Model } from '../catalog/model.ts';
 import { allowanceOf, allowedBetas, betasIn, ignoredFields, type Allowance } from '../styles/allowed.ts';
 import type { Betas, CallerCodec } from '../styles/codec.ts';
-import type { ChatOrder } from './order.ts';
+import type { PricedChatRequest } from './priced-request.ts';
 
 /** What came with the caller's request. */
 type Sent = { headers: Record<string, string> };
@@ -26,10 +26,13 @@ export function headersFor(
 }
 
 /** Tells the caller which members of its body and which betas no route of the model is given. */
-export function ignoredHeader({ ask, model }: ChatOrder, { headers }: Sent): Record<string, string> | undefined {
-  const { members, betas } = ask.style.caller;
+export function ignoredHeader(
+  { request, model }: PricedChatRequest,
+  { headers }: Sent,
+): Record<string, string> | undefined {
+  const { members, betas } = request.style.caller;
   const allowances = model.routes.map(({ options }) => allowanceOf(options));
-  const fields = ignoredFields(members, ask.body, allowances);
+  const fields = ignoredFields(members, request.body, allowances);
   const names = [...fields, ...ignoredBetas(betas, model, headers, allowances)].filter((name) => plain_name.test(name));
   return names.length === 0 ? undefined : { 'x-ignored-fields': names.slice(0, names_max).join(', ') };
 }

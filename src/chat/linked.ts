@@ -8,7 +8,7 @@ import { judgeLinks, withFiles, type FoundLink } from '../styles/links.ts';
 import type { Link } from '../styles/codec.ts';
 import { attemptRoute, failed, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
 import { fetchLinks } from './links.ts';
-import type { ChatOrder } from './order.ts';
+import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 
@@ -21,14 +21,14 @@ const public_only = { allow: [], allow_private: false };
  */
 export async function attemptWithLinks(
   app: App,
-  order: ChatOrder,
+  priced: PricedChatRequest,
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
   outlet: Outlet,
 ): Promise<Attempted> {
-  const { links } = order;
-  if (links.length === 0) return attemptRoute(app, order, route, caller, outcome, outlet);
+  const { links } = priced;
+  if (links.length === 0) return attemptRoute(app, priced, route, caller, outcome, outlet);
   const policy = linkPolicy(app, route);
   try {
     checkPolicy(links, policy);
@@ -36,13 +36,13 @@ export async function attemptWithLinks(
     if (!(error instanceof ApiError)) throw error;
     return failed(refused(error));
   }
-  if (policy !== 'fetch') return attemptRoute(app, order, route, caller, outcome, outlet);
-  const files = await fetchAll(app, order, route, caller.gone);
+  if (policy !== 'fetch') return attemptRoute(app, priced, route, caller, outcome, outlet);
+  const files = await fetchAll(app, priced, route, caller.gone);
   if ('problem' in files) return failed(files.problem);
   const { permit, body } = files;
-  const fetched: ChatOrder = { ...order, ask: { ...order.ask, body }, links: [] };
+  const fetched: PricedChatRequest = { ...priced, request: { ...priced.request, body }, links: [] };
   const releaseBody = () => {
-    order.ask.body = {};
+    priced.request.body = {};
     permit.release();
     caller.releaseBody();
   };
@@ -75,17 +75,17 @@ function refused(refusal: ApiError): RouteFailure {
   return { cause: 'upstream_error', reason: refusal.message, refusal };
 }
 
-type Fetched = { permit: Permit; body: ChatOrder['ask']['body'] } | { problem: RouteFailure };
+type Fetched = { permit: Permit; body: PricedChatRequest['request']['body'] } | { problem: RouteFailure };
 
 /** Within the time that the route has for its first byte: nothing is asked before the files are here. */
 async function fetchAll(
   app: App,
-  { ask, caller, links }: ChatOrder,
+  { request, caller, links }: PricedChatRequest,
   { timeout_ms }: Route,
   gone: StopSignal,
 ): Promise<Fetched> {
   const stop = new Stop();
-  const late_ms = ask.stream ? Math.min(timeout_ms.first_byte, timeout_ms.total) : timeout_ms.total;
+  const late_ms = request.stream ? Math.min(timeout_ms.first_byte, timeout_ms.total) : timeout_ms.total;
   let is_late = false;
   const timer = setTimeout(() => {
     is_late = true;
@@ -100,7 +100,7 @@ async function fetchAll(
     const permit = await fetchLinks(app, caller.account.id, inlined, abortSignal(stop));
     if (permit instanceof ApiError) return { problem: refused(permit) };
     const files = links.map((link, index) => ({ link, file: inlined[index]?.inline ?? { mimeType: '', data: '' } }));
-    return { permit, body: withFiles(ask.body, files, ask.style.caller.replaceLink) };
+    return { permit, body: withFiles(request.body, files, request.style.caller.replaceLink) };
   } catch (error) {
     if (!stop.aborted) throw error;
     const reason = is_late ? 'its files did not come in time' : 'the caller left before its files came';

@@ -1,6 +1,6 @@
 import type { Money } from '../money/money.ts';
 import type { Funds } from '../money/pledges.ts';
-import type { CallOrder } from './order.ts';
+import type { PricedRequest } from './priced-request.ts';
 import { holdFor, outputTokensFor } from './price.ts';
 
 /** What is held for a call, and what its upstream is sent for it. */
@@ -24,15 +24,15 @@ const plenty = 20n;
  * comes out and the longest answer that may be; without, for the usual answer and every byte as a token, as far as the
  * money goes. So no call costs more than was held for it, or than there is beside all other holds.
  */
-export function planHold(order: CallOrder, funds: Funds): HoldPlan | Shortage {
+export function planHold(priced: PricedRequest, funds: Funds): HoldPlan | Shortage {
   const affordable = affordableOf(funds);
-  return generousPlan(order, affordable) ?? tightPlan(order, affordable) ?? shortageOf(order, funds);
+  return generousPlan(priced, affordable) ?? tightPlan(priced, affordable) ?? shortageOf(priced, funds);
 }
 
 /** What a call needs at least and there is not. To be told to the caller. */
-export function shortageOf(order: CallOrder, funds: Funds): Shortage {
-  const { output, input_tokens_most } = order;
-  const least = costAtMost(order, input_tokens_most, output.least);
+export function shortageOf(priced: PricedRequest, funds: Funds): Shortage {
+  const { output, input_tokens_most } = priced;
+  const least = costAtMost(priced, input_tokens_most, output.least);
   const { available } = funds;
   return available < least
     ? { outcome: 'insufficient', least, affordable: available }
@@ -43,30 +43,30 @@ function affordableOf({ available, remaining }: Funds): Money {
   return remaining !== null && remaining < available ? remaining : available;
 }
 
-function costAtMost({ hold_pricing, ask, output }: CallOrder, input_tokens: number, max_tokens: number): Money {
-  return holdFor(hold_pricing, input_tokens, ask.n * Math.max(max_tokens, output.sent_min));
+function costAtMost({ hold_pricing, request, output }: PricedRequest, input_tokens: number, max_tokens: number): Money {
+  return holdFor(hold_pricing, input_tokens, request.n * Math.max(max_tokens, output.sent_min));
 }
 
-function generousPlan(order: CallOrder, affordable: Money): HoldPlan | undefined {
-  const { output, input_tokens_estimated, input_tokens_most } = order;
+function generousPlan(priced: PricedRequest, affordable: Money): HoldPlan | undefined {
+  const { output, input_tokens_estimated, input_tokens_most } = priced;
   for (const max_tokens of output.most === output.usual ? [output.most] : [output.most, output.usual]) {
-    const amount = costAtMost(order, input_tokens_estimated, max_tokens);
+    const amount = costAtMost(priced, input_tokens_estimated, max_tokens);
     if (amount * plenty > affordable) continue;
-    const cost_max = costAtMost(order, input_tokens_most, max_tokens);
+    const cost_max = costAtMost(priced, input_tokens_most, max_tokens);
     if (cost_max <= affordable) return { amount, cost_max, max_tokens, is_full: max_tokens === output.most };
   }
   return undefined;
 }
 
-function tightPlan(order: CallOrder, affordable: Money): HoldPlan | undefined {
-  const { output, ask, hold_pricing, input_tokens_most } = order;
+function tightPlan(priced: PricedRequest, affordable: Money): HoldPlan | undefined {
+  const { output, request, hold_pricing, input_tokens_most } = priced;
   const planFor = (max_tokens: number): HoldPlan | undefined => {
-    const amount = costAtMost(order, input_tokens_most, max_tokens);
+    const amount = costAtMost(priced, input_tokens_most, max_tokens);
     return amount <= affordable ? { amount, cost_max: amount, max_tokens, is_full: false } : undefined;
   };
   const usual = planFor(output.usual);
   if (usual) return usual;
   const bought = outputTokensFor(hold_pricing, input_tokens_most, affordable) ?? 0n;
-  const max_tokens = Number(bought / BigInt(ask.n));
+  const max_tokens = Number(bought / BigInt(request.n));
   return max_tokens >= output.least ? planFor(max_tokens) : undefined;
 }

@@ -4,7 +4,7 @@ import { makeBatcher } from '../db/batcher.ts';
 import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
 import { whileAway } from '../db/while-away.ts';
 import type { Money } from '../money/money.ts';
-import type { CallOrder } from './order.ts';
+import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { recordOf } from './record-row.ts';
 import type { Charge } from './settle.ts';
@@ -60,15 +60,15 @@ const nothing = {
  * Writes the record of a call, together with those of its neighbours. A failure is logged:
  * the money is right without it.
  */
-export function writeRecord(app: App, order: CallOrder, finished: Finished): void {
-  const row = { id: order.request_id, account_id: order.caller.account.id, text: rowOf(order, finished) };
+export function writeRecord(app: App, priced: PricedRequest, finished: Finished): void {
+  const row = { id: priced.request_id, account_id: priced.caller.account.id, text: rowOf(priced, finished) };
   const end = app.begin();
   const writing = finished.is_journaled
     ? writeDown(app, [row], true).catch(() => writerOf(app.db).write(row))
     : writerOf(app.db, (rows) => writeDown(app, rows, false)).write(row);
   writing.then(end, (error: unknown) => {
     end();
-    const { request_id } = order;
+    const { request_id } = priced;
     if (!isThere(error)) app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
   });
 }
@@ -91,17 +91,17 @@ function isThere(error: unknown): boolean {
  * The columns of chat_calls in their order, as PostgreSQL reads a row within an array: ten of the 33 µs that a record
  * cost it were for JSON. Nothing between two commas is null; ids and our own words need no quotes.
  */
-function rowOf(order: CallOrder, finished: Finished): string {
-  const { caller, ask } = order;
+function rowOf(priced: PricedRequest, finished: Finished): string {
+  const { caller, request } = priced;
   const { outcome, charge } = finished;
   const usage = charge?.usage ?? nothing;
   const values = [
     caller.account.id,
-    order.request_id,
+    priced.request_id,
     caller.key.id,
-    textInRow(order.model.id),
-    ask.style.name,
-    ask.stream,
+    textInRow(priced.model.id),
+    request.style.name,
+    request.stream,
     outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
     outcome.error?.type,
     outcome.finish === undefined ? null : textInRow(storable(outcome.finish)),

@@ -4,7 +4,7 @@ import { unavailableText } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
 import { rememberByObject } from '../lib/remember.ts';
 import { routeName, type Blocked } from '../routing/health.ts';
-import type { CallOrder } from './order.ts';
+import type { PricedRequest } from './priced-request.ts';
 
 /** A route under its name in health, attempts and logs. */
 export type NamedRoute = { name: string; route: Route };
@@ -13,23 +13,23 @@ export type NamedRoute = { name: string; route: Route };
 export type Routing = { routes: readonly NamedRoute[]; leaveProbe?: () => void };
 
 /** In the order in which they are tried; at once, unless one of them may be open. Rejects with ApiError 502. */
-export function routesOf(app: App, order: CallOrder): Routing | Promise<Routing> {
-  const named = namedRoutes(order.model);
-  return named.routes.length > 0 && app.health.is_calm ? named : usableRoutes(app, order, named);
+export function routesOf(app: App, priced: PricedRequest): Routing | Promise<Routing> {
+  const named = namedRoutes(priced.model);
+  return named.routes.length > 0 && app.health.is_calm ? named : usableRoutes(app, priced, named);
 }
 
 /**
  * A model whose every route is open is never refused outright: one call at a time of an account passes, so that the
  * model heals with the first that works (DECISIONS, breakers). Only a model without routes is refused at once.
  */
-async function usableRoutes(app: App, order: CallOrder, { names, by_name }: NamedRoutes): Promise<Routing> {
-  const account_id = order.caller.account.id;
+async function usableRoutes(app: App, priced: PricedRequest, { names, by_name }: NamedRoutes): Promise<Routing> {
+  const account_id = priced.caller.account.id;
   const inOrder = async () => (await app.health.order(names, account_id)).flatMap((name) => by_name.get(name) ?? []);
   const blocked = await app.health.blocked(names, account_id);
   if (!blocked) return { routes: await inOrder() };
-  if (names.length === 0) throw unavailable(order.model, blocked);
-  const leaveProbe = await enterProbe(app, account_id, order.model);
-  if (!leaveProbe) throw unavailable(order.model, blocked);
+  if (names.length === 0) throw unavailable(priced.model, blocked);
+  const leaveProbe = await enterProbe(app, account_id, priced.model);
+  if (!leaveProbe) throw unavailable(priced.model, blocked);
   try {
     const is_still_blocked = await app.health.blocked(names, account_id);
     if (!is_still_blocked) leaveProbe(); // a probe worked while this call waited

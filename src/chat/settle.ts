@@ -6,7 +6,7 @@ import type { CloseAnswer, CloseRequest, HoldRequest } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import type { Usage } from '../styles/conversation.ts';
-import type { CallOrder } from './order.ts';
+import type { PricedRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { chargedUsage } from '../styles/usage.ts';
 import { costOf, unitsOf } from './price.ts';
@@ -20,12 +20,12 @@ export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: 
  * that had the request. Complete: the upstream's own usage. Cut, failed or left in the middle: the input, and the
  * output that was told or received, whichever is more. What the upstream does not tell is counted from what went through.
  */
-export function chargeOf(order: CallOrder, outcome: ChatOutcome): Charge | undefined {
-  const { usage: told, delivered, has_content, is_complete, is_abandoned, writes_for_an_hour } = outcome;
+export function chargeOf(priced: PricedRequest, outcome: ChatOutcome): Charge | undefined {
+  const { usage: reported, delivered, has_content, is_complete, is_abandoned, writes_for_an_hour } = outcome;
   if (!has_content && !is_complete && !is_abandoned) return undefined;
-  const { input_tokens_counted, pricing } = order;
+  const { input_tokens_counted, pricing } = priced;
   const counting = { input_tokens_counted, is_complete, writes_for_an_hour };
-  const { usage, is_counted } = chargedUsage(told, delivered, counting);
+  const { usage, is_counted } = chargedUsage(reported, delivered, counting);
   const units = unitsOf(pricing, usage);
   return { usage, units, counted_here: is_counted, cost: costOf(pricing, units) };
 }
@@ -44,11 +44,11 @@ export type Settled = {
  */
 export function settle(
   app: App,
-  order: CallOrder,
+  priced: PricedRequest,
   charge: Charge | undefined,
   upstream?: UpstreamUse,
 ): Promise<Settled> {
-  const { caller, request_id } = order;
+  const { caller, request_id } = priced;
   const ref = { account_id: caller.account.id, ref: request_id };
   const end: CloseRequest = charge
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
@@ -57,14 +57,14 @@ export function settle(
   const pledge = app.holds.heldFor(ref.account_id, ref.ref);
   const given_up = { aborted: false };
   const settling = whileAway(() => app.holds.close(end, pledge), given_up).then((closed) =>
-    booked(app, order, charge, closed),
+    booked(app, priced, charge, closed),
   );
   return inTime(app, settling).catch((error: unknown) => {
     if (!isUnavailable(error)) {
-      tellUnsettled(app, order, charge, error);
+      tellUnsettled(app, priced, charge, error);
       throw error;
     }
-    return settleLater(app, order, { charge, end, pledge, settling, given_up });
+    return settleLater(app, priced, { charge, end, pledge, settling, given_up });
   });
 }
 
@@ -106,10 +106,10 @@ type Unsettled = {
  * The end goes to the journal, from which it is settled when the database is back, whatever becomes of this process:
  * so the caller has the answer as if it were settled. A release goes there too: else its money stays held for an hour.
  */
-async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Promise<Settled> {
+async function settleLater(app: App, priced: PricedRequest, unsettled: Unsettled): Promise<Settled> {
   const { charge, end, pledge, settling, given_up } = unsettled;
   const reported = settling.catch((error: unknown) => {
-    if (!given_up.aborted) tellUnsettled(app, order, charge, error);
+    if (!given_up.aborted) tellUnsettled(app, priced, charge, error);
     throw error;
   });
   reported.catch(() => undefined); // it may end while the journal is written, when nobody waits for it
@@ -126,7 +126,12 @@ async function settleLater(app: App, order: CallOrder, unsettled: Unsettled): Pr
 }
 
 /** So that an operator can book by hand what was given for nothing. */
-function tellUnsettled(app: App, { caller, request_id, model }: CallOrder, charge: Charge | undefined, err: unknown) {
+function tellUnsettled(
+  app: App,
+  { caller, request_id, model }: PricedRequest,
+  charge: Charge | undefined,
+  err: unknown,
+) {
   const { id, currency } = caller.account;
   const facts = { account_id: id, ref: request_id, model: model.id, cost: exact(charge?.cost ?? 0n), currency, err };
   app.log.error(facts, 'a chat call could not be settled: its hold is given back later, and its cost is lost');
@@ -134,7 +139,7 @@ function tellUnsettled(app: App, { caller, request_id, model }: CallOrder, charg
 
 function booked(
   app: App,
-  { caller, request_id, model }: CallOrder,
+  { caller, request_id, model }: PricedRequest,
   charge: Charge | undefined,
   closed: CloseAnswer,
 ): Settled {

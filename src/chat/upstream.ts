@@ -5,7 +5,7 @@ import { whileAway } from '../db/while-away.ts';
 import { noteUnknownCost } from '../money/ledger.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import { routeName } from '../routing/health.ts';
-import type { CallOrder } from './order.ts';
+import type { PricedRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { unitsOf } from './price.ts';
 import type { Charge } from './settle.ts';
@@ -16,7 +16,7 @@ import type { Charge } from './settle.ts';
  */
 export function useOf(
   app: App,
-  order: CallOrder,
+  priced: PricedRequest,
   outcome: ChatOutcome,
   charge: Charge | undefined,
 ): UpstreamUse | undefined {
@@ -27,26 +27,26 @@ export function useOf(
     rows,
     units: charge && unitsOf({ rows }, charge.usage),
     held_units: {},
-    rate: order.pricing.rate,
+    rate: priced.pricing.rate,
     is_counted: charge?.counted_here ?? false,
   };
   return {
     ...upstreamCharge(app.catalog.current.settings, grounds),
     provider: route.provider,
-    route: routeName(order.model.id, route.id),
+    route: routeName(priced.model.id, route.id),
   };
 }
 
 /** A route was asked and gave nothing, which it may charge for all the same: told to the operator by the ledger. */
-export async function noteLost(app: App, order: CallOrder, route: Route, number: number): Promise<void> {
+export async function noteLost(app: App, priced: PricedRequest, route: Route, number: number): Promise<void> {
   const lost = {
-    account_id: order.caller.account.id,
-    ref: order.request_id,
+    account_id: priced.caller.account.id,
+    ref: priced.request_id,
     number,
     provider: route.provider,
-    route: routeName(order.model.id, route.id),
-    model: order.model.id,
-    kind: order.model.kind,
+    route: routeName(priced.model.id, route.id),
+    model: priced.model.id,
+    kind: priced.model.kind,
   };
   try {
     await whileAway(() => noteUnknownCost(app.db, lost, new Date(app.clock.now())));

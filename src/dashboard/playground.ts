@@ -4,7 +4,7 @@ import type { Call } from '../http/endpoint.ts';
 import { estimate, weigh, weighHold, type Weighed } from '../api/estimate.ts';
 import { handleUpload } from '../api/uploads.ts';
 import type { App } from '../app.ts';
-import { readOrder as readChatOrder } from '../chat/order.ts';
+import { priceChatRequest } from '../chat/priced-request.ts';
 import { planHold } from '../chat/plan.ts';
 import { ApiError } from '../errors.ts';
 import { withTempFiles } from '../files/temp-files.ts';
@@ -103,9 +103,9 @@ const estimateIn = (style: CallerCodec) =>
   );
 
 async function weighChat(app: App, style: CallerCodec, call: Call): Promise<Weighed> {
-  const order = readChatOrder(app, style, call);
+  const priced = priceChatRequest(app, style, call);
   return weighHold(app, call.caller, (funds) => {
-    const plan = planHold(order, funds);
+    const plan = planHold(priced, funds);
     return 'outcome' in plan ? plan.least : plan.amount;
   });
 }

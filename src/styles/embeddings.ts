@@ -17,7 +17,7 @@ export const embeddings = {
 } as const;
 
 /** What a body of `/v1/embeddings` asks for, as far as routing, money and the answer's form need to know. */
-export type EmbeddingAsk = {
+export type EmbeddingRequest = {
   readonly style: typeof embeddings;
   readonly stream: false;
   readonly n: 1;
@@ -35,7 +35,7 @@ export type EmbeddingAsk = {
 const inputs_max = 2_048;
 
 /** Reads a body; everything but its input is left to whoever answers. Throws ApiError 400 naming the field. */
-export function readEmbeddingAsk(body: unknown): EmbeddingAsk {
+export function readEmbeddingRequest(body: unknown): EmbeddingRequest {
   if (!isObject(body)) throw new ApiError('invalid_request', 'The body must be a JSON object.');
   const model = readText(body, 'model', 'model');
   if (model === undefined) throw mistake('model', 'is required');
@@ -49,7 +49,7 @@ export function readEmbeddingAsk(body: unknown): EmbeddingAsk {
 }
 
 /** Of one text, several, the tokens of one, or those of several. */
-function measure(input: Json): Pick<EmbeddingAsk, 'count' | 'text_size' | 'tokens'> {
+function measure(input: Json): Pick<EmbeddingRequest, 'count' | 'text_size' | 'tokens'> {
   const text_size: TextSize = { ascii_bytes: 0, other_bytes: 0 };
   if (typeof input === 'string') {
     addInput(text_size, input, 'input');
@@ -94,7 +94,7 @@ export type RenderedEmbeddings = {
  * it told none. Others have their turn meanwhile. Rejects with Error if it is no answer.
  */
 export async function renderEmbeddings(
-  ask: EmbeddingAsk,
+  request: EmbeddingRequest,
   bytes: Buffer,
   model: string,
   input_tokens_counted: number,
@@ -105,8 +105,9 @@ export async function renderEmbeddings(
   const body: unknown = JSON.parse(text);
   if (!isObject(body)) throw new Error('The answer is no JSON object.');
   const { data, usage } = body;
-  if (!Array.isArray(data) || data.length !== ask.count) throw new Error(`The answer has not ${ask.count} vectors.`);
-  const rendered = await inForm(data, vectors, ask.encoding_format);
+  if (!Array.isArray(data) || data.length !== request.count)
+    throw new Error(`The answer has not ${request.count} vectors.`);
+  const rendered = await inForm(data, vectors, request.encoding_format);
   const input_tokens = tokensIn(usage);
   const counted = { prompt_tokens: input_tokens_counted, total_tokens: input_tokens_counted };
   const named =
@@ -131,7 +132,7 @@ const turn_bytes = 262_144;
 async function inForm(
   data: readonly Json[],
   vectors: readonly Buffer[],
-  format: EmbeddingAsk['encoding_format'],
+  format: EmbeddingRequest['encoding_format'],
 ): Promise<Buffer[]> {
   const rendered = [...vectors];
   let bytes = 0;
@@ -149,7 +150,7 @@ async function inForm(
 }
 
 /** The same bytes if they have the form already. */
-function vectorInForm(bytes: Buffer, format: EmbeddingAsk['encoding_format']): Buffer {
+function vectorInForm(bytes: Buffer, format: EmbeddingRequest['encoding_format']): Buffer {
   const vector: unknown = JSON.parse(bytes.toString('utf8'));
   if (typeof vector === 'string') return format === 'base64' ? bytes : Buffer.from(JSON.stringify(decoded(vector)));
   if (!Array.isArray(vector) || vector.length === 0) throw new Error('A vector of the answer is none.');

@@ -47,18 +47,18 @@ async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal):
   // What a call without max_tokens is sent: some upstreams refuse more than they can give.
   const { max_output_tokens, default_output_tokens = 4_096 } = model.limits;
   const max_tokens = max_output_tokens ?? default_output_tokens;
-  const ask = readChatRequest(completions, { model: model.id, max_tokens, messages: [{ role: 'user', content }] });
+  const request = readChatRequest(completions, { model: model.id, max_tokens, messages: [{ role: 'user', content }] });
   const quirks = quirksOf(route.options);
-  const { body } = upstreamBody(ask, { style, model: route.upstream_model, max_tokens, quirks });
+  const { body } = upstreamBody(request, { style, model: route.upstream_model, max_tokens, quirks });
   const call = { request_id: newId('req'), style, model: route.upstream_model, body, stream: false, headers: {} };
   const reply = await provider.send({ ...call, timeout_ms: route.timeout_ms, options: route.options }, signal);
-  return readAnswer(job, ask, style, await bytesOf(reply));
+  return readAnswer(job, request, style, await bytesOf(reply));
 }
 
-function readAnswer({ model, currency }: TrialJob, ask: ChatRequest, style: Codec, bytes: Buffer): Told {
+function readAnswer({ model, currency }: TrialJob, request: ChatRequest, style: Codec, bytes: Buffer): Told {
   const named = { model: model.id, request_id: newId('req'), created: Math.floor(Date.now() / 1000) };
   const options = { ...named, input_tokens_estimated: 0 };
-  const answer = renderAnswer(ask, style, bytes, options);
+  const answer = renderAnswer(request, style, bytes, options);
   const whole: { choices?: { message?: { content?: unknown } }[] } = JSON.parse(answer.bytes.toString());
   const text = whole.choices?.[0]?.message?.content;
   const pricing = freezePricing(model, {}, currency, { currencies: new Map([[currency, '1']]) });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readEmbeddingAsk, renderEmbeddings } from '../../src/styles/embeddings.ts';
+import { readEmbeddingRequest, renderEmbeddings } from '../../src/styles/embeddings.ts';
 import { cutVectors, withVectors } from '../../src/styles/vectors.ts';
 
 const vector = fc.oneof(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), fc.base64String());
@@ -31,7 +31,7 @@ describe('vectors of an answer that are read one by one', () => {
   });
 
   it('are an error where one of them is none', async () => {
-    const ask = readEmbeddingAsk({ model: 'm', input: 'a' });
+    const request = readEmbeddingRequest({ model: 'm', input: 'a' });
     for (const [embedding, message] of [
       ['[]', 'A vector of the answer is none'],
       ['[1,]', 'JSON'],
@@ -41,7 +41,12 @@ describe('vectors of an answer that are read one by one', () => {
       ['"AAA"', 'A vector of the answer is cut'],
     ])
       await expect(
-        renderEmbeddings(ask, Buffer.from(`{"data":[{"embedding":${embedding}}],"usage":{"prompt_tokens":1}}`), 'm', 1),
+        renderEmbeddings(
+          request,
+          Buffer.from(`{"data":[{"embedding":${embedding}}],"usage":{"prompt_tokens":1}}`),
+          'm',
+          1,
+        ),
       ).rejects.toThrow(message);
   });
 
@@ -50,7 +55,11 @@ describe('vectors of an answer that are read one by one', () => {
     ['numbers as base64', 'base64', (of: number[]) => of],
     ['base64 as numbers', 'float', (of: number[]) => Buffer.from(new Float32Array(of).buffer).toString('base64')],
   ] as const)('take no turn of 150 ms where a thousand of 1,536 come: %s', async (_, encoding_format, write) => {
-    const ask = readEmbeddingAsk({ model: 'm', input: Array.from({ length: 1_000 }, () => 'a'), encoding_format });
+    const request = readEmbeddingRequest({
+      model: 'm',
+      input: Array.from({ length: 1_000 }, () => 'a'),
+      encoding_format,
+    });
     const numbers = Array.from({ length: 1_536 }, (__, i) => Math.fround(Math.sin(i)));
     const data = Array.from({ length: 1_000 }, (__, index) => ({
       object: 'embedding',
@@ -58,7 +67,7 @@ describe('vectors of an answer that are read one by one', () => {
       embedding: write(numbers),
     }));
     const bytes = Buffer.from(JSON.stringify({ data, model: 'u', usage: { prompt_tokens: 1, total_tokens: 1 } }));
-    const rendering = longestTurn(() => renderEmbeddings(ask, bytes, 'm', 1));
+    const rendering = longestTurn(() => renderEmbeddings(request, bytes, 'm', 1));
     const { longest_ms, result } = await rendering;
     expect(longest_ms).toBeLessThan(150);
     const [first] = JSON.parse(result.bytes.toString()).data;

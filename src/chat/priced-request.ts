@@ -19,10 +19,10 @@ export type CallKind = 'chat' | 'embedding';
 export type CallStyle = { readonly name: string; readonly caller?: Pick<CallerHalf, 'heartbeat' | 'errorEvent'> };
 
 /** What holding money, trying routes and settling have to know of a call, whatever is asked. */
-export type CallOrder = {
+export type PricedRequest = {
   caller: Caller;
   request_id: string;
-  ask: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
+  request: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
   model: Model;
   pricing: Pricing;
   /** Of these the ones that the request can cause, for the hold. */
@@ -52,30 +52,30 @@ export type OutputBounds = {
 };
 
 /** A chat request that has passed all checks that need no database. */
-export type ChatOrder = CallOrder & { ask: ChatRequest; links: readonly FoundLink[] };
+export type PricedChatRequest = PricedRequest & { request: ChatRequest; links: readonly FoundLink[] };
 
-/** Reads a body of either chat path. Throws ApiError: 400 naming the field, 404 for the model. */
-export function readOrder(
+/** Reads a body of a chat path. Throws ApiError: 400 naming the field, 404 for the model. */
+export function priceChatRequest(
   app: App,
   style: CallerCodec,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
-): ChatOrder {
-  const ask = readChatRequest(style, call.body ?? {});
-  const model = findModel(app, ask.model, 'chat');
-  const links = findLinks(ask.body);
+): PricedChatRequest {
+  const request = readChatRequest(style, call.body ?? {});
+  const model = findModel(app, request.model, 'chat');
+  const links = findLinks(request.body);
   judgeLinks(links, app.addressRules());
   const { settings } = app.catalog.current;
-  const output = boundsOf(ask, model, app.styles);
-  const input_size = inputSize(ask);
+  const output = boundsOf(request, model, app.styles);
+  const input_size = inputSize(request);
   const pricing = pricingOf(model, call.caller.account.currency, settings);
   return {
     caller: call.caller,
     request_id: call.request_id,
-    ask,
+    request,
     links,
     model,
     pricing,
-    hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(ask.body)),
+    hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(request.body)),
     input_tokens_estimated: estimateInput(input_size),
     input_tokens_most: mostInput(input_size),
     input_tokens_counted: countInput(input_size),
